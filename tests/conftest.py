@@ -63,7 +63,7 @@ NEEDS = {
 
 
 # What `make quick` leaves out beside Java, Spark and the browser: real clients, lessons
-# and their checks, soaks, the largest that a node takes, what looks at every step of
+# and most of their checks, soaks, the largest that a node takes, what looks at every step of
 # every picture, servers that are several processes, and the longer histories of simulated
 # clusters (one of each kind stays).
 SLOW = (
@@ -84,6 +84,8 @@ SLOW = (
     "tests/datasets/test_all.py::test_the_command",
     "tests/datasets/test_replay.py",
     "tests/docker/",
+    "tests/house/test_doctor.py::test_a_broker_that_advertises",
+    "tests/house/test_doctor.py::test_the_ports_of_the_three",
     "tests/house/test_installed.py",
     "tests/house/test_packaging.py::test_the_workflows",
     "tests/house/test_wheels.py",
@@ -126,10 +128,37 @@ SLOW = (
 )
 
 
+# What it keeps of folders that are slow as a whole.
+KEPT = (
+    "tests/course/test_cards.py",
+    "tests/course/test_curves.py",
+    "tests/course/test_editions.py",
+    "tests/course/test_from_trace.py",
+    "tests/course/test_group_runs.py",
+    "tests/course/test_group_states.py",
+    "tests/course/test_lag_runs.py",
+    "tests/course/test_lesson_02_checks.py",
+    "tests/course/test_lesson_14_outbox.py",
+    "tests/course/test_lesson_23_kafka.py",
+    "tests/course/test_lessons.py",
+    "tests/course/test_live.py",
+    "tests/course/test_predictions.py",
+    "tests/course/test_producer_runs.py",
+    "tests/course/test_progress.py",
+    "tests/course/test_site_address.py",
+    "tests/course/test_site_lab.py",
+    "tests/course/test_title_pictures.py",
+    "tests/notebooks/test_client_defaults.py",
+    "tests/notebooks/test_commands.py",
+    "tests/notebooks/test_glossary.py",
+    "tests/notebooks/test_pattern.py",
+)
+
+
 # What takes minutes begins first, so that no worker is left alone with it in the end.
 FIRST = (
     "tests/spark/",
-    "tests/notebooks/test_solved",
+    "tests/notebooks/test_every_lesson",
     "tests/docker/test_jvm",
     "tests/clients/test_groups.py",
     "tests/browser/test_site.py",
@@ -141,12 +170,23 @@ FIRST = (
     "tests/simulation/test_transaction_schedules.py",
     "tests/course/test_wrong_answers.py",
     "tests/course/test_claims_06",
-    "tests/notebooks/test_stored",
     "tests/course/test_claims_05",
     "tests/course/test_claims_09",
     "tests/course/test_claims_10",
     "tests/course/test_claims_11",
     "tests/theatre/test_browser.py",
+    "tests/course/test_lesson_23_checks.py",
+    "tests/course/test_on_call",
+    "tests/course/test_errors_on_both.py",
+    "tests/clients/test_streams.py",
+    "tests/clients/test_transactions.py",
+    "tests/clients/test_share_groups.py",
+    "tests/house/test_installed.py",
+    "tests/clients/test_connect.py",
+    "tests/conformance/test_same_answers.py",
+    "tests/course/test_claims_15",
+    "tests/simulation/test_share_schedules.py",
+    "tests/theatre/test_share_partition_browser.py",
 )
 
 
@@ -155,7 +195,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not is_quick(config):
         return None
     name = collection_path.relative_to(config.rootpath).as_posix()
-    return True if {name, f"{name}/"} & {*SLOW} else None
+    if any(kept.startswith(f"{name}/") for kept in KEPT):
+        return None
+    folder = collection_path.parent.relative_to(config.rootpath).as_posix()
+    is_whole = bool({name, f"{name}/", f"{folder}/"} & {*SLOW})
+    return True if is_whole and name not in KEPT else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -169,7 +213,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
     )
     for item in items:
-        if item.nodeid.startswith(SLOW):
+        if item.nodeid.startswith(SLOW) and not item.nodeid.startswith(KEPT):
             item.add_marker(pytest.mark.slow)
     if os.environ.get("CI"):
         return

@@ -9,6 +9,7 @@ from player.css, with a light and a dark value each.
 """
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Shape = dict[str, Any]
@@ -537,7 +538,10 @@ def _bottom(shape: Shape) -> float:
     return y + float(shape.get("r", 4))
 
 
+@lru_cache(maxsize=1 << 14)
 def _rounded(value: float) -> float | int:
-    """Tenths are finer than a screen shows, and round the same everywhere."""
+    """Tenths are finer than a screen shows, and round the same everywhere. Most shapes
+    stay where they are from step to step.
+    """
     tenths = round(value, 1)
     return int(tenths) if tenths.is_integer() else tenths

@@ -25,7 +25,7 @@ from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.lag_chart import Chart, Span
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
-from minikafka.theatre.pictures.lag_sums import Rates, rates, sums
+from minikafka.theatre.pictures.lag_sums import Rates, added_up, rates
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted, key_part
 
@@ -90,10 +90,10 @@ class LagPlay(Play):
         times = [scene["at"] for scene in scenes] or [0]
         self.first: int = times[0]
         self.last: int = max(times[-1], self.first + 1)
+        self.told = added_up(scenes)
+        self.highest = max([1, *(now.end for _, now in self.told)])
         self.most = 1
-        self.highest = 1
         for scene in scenes:
-            self.highest = max(self.highest, sums(scene).end)
             for partition in scene["space"]["partitions"]:
                 self.most = max(self.most, partition["lags"][0])
         whole = self.last - self.first
@@ -110,12 +110,13 @@ class LagPlay(Play):
         pitch = min(max(LEAST, LANES // many), TALLEST)
         chart = self._chart(d, many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
-        speed = rates(scenes, self.last - self.first)
+        told = self.told[: len(scenes)]
+        speed = rates(scenes, told, self.last - self.first)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
         spans = _spans(space, scene["at"], speed)
-        Chart(d, chart).draw(scenes, spans)
+        Chart(d, chart).draw(scenes, told, spans)
         self._lanes(d, scenes, chart, pitch)
         bottom = chart.bottom + BETWEEN + many * pitch
         self._axis(d, chart, scene["at"], bottom)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.drawing import Drawing, Look, widest
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.lag_partition import Field
-from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, bends, sums, told
+from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, bends, sums
 
 LINES = {
     "end": "log end offset",
@@ -34,9 +34,10 @@ class Chart:
     d: Drawing
     field: Field
 
-    def draw(self, scenes: Sequence[Scene], spans: Sequence[Span]) -> None:
-        """All but its grid. scenes: up to the cursor."""
-        moments = told(scenes)
+    def draw(
+        self, scenes: Sequence[Scene], moments: Sequence[Told], spans: Sequence[Span]
+    ) -> None:
+        """All but its grid. scenes, and what each adds up to: up to the cursor."""
         for number, (now, then) in enumerate(pairwise(moments)):
             has_members = bool(scenes[number]["space"]["members"])
             self._shade(f"lag/all/{number}", now, then, has_members)

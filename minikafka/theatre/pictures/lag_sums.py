@@ -40,7 +40,7 @@ class Told(NamedTuple):
     sums: Sums
 
 
-def told(scenes: Sequence[Scene]) -> list[Told]:
+def added_up(scenes: Sequence[Scene]) -> list[Told]:
     """Of each scene."""
     return [Told(scene["at"], sums(scene)) for scene in scenes]
 
@@ -112,21 +112,22 @@ class Rates(NamedTuple):
         return abs(self.written - self.done) <= larger * 0.04
 
 
-def rates(scenes: Sequence[Scene], whole_ms: int) -> Rates | None:
-    """In the latest quarter, and since a member's state changed and records came.
+def rates(scenes: Sequence[Scene], told: Sequence[Told], whole_ms: int) -> Rates | None:
+    """In the latest quarter, and since a member's state changed and records came. told:
+    the sums of these scenes.
 
     None where that is too short to say.
     """
-    now = scenes[-1]["at"]
-    since = _since_records_came(_since_members_changed(scenes))
-    is_too_short = now - since[0]["at"] < whole_ms / 25
-    if is_too_short or not sums(scenes[-1]).end:
+    now, sums_now = told[-1]
+    since_members_changed = len(_since_members_changed(scenes))
+    since = _since_records_came(told[-since_members_changed:])
+    is_too_short = now - since[0].at < whole_ms / 25
+    if is_too_short or not sums_now.end:
         return None
     quarter = now - whole_ms / 4
-    moments = told(since)
-    written = [Value(at, each.end) for at, each in moments]
-    done = [Value(at, each.done) for at, each in moments]
-    lost = [Value(at, each.lost) for at, each in moments]
+    written = [Value(at, each.end) for at, each in since]
+    done = [Value(at, each.done) for at, each in since]
+    lost = [Value(at, each.lost) for at, each in since]
     return Rates(
         written=_rate(written, quarter),
         done=_rate(done, quarter),
@@ -143,13 +144,13 @@ def _since_members_changed(scenes: Sequence[Scene]) -> Sequence[Scene]:
     return scenes[begin:]
 
 
-def _since_records_came(scenes: Sequence[Scene]) -> Sequence[Scene]:
+def _since_records_came(told: Sequence[Told]) -> Sequence[Told]:
     """From the last scene before the first record on."""
-    ends = [sums(scene).end for scene in scenes]
+    ends = [each.end for _, each in told]
     if ends[-1] <= ends[0]:
-        return scenes
+        return told
     begin = max(ends.count(ends[0]) - 1, 0)
-    return scenes[begin:]
+    return told[begin:]
 
 
 def _rate(points: Sequence[Value], since: float) -> float:
