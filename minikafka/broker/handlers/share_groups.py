@@ -170,7 +170,7 @@ def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
     doesn't.
     """
     done = found.delivery_complete_count
-    replica = broker.replicas.find(topic, key.partition)
+    replica = broker.replicas.find_or_create(topic, key.partition)
     if found.start_offset == UNKNOWN or done == UNKNOWN or replica is None:
         return UNKNOWN
     return max(0, replica.high_watermark - found.start_offset - done)
