@@ -3,7 +3,7 @@ once a decision is committed.
 
 A decision is data: metadata records, made by the functions of cluster/controller.py and
 cluster/registration.py, which change nothing. Here is when one is made, and what it
-waits for: `decide` appends the records, and gives the answer when they have come back,
+waits for: `commit` appends the records, and gives the answer when they have come back,
 committed, from the metadata log. Only then are they in the image (news.py tells this
 part of it, too), and nothing here reads the image right after an append. What time
 decides (who is silent, who should lead again) is appended without an answer.
@@ -87,9 +87,9 @@ class ActiveController:
         """
         if not self._watches_others:
             return None
-        ends_ms = []
-        for heard_ms in self._listened_to().values():
-            ends_ms.append(heard_ms + self._session_ms)
+        session_ms = self._session_ms
+        listened_to = self._listened_to()
+        ends_ms = [heard_ms + session_ms for heard_ms in listened_to.values()]
         return soonest(self._balance_at_ms, *ends_ms)
 
     # -- leaders
@@ -136,13 +136,11 @@ class ActiveController:
                 silent[broker_id] = heard_ms
         if not silent:
             return
-        records = controller.fence(self._node.image, list(silent), self.topic_value)
-        # there may be too much to decide at once: then this is not all of it
-        is_all_of_it = records[-1].name == "BrokerRegistrationChangeRecord"
-        if is_all_of_it:
+        fencing = controller.fence(self._node.image, list(silent), self.topic_value)
+        if fencing.is_last:
             for broker_id, heard_ms in silent.items():
                 self._tell_fenced(broker_id, heard_ms, now)
-        self._node.quorum.append(records, now)
+        self._node.quorum.append(fencing.records, now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
@@ -170,11 +168,10 @@ class ActiveController:
         known = node.image.brokers.get(broker_id)
         fields = registration.as_recorded(asked)
         is_same_run = known is not None and fields.items() <= known.fields.items()
-        heard_ms = None if is_same_run else self._listened_to().get(broker_id)
-        is_this = broker_id == node.node_id and node.registration.own is not None
-        lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
-        if not is_same_run and (is_this or lives):
-            raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
+        heard_ms = None
+        if not is_same_run:
+            heard_ms = self._listened_to().get(broker_id)
+            self._check_run_is_over(broker_id, heard_ms, now)
         self._check_registration(asked)
         if known is not None and is_same_run and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
@@ -182,8 +179,7 @@ class ActiveController:
         if heard_ms is not None:
             # it is back before the clock was looked at
             self._tell_fenced(broker_id, heard_ms, now)
-        is_another_run = known is not None and not is_same_run
-        if known is not None and is_another_run and not self._was_clean(asked, known):
+        if known is not None and not is_same_run and not self._was_clean(asked, known):
             records += controller.without(
                 node.image, [broker_id], self.topic_value, unclean=True
             )
@@ -191,7 +187,17 @@ class ActiveController:
         epoch = node.quorum.end_offset + len(records)
         records += registration.records(asked, epoch)
         answer = {"error_code": Error.NONE, "broker_epoch": epoch}
-        return self.decide(records, now, lambda: answer)
+        return self.commit(records, now, lambda: answer)
+
+    def _check_run_is_over(
+        self, broker_id: int, heard_ms: int | None, now: Now
+    ) -> None:
+        """Before another run of the broker may come. This node knows of its own."""
+        node = self._node
+        is_own = broker_id == node.node_id and node.registration.own is not None
+        lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
+        if is_own or lives:
+            raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
 
     def _check_registration(self, asked: Mapping[str, Any]) -> None:
         """Nodes that were started as one cluster know each other from the start. Where
@@ -252,7 +258,7 @@ class ActiveController:
         else:
             answer["is_fenced"] = False
             records = controller.unfence(node.image, broker_id, self.topic_value)
-        return self.decide(records, now, lambda: answer)
+        return self.commit(records, now, lambda: answer)
 
     def _let_go(self, known: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
         """What is decided of a broker that wants to stop, and whether it may: first
@@ -267,9 +273,10 @@ class ActiveController:
             last_offset = self._node.quorum.end_offset + len(records) - 1
             self._left_at[broker_id] = last_offset
             return records, False
-        if self._all_know_of(broker_id):
-            return controller.fence(image, [broker_id], self.topic_value), True
-        return [], False
+        if not self._all_know_of(broker_id):
+            return [], False
+        fencing = controller.fence(image, [broker_id], self.topic_value)
+        return fencing.records, True
 
     def _all_know_of(self, broker_id: int) -> bool:
         """Whether all who stay have heard that this broker leads nothing any more."""
@@ -289,7 +296,7 @@ class ActiveController:
         found = node.config.value(node.image, node.node_id, TOPIC_RESOURCE, topic, name)
         return found.value
 
-    def decide(
+    def commit(
         self, records: Sequence[MetadataRecord], now: Now, answer: Callable[[], Answer]
     ) -> Answer | Wait:
         """Append the controller's decision to the metadata log; the answer is made once
@@ -306,16 +313,16 @@ class ActiveController:
         epoch = quorum.epoch
 
         def attempt(*_: object) -> Answer | None:
-            is_committed = quorum.applied_offset >= offset and quorum.epoch == epoch
-            if is_committed:
+            is_same_epoch = quorum.epoch == epoch
+            if is_same_epoch and quorum.applied_offset >= offset:
                 return answer()
-            if quorum.epoch != epoch or not quorum.is_leader:
-                raise KafkaError(Error.NOT_CONTROLLER)
-            return None
+            if is_same_epoch and quorum.is_leader:
+                return None
+            raise KafkaError(Error.NOT_CONTROLLER)
 
         return Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt)
 
-    def change(
+    def commit_and_tell(
         self,
         records: Sequence[MetadataRecord],
         now: Now,
@@ -323,8 +330,8 @@ class ActiveController:
         kind: str,
         changes: Iterable[dict[str, Any]],
     ) -> Answer | Wait:
-        """Decide as a client asked. kind, changes: the trace events of what changed,
-        told once it is committed.
+        """Commit what a client asked for. kind, changes: the trace events of what
+        changed, told then.
         """
 
         def committed() -> Answer:
@@ -333,7 +340,7 @@ class ActiveController:
                     self._node.trace.emit(kind, **detail)
             return answer
 
-        return self.decide(records, now, committed)
+        return self.commit(records, now, committed)
 
     def settled(self, now: Now) -> Wait:
         """Decisions are made on committed state only: a request that comes between them

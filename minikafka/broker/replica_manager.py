@@ -97,7 +97,7 @@ class ReplicaManager:
         (or follows, if that will do); else Kafka's error. One that is still being
         recovered leads nothing yet.
         """
-        replica = self.find(topic, number)
+        replica = self.find_or_create(topic, number)
         if replica is None:
             if self._image.partition((topic, number)) is None:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
@@ -105,7 +105,7 @@ class ReplicaManager:
         replica.check_leader(current_leader_epoch, or_follower)
         return replica
 
-    def find(self, topic: str, number: int) -> Replica | None:
+    def find_or_create(self, topic: str, number: int) -> Replica | None:
         """The replica, if this node has it. One whose turn has not come yet is made
         now, unless that were too many.
         """

@@ -22,8 +22,8 @@ from minikafka.cluster.share_acquiring import Acquired, Asked, Read
 from minikafka.cluster.share_batches import RecordState, StateBatch
 from minikafka.cluster.share_partition import (
     AcknowledgementBatch,
-    Change,
     SharePartition,
+    StateTransition,
 )
 from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
 from minikafka.coordinators.ports import CoordinatingNode
@@ -283,19 +283,19 @@ class SharePartitions:
         try:
             if held.partition is None:
                 raise KafkaError(Error.INVALID_RECORD_STATE)
-            change = held.partition.acknowledge(member_id, said, now.monotonic_ms)
+            transition = held.partition.acknowledge(member_id, said, now.monotonic_ms)
         except KafkaError as error:
             wait.fail(error.with_traceback(None))
             return wait
-        if change.renewed:
+        if transition.renewed:
             self._tell(
                 "ShareLocksRenewed",
                 held,
                 member=member_id,
-                batches=[[part.first, part.last] for part in change.renewed],
+                batches=[[part.first, part.last] for part in transition.renewed],
                 lock_ms=limits(held).lock_ms,
             )
-        self._write(held, member_id, change, wait)
+        self._write(held, member_id, transition, wait)
         return wait
 
     def session_ended(self, session: ShareSession) -> None:
@@ -304,8 +304,8 @@ class SharePartitions:
         for topic_id, number in session.partitions:
             held = self.held.get(ShareKey(group_id, topic_id, number))
             if held is not None and held.partition is not None:
-                change = held.partition.release(member_id)
-                self._write(held, member_id, change, Wait())
+                transition = held.partition.release(member_id)
+                self._write(held, member_id, transition, Wait())
 
     def log_starts_later(self, held: Held) -> None:
         """What it stands at is not in the log any more."""
@@ -314,8 +314,10 @@ class SharePartitions:
         held.partition.window.log_starts_at(held.replica.log.log_start_offset)
         self._tell_start(held, before)
 
-    def _write(self, held: Held, member_id: str, change: Change, wait: Wait) -> None:
-        if not change.batches:
+    def _write(
+        self, held: Held, member_id: str, transition: StateTransition, wait: Wait
+    ) -> None:
+        if not transition.batches:
             wait.finish({})
             return
 
@@ -323,26 +325,28 @@ class SharePartitions:
             partition = held.partition
             assert partition is not None, "its state was there"
             if isinstance(result, KafkaError):
-                partition.rolled_back(change, now.monotonic_ms)
+                partition.rolled_back(transition, now.monotonic_ms)
                 error = _as_a_fetch_says(result)
                 if error.error in OVER:
                     self._drop(held)
                 wait.fail(error)
             else:
                 before = partition.window.start_offset
-                partition.committed(change)
+                partition.committed(transition)
                 self._tell(
                     "ShareRecordsAcknowledged",
                     held,
                     member=member_id,
-                    batches=[list(map(int, batch)) for batch in change.batches],
-                    said=[None if said is None else said.word for said in change.said],
+                    batches=[list(map(int, batch)) for batch in transition.batches],
+                    said=[
+                        None if said is None else said.word for said in transition.said
+                    ],
                 )
                 self._tell_start(held, before)
                 wait.finish({})
             self._moved(held.key)
 
-        self._persist(held, change.batches, written)
+        self._persist(held, transition.batches, written)
 
     # -- time
 

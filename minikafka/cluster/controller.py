@@ -10,7 +10,7 @@ join in registration.py.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.cluster import leadership, metadata, placer
 from minikafka.cluster.metadata import (
@@ -43,17 +43,24 @@ TopicValue = Callable[[str, str], Any]
 # -- brokers that come and go, and what that means for partitions
 
 
-def fence(
-    image: Image, broker_ids: Sequence[int], value: TopicValue
-) -> list[MetadataRecord]:
+class Fencing(NamedTuple):
+    """One decision of those that fence brokers. is_last: after it they are fenced."""
+
+    records: list[MetadataRecord]
+    is_last: bool
+
+
+def fence(image: Image, broker_ids: Sequence[int], value: TopicValue) -> Fencing:
     """Brokers are silent for too long, or have shut down: they lead nothing and are in
     sync with nothing. Where that changes more partitions than one decision may, the
     brokers are fenced with the last of several.
     """
-    changes = without(image, broker_ids, value, most=CHANGES_AT_ONCE)
-    if len(changes) < CHANGES_AT_ONCE:
-        changes += [_broker_change(image, each, fenced=1) for each in broker_ids]
-    return changes
+    records = without(image, broker_ids, value, most=CHANGES_AT_ONCE)
+    if len(records) >= CHANGES_AT_ONCE:
+        return Fencing(records, is_last=False)
+    for broker_id in broker_ids:
+        records.append(_broker_change(image, broker_id, fenced=1))
+    return Fencing(records, is_last=True)
 
 
 def unregister_broker(

@@ -3,7 +3,7 @@ who has which, and what is done with.
 
 The broker that leads the partition keeps it, beside the log that it speaks of. Nothing
 here reads a log, knows the time or writes anything down: the records that were read, the
-time, and the word that a change is written come from outside. So what is acquired next
+time, and the word that a transition is written come from outside. So what is acquired next
 can be said of a history of calls alone.
 
     acquire      a member gets records, each with a lock that ends
@@ -64,7 +64,7 @@ class AcknowledgementBatch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Change:
+class StateTransition:
     """What becomes of records as soon as it is written down. batches: what is to be
     written. said: of each of them what its member said; None: its member is gone.
     renewed: records whose locks are new ones, at once.
@@ -118,23 +118,27 @@ class SharePartition:
 
     def acknowledge(
         self, member_id: str, said: Sequence[AcknowledgementBatch], now_ms: int
-    ) -> Change:
+    ) -> StateTransition:
         """What a member says of records that it has. It counts when it is written down
         (`committed`); locks are renewed at once. Errors: INVALID_RECORD_STATE,
         INVALID_REQUEST; then nothing of it counts.
         """
-        change = Change()
+        transition = StateTransition()
         try:
             for each in said:
                 if each.last_offset >= self.window.start_offset:
-                    self._acknowledge(member_id, each, change, now_ms)
+                    self._acknowledge(member_id, each, transition, now_ms)
         except KafkaError:
-            self.rolled_back(change, now_ms)
+            self.rolled_back(transition, now_ms)
             raise
-        return change
+        return transition
 
     def _acknowledge(
-        self, member_id: str, said: AcknowledgementBatch, change: Change, now_ms: int
+        self,
+        member_id: str,
+        said: AcknowledgementBatch,
+        transition: StateTransition,
+        now_ms: int,
     ) -> None:
         first, last, types = said
         for batch in self._acknowledged(said):
@@ -154,12 +158,12 @@ class SharePartition:
             if batch.is_whole:
                 if batch.whole.state is not RecordState.ACQUIRED:
                     raise _invalid(NOT_ACQUIRED)
-                self._say(batch.whole, types[0], change, now_ms)
+                self._say(batch.whole, types[0], transition, now_ms)
                 continue
             for part in batch.within(max(first, self.window.start_offset), last):
                 _check_part(part, member_id)
                 one = types[part.first - first] if len(types) > 1 else types[0]
-                self._say(part, one, change, now_ms)
+                self._say(part, one, transition, now_ms)
 
     def _acknowledged(self, said: AcknowledgementBatch) -> list[Batch]:
         """The batches that a member speaks of."""
@@ -187,7 +191,9 @@ class SharePartition:
             )
         return batches
 
-    def _say(self, part: InFlight, said: int, change: Change, now_ms: int) -> None:
+    def _say(
+        self, part: InFlight, said: int, transition: StateTransition, now_ms: int
+    ) -> None:
         limits = self._limits()
         if said == Acknowledge.RENEW:
             if not limits.renews:
@@ -195,24 +201,24 @@ class SharePartition:
                     "Renewing acquisition locks is not enabled for the group."
                 )
             part.lock_ends_ms = now_ms + limits.lock_ms
-            change.renewed.append(part)
+            transition.renewed.append(part)
             return
-        self._begin(part, BECOMES[Acknowledge(said)], change, Acknowledge(said))
+        self._begin(part, BECOMES[Acknowledge(said)], transition, Acknowledge(said))
 
     def _begin(
         self,
         part: InFlight,
         state: RecordState,
-        change: Change,
+        transition: StateTransition,
         said: Acknowledge | None,
     ) -> None:
-        change.begin(part, state, self._limits().most_deliveries, said)
+        transition.begin(part, state, self._limits().most_deliveries, said)
         if part.state.is_final:
             self.window.count(part, 1)
 
-    def release(self, member_id: str) -> Change:
+    def release(self, member_id: str) -> StateTransition:
         """A member is gone: what it has comes back, when that is written down."""
-        change = Change()
+        transition = StateTransition()
         for batch in self.window.batches:
             is_cut = batch.first < self.window.start_offset <= batch.last
             is_its = any(_is_with(part, member_id) for part in batch.parts)
@@ -220,8 +226,8 @@ class SharePartition:
                 batch.split()
             for part in batch.parts:
                 if _is_with(part, member_id) and part.before is None:
-                    self._begin(part, self._back(part), change, None)
-        return change
+                    self._begin(part, self._back(part), transition, None)
+        return transition
 
     def _back(self, part: InFlight) -> RecordState:
         """What a record becomes that comes back; before the start offset there is no
@@ -264,17 +270,17 @@ class SharePartition:
 
     # -- what was written down
 
-    def committed(self, change: Change) -> None:
-        """A change is written down: it counts."""
-        for part in change.parts:
+    def committed(self, transition: StateTransition) -> None:
+        """The transition is written down: it counts."""
+        for part in transition.parts:
             part.committed()
             if part.state is RecordState.AVAILABLE:
                 self.window.may_find_free = True
         self.window.move_start()
 
-    def rolled_back(self, change: Change, now_ms: int) -> None:
-        """A change can't be written down: it never was."""
-        for part in change.parts:
+    def rolled_back(self, transition: StateTransition, now_ms: int) -> None:
+        """The transition can't be written down: it never was."""
+        for part in transition.parts:
             was_final = part.state.is_final
             part.rolled_back(now_ms, self._limits().most_deliveries)
             if part.state is RecordState.AVAILABLE:

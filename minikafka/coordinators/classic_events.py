@@ -14,7 +14,7 @@ from minikafka.wire.messages import decode_versioned
 from minikafka.wire.primitives import DecodeError
 
 if TYPE_CHECKING:
-    from minikafka.coordinators.classic_rebalance import Rebalance
+    from minikafka.coordinators.classic_rebalance import RebalancingGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,9 @@ class ClassicEvents:
         if self.trace:
             self._emit("RebalanceStarted", generation=generation, why=why)
 
-    def generation_began(self, group: "Rebalance", joined: Container[str]) -> None:
+    def generation_began(
+        self, group: "RebalancingGroup", joined: Container[str]
+    ) -> None:
         """Members that did not join are static ones: they keep their place."""
         if not self.trace:
             return
@@ -60,7 +62,7 @@ class ClassicEvents:
             absent=absent,
         )
 
-    def assignment_made(self, group: "Rebalance") -> None:
+    def assignment_made(self, group: "RebalancingGroup") -> None:
         if not self.trace:
             return
         partitions = {}

@@ -32,7 +32,7 @@ full sessions (classic_timers.py).
 
 Here is decided what a request means (runtime.py); nothing is changed. What changes the
 group stands in classic_rebalance.py: `apply`, and `carry_out`, for what a decision leads
-to besides its record (classic_changes.py).
+to besides its record (classic_effects.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ from typing import NamedTuple
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.classic_changes import (
+from minikafka.coordinators.classic_effects import (
     Assigned,
     Heard,
     IdPromised,
@@ -55,7 +55,7 @@ from minikafka.coordinators.classic_changes import (
     TimePassed,
     WaitsToSync,
 )
-from minikafka.coordinators.classic_rebalance import Rebalance
+from minikafka.coordinators.classic_rebalance import RebalancingGroup
 from minikafka.coordinators.classic_state import (
     COMPLETING,
     CONSUMER,
@@ -81,7 +81,7 @@ class Leaving(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class ClassicGroup(Rebalance):
+class ClassicGroup(RebalancingGroup):
     """One group: what it makes of requests and of time. It reads its state, and leaves
     it as it is.
     """
@@ -136,7 +136,7 @@ class ClassicGroup(Rebalance):
                 protocol_type=request.protocol_type,
                 reason=request.reason,
             )
-            return Decision(change=came)
+            return Decision(effect=came)
         member = self.members.check(member_id, instance_id)
         return self._join_again(wait, member, request)
 
@@ -152,7 +152,7 @@ class ClassicGroup(Rebalance):
     def _refuse_for_lack_of_room(self, member_id: str) -> Decision:
         error = Error.GROUP_MAX_SIZE_REACHED
         answer = {"error_code": error, "member_id": member_id}
-        return Decision(answer=answer, change=RoomRefused(member_id))
+        return Decision(answer=answer, effect=RoomRefused(member_id))
 
     def _supports(self, request: Message) -> bool:
         """Whether the member could agree with the others on a protocol."""
@@ -168,7 +168,7 @@ class ClassicGroup(Rebalance):
         """
         promised = self._new_member_id(client_id)
         answer = {"error_code": Error.MEMBER_ID_REQUIRED, "member_id": promised}
-        return Decision(answer=answer, change=IdPromised(promised, session_timeout_ms))
+        return Decision(answer=answer, effect=IdPromised(promised, session_timeout_ms))
 
     def _come_back(
         self, wait: Wait, former_id: str, request: Message, version: int, now: Now
@@ -183,7 +183,7 @@ class ClassicGroup(Rebalance):
         members = self.members.replaced(former_id, member)
         goes_on = self.state == STABLE and members.elect_protocol() == self.protocol
         if not goes_on:
-            return Decision(change=StaticMemberCame(wait, former_id, member))
+            return Decision(effect=StaticMemberCame(wait, former_id, member))
         answer = self.join_answer(member_id, members)
         if version >= 9:
             answer["skip_assignment"] = member_id == members.leader  # KIP-814
@@ -214,7 +214,7 @@ class ClassicGroup(Rebalance):
         else:
             what = "whose subscription changed"
         why = f"{member.client_id}, {what}, joins again"
-        return Decision(change=JoinedAgain(wait, changed, why))
+        return Decision(effect=JoinedAgain(wait, changed, why))
 
     # -- decide: other requests, and time
 
@@ -228,9 +228,9 @@ class ClassicGroup(Rebalance):
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
         if self.state == STABLE:
             answer = self.sync_answer(member_id, self.assignments)
-            return Decision(answer=answer, change=Synced(member_id))
+            return Decision(answer=answer, effect=Synced(member_id))
         if member_id != self.members.leader:
-            return Decision(change=WaitsToSync(wait, member_id))
+            return Decision(effect=WaitsToSync(wait, member_id))
         assignments = {}
         for each in request.assignments:
             assignments[each.member_id] = bytes(each.assignment)
@@ -238,7 +238,7 @@ class ClassicGroup(Rebalance):
         return Decision(
             [record],
             answer=self.sync_answer(member_id, assignments),
-            change=Assigned(),
+            effect=Assigned(),
             failed=Assigned(),
         )
 
@@ -246,7 +246,7 @@ class ClassicGroup(Rebalance):
         """Heartbeat: the member lives, and learns whether it must join again."""
         member_id = self.check_generation(request).member_id
         error = Error.REBALANCE_IN_PROGRESS if self.state == PREPARING else Error.NONE
-        return Decision(answer={"error_code": error}, change=Heard(member_id))
+        return Decision(answer={"error_code": error}, effect=Heard(member_id))
 
     def leave(self, leaving: Sequence[Leaving]) -> Decision:
         """LeaveGroup: each of the members has its own result."""
@@ -267,7 +267,7 @@ class ClassicGroup(Rebalance):
             }
             results.append(result)
         answer = {"members": results, "error_code": Error.NONE}
-        return Decision(answer=answer, change=Left(left) if left else None)
+        return Decision(answer=answer, effect=Left(left) if left else None)
 
     def _check_leaving(self, leaving: Leaving, left: Mapping[str, Reason]) -> str:
         """The id of who leaves. Errors: UNKNOWN_MEMBER_ID, also if it has left with the
@@ -316,7 +316,7 @@ class ClassicGroup(Rebalance):
 
     def tick(self) -> Decision:
         """Time is soft: nothing is to be decided."""
-        return Decision(change=TimePassed())
+        return Decision(effect=TimePassed())
 
     def next_deadline(self) -> int | None:
         return soonest(

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.classic_agreement import Agreement
-from minikafka.coordinators.classic_changes import (
+from minikafka.coordinators.classic_effects import (
     Assigned,
     BecameEmpty,
-    ClassicChange,
+    ClassicEffect,
     Heard,
     IdPromised,
     JoinedAgain,
@@ -54,7 +54,7 @@ NOBODY_IS_LEFT = "no member is left"
 
 
 @dataclass(eq=False, repr=False)
-class Rebalance(Agreement):
+class RebalancingGroup(Agreement):
     """A group between two agreements, or at one: what it inherits holds now.
 
     agreed: what the log says. joining, syncing: the members' requests that wait for the
@@ -95,13 +95,13 @@ class Rebalance(Agreement):
         self.follow(self.agreed)
         self.state = STABLE if self.members else EMPTY
 
-    def carry_out(self, change: ClassicChange, now: Now) -> Decision | None:
+    def carry_out(self, effect: ClassicEffect, now: Now) -> Decision | None:
         """What a decision leads to besides its record. There may be more to write.
 
         A member comes, waits, goes; time passes; a record that was decided on has been
         applied.
         """
-        match change:
+        match effect:
             case Heard(member_id):
                 self.heard(member_id, now)
             case IdPromised(member_id, session_timeout_ms):
@@ -109,7 +109,7 @@ class Rebalance(Agreement):
             case RoomRefused(member_id):
                 self._forget(member_id)
             case MemberCame():
-                return self._add(change, now)
+                return self._add(effect, now)
             case StaticMemberCame(wait, former_id, member):
                 return self._replace_and_join(wait, former_id, member, now)
             case JoinedAgain(wait, member, why):
@@ -131,7 +131,7 @@ class Rebalance(Agreement):
                 self._tell_move(PREPARING, Event.NOBODY_JOINED, NOBODY_IS_LEFT)
         return None
 
-    def give_up(self, failed: ClassicChange, error: KafkaError, now: Now) -> None:
+    def give_up(self, failed: ClassicEffect, error: KafkaError, now: Now) -> None:
         """The record of an agreement is not in the log, maybe never will be."""
         match failed:
             case Assigned():
@@ -147,7 +147,7 @@ class Rebalance(Agreement):
         for member_id in self.members:
             self.heard(member_id, now)
 
-    # -- change: members come and go
+    # -- carried out: members come and go
 
     def heard(self, member_id: str, now: Now) -> None:
         """A member is alive: its session begins anew."""
@@ -251,7 +251,7 @@ class Rebalance(Agreement):
             return self._complete_if_all_joined(now)
         return None
 
-    # -- change: the rebalance
+    # -- carried out: the rebalance
 
     def _prepare(self, event: Event, why: str, now: Now) -> Decision | None:
         """Everybody must join again. An empty group gathers members for a while first
@@ -348,7 +348,7 @@ class Rebalance(Agreement):
         generation = self.generation + 1
         record = self.empty_record(generation, now)
         empty = BecameEmpty(generation, at_ms=now.wall_ms)
-        return Decision([record], change=empty, failed=empty)
+        return Decision([record], effect=empty, failed=empty)
 
     def _become_empty(self, empty: BecameEmpty) -> None:
         """Without a record that says so."""
@@ -392,7 +392,7 @@ class Rebalance(Agreement):
             _refuse(self.syncing, member_id, error)
             self.heard(member_id, now)
 
-    # -- change: time
+    # -- carried out: time
 
     def _time_passed(self, now: Now) -> Decision | None:
         """Sessions that ended, ids never used, a rebalance or a sync that took too

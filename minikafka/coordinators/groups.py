@@ -19,10 +19,10 @@ from typing import Any
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Deadlines, Wait
-from minikafka.coordinators.classic_changes import ClassicChange
+from minikafka.coordinators.classic_effects import ClassicEffect
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.consumer_group import ConsumerGroup
-from minikafka.coordinators.group_changes import (
+from minikafka.coordinators.group_effects import (
     Drafted,
     GroupDeleted,
     GroupMade,
@@ -33,10 +33,10 @@ from minikafka.coordinators.group_rules import JOIN_EPOCH
 from minikafka.coordinators.offset_requests import OffsetRequests
 from minikafka.coordinators.offsets import Offsets, forgotten
 from minikafka.coordinators.runtime import (
-    Change,
     Configs,
     CoordinatorRecord,
     Decision,
+    Effect,
 )
 from minikafka.coordinators.share_group import ShareGroup
 from minikafka.coordinators.share_groups import Initialize, ShareRequests
@@ -197,16 +197,16 @@ class Groups(OffsetRequests):
             return self.share.decided(group.tick(now))
         return self._decided(group.tick(now))
 
-    def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
+    def carry_out(self, key: str, effect: Effect, now: Now) -> Decision | None:
         """What a decision leads to besides its records. There may be more to write."""
         group = self.groups.get(key)
-        match change:
-            case ClassicChange():
+        match effect:
+            case ClassicEffect():
                 assert isinstance(group, ClassicGroup)
-                return group.carry_out(change, now)
+                return group.carry_out(effect, now)
             case GroupMade():
                 self._look_later_if_new(key, now)
-                return self._join_it(change, now)
+                return self._join_it(effect, now)
             case Drafted(draft):
                 self._look_later_if_new(key, now)
                 if isinstance(group, ShareGroup):
@@ -230,11 +230,11 @@ class Groups(OffsetRequests):
                 self._tell_deleted(key)
         return None
 
-    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+    def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
         """Only classic groups tell those who wait."""
         group = self.groups[key]
         assert isinstance(group, ClassicGroup)
-        assert isinstance(failed, ClassicChange)
+        assert isinstance(failed, ClassicEffect)
         group.give_up(failed, error, now)
 
     def next_deadline(self, key: str) -> int | None:
@@ -271,7 +271,7 @@ class Groups(OffsetRequests):
         empty = self._new_classic(request.group_id).empty_record(0, now)
         records = [*_tombstones(group), empty]
         made = GroupMade(wait=wait, request=request, client=client, version=version)
-        return Decision(records, change=made)
+        return Decision(records, effect=made)
 
     def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
         """The first member of a group that was made for it."""

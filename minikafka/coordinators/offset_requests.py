@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer
-from minikafka.coordinators.group_changes import OffsetsCommitted, OffsetsLookedAt
+from minikafka.coordinators.group_effects import OffsetsCommitted, OffsetsLookedAt
 from minikafka.coordinators.offsets import (
     NOTHING,
     Committed,
@@ -187,7 +187,7 @@ class OffsetRequests:
             records += group.tombstones()
 
         looked = OffsetsLookedAt(expired=names, is_deleted=goes)
-        return Decision(records, answer={}, change=looked)
+        return Decision(records, answer={}, effect=looked)
 
     def _is_old(
         self, group: OwnsOffsets, topic: str, committed: Committed, wall_ms: int

@@ -9,12 +9,12 @@ is what it has read there. A request takes five steps:
     append   its records, as one batch, to the partition
     wait     until the high watermark has passed them: now they can't be lost
     apply    the records to the state, live as in a replay
-    change   what has no record, tell the trace, give the answer
+    effect   what has no record, tell the trace, give the answer
 
-A decision is data: the records, and a `Change`, which says what else is to be done and
+A decision is data: the records, and an `Effect`, which says what else is to be done and
 which only `State.carry_out` does. A request without records goes from `decide` to
-`change` at once. Most do: heartbeats, and who waits for whom, are soft state; a new
-leader does without. A soft change may lead to records (the last member left, the group
+its effect at once. Most do: heartbeats, and who waits for whom, are soft state; a new
+leader does without. Such an effect may lead to records (the last member left, the group
 is empty now): then it returns another Decision, for the same request.
 
 Requests for one key (a group) queue while its records are not committed, so `decide`
@@ -83,7 +83,7 @@ class CoordinatorRecord(NamedTuple):
     value: dict[str, Any] | None
 
 
-class Change:
+class Effect:
     """What a decision leads to besides its records: soft state, what is told, who is
     answered. Each kind is a frozen dataclass; State.carry_out says what it means.
     """
@@ -93,7 +93,7 @@ class Change:
 
 class Decision(NamedTuple):
     """What a request means. answer: given at the end; None: whoever keeps the Wait ends
-    it later (a JoinGroup waits for the other members). change: carried out after the
+    it later (a JoinGroup waits for the other members). effect: carried out after the
     records were applied. failed: what is given up instead, when the records can't be
     written or are not committed in time; without it nothing is. producer: id and epoch,
     if the records are part of a transaction.
@@ -101,8 +101,8 @@ class Decision(NamedTuple):
 
     records: Sequence[CoordinatorRecord] = ()
     answer: Answer | None = None
-    change: Change | None = None
-    failed: Change | None = None
+    effect: Effect | None = None
+    failed: Effect | None = None
     producer: tuple[int, int] | None = None
 
 
@@ -145,10 +145,10 @@ class State(Protocol):
         """The pending records of a producer are committed now, or are gone."""
         return None
 
-    def carry_out(self, key: str, change: Change, now: Now) -> Decision | None:
+    def carry_out(self, key: str, effect: Effect, now: Now) -> Decision | None:
         """Do what a decision for this key led to. There may be more to write."""
 
-    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+    def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
         """The records of a decision for this key can't be written, or are not committed
         in time.
         """
@@ -361,13 +361,13 @@ class Shard:
         self._deadlines.set((self.partition, write), None)
 
     def _carry_out(self, write: Write, decision: Decision, now: Now) -> None:
-        """Change by change, until there are records to append or nothing is left to
+        """Effect by effect, until there are records to append or nothing is left to
         do.
         """
         while not decision.records:
             next_decision = None
-            if decision.change is not None:
-                next_decision = self._change(write, decision.change, now)
+            if decision.effect is not None:
+                next_decision = self._effect(write, decision.effect, now)
             if next_decision is None:
                 if decision.answer is not None:
                     write.wait.finish(decision.answer)
@@ -381,12 +381,12 @@ class Shard:
         write.decoded = [self._codec.decode(*each) for each in encoded]
         self._append(write, encoded, decision.producer, now)
 
-    def _change(self, write: Write, change: Change, now: Now) -> Decision | None:
+    def _effect(self, write: Write, effect: Effect, now: Now) -> Decision | None:
         """Whenever something changes, the trace tells the request that it was for."""
         trace = self._trace
         trace.cause, outer = write.cause, trace.cause
         try:
-            return self.state.carry_out(write.key, change, now)
+            return self.state.carry_out(write.key, effect, now)
         finally:
             trace.cause = outer
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
-from minikafka.coordinators.group_changes import Drafted
+from minikafka.coordinators.group_effects import Drafted
 from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.coordinators.runtime import Configs, Decision
 from minikafka.coordinators.share_group import ShareDraft, ShareGroup

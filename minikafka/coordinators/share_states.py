@@ -28,10 +28,10 @@ from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_batches import StateBatch
 from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators.runtime import (
-    Change,
     Configs,
     CoordinatorRecord,
     Decision,
+    Effect,
 )
 from minikafka.storage.checkpoints import uuid_bytes, uuid_text
 from minikafka.wire.errors import Error, KafkaError
@@ -190,7 +190,7 @@ def _append(found: list[StateBatch], batch: StateBatch) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LookLater(Change):
+class LookLater(Effect):
     """Whether a snapshot is due is asked again after a while."""
 
 
@@ -239,12 +239,12 @@ class ShareStates:
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """There are none."""
 
-    def carry_out(self, key: str, change: Change, now: Now) -> None:
+    def carry_out(self, key: str, effect: Effect, now: Now) -> None:
         """The next look at this key comes later."""
-        assert isinstance(change, LookLater), f"nothing else comes of it: {change}"
+        assert isinstance(effect, LookLater), f"nothing else comes of it: {effect}"
         self._look_later(key, now)
 
-    def give_up(self, key: str, failed: Change, error: KafkaError, now: Now) -> None:
+    def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
         """Nobody waits for one."""
         raise AssertionError(f"nobody waits for {failed}")
 
@@ -262,13 +262,13 @@ class ShareStates:
             return Decision()
         interval_ms = self._cold_ms
         if not state.updates or now.wall_ms - state.write_timestamp < interval_ms:
-            return Decision(change=LookLater())
+            return Decision(effect=LookLater())
         snapshot = replace(
             state,
             snapshot_epoch=state.snapshot_epoch + 1,
             write_timestamp=now.wall_ms,
         )
-        return Decision([snapshot.snapshot(ShareKey.parse(key))], change=LookLater())
+        return Decision([snapshot.snapshot(ShareKey.parse(key))], effect=LookLater())
 
     def next_deadline(self, key: str) -> int | None:
         return self._snapshots.at(key)

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators.runtime import Change, Configs, Decision, State
+from minikafka.coordinators.runtime import Configs, Decision, Effect, State
 from minikafka.coordinators.subscriptions import compiled_once
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
@@ -71,7 +71,7 @@ def ids(transaction: Transaction) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Change):
+class Step(Effect):
     """A step of the table was written down: from there on the coordinator goes on by
     itself, with markers or a deadline. was: None for a new transactional id.
     """
@@ -149,15 +149,15 @@ class Transactions(State):
         gone = known.to(Status.DEAD)
         tombstone = gone.record(known)._replace(value=None)
         step = Step(was=known, becomes=gone, why=EXPIRED)
-        return Decision([tombstone], answer={}, change=step)
+        return Decision([tombstone], answer={}, effect=step)
 
-    def carry_out(self, key: str, change: Change, now: Now) -> None:
+    def carry_out(self, key: str, effect: Effect, now: Now) -> None:
         """A step was taken. By its record the state is what it is; who comes again is
         known by what was before.
         """
-        assert isinstance(change, Step)
-        self._state_changed(change)
-        becomes = change.becomes
+        assert isinstance(effect, Step)
+        self._state_changed(effect)
+        becomes = effect.becomes
         if becomes.status is Status.DEAD:
             return
         self._earlier[key] = Earlier(

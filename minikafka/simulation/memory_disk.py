@@ -66,15 +66,10 @@ class MemoryFile:
 
     def lose_power(self, random: Random) -> bool:
         """Keep what survives; False if not even the file does."""
-        if self.durable_size is None:
-            if random.random() < CHANCE_THAT_A_FILE_IS_GONE:
-                return False
-            flushed = 0
-        elif self.durable_tail and random.random() < CHANCE_THAT_A_CUT_IS_UNDONE:
-            self._undo_cut()
-            flushed = self.durable_size
-        else:
-            flushed = self.durable_size - len(self.durable_tail)
+        was_flushed = self.durable_size is not None
+        if not was_flushed and random.random() < CHANCE_THAT_A_FILE_IS_GONE:
+            return False
+        flushed = self._flushed(random)
         at_risk = len(self.data) - flushed
         survives = flushed + int(random.random() * (at_risk + 1))
         self._disk.give_back(len(self.data) - survives)
@@ -86,11 +81,16 @@ class MemoryFile:
         self.flush()
         return True
 
-    def _undo_cut(self) -> None:
-        assert self.durable_size is not None
+    def _flushed(self, random: Random) -> int:
+        """How much is safe. A cut since the last flush may be undone."""
+        if self.durable_size is None:
+            return 0
         kept = self.durable_size - len(self.durable_tail)
-        self._disk.give_back(len(self.data) - self.durable_size)
-        self.data[kept:] = self.durable_tail
+        if self.durable_tail and random.random() < CHANCE_THAT_A_CUT_IS_UNDONE:
+            self._disk.give_back(len(self.data) - self.durable_size)
+            self.data[kept:] = self.durable_tail
+            return self.durable_size
+        return kept
 
 
 class MemoryDisk:
@@ -198,7 +198,10 @@ class MemoryDisk:
 
     def space(self) -> Space | None:
         total = self.capacity_bytes
-        return None if total is None else Space(total, max(total - self.used_bytes, 0))
+        if total is None:
+            return None
+        usable = max(total - self.used_bytes, 0)
+        return Space(total, usable)
 
     def lock(self, path: str) -> bool:
         if path in self._locked:

@@ -367,7 +367,9 @@ def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Re
     ]
     for node in (partition.leader, *partition.isr, *partition.replicas):
         replica = (
-            brokers[node].broker.replicas.find(topic, number) if node in up else None
+            brokers[node].broker.replicas.find_or_create(topic, number)
+            if node in up
+            else None
         )
         if replica is not None:
             return replica

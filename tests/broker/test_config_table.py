@@ -169,7 +169,7 @@ def test_what_is_for_tests_is_described_nowhere():
 def test_what_changes_at_run_time_takes_effect_at_once():
     node = Node()
     node.create_topic("orders")
-    log = node.broker.replicas.find("orders", 0).log
+    log = node.broker.replicas.find_or_create("orders", 0).log
     for name, value in (
         ("max.connections", "5"),
         ("producer.id.expiration.ms", "700"),

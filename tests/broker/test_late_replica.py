@@ -501,12 +501,9 @@ def test_kip_966_a_replica_that_left_when_nothing_new_could_count_is_told_to_cli
     pair.send("CreateTopics", 5, topics=[topic], timeout_ms=1000)
     pair.fetch_metadata()
     assert pair.answer().topics[0].error_code == Error.NONE
-    pair.broker.quorum.append(
-        controller.fence(
-            pair.broker.image, [2], pair.broker.active_controller.topic_value
-        ),
-        pair.now,
-    )
+    value = pair.broker.active_controller.topic_value
+    fencing = controller.fence(pair.broker.image, [2], value)
+    pair.broker.quorum.append(fencing.records, pair.now)
     pair.fetch_metadata()
     [told] = (
         pair.call("DescribeTopicPartitions", 0, topics=[{"name": "safe"}])

@@ -120,7 +120,9 @@ def test_two_silent_brokers_are_fenced_in_several_decisions_and_never_lead_in_be
             partition.leader != 2 or 1 in partition.isr
             for _, _, partition in image.all_partitions()
         )
-        return [] if image.brokers[1].fenced else controller.fence(image, [1, 2], value)
+        if image.brokers[1].fenced:
+            return []
+        return controller.fence(image, [1, 2], value).records
 
     decisions, leaders = decide_until_done(image, decide)
     fenced = [names.count("BrokerRegistrationChangeRecord") for names in decisions]

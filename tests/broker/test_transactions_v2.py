@@ -86,7 +86,7 @@ def after(transactions, decision):
     for record in decision.records:
         written = encode_coordinator_record(*record)
         transactions.apply(*decode_transaction_record(*written), offset=-1)
-    transactions.carry_out("pay", decision.change, ONCE)
+    transactions.carry_out("pay", decision.effect, ONCE)
     return transactions._find("pay")
 
 

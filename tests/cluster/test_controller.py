@@ -67,7 +67,7 @@ def test_a_partition_cannot_have_more_replicas_than_there_are_brokers():
 def test_a_broker_that_is_down_gets_replicas_where_there_are_too_few_others():
     """As in Apache Kafka: it joins when it comes back."""
     image = cluster(1, 2, 3)
-    commit(image, controller.fence(image, [2], value))
+    commit(image, controller.fence(image, [2], value).records)
     assert placer.place(image, 3, replication_factor=2, first=0) == [
         [1, 3],
         [3, 1],
@@ -82,13 +82,13 @@ def test_a_broker_that_is_down_gets_replicas_where_there_are_too_few_others():
 
 def test_a_new_partition_has_somebody_who_leads_it():
     image = cluster(1, 2)
-    commit(image, controller.fence(image, [2], value))
+    commit(image, controller.fence(image, [2], value).records)
     placer.check_somebody_leads(image, [[2, 1]])
     commit(image, new_topic(image, [2, 1]))
     assert image.topics["orders"].partitions[0].leader == 1
     with pytest.raises(KafkaError, match="partition 1 are fenced"):
         placer.check_somebody_leads(image, [[1], [2]])
-    commit(image, controller.fence(image, [1], value))
+    commit(image, controller.fence(image, [1], value).records)
     with pytest.raises(KafkaError, match="All brokers are currently fenced"):
         placer.place(image, 1, replication_factor=1, first=0)
 
@@ -106,7 +106,7 @@ def test_a_partition_whose_turn_falls_on_a_broker_about_to_go_is_refused():
 def test_when_a_leader_is_gone_the_next_in_sync_replica_leads_in_a_new_epoch():
     image = cluster(1, 2, 3)
     commit(image, new_topic(image, [1, 2], [2, 3], [1]))
-    commit(image, controller.fence(image, [1], value))
+    commit(image, controller.fence(image, [1], value).records)
     partitions = image.topics["orders"].partitions
     assert [partition.leader for partition in partitions.values()] == [2, 2, NO_LEADER]
     assert [partition.leader_epoch for partition in partitions.values()] == [1, 0, 1]
@@ -133,7 +133,7 @@ def test_a_placement_chosen_by_a_client_is_checked(assignments):
 
 def test_a_registration_change_must_name_the_brokers_epoch():
     image = cluster(1)
-    [change] = controller.fence(image, [1], value)
+    [change] = controller.fence(image, [1], value).records
     change.fields["broker_epoch"] -= 1
     with pytest.raises(AssertionError, match="current epoch"):
         commit(image, [change])

@@ -165,7 +165,7 @@ def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
     ]
     assert broker.quorum.replica.log.log_start_offset > had
     assert told(broker.image) == told(others[0].image) == told(others[1].image)
-    assert broker.replicas.find("gone", 0) is None
+    assert broker.replicas.find_or_create("gone", 0) is None
     held = {key for key in broker.replicas.replicas if key[0] != "__consumer_offsets"}
     placed = {
         (name, number)

@@ -7,9 +7,9 @@ from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import (
-    Change,
     CoordinatorRecord,
     Decision,
+    Effect,
     RecordCodec,
     Runtime,
 )
@@ -27,7 +27,7 @@ CODEC = RecordCodec(encode_coordinator_record, decode_coordinator_record)
 
 
 @dataclass(frozen=True)
-class Note(Change):
+class Note(Effect):
     """What the state notes down, and what comes of it."""
 
     text: str = ""
@@ -62,13 +62,13 @@ class Counters:
     def loaded(self, now):
         return self.offsets
 
-    def carry_out(self, key, change, now):
-        if change.text == "tick":
+    def carry_out(self, key, effect, now):
+        if effect.text == "tick":
             self.ticked.append((key, now.monotonic_ms))
             del self.due[key]
         else:
-            self.noted.append((change.text, dict(self.offsets)))
-        return change.leads_to
+            self.noted.append((effect.text, dict(self.offsets)))
+        return effect.leads_to
 
     def give_up(self, key, failed, error, now):
         self.given_up.append((failed.text, error.error))

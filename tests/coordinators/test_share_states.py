@@ -50,8 +50,8 @@ class Coordinator:
             self.log.append((key, value))
             offset = len(self.log) - 1
             self.states.apply(*decode_share_record(key, value), offset)
-        if decision.change is not None:
-            self.states.carry_out(str(self.key), decision.change, self.now)
+        if decision.effect is not None:
+            self.states.carry_out(str(self.key), decision.effect, self.now)
         return decision.answer
 
     def tick(self):

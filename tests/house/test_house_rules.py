@@ -44,7 +44,7 @@ MOST_DENSE = {
     "simulation": (6, 10),
     "server": (6, 9),
     "theatre": (7.2, 11.5),
-    "course": (6, 10.2),
+    "course": (6, 10),
 }
 MOST_DENSE_FILE = 8  # nodes a line
 MOST_IN_A_CIRCLE = 3  # files that import each other

@@ -253,7 +253,7 @@ class Run:
         for number in range(PARTITIONS):
             logs = {}
             for node in self.cluster._topics._described(TOPIC, number).replicas:
-                replica = self.cluster._brokers[node].broker.replicas.find(
+                replica = self.cluster._brokers[node].broker.replicas.find_or_create(
                     TOPIC, number
                 )
                 if replica is None:

@@ -35,7 +35,7 @@ def size_of(cluster, node, path=LOG_FILE):
 
 
 def replica_of(cluster, node):
-    return cluster._brokers[node].broker.replicas.find("orders", 0)
+    return cluster._brokers[node].broker.replicas.find_or_create("orders", 0)
 
 
 def values_of(cluster, node):

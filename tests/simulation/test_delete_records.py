@@ -18,7 +18,7 @@ def log_starts(cluster):
         if process.broker is not None
     }
     return {
-        node: broker.replicas.find("orders", 0).log.log_start_offset
+        node: broker.replicas.find_or_create("orders", 0).log.log_start_offset
         for node, broker in brokers.items()
     }
 

@@ -68,7 +68,7 @@ def after_the_eligible_one_lost_power():
     early = leader_of(cluster)
     cluster.restart(last)
     cluster.run_until(lambda: isr(cluster) >= {second, last})
-    replica = cluster._brokers[last].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[last].broker.replicas.find_or_create("orders", 0)
     return early, [value for _, value in contents(replica, replica.log.log_end_offset)]
 
 
@@ -104,7 +104,7 @@ def test_kip_966_who_is_silent_together_is_fenced_together_so_that_none_of_the_d
     for broker in (second, first, last):
         cluster.restart(broker)
     cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    replica = cluster._brokers[second].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[second].broker.replicas.find_or_create("orders", 0)
     assert [
         value for _, value in contents(replica, replica.log.log_end_offset)
     ] == list("abcdefgh")
@@ -146,7 +146,7 @@ def test_a_topic_may_prefer_to_lose_records_to_being_away():
     assert sent(cluster, "new") == [0], "the offset is given a second time"
     cluster.restart(first)
     cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    replica = cluster._brokers[first].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[first].broker.replicas.find_or_create("orders", 0)
     assert [value for _, value in contents(replica, replica.log.log_end_offset)] == [
         "new"
     ]

@@ -25,10 +25,10 @@ def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
         for node in (cluster.leader("orders"), followers(cluster)[0])
     )
     follower.replicas.upkeep.clean_up(follower.now)
-    begin = follower.replicas.find("orders", 0).log.log_start_offset
+    begin = follower.replicas.find_or_create("orders", 0).log.log_start_offset
     assert begin > 0
     cluster.run(seconds=2)
-    known = leader.replicas.find("orders", 0).followers[follower.node_id]
+    known = leader.replicas.find_or_create("orders", 0).followers[follower.node_id]
     assert known.log_start_offset == begin
 
 
@@ -70,7 +70,7 @@ def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_m
         cluster.run_ms(100)
     cluster.run_until(lambda: all(future.is_done for future in futures), 60)
     assert [future.get().offset for future in futures] == list(range(1, 13))
-    replica = cluster._brokers[cluster.leader("orders")].broker.replicas.find(
+    replica = cluster._brokers[cluster.leader("orders")].broker.replicas.find_or_create(
         "orders", 0
     )
     written = [value for _, value in contents(replica, replica.high_watermark)]

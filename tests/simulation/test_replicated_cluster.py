@@ -20,7 +20,7 @@ def test_every_replica_has_what_was_acknowledged():
     cluster = three()
     assert sent(cluster, "a", "b") == [0, 1]
     for process in cluster._brokers.values():
-        replica = process.broker.replicas.find("orders", 0)
+        replica = process.broker.replicas.find_or_create("orders", 0)
         assert [
             value for _, value in contents(replica, replica.log.log_end_offset)
         ] == ["a", "b"]
@@ -95,7 +95,7 @@ def test_kip_101_a_leader_that_was_replaced_drops_what_nobody_else_has():
     cluster.heal()
     assert sent(cluster, "b", seconds=30) == [1]
     cluster.run(seconds=5)
-    replica = cluster._brokers[leader].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[leader].broker.replicas.find_or_create("orders", 0)
     assert [value for _, value in contents(replica, replica.log.log_end_offset)] == [
         "a",
         "b",
@@ -259,7 +259,7 @@ def test_who_lost_power_comes_back_behind_and_catches_up_before_it_counts():
     cluster.run_until(lambda: leader_of(cluster) not in (leader, -1))
     cluster.restart(leader)
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
-    replica = cluster._brokers[leader].broker.replicas.find("orders", 0)
+    replica = cluster._brokers[leader].broker.replicas.find_or_create("orders", 0)
     assert [
         value for _, value in contents(replica, replica.log.log_end_offset)
     ] == list("abcdefgh")
@@ -306,7 +306,7 @@ def test_a_new_leader_tells_the_latest_offset_when_it_knows_that_nothing_will_go
     cluster = three()
     sent(cluster, *"abcd")
     broker = cluster._brokers[followers(cluster)[0]].broker
-    replica = broker.replicas.find("orders", 0)
+    replica = broker.replicas.find_or_create("orders", 0)
     replica.high_watermark = 1  # it has not heard of more
     leads = {"leader": broker.node_id, "leader_epoch": 1, "partition_epoch": 9}
     replica.follow_image(replace(cluster._topics._described("orders", 0), **leads))

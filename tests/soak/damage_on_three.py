@@ -148,7 +148,7 @@ class Three:
         return set(described.isr) == set(NODES) and len(ends) == 1 and not unchecked
 
     def _replica(self, node: int) -> Any:
-        return self.cluster._brokers[node].broker.replicas.find("orders", 0)
+        return self.cluster._brokers[node].broker.replicas.find_or_create("orders", 0)
 
     def _wrong(self) -> Iterator[str]:
         for node in NODES:

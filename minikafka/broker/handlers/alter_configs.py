@@ -80,7 +80,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
     if body.validate_only:
         return answer
-    return broker.active_controller.change(
+    return broker.active_controller.commit_and_tell(
         records, now, answer, "ConfigsAltered", altered
     )
 

@@ -111,7 +111,7 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"error_code": Error.NONE, "error_message": None, "results": results}
     if request.body.validate_only:
         return answer
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def check(broker: Broker, name: str, wanted: int, kind: int) -> None:

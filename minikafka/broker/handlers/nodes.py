@@ -165,7 +165,7 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
         "producer_id_start": image.next_producer_id,
         "producer_id_len": controller.PRODUCER_ID_BLOCK_SIZE,
     }
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
@@ -203,7 +203,7 @@ def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     topics = by_topic(body.topics, "topic_id", partition_index, verdict)
     answer = {"error_code": Error.NONE, "topics": topics}
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def partition_index(asked: Any) -> Answer:
@@ -235,7 +235,7 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
         topics = by_topic(directory.topics, "topic_id", partition_index, verdict)
         directories.append({"id": directory.id, "topics": topics})
     answer = {"error_code": Error.NONE, "directories": directories}
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def check_epoch(broker: Broker, body: Message) -> None:
@@ -356,7 +356,7 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         broker.image, broker_id, broker.active_controller.topic_value
     )
     answer = {"error_code": Error.NONE, "error_message": None}
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def add_voter(broker: Broker, request: Call, now: Now) -> Answer:

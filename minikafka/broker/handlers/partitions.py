@@ -60,7 +60,7 @@ def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
                 if row["error_code"] != Error.ELECTION_NOT_NEEDED
             ]
     answer = {"replica_election_results": results}
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def places_in(
@@ -105,7 +105,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         "allow_replication_factor_change": body.allow_replication_factor_change,
         "responses": nested(verdicts(targets, verdict, "partition_index")),
     }
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def check_factor(
@@ -214,6 +214,6 @@ def moved(broker: Broker, folder: str, topic: str, number: int) -> Error:
     """Whether a replica is now in a folder."""
     if folder != broker.log_dir:
         return Error.LOG_DIR_NOT_FOUND
-    if broker.replicas.find(topic, number) is None:
+    if broker.replicas.find_or_create(topic, number) is None:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return Error.NONE

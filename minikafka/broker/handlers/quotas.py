@@ -45,7 +45,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"entries": list(verdicts.values())}
     if request.body.validate_only:
         return answer
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def changes(broker: Broker, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:

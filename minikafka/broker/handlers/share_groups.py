@@ -170,7 +170,7 @@ def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
     doesn't, or the state was written by nobody in his right mind.
     """
     done = found.delivery_complete_count
-    replica = broker.replicas.find(topic, key.partition)
+    replica = broker.replicas.find_or_create(topic, key.partition)
     if found.start_offset < 0 or done < 0 or replica is None:
         return UNKNOWN
     return max(0, replica.high_watermark - found.start_offset - done)

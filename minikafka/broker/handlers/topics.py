@@ -54,7 +54,7 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"topics": verdicts(body.topics, verdict)}
     if body.validate_only:
         return answer
-    return broker.active_controller.change(
+    return broker.active_controller.commit_and_tell(
         creating.records, now, answer, "TopicCreated", creating.created
     )
 
@@ -217,7 +217,7 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     answer = {"results": verdicts(request.body.topics, verdict)}
     if request.body.validate_only:
         return answer
-    return broker.active_controller.change(
+    return broker.active_controller.commit_and_tell(
         records, now, answer, "PartitionsCreated", grown
     )
 
@@ -284,7 +284,9 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
             records += controller.delete_topic(broker.image.topics[name])
             gone.append({"topic": name})
     answer = {"responses": results}
-    return broker.active_controller.change(records, now, answer, "TopicDeleted", gone)
+    return broker.active_controller.commit_and_tell(
+        records, now, answer, "TopicDeleted", gone
+    )
 
 
 def verdicts_on_deletion(broker: Broker, body: Any) -> list[Answer]:

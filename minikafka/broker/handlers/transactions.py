@@ -355,7 +355,7 @@ def write(
     """
     number = answer["partition_index"]
     try:
-        if broker.replicas.find(topic, number) is None:
+        if broker.replicas.find_or_create(topic, number) is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         replica = broker.replicas.leader(topic, number)
         check_coordinator_epoch(replica, marker, highest_coordinator_epoch)

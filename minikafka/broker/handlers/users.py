@@ -72,7 +72,7 @@ def alter_credentials(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     for upsertion in body.upsertions:
         judge(upsertion, with_credential)
     answer = {"results": list(verdicts.values())}
-    return broker.active_controller.decide(records, now, lambda: answer)
+    return broker.active_controller.commit(records, now, lambda: answer)
 
 
 def check_user(asked: Any) -> None:

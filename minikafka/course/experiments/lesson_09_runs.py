@@ -120,7 +120,7 @@ def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
     for broker in partition.replicas:
         process = cluster._brokers[broker]
         role = "leader" if broker == partition.leader else "follower"
-        replica = process.broker.replicas.find(topic, number)
+        replica = process.broker.replicas.find_or_create(topic, number)
         if process.state == "down" or replica is None:
             state = process.state
         else:
@@ -275,7 +275,7 @@ def lost(cluster: Cluster) -> list[str] | None:
 
 def _in_the_log(cluster: Cluster, broker: int) -> list[str]:
     """The values in a broker's replica, also behind the high watermark."""
-    replica = cluster._brokers[broker].broker.replicas.find(TOPIC, 0)
+    replica = cluster._brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
     assert replica is not None
     log = replica.log
     pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)

@@ -102,7 +102,7 @@ def logs(cluster: Cluster) -> str:
 
 def log_of(cluster: Cluster, broker: int) -> Log:
     """The records of one replica of orders-0, also those that are not committed yet."""
-    replica = cluster._brokers[broker].broker.replicas.find(TOPIC, 0)
+    replica = cluster._brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
     assert replica is not None, f"broker {broker} has no replica of {TOPIC}-0"
     log = replica.log
     pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)

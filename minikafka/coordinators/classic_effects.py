@@ -1,4 +1,4 @@
-"""What a classic group decides besides its record (runtime.py): changes as data.
+"""What a classic group decides besides its record (runtime.py): effects as data.
 
 All but the last three come without a record: who is there and who waits is soft.
 ClassicGroup.carry_out says what each means.
@@ -9,25 +9,25 @@ from dataclasses import dataclass
 
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.classic_state import ClassicMember
-from minikafka.coordinators.runtime import Change
+from minikafka.coordinators.runtime import Effect
 from minikafka.trace import Reason
 
 
-class ClassicChange(Change):
-    """A change of one classic group."""
+class ClassicEffect(Effect):
+    """On one classic group."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(ClassicChange):
+class Heard(ClassicEffect):
     """A member is alive."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class IdPromised(ClassicChange):
+class IdPromised(ClassicEffect):
     """A new member was given its id, and comes again with it (KIP-394)."""
 
     member_id: str
@@ -35,14 +35,14 @@ class IdPromised(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class RoomRefused(ClassicChange):
+class RoomRefused(ClassicEffect):
     """There is no room for a member; whoever it was, it is forgotten."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class MemberCame(ClassicChange):
+class MemberCame(ClassicEffect):
     """A new member waits for the next generation. reason: in its own words."""
 
     wait: Wait
@@ -52,7 +52,7 @@ class MemberCame(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class StaticMemberCame(ClassicChange):
+class StaticMemberCame(ClassicEffect):
     """A static member came back as another process, and all must join again."""
 
     wait: Wait
@@ -61,7 +61,7 @@ class StaticMemberCame(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedAgain(ClassicChange):
+class JoinedAgain(ClassicEffect):
     """A member of before, as it describes itself now, waits for the next generation."""
 
     wait: Wait
@@ -70,14 +70,14 @@ class JoinedAgain(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class Synced(ClassicChange):
+class Synced(ClassicEffect):
     """A member got its assignment."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class WaitsToSync(ClassicChange):
+class WaitsToSync(ClassicEffect):
     """A member waits for the leader's assignment."""
 
     wait: Wait
@@ -85,19 +85,19 @@ class WaitsToSync(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class Left(ClassicChange):
+class Left(ClassicEffect):
     """Members go by themselves. why: by member id."""
 
     why: Mapping[str, Reason]
 
 
 @dataclass(frozen=True, slots=True)
-class TimePassed(ClassicChange):
+class TimePassed(ClassicEffect):
     """A deadline has come."""
 
 
 @dataclass(frozen=True, slots=True)
-class StaticMemberReplaced(ClassicChange):
+class StaticMemberReplaced(ClassicEffect):
     """By its record a static member is another process now."""
 
     former_id: str
@@ -105,12 +105,12 @@ class StaticMemberReplaced(ClassicChange):
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned(ClassicChange):
+class Assigned(ClassicEffect):
     """By its record everybody has what the leader assigned."""
 
 
 @dataclass(frozen=True, slots=True)
-class BecameEmpty(ClassicChange):
+class BecameEmpty(ClassicEffect):
     """By its record nobody is left. generation, at_ms: as there."""
 
     generation: int

@@ -1,6 +1,6 @@
-"""What is decided over groups and offsets besides the records (runtime.py): changes as
+"""What is decided over groups and offsets besides the records (runtime.py): effects as
 data. Groups.carry_out says what each means; those of a classic group are in
-classic_changes.py.
+classic_effects.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.runtime import Change
+from minikafka.coordinators.runtime import Effect
 from minikafka.wire.schema import Message
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMade(Change):
+class GroupMade(Effect):
     """A classic group is there for the first member, which may join it now."""
 
     wait: Wait
@@ -23,7 +23,7 @@ class GroupMade(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted(Change):
+class Drafted(Effect):
     """What a group of any kind but the classic one decided, a draft of that kind, is in
     its state.
     """
@@ -32,7 +32,7 @@ class Drafted(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsCommitted(Change):
+class OffsetsCommitted(Effect):
     """Of a member, or of nobody (""). events: a detail for each offset, if somebody
     listens, of that kind.
     """
@@ -43,7 +43,7 @@ class OffsetsCommitted(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsLookedAt(Change):
+class OffsetsLookedAt(Effect):
     """Those of the partitions named have expired. is_deleted: and the group with
     them.
     """
@@ -53,5 +53,5 @@ class OffsetsLookedAt(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDeleted(Change):
+class GroupDeleted(Effect):
     """An administrator wanted it."""
