@@ -138,9 +138,9 @@ def exercise_1():
     )
 
 
-def an_order(order_id, customer_id, cents, in_struct=False):
+def an_order(order_id, customer_id, cents, in_struct=False, currency="EUR"):
     amount = (
-        {"amount": {"cents": cents, "currency": "EUR"}}
+        {"amount": {"cents": cents, "currency": currency}}
         if in_struct
         else {"amount_cents": cents}
     )
@@ -189,7 +189,8 @@ def some_values(count):
 
 
 IDS = ("o-1", "o-10", "O-1", "ö-1", "1", "0")
-CUSTOMERS = ("hana", "Hana", "han", "łucja", "10")
+CUSTOMERS = ("hana", "Hana", "han", "łucja", "10", " hana", "")
+CURRENCIES = ("EUR", "USD", None)
 STRANGE = (
     None,
     b"{",
@@ -208,7 +209,11 @@ def other_values(source, count):
     for _ in range(count):
         cents = source.choice((0, -5, 7, 990, 3_000_000_000))
         order = an_order(
-            source.choice(IDS), source.choice(CUSTOMERS), cents, source.random() < 0.5
+            source.choice(IDS),
+            source.choice(CUSTOMERS),
+            cents,
+            in_struct=source.random() < 0.5,
+            currency=source.choice(CURRENCIES),
         )
         values.append(order if source.random() < 0.8 else source.choice(STRANGE))
     return values
@@ -239,15 +244,16 @@ def not_the_orders(found, values):
     truth = Counter(filter(None, map(read_rightly, values)))
     for value in values:
         order = read_rightly(value)
-        if order and found.orders[order] != truth[order]:
-            if found.orders[order]:
-                return (
-                    f"the order {order} came in {truth[order]} rows, and is there in"
-                    f" {found.orders[order]}."
-                )
+        if order and not found.orders[order]:
             near = [row for row in found.orders if row[0] == order[0]]
             there = f"there as {near[0]}" if near else "not among the orders"
             return blame(values, value, f"the order {order} is {there}.")
+    for order, rows in truth.items():
+        if found.orders[order] != rows:
+            return (
+                f"the order {order} came in {rows} rows, and is there in"
+                f" {found.orders[order]}."
+            )
     for extra in found.orders - truth:
         return blame(
             values,

@@ -7,6 +7,9 @@ from collections import Counter, defaultdict
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, a_class, short
 from minikafka.course.judging.micro_batches import run
 from minikafka.course.judging.source_offsets import (
+    GONE,
+    KNOWN,
+    NEW,
     as_offsets,
     fewer_partitions,
     some_offsets,
@@ -63,8 +66,10 @@ EXIT_TICKET = (
 
 GAP, DELAY = 30, 10  # minutes
 MINUTE_MS = 60_000
+MS = 1 / MINUTE_MS  # a millisecond, in minutes
 BEGINS = 10 * 60  # minutes: a case's minute 0 is 10:00
 COLUMNS = ["user_id", "start_ms", "end_ms", "events"]
+MOST_SHOWN = 20  # rows of a micro-batch, in a verdict
 THE_END = ("zzz", 10_000)  # moves the watermark past all others
 
 
@@ -102,6 +107,7 @@ IN_ORDER = {
     "the example": [[("wanda", 0), ("wanda", 20), ("wanda", 65)]],
     "the same moment twice": [[("wanda", 0), ("wanda", 0)]],
     "half a minute more than 30": [[("wanda", 0), ("wanda", 30.5)]],
+    "a millisecond more than 30 minutes": [[("wanda", 0), ("wanda", 30 + MS)]],
     "names that begin alike": [[("wan", 0), ("wanda", 10)]],
     "three at once": [[("wanda", 0), ("wanda", 1), ("wanda", 2)]],
     "over to the minute": [
@@ -109,6 +115,15 @@ IN_ORDER = {
         [("bruno", 39)],
         [("bruno", 40)],
         [("bruno", 41)],
+    ],
+    "over to the millisecond": [
+        [("wanda", 0)],
+        [("bruno", 40 - MS)],
+        [("bruno", 40)],
+    ],
+    "120 clicks": [
+        [("wanda", minute) for minute in range(80)],
+        [("wanda", minute) for minute in range(80, 120)],
     ],
 }
 OUT_OF_ORDER = {
@@ -203,15 +218,21 @@ def as_batches(batches):
     shown = []
     for batch in batches:
         rows = [f"{user} {clock(minute)}" for user, minute in batch]
+        if len(rows) > MOST_SHOWN:
+            rows[2:-1] = ["..."]
+            rows[-1] += f" ({len(batch)} rows)"
         shown.append(", ".join(rows))
     return f"watermark {DELAY} minutes; micro-batches: {' | '.join(shown)}"
 
 
 def clock(minute):
-    """10:00, or 10:00:30."""
-    minutes, seconds = divmod(round(60 * (BEGINS + minute)), 60)
+    """10:00, or 10:00:30, or 10:00:30.001."""
+    minutes, ms = divmod(in_ms(minute), MINUTE_MS)
+    seconds, ms = divmod(ms, 1000)
     shown = f"{minutes // 60}:{minutes % 60:02}"
-    return f"{shown}:{seconds:02}" if seconds else shown
+    if seconds or ms:
+        shown += f":{seconds:02}"
+    return f"{shown}.{ms:03}" if ms else shown
 
 
 def in_ms(minute):
@@ -326,7 +347,7 @@ def as_row(row):
 
 def as_clock(ms):
     minute = ms / MINUTE_MS
-    is_a_time = ms % 1000 == 0 and BEGINS <= minute < 48 * 60
+    is_a_time = BEGINS <= minute < 48 * 60
     return clock(minute - BEGINS) if is_a_time else f"{ms} ms"
 
 
@@ -347,99 +368,6 @@ def something_stays(answer, batches):
 
 
 # --- 2: what a micro-batch reads ---
-
-
-def firsts(numbers):
-    return {"orders": dict.fromkeys(numbers, 0)}
-
-
-# The worked examples: (start, end, first).
-EXAMPLE = ({"orders": {"0": 5}}, {"orders": {"0": 9}}, {"orders": {"0": 0}})
-EXAMPLE_2 = (
-    {"orders": {"0": 9}},
-    {"orders": {"0": 9, "1": 7}},
-    {"orders": {"0": 0, "1": 2}},
-)
-
-KNOWN = {
-    "five new": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 0}}),
-    "nothing new": ({"orders": {"0": 5}}, {"orders": {"0": 5}}, {"orders": {"0": 5}}),
-    "one of two": (
-        {"orders": {"0": 5, "1": 7}},
-        {"orders": {"0": 5, "1": 9}},
-        firsts("01"),
-    ),
-    "from 0": ({"orders": {"0": 0}}, {"orders": {"0": 3}}, {"orders": {"0": 0}}),
-    "the first example": EXAMPLE,
-    "two digits": (
-        {"orders": {"2": 5, "10": 7}},
-        {"orders": {"2": 6, "10": 9}},
-        firsts(("2", "10")),
-    ),
-    "two topics": (
-        {"orders": {"0": 5}, "payments": {"0": 1}},
-        {"orders": {"0": 6}, "payments": {"0": 2}},
-        {"orders": {"0": 0}, "payments": {"0": 1}},
-    ),
-}
-NEW = {
-    "partition 1 is new": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 5, "1": 7}},
-        firsts("01"),
-    ),
-    "new, and cut already": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 5, "1": 7}},
-        {"orders": {"0": 0, "1": 4}},
-    ),
-    "new and empty": ({"orders": {"0": 5}}, {"orders": {"0": 5, "1": 0}}, firsts("01")),
-    "a new topic": ({}, {"orders": {"0": 3}}, firsts("0")),
-    "the second example": EXAMPLE_2,
-    "a new topic beside one that is known": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 5}, "payments": {"0": 3}},
-        {"orders": {"0": 0}, "payments": {"0": 1}},
-    ),
-}
-GONE = {
-    "deleted before they were read": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 10}},
-        {"orders": {"0": 8}},
-    ),
-    "0 was reached, and 0 to 3 are deleted": (
-        {"orders": {"0": 0}},
-        {"orders": {"0": 9}},
-        {"orders": {"0": 4}},
-    ),
-    "the end is 0 again": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 0}},
-        {"orders": {"0": 0}},
-    ),
-    "all deleted": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 10}}),
-    "shorter than before": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 3}},
-        {"orders": {"0": 0}},
-    ),
-    "a partition is gone": (
-        {"orders": {"0": 5, "1": 5}},
-        {"orders": {"0": 5}},
-        {"orders": {"0": 0}},
-    ),
-    "a topic is gone": (
-        {"orders": {"0": 5}, "payments": {"0": 1}},
-        {"orders": {"0": 5}},
-        firsts("0"),
-    ),
-    "deleted after they were read": (
-        {"orders": {"0": 5}},
-        {"orders": {"0": 9}},
-        {"orders": {"0": 5}},
-    ),
-}
 
 
 def exercise_2():

@@ -3,7 +3,7 @@ reads: where it starts, where it ends, and the first that the topics still have.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 Offsets = dict[str, dict[str, int]]
@@ -18,6 +18,110 @@ class Case(NamedTuple):
 
 
 Range = tuple[str, int, int, int]  # topic, partition, from, up to and without
+Cases = dict[str, tuple[Offsets, Offsets, Offsets]]
+
+
+def firsts(numbers: Iterable[str]) -> Offsets:
+    return {"orders": dict.fromkeys(numbers, 0)}
+
+
+# The worked examples: (start, end, first).
+EXAMPLE = ({"orders": {"0": 5}}, {"orders": {"0": 9}}, {"orders": {"0": 0}})
+EXAMPLE_2 = (
+    {"orders": {"0": 9}},
+    {"orders": {"0": 9, "1": 7}},
+    {"orders": {"0": 0, "1": 2}},
+)
+
+KNOWN: Cases = {
+    "five new": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 0}}),
+    "nothing new": ({"orders": {"0": 5}}, {"orders": {"0": 5}}, {"orders": {"0": 5}}),
+    "one of two": (
+        {"orders": {"0": 5, "1": 7}},
+        {"orders": {"0": 5, "1": 9}},
+        firsts("01"),
+    ),
+    "from 0": ({"orders": {"0": 0}}, {"orders": {"0": 3}}, {"orders": {"0": 0}}),
+    "the first example": EXAMPLE,
+    "two digits": (
+        {"orders": {"2": 5, "10": 7}},
+        {"orders": {"2": 6, "10": 9}},
+        firsts(("2", "10")),
+    ),
+    "two topics": (
+        {"orders": {"0": 5}, "payments": {"0": 1}},
+        {"orders": {"0": 6}, "payments": {"0": 2}},
+        {"orders": {"0": 0}, "payments": {"0": 1}},
+    ),
+}
+NEW: Cases = {
+    "partition 1 is new": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 5, "1": 7}},
+        firsts("01"),
+    ),
+    "new, and cut already": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 5, "1": 7}},
+        {"orders": {"0": 0, "1": 4}},
+    ),
+    "new and empty": ({"orders": {"0": 5}}, {"orders": {"0": 5, "1": 0}}, firsts("01")),
+    "a new topic": ({}, {"orders": {"0": 3}}, firsts("0")),
+    "the second example": EXAMPLE_2,
+    "a new topic beside one that is known": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 5}, "payments": {"0": 3}},
+        {"orders": {"0": 0}, "payments": {"0": 1}},
+    ),
+}
+GONE: Cases = {
+    "deleted before they were read": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 10}},
+        {"orders": {"0": 8}},
+    ),
+    "0 was reached, and 0 to 3 are deleted": (
+        {"orders": {"0": 0}},
+        {"orders": {"0": 9}},
+        {"orders": {"0": 4}},
+    ),
+    "only the next one is deleted": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 9}},
+        {"orders": {"0": 6}},
+    ),
+    "the end is 0 again": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 0}},
+        {"orders": {"0": 0}},
+    ),
+    "all deleted": ({"orders": {"0": 5}}, {"orders": {"0": 10}}, {"orders": {"0": 10}}),
+    "shorter than before": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 3}},
+        {"orders": {"0": 0}},
+    ),
+    "a partition is gone": (
+        {"orders": {"0": 5, "1": 5}},
+        {"orders": {"0": 5}},
+        {"orders": {"0": 0}},
+    ),
+    "a partition is gone of which nothing was read": (
+        {"orders": {"0": 5, "1": 0}},
+        {"orders": {"0": 5}},
+        {"orders": {"0": 0}},
+    ),
+    "a topic is gone": (
+        {"orders": {"0": 5}, "payments": {"0": 1}},
+        {"orders": {"0": 5}},
+        firsts("0"),
+    ),
+    "deleted after they were read": (
+        {"orders": {"0": 5}},
+        {"orders": {"0": 9}},
+        {"orders": {"0": 5}},
+    ),
+}
 
 
 TOPICS = ("orders", "payments", "orders-old", "Orders", "0")
@@ -30,7 +134,8 @@ def some_offsets(source: random.Random, new: int = 0, trouble: bool = False) -> 
     for topic in source.sample(TOPICS, how_many):
         add_topic(case, topic, source, new)
     if trouble and source.random() < 0.5:
-        move_a_start(case, source)
+        make_trouble = source.choice((move_a_start, lose_a_partition))
+        make_trouble(case, source)
     return case
 
 
@@ -62,7 +167,15 @@ def move_a_start(case: Case, source: random.Random) -> None:
     was = starts[number]
     earlier = max(was - 60, 0)
     later = was + 100
-    starts[number] = source.choice((0, earlier, later))
+    just_before = max(case.first[topic][number] - 1, 0)
+    starts[number] = source.choice((0, earlier, just_before, later))
+
+
+def lose_a_partition(case: Case, source: random.Random) -> None:
+    """One that the micro-batch before knew, and the broker doesn't know any more."""
+    topic = source.choice(sorted(case.start))
+    number = source.choice(sorted(case.start[topic]))
+    del case.end[topic][number], case.first[topic][number]
 
 
 def fewer_partitions(case: Case) -> Iterator[Case]:

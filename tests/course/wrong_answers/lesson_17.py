@@ -309,6 +309,34 @@ def euros(rows):
     return orders.withColumn("cents", orders["cents"] / 100), others
 
 
+@wrong(1, "'', -5) is not among the orders.")
+def an_empty_name_is_none(rows):
+    parsed = columns(rows)
+    good = f"{GOOD} and b <> ''"
+    return picked(parsed.where(good)), parsed.where(f"not ({good})").drop("a", "b", "c")
+
+
+@wrong(1, "' hana', ")
+def without_blanks(rows):
+    from pyspark.sql import functions as F
+
+    orders, others = three_columns(rows)
+    return orders.withColumn("customer_id", F.trim("customer_id")), others
+
+
+@wrong(1, "came in 2 rows, and is there in 1.", "is not among the orders.")
+def only_euros(rows):
+    from pyspark.sql import functions as F
+
+    text = F.col("value").cast("string")
+    currency = F.get_json_object(text, "$.amount.currency")
+    is_euro = F.coalesce(currency, F.lit("EUR")) == "EUR"
+    parsed = columns(rows).withColumn("euro", is_euro)
+    good = f"{GOOD} and euro"
+    others = parsed.where(f"not ({good})").select(*rows.columns)
+    return picked(parsed.where(good)), others
+
+
 @wrong(1, "it returned a tuple, and should return two DataFrames")
 def collected(rows):
     orders, others = three_columns(rows)

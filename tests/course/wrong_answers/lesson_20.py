@@ -374,3 +374,22 @@ class EachMomentOnce(Base):
 class WholeMinutes(Base):
     def cut(self, times):
         return pieces(sorted(times), gap=GAP + 59_999)
+
+
+@wrong(1, "the sessions are (wanda, 10:00, 10:00, 1) (wanda, 10:30:00.001,")
+class AMillisecondMoreIsNoGap(Base):
+    def cut(self, times):
+        return pieces(sorted(times), gap=GAP + 1)
+
+
+@wrong(1, "in the end (wanda, 10:00, 10:00, 1) is over, and was not told.")
+class AMillisecondTooEarly(Base):
+    """The timer goes off before the session is over, and no other is set."""
+
+    wait = GAP - 1
+
+
+@wrong(1, "11:59, 50); the sessions are (wanda, 10:")
+class OnlyTheLastFifty(Base):
+    def cut(self, times):
+        return pieces(sorted(times)[-50:])

@@ -253,3 +253,29 @@ def an_end_of_0_is_no_end(start, end, first):
         for each in found
         if each[2] >= first[each[0]][each[1]] or lost("old records")
     )
+
+
+@wrong(
+    2,
+    "records are gone, and it returned [('orders', 0, 5, 9)]: it should raise DataLoss.",
+)
+def one_lost_record_is_none(start, end, first):
+    all_there(start, end)
+    return ranges(
+        planned(
+            start,
+            end,
+            first,
+            check=lambda begin, stop, oldest: oldest - 1 <= begin <= stop,
+        )
+    )
+
+
+@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
+def a_partition_at_0_may_go(start, end, first):
+    read = {
+        topic: {number: at for number, at in numbers.items() if at}
+        for topic, numbers in start.items()
+    }
+    all_there(read, end)
+    return ranges(planned(start, end, first))
