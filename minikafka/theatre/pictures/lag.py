@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -22,7 +23,6 @@ from minikafka.theatre.drawing import (
     widest,
     wrap,
 )
-from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
 from minikafka.theatre.pictures.lag_sums import Rates, Told, bends, rates, sums
@@ -99,17 +99,15 @@ class LagPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        times = [scene["at"] for scene in scenes] or [0]
-        self.first: int = times[0]
-        self.last: int = max(times[-1], self.first + 1)
         self.most = 1
         self.highest = 1
         for scene in scenes:
             self.highest = max(self.highest, sums(scene).end)
             for partition in scene["space"]["partitions"]:
                 self.most = max(self.most, partition["lags"][0])
-        whole = self.last - self.first
-        self.unit = next(unit for unit in UNITS if whole <= unit.longest_ms)
+        self.whole_ms = self.time.last_ms - self.time.first_ms
+        units = [unit for unit in UNITS if self.whole_ms <= unit.longest_ms]
+        self.unit = units[0]
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """From above to below: rates, the chart of all, each partition, the axis,
@@ -121,9 +119,9 @@ class LagPlay(Play):
         many = max(len(self.cast["partitions"]), 1)
         pitch = max(LEAST, LANES // many)
         pitch = min(pitch, TALLEST)
-        chart = self._chart(d, many * pitch)
+        chart = self._chart(d, now, many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
-        speed = rates(scenes, self.last - self.first)
+        speed = rates(scenes, self.whole_ms)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
@@ -144,12 +142,14 @@ class LagPlay(Play):
             drawn.draw(told)
             top += pitch
         bottom = chart.bottom + 26 + many * pitch
-        self._axis(d, chart, now, bottom)
+        foot = bottom - 4
+        chart.time.cursor(d, chart.top - 4, foot)
+        chart.time.foot(d, foot)
         for number, name in enumerate(self.cast.get("live", ())):
-            place = self._scale_at(d, number, bottom + 30)
+            place = self._scale_at(d, number, bottom + 32)
             self._scale(d, name, space["processing_ms"][name], place)
 
-    def _chart(self, d: Drawing, lanes: int) -> Field:
+    def _chart(self, d: Drawing, now: int, lanes: int) -> Field:
         """The upper part. lanes: what the lower one needs."""
         left = 92.0
         right = d.width - 186
@@ -158,38 +158,22 @@ class LagPlay(Play):
             right = d.width - 160
             top = 42.0
         bottom = top + max(HEIGHT - lanes, 90)
+        time = self.time.axis(left, right, now)
         return Field(
-            left=left,
-            right=right,
+            time=time,
             top=top,
             bottom=bottom,
-            first=self.first,
-            last=self.last,
             most=self.highest,
         )
 
     def _lane(self, chart: Field, top: float, bottom: float) -> Field:
         """A partition's, below the chart."""
-        left = chart.left
-        right = chart.right
         return Field(
-            left=left,
-            right=right,
+            time=chart.time,
             top=top,
             bottom=bottom,
-            first=self.first,
-            last=self.last,
             most=self.most,
         )
-
-    def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
-        """The time under both charts, and the cursor through them."""
-        d.cursor(chart.x(now), chart.top - 4, bottom - 4)
-        moments = round_times(
-            self.first, last_ms=self.last, now_ms=now, most=5 if d.narrow else 8
-        )
-        times = ((at, chart.x(at), words) for at, words in moments)
-        draw_times(d, bottom + 12, times)
 
     # -- the levers of a live run
 
