@@ -107,7 +107,7 @@ class Stage:
             on_act(found["act"], found["at"], found.get("onto", ""))
 
     def display(self, controls: Any, text: str) -> None:
-        """As a cell's value: the frame first, then the controls with the hidden ones."""
+        """As a cell's value: the frame first, then controls and what is hidden."""
         import ipywidgets
         from IPython.display import display
 
