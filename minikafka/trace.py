@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 Cause = tuple[Any, Any]
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+SECONDS_UP_TO_MS = 600_000  # times are told in seconds
 # the longest sentence of an event; clients name groups, members and keys as they like
 SENTENCE_CHARACTERS = 1000
 
@@ -415,20 +417,22 @@ class Reason(NamedTuple):
         return self.sentence
 
 
-def moment(at_ms: int, thousandths: bool = True) -> str:
-    """A time as people read it: "12.400 s", from one hour on "day 13 00:10:00"; day 0
-    begins at time 0.
+def moment(at_ms: int, thousandths: bool = True, latest_ms: int | None = None) -> str:
+    """A time as people read it. All that is told together reads alike, by the latest
+    of it: up to ten minutes "12.400 s", up to a day "00:29:29", then
+    "day 13 00:10:00"; day 0 begins at time 0.
 
     thousandths: False leaves them out, for times that the rest tells apart ("12.40 s").
     """
-    if at_ms < HOUR_MS:
+    latest = at_ms if latest_ms is None else latest_ms
+    if latest < SECONDS_UP_TO_MS:
         return f"{at_ms / 1000:.{3 if thousandths else 2}f} s"
     seconds, ms = divmod(at_ms, 1000)
-    clock = (
-        f"day {seconds // 86_400}"
-        f" {seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    )
-    return f"{clock}.{ms:03}" if ms and thousandths else clock
+    days, seconds = divmod(seconds, 86_400)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if ms and thousandths:
+        clock += f".{ms:03}"
+    return clock if latest < DAY_MS else f"day {days} {clock}"
 
 
 def printable(text: str, most: int = 200) -> str:

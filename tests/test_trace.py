@@ -51,16 +51,18 @@ def test_events_are_numbered_on_their_node_and_carry_their_cause():
     )
 
 
-def test_times_read_as_seconds_and_from_one_hour_on_as_day_and_clock():
-    assert [moment(at) for at in (0, 12_400, 3_599_999)] == [
+def test_times_read_as_seconds_from_ten_minutes_on_as_a_clock_and_later_with_its_day():
+    assert [moment(at) for at in (0, 12_400, 599_999)] == [
         "0.000 s",
         "12.400 s",
-        "3599.999 s",
+        "599.999 s",
     ]
-    assert [moment(at) for at in (3_600_000, 86_399_005)] == [
-        "day 0 01:00:00",
-        "day 0 23:59:59.005",
+    assert [moment(at) for at in (1_200_035, 3_600_000, 86_399_005)] == [
+        "00:20:00.035",
+        "01:00:00",
+        "23:59:59.005",
     ]
+    assert moment(12_400, latest_ms=3_600_000) == "00:00:12.400"
     assert moment(13 * 86_400_000 + 600_000) == "day 13 00:10:00"
     assert (
         str(Event(("broker 1", 1), 1_123_800_000, "broker 1", "NodeCrashed", None, {}))

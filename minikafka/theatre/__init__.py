@@ -8,11 +8,12 @@ whatever has another place in the next step. picture.py holds one picture and sh
 page.py writes the page, svg.py one step of it.
 
 What more pictures share is here, too: a partition as a row of records (row.py,
-columns.py), lanes of time (lanes.py), brokers with their copies of a log (nodes.py),
-who is shown where there are too many (casting.py), colours by name (palette.py) and
-words that fit (text.py), a map of many runs that stands over one of them (strip.py).
-The pictures themselves are in pictures/. A new one is a
-subclass of play.Story and one of play.Play, and its name in PLAYS.
+columns.py), the axis of time (axis.py, with lanes in time_lanes.py), lanes whose story
+is order (lanes.py), what moments are called (clock.py), brokers with their copies of a
+log (nodes.py) and their lanes (broker_lanes.py), who is shown where there are too many
+(casting.py), colours by name (palette.py), words that fit (text.py), and a map of many
+runs that stands over one of them (strip.py). The pictures themselves are in pictures/.
+A new one is a subclass of play.Story and one of play.Play, and its name in PLAYS.
 
 This room knows the trace, what is asked about it, and nothing else of minikafka, so
 that a picture can show a simulation, a server, or a recorded file.

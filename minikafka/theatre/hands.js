@@ -33,6 +33,18 @@ function act(words, onto) {
   asked = setTimeout(() => say('No answer yet. In a notebook: if the kernel is not busy, run this cell again.'), ANSWER_MS);
 }
 
+// A re-run draws only the layout that is shown (course/levers/controls.py): the kernel hears which that is, and sends the
+// other one when it is wanted.
+let toldLayout = 0;
+
+function tellLayout() {
+  const field = beside('width')?.querySelector('input'), wanted = wantedLayout(room());
+  if (!field || wanted === toldLayout) return;
+  toldLayout = wanted;
+  field.value = String(wanted);
+  for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+}
+
 // -- a grid: shapes that arrow keys go through, with one stop of the tab key. The focus marks what hovering marks. Where digits
 // are typed onto a shape, the last one changes it.
 

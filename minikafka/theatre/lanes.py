@@ -6,131 +6,25 @@ long silence is cut short and shown as a break, so that a retention of a minute 
 squeeze three milliseconds of writing into one pixel.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene as Scene
+from minikafka.theatre.axis import draw_times
+from minikafka.theatre.clock import in_days
 from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.text import key_part
-from minikafka.trace import HOUR_MS, moment
+from minikafka.trace import DAY_MS
 
-Scene = dict[str, Any]
 Mark = dict[str, Any]  # in a lane, where something was done
 
-BENT = "not to scale"
 LANE, GAP = 17, 4  # height of a lane, space between two
 PITCH = LANE + GAP
-DAY_MS = 24 * HOUR_MS
-SECOND_MS, MINUTE_MS = 1000, 60_000
-OF_A_CLOCK = (1, 2, 5, 10, 20, 30)
-TICKS_MS = [
-    *(100, 200, 500),
-    *(n * SECOND_MS for n in OF_A_CLOCK),
-    *(n * MINUTE_MS for n in OF_A_CLOCK),
-    *(n * HOUR_MS for n in (1, 2, 6, 12)),
-    *(n * DAY_MS for n in (1, 2, 7, 30, 100, 1000)),
-]
-TICK_UNITS = (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", SECOND_MS))
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
 MOST_BREAKS = 8
-
-
-def in_days(ms: Sequence[int]) -> bool:
-    """Whether the story lasts for days: then nobody asks for its seconds."""
-    return bool(ms) and ms[-1] - ms[0] >= 3 * DAY_MS
-
-
-def draw_times(
-    d: Drawing, y: float, times: Iterable[tuple[int, float, str]], bent: bool = False
-) -> None:
-    """Under an axis: (what makes its key, x, words) of each moment, as far as they
-    don't meet the one before.
-
-    bent: equal times are not equally long on it, and that is said.
-    """
-    after = -1000.0
-    said = ""
-    if bent:
-        d.note("time/axis", 0, y, BENT, size=12)
-        after = widest(BENT, 12) + 8
-    for key, x, words in times:
-        half = widest(words, 12, mono=True) / 2
-        begin = x - half
-        if words == said or begin < after:
-            continue
-        look: Look = {"size": 12, "mono": True}
-        d.note(f"time/axis/{key}", x, y, words, anchor="middle", **look)
-        after = x + half + 10
-        said = words
-
-
-def round_times(
-    first_ms: int, last_ms: int, now_ms: int, most: int
-) -> list[tuple[int, str]]:
-    """Round moments up to now, and their words: at most so many from the first to the
-    last one.
-    """
-    tick = _tick(last_ms - first_ms, most)
-    unit, ms = _unit_of(tick)
-    places = 0 if tick >= SECOND_MS else 1
-    begin = -(-first_ms // tick) * tick
-    moments = []
-    for at in range(begin, now_ms + 1, tick):
-        words = f"{at / ms:.{places}f} {unit}"
-        moments.append((at, words))
-    return moments
-
-
-def _tick(whole_ms: int, most: int) -> int:
-    """The shortest step that is there so often at most."""
-    for ms in TICKS_MS:
-        if whole_ms / ms <= most:
-            return ms
-    return TICKS_MS[-1]
-
-
-def _unit_of(tick: int) -> tuple[str, int]:
-    """What such steps are told in: the largest unit that is not longer than one."""
-    for unit, ms in TICK_UNITS:
-        if tick >= ms:
-            return unit, ms
-    return TICK_UNITS[-1]
-
-
-def times(ms: Sequence[int]) -> list[str]:
-    """The scenes' times in words: thousandths only where times need them to be told
-    apart.
-    """
-    if in_days(ms):
-        return [_day_and_clock(at) for at in ms]
-    is_exact = any(at % 10 for at in ms if at < HOUR_MS)
-    crowded = _crowded_seconds(ms)
-    words = []
-    for at in ms:
-        with_ms = is_exact
-        if at >= HOUR_MS:
-            with_ms = at // SECOND_MS in crowded
-        words.append(moment(at, with_ms))
-    return words
-
-
-def _crowded_seconds(ms: Sequence[int]) -> set[int]:
-    """Those in which there are two scenes at different times."""
-    crowded = set()
-    for at, after in pairwise(ms):
-        second = at // SECOND_MS
-        if at != after and second == after // SECOND_MS:
-            crowded.add(second)
-    return crowded
-
-
-def _day_and_clock(at: int) -> str:
-    """day 2 07:30"""
-    hours = at // HOUR_MS % 24
-    minutes = at // MINUTE_MS % 60
-    return f"day {at // DAY_MS} {hours:02}:{minutes:02}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +38,7 @@ class Lane:
     trouble: bool = False
 
 
-class Axis(NamedTuple):
+class Bent(NamedTuple):
     """Where time runs. xs: of every step. now: the step that is shown."""
 
     left: float
@@ -215,7 +109,7 @@ class Lanes:
             left = 96
             right = d.width - 92
         xs, breaks = self.positions(left + 6, right)
-        axis = Axis(left, right, xs, step)
+        axis = Bent(left, right, xs, step)
         top = y + 13
         lane_y = top
         for lane in rows:
@@ -233,7 +127,7 @@ class Lanes:
             moments = zip(range(step + 1), xs, self.words, strict=False)
             draw_times(d, bottom + 17, moments, bent=True)
 
-    def _lane(self, d: Drawing, lane: Lane, y: float, axis: Axis) -> None:
+    def _lane(self, d: Drawing, lane: Lane, y: float, axis: Bent) -> None:
         """A name, the marks so far, and a number at the end."""
         row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
         left = axis.left
@@ -272,7 +166,7 @@ def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
     d.path(f"time/break/{step}", x=x, y=top - 3, d=lines, line="rule", dash="2 3")
 
 
-def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Axis) -> Sequence[bool]:
+def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Bent) -> Sequence[bool]:
     """Of each mark whether its words are there: as far as they have room, and letters
     all of them or none.
     """

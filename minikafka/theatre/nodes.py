@@ -29,6 +29,7 @@ MOST_WITH_LANES = 3  # brokers; more of them leave no room below
 CARD, CARD_NARROW, GUTTER = 236, 150, 22  # widths: of a card; between it and the log
 # heights of a row above and below its records, and of a card's levers
 HEAD, FOOT, LEVER = 17, 26, 24
+CHIP = 22  # and of a narrow card's chip, which has a line of its own
 # by what became of the node
 LEVERS = {
     "": ("kill", "freeze"),
@@ -83,7 +84,9 @@ class Row:
         self.cell = cell
         self.cells_y = y + HEAD
         levers = LEVER if live else 0
-        self.height = HEAD + cell + FOOT + levers
+        # where a card's second line begins
+        self.below = CHIP if d.narrow else 0
+        self.height = HEAD + cell + FOOT + levers + self.below
         self.width = CARD_NARROW if d.narrow else CARD
         self.part = d.part(self.key, 0, y)
 
@@ -122,9 +125,10 @@ class Row:
         elif leads:
             ink = "ink"
 
-        self._words("words", 42, _living(life, words), ink, bold=is_at_work)
+        y = 42 + self.below
+        self._words("words", y, _living(life, words), ink, bold=is_at_work)
         if knows:
-            self._words("knows", 60, knows, "trouble" if trouble else "quiet")
+            self._words("knows", y + 18, knows, "trouble" if trouble else "quiet")
         if self.live:
             self._levers(life)
             is_cut = life == "cut off"
@@ -146,16 +150,14 @@ class Row:
         )
 
     def _name(self, chip: tuple[str, str, str]) -> None:
-        """The card's first line: the broker's name, where the chip leaves room."""
-        room = self.width - 44.0
+        """The broker's name, and beside it or, on a narrow card, below it the chip."""
         word, fill, ink = chip
-        if word:
+        if word and self.below:
+            self.part.chip("chip", 8, 8 + CHIP, word, fill, ink)
+        elif word:
             wide = widest(word, 12, bold=True) + 10
-            x = self.width - wide - 6
-            self.part.chip("chip", x, 8, word, fill, ink)
-            room -= wide + 4
-        if has_room(self.name, room, 13, bold=True):
-            self.part.text("name", 36, 23, self.name, bold=True)
+            self.part.chip("chip", self.width - wide - 6, 8, word, fill, ink)
+        self.part.text("name", 36, 23, self.name, bold=True)
 
     def _words(
         self, name: str, y: float, words: str, ink: str, bold: bool = False

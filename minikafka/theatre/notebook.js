@@ -26,6 +26,15 @@ function take(given) {
   if (given.strip || given.ended || given.cell !== undefined) strip.take(given);
   if (given.error) { say(given.error); return; }
   if (given.cell !== undefined || !given.steps) return;
+  if (given.redrawn) {  // the same play, in another layout
+    play = { ...play, texts: given.texts };
+    layouts = given.layouts.map(decode);
+    layout = null;
+    choose();
+    draw(cursor, false);
+    resize();
+    return;
+  }
   const focused = document.activeElement?.dataset.act;
   load(given);
   anew(play.begin);
@@ -38,6 +47,7 @@ function listen() {
   if (!cell) return;
   let taken = null;
   const look = () => {
+    tellLayout();
     const text = beside('data')?.querySelector('[data-play]')?.dataset.play;
     if (text && text !== taken) { taken = text; take(JSON.parse(text)); }
     // A notebook that was closed has no widgets any more; the picture needs none.

@@ -181,8 +181,13 @@ class Picture:
         """
         return page.page(self.data(at_end, at_ms), self.title, self.corner)
 
-    def data(self, at_end: bool = False, at_ms: float | None = None) -> Data:
-        """What the page's player plays."""
+    def data(
+        self,
+        at_end: bool = False,
+        at_ms: float | None = None,
+        widths: Sequence[int] = (WIDE, NARROW),
+    ) -> Data:
+        """What the page's player plays. widths: of the layouts that it needs."""
         if not isinstance(at_ms, (int, float, type(None))):
             raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
         begin = len(self.scenes) - 1 if at_end else 0
@@ -196,7 +201,7 @@ class Picture:
             told["rests"] = round(stay.rests)
             told["passes"] = round(stay.passes)
             steps.append(told)
-        layouts = [self.drawings(width) for width in (WIDE, NARROW)]
+        layouts = [self.drawings(width) for width in widths]
         prediction = self.prediction.to_json() if self.prediction else None
         strip = {"strip": self.strip} if self.strip else {}
         return {

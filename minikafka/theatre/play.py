@@ -15,8 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from minikafka.theatre.axis import Scene, Time
+from minikafka.theatre.clock import times
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Lanes, Mark, Scene, times
+from minikafka.theatre.lanes import Lanes, Mark
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and
@@ -248,6 +250,7 @@ class Play:
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.cast = cast
         self.lanes = Lanes(scenes)
+        self.time = Time.of(scenes)
         self.rehearse(scenes)
 
     @classmethod

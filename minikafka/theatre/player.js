@@ -94,6 +94,7 @@ function pause() {
   playing = null;
   if (drawn !== cursor || flowing) draw(cursor, false);
   at('corner').textContent = play.corner;
+  at('time').textContent = steps[cursor].time;
   button();
 }
 
@@ -128,6 +129,15 @@ function tempo(step) {
   const { at: now, rests, passes } = steps[step], gap = (steps[step + 1]?.at ?? now) - now;
   const times = gap / Math.max(1, rests + passes), words = times > 1.5 ? `${Math.round(times)}× time` : times < 0.5 && 'slow motion';
   at('corner').textContent = [play.corner, play.flows && step < last && words].filter(Boolean).join(' · ');
+}
+
+// While time passes the clock runs, in the words of its step (clock.py).
+function clock(part) {
+  const { at: now, time } = steps[cursor], ms = now + ((steps[cursor + 1]?.at ?? now) - now) * part;
+  const two = number => String(Math.floor(number)).padStart(2, '0'), places = /\.(\d+) s$/.exec(time);
+  const running = `${two((ms / 3_600_000) % 24)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
+  const words = time.replace(/\d\d:\d\d(:\d\d)?(\.\d+)?/, (_, seconds) => running.slice(0, seconds ? 8 : 5));
+  at('time').textContent = places ? `${(ms / 1000).toFixed(places[1].length)} s` : words.replace(/^day \d+/, `day ${Math.floor(ms / 86_400_000)}`);
 }
 
 function toggle() {

@@ -2,6 +2,7 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 // A layout stretches between these factors before the next one takes over (wide from 740 px of drawing on).
+const WIDE = 920, NARROW = 560;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
@@ -40,9 +41,13 @@ function shapesAt(step) {
   return new Map([...state, ...later.map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35 }])]);
 }
 
+const room = () => document.querySelector('main').clientWidth - 32;
+const wantedLayout = width => (width >= WIDE_FROM ? WIDE : NARROW);
+
 function choose() {
-  const width = document.querySelector('main').clientWidth - 32, svg = at('drawing');
-  const fitting = layouts[width >= WIDE_FROM ? 0 : layouts.length - 1];
+  const width = room(), svg = at('drawing');
+  const fitting = layouts.find(each => each.width === wantedLayout(width)) ?? layouts[0];
+  tellLayout();
   stretch = Math.max(LEAST, Math.min(MOST, width / fitting.width));
   if (fitting !== layout) {
     layout = fitting;
@@ -190,6 +195,7 @@ function move(inTime) {
   const time = Math.max(1, even ? steps[cursor].passes : MOTION) / speed();
   const on = now => {
     const gone = (now - started) / time;
+    if (even) clock(Math.min(1, gone));
     for (const each of moves) {
       const part = Math.min(1, gone - stages.indexOf(each.stage));
       if (part >= 0) animate(each, part, even);

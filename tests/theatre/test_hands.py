@@ -9,6 +9,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre.test_browser import chromium  # noqa: F401
 
 pytestmark = [
@@ -136,4 +137,44 @@ def test_a_page_without_a_kernel_says_what_to_do(chromium, run, tmp_path):  # no
     for key in ("Enter", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
     assert "Run this cell again" in page.text_content("#sentence")
+    page.close()
+
+
+LIVE_CELL = CELL.replace(
+    "</div></div>",
+    "</div><div class=minikafka-width><input id=layout></div>"
+    "<div class=minikafka-data id=data></div></div>",
+)
+GIVE = """play => {
+  const node = document.createElement('i');
+  node.dataset.play = play;
+  document.getElementById('data').replaceChildren(node);
+}"""
+
+
+def test_a_page_says_which_layout_it_shows_and_is_given_the_other_when_it_needs_it(
+    chromium,  # noqa: F811
+    run,
+):
+    pic = picture("log", run, live=True)
+    page = chromium.new_page(
+        viewport={"width": 640, "height": 700}, reduced_motion="reduce"
+    )
+    page.set_content(LIVE_CELL.format(frame=pic.frame(at_end=True)))
+    frame = page.frames[1]
+    frame.wait_for_selector("[data-onto]")
+    page.evaluate(GIVE, json.dumps(pic.data(at_end=True, widths=[NARROW])))
+    page.wait_for_function("document.getElementById('layout').value === '560'")
+    narrow = frame.locator("#drawing > *").count()
+
+    page.set_viewport_size({"width": 1000, "height": 700})
+    page.wait_for_function("document.getElementById('layout').value === '920'")
+    wide = pic.data(widths=[WIDE])
+    wide = {name: wide[name] for name in ("layouts", "texts")}
+    page.evaluate(GIVE, json.dumps({**wide, "redrawn": True}))
+    frame.wait_for_function(
+        "before => document.querySelectorAll('#drawing > *').length !== before",
+        arg=narrow,
+    )
+    assert frame.input_value("#scrub") == str(len(pic.scenes) - 1), "it stays there"
     page.close()

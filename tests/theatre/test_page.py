@@ -12,8 +12,8 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.casting import letters
+from minikafka.theatre.clock import round_times, times
 from minikafka.theatre.drawing import COLOURS, LEAST_STRETCH, NARROW, WIDE, text_width
-from minikafka.theatre.lanes import times
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import lasting, spoken
@@ -140,12 +140,27 @@ def test_the_svg_is_well_formed_and_says_what_it_shows(pic):
 
 def test_thousandths_are_told_where_times_need_them():
     assert times([12_400, 3_599_990, 4_200_000, 4_201_000, 4_201_005]) == [
-        "12.40 s",
-        "3599.99 s",
-        "day 0 01:10:00",
-        "day 0 01:10:01",
-        "day 0 01:10:01.005",
+        "00:00:12",
+        "00:59:59",
+        "01:10:00",
+        "01:10:01",
+        "01:10:01.005",
     ]
+
+
+def test_all_times_of_a_picture_read_alike_and_the_latest_decides_how():
+    assert times([12_400, 599_990]) == ["12.40 s", "599.99 s"]
+    assert times([12_400, 1_200_035]) == ["00:00:12", "00:20:00"]
+    assert times([1_200_035, 86_400_000]) == ["day 0 00:20:00", "day 1 00:00:00"]
+    for last_ms, words in (
+        (20_000, ["0 s", "10 s", "20 s"]),
+        (400, ["0.0 s", "0.2 s", "0.4 s"]),
+        (1_200_000, ["00:00:00", "00:10:00", "00:20:00"]),
+        (90_000_000, ["day 0 00:00:00", "day 0 12:00:00", "day 1 00:00:00"]),
+        (400_000_000, ["day 0", "day 2", "day 4"]),
+    ):
+        told = [each for _, each in round_times(0, last_ms, last_ms, 3)]
+        assert told == words
 
 
 def test_a_story_of_days_counts_days_and_its_clock_has_no_seconds():

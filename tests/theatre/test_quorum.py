@@ -131,10 +131,12 @@ def cluster_leader(pic):
 
 
 @pytest.mark.parametrize("run", [replicas.stale, replicas.unclean])
-def test_on_a_wide_page_every_card_says_whose_it_is_whatever_its_state(run):
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("name", ["quorum", "replica-set"])
+def test_every_card_says_whose_it_is_whatever_its_state(run, name, width):
     """However wide its chip is."""
-    pic = picture("quorum", run())
-    for drawing in pic.drawings(WIDE):
+    pic = picture(name, run())
+    for drawing in pic.drawings(width):
         cards = [key for key in drawing.shapes if key.endswith("/disc")]
         for card in cards:
             assert f"{card.removesuffix('/disc')}/name" in drawing.shapes, card

@@ -11,7 +11,7 @@ import pytest
 
 from minikafka.course.demo import Choices
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import WIDE
+from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
 from tests.theatre.traces import retention
@@ -113,6 +113,19 @@ def test_the_new_play_begins_at_the_moment_of_the_change_and_flags_it(live):
     assert played(live)["flags"] == [
         {"step": begin, "words": 'cluster.freeze("consumer A")'}
     ]
+
+
+def test_a_run_again_is_drawn_in_the_layout_that_the_page_shows_and_no_other(live):
+    def layouts():
+        return [layout["width"] for layout in played(live)["layouts"]]
+
+    live.press("freeze", "consumer A", 9500)
+    assert layouts() == [WIDE, NARROW], "the page has said nothing yet"
+    live.stage.width.value = str(NARROW)
+    assert layouts() == [NARROW] and played(live)["redrawn"]
+    live.press("freeze", "consumer B", 9500)
+    assert layouts() == [NARROW] and "redrawn" not in played(live)
+    assert list(live.picture._drawings) == [NARROW]
 
 
 def test_only_a_live_picture_has_levers_and_a_frozen_member_can_only_crash(live):

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.text import escape
 
@@ -26,14 +27,18 @@ def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
 
 
 class Stage:
-    """Where a live picture stands: a frame that stays, and two hidden widgets beside it
-    in its cell.
+    """Where a live picture stands: a frame that stays, and hidden widgets beside it in
+    its cell.
 
     The page (theatre/hands.js) writes what was clicked into one, as JSON (act, onto:
     the thing that it was dropped on, at: the virtual ms that it shows), and finds in
     the other what it is to play from then on. So nothing blinks, and a notebook that is
     opened again still shows the first picture, which needs no kernel. on_act(act,
     at_ms, onto) does what was clicked; onto is "" where nothing was dragged.
+
+    The page says in a third one for which width it shows its layout, so that a re-run
+    is drawn in that one only; when the page becomes so wide or narrow that it needs the
+    other layout, it gets that.
     """
 
     def __init__(self, on_act: Callable[[str, float, str], None] | None = None) -> None:
@@ -44,7 +49,11 @@ class Stage:
         self.clicked.add_class("minikafka-act")
         self.data = ipywidgets.HTML(layout=hidden)
         self.data.add_class("minikafka-data")
+        self.width = ipywidgets.Text(layout=hidden)
+        self.width.add_class("minikafka-width")
+        self.width.observe(lambda change: self._redraw(), names="value")
         self.first: Picture | None = None
+        self._shown: Picture | None = None  # in the first one's place
         self._turn = 0
         if on_act is not None:
             self.clicked.observe(
@@ -65,8 +74,21 @@ class Stage:
         if self.first is None:
             self.first, self.first_at_end = picture, at_end
             return
-        data = picture.data(at_end, at_ms)
+        self._shown = picture
+        data = picture.data(at_end, at_ms, self._widths)
         self.send({**data, "flags": placed(picture, flags)})
+
+    @property
+    def _widths(self) -> tuple[int, ...]:
+        """Of the layouts to draw: both, until the page has said which it shows."""
+        return (int(self.width.value),) if self.width.value else (WIDE, NARROW)
+
+    def _redraw(self) -> None:
+        """The page needs the other layout: the first picture has both."""
+        if self._shown is not None:
+            data = self._shown.data(widths=self._widths)
+            redrawn = {name: data[name] for name in ("layouts", "texts")}
+            self.send({**redrawn, "redrawn": True})
 
     def say(self, words: str) -> None:
         """Why nothing has changed."""
@@ -86,9 +108,7 @@ class Stage:
             on_act(found["act"], found["at"], found.get("onto", ""))
 
     def display(self, controls: Any, text: str) -> None:
-        """As a cell's value: the frame first, then the controls with the two hidden
-        ones.
-        """
+        """As a cell's value: the frame first, then controls and what is hidden."""
         import ipywidgets
         from IPython.display import display
 
@@ -97,7 +117,7 @@ class Stage:
             return
         frame = self.first.frame(self.first_at_end)
         display({"text/plain": text, "text/html": frame}, raw=True)
-        display(ipywidgets.VBox([controls, self.clicked, self.data]))
+        display(ipywidgets.VBox([controls, self.clicked, self.width, self.data]))
 
 
 class Live:

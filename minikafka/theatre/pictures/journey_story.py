@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.casting import groups_of_members
-from minikafka.theatre.lanes import DAY_MS, in_days
+from minikafka.theatre.clock import in_days
 from minikafka.theatre.pictures.log_state import Written
 from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
-from minikafka.trace import Event
+from minikafka.trace import DAY_MS, Event
 
 NEAR = 36  # as many records a tray may hold
 MANY = 12  # a poll of more is one thing in it

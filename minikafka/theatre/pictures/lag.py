@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -21,7 +22,6 @@ from minikafka.theatre.drawing import (
     actor_number,
     wrap,
 )
-from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.lag_chart import Chart, Span
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
@@ -87,17 +87,15 @@ class LagPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        times = [scene["at"] for scene in scenes] or [0]
-        self.first: int = times[0]
-        self.last: int = max(times[-1], self.first + 1)
         self.told = added_up(scenes)
         self.highest = max([1, *(now.end for _, now in self.told)])
         self.most = 1
         for scene in scenes:
             for partition in scene["space"]["partitions"]:
                 self.most = max(self.most, partition["lags"][0])
-        whole = self.last - self.first
-        self.unit = next(unit for unit in UNITS if whole <= unit.longest_ms)
+        self.whole_ms = self.time.last_ms - self.time.first_ms
+        units = [unit for unit in UNITS if self.whole_ms <= unit.longest_ms]
+        self.unit = units[0]
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """From above to below: rates, the chart of all, each partition, the axis,
@@ -108,10 +106,10 @@ class LagPlay(Play):
         space = scene["space"]
         many = max(len(self.cast["partitions"]), 1)
         pitch = min(max(LEAST, LANES // many), TALLEST)
-        chart = self._chart(d, many * pitch)
+        chart = self._chart(d, scene["at"], many * pitch)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
         told = self.told[: len(scenes)]
-        speed = rates(scenes, told, self.last - self.first)
+        speed = rates(scenes, told, self.whole_ms)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
@@ -119,12 +117,14 @@ class LagPlay(Play):
         Chart(d, chart).draw(scenes, told, spans)
         self._lanes(d, scenes, chart, pitch)
         bottom = chart.bottom + BETWEEN + many * pitch
-        self._axis(d, chart, scene["at"], bottom)
+        foot = bottom - 4
+        chart.time.cursor(d, chart.top - 4, foot)
+        chart.time.foot(d, foot)
         for number, name in enumerate(self.cast.get("live", ())):
-            place = self._scale_at(d, number, bottom + 30)
+            place = self._scale_at(d, number, bottom + 32)
             self._scale(d, name, space["processing_ms"][name], place)
 
-    def _chart(self, d: Drawing, lanes: int) -> Field:
+    def _chart(self, d: Drawing, now: int, lanes: int) -> Field:
         """The upper part. lanes: what the lower one needs."""
         left = 92.0
         right = d.width - 186
@@ -133,13 +133,11 @@ class LagPlay(Play):
             right = d.width - 160
             top = 42.0
         bottom = top + max(HEIGHT - lanes, 90)
+        time = self.time.axis(left, right, now)
         return Field(
-            left=left,
-            right=right,
+            time=time,
             top=top,
             bottom=bottom,
-            first=self.first,
-            last=self.last,
             most=self.highest,
         )
 
@@ -156,14 +154,6 @@ class LagPlay(Play):
             )
             lane.draw(states(scenes, row, field))
             top += pitch
-
-    def _axis(self, d: Drawing, chart: Field, now: int, bottom: float) -> None:
-        """The time under both charts, and the cursor through them."""
-        d.cursor(chart.x(now), chart.top - 4, bottom - 4)
-        most = 5 if d.narrow else 8
-        moments = round_times(self.first, last_ms=self.last, now_ms=now, most=most)
-        times = ((at, chart.x(at), words) for at, words in moments)
-        draw_times(d, bottom + 12, times)
 
     # -- the levers of a live run
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Axis, Scene
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
@@ -18,7 +19,6 @@ from minikafka.theatre.drawing import (
     has_room,
     widest,
 )
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Space
 
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
@@ -28,13 +28,18 @@ STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
 class Field:
     """A place with two axes: time across, records upward."""
 
-    left: float
-    right: float
+    time: Axis
     top: float
     bottom: float
-    first: int
-    last: int
     most: int
+
+    @property
+    def left(self) -> float:
+        return self.time.left
+
+    @property
+    def right(self) -> float:
+        return self.time.right
 
     @property
     def height(self) -> float:
@@ -43,9 +48,7 @@ class Field:
 
     def x(self, at: int) -> float:
         """Where a moment is."""
-        width = self.right - self.left
-        whole = self.last - self.first
-        return self.left + width * (at - self.first) / whole
+        return self.time.x(at)
 
     def y(self, records: float) -> float:
         """Where a number of records is."""

@@ -5,22 +5,23 @@ Options: topic, partition: of which partition the brokers' knowledge is shown; s
 what happens earlier is not told; live: with levers on the cards.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.nodes import (
     MOST_WITH_LANES,
     Columns,
     Row,
-    colour,
     draw_log,
     rows_of,
 )
 from minikafka.theatre.pictures.quorum_story import QuorumStory, VoteAnswer
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 
 # heights: of the first line, of a record; units from one record to the next
 HEAD, CELL, PITCH = 28, 44, 96
@@ -79,6 +80,9 @@ class QuorumPlay(Play):
 
     # -- draw
 
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.time_lanes = TimeLanes(scenes, self.time)
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         scene = scenes[-1]
@@ -113,7 +117,21 @@ class QuorumPlay(Play):
             )
 
         if len(rows) <= MOST_WITH_LANES:
-            self.lanes.draw(d, foot - 8, _lanes(space), scene["step"])
+            self.time_lanes.draw(d, foot - 8, self._lanes(scenes), scene)
+
+    def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        """Each voter, the metadata log, and who leads the partition."""
+        space = scenes[-1]["space"]
+        lanes = []
+        for number, voter in enumerate(space["voters"]):
+            epoch = f"epoch {voter['epoch']}"
+            of = _of_voter(number)
+            lanes.append(broker_lane(scenes, of, _is_controller, epoch))
+        end = f"end {space['end']}"
+        lanes.append(TimeLane(key="log", name="metadata", colour="ink", number=end))
+        if self.cast["part"]:
+            lanes.append(leader_lane(self.cast["part"], scenes, _leader))
+        return lanes
 
     def _card(self, row: Row, voter: Mapping[str, Any], *, is_fenced: bool) -> None:
         knows = ""
@@ -144,10 +162,11 @@ class QuorumPlay(Play):
             return
         d = row.d
         x = row.width - 20
-        y = row.y + 38
+        y = row.y + (18 if d.narrow else 38)
         tip = f"voted for {candidate.name} in epoch {voter['epoch']}"
         number = candidate.broker
-        d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
+        if not d.narrow:
+            d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
         d.disc(
             row.key + "/vote",
             x=x,
@@ -190,23 +209,23 @@ def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None
     d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
 
 
-def _lanes(space: dict[str, Any]) -> list[Lane]:
-    lanes: list[Lane] = []
-    for voter in space["voters"]:
-        name = f"broker {voter['broker']}"
-        life = voter["life"]
-        number = life or f"epoch {voter['epoch']}"
-        lanes.append(
-            Lane(
-                key=name,
-                name=name,
-                colour=colour(voter["broker"]),
-                number=number,
-                trouble=bool(life),
-            )
-        )
+def _of_voter(number: int) -> Callable[[Scene], dict[str, Any]]:
+    def of(scene: Scene) -> dict[str, Any]:
+        voter: dict[str, Any] = scene["space"]["voters"][number]
+        return voter
 
-    lanes.append(
-        Lane(key="log", name="metadata", colour="ink", number=f"end {space['end']}")
-    )
-    return lanes
+    return of
+
+
+def _is_controller(voter: Mapping[str, Any]) -> str:
+    if voter["role"] != "controller":
+        return ""
+    return f"controller, epoch {voter['epoch']}"
+
+
+def _leader(scene: Scene) -> Leads:
+    """Of the partition, as it is decided."""
+    space = scene["space"]
+    lives = {voter["broker"]: voter["life"] for voter in space["voters"]}
+    leader = space["leader"]
+    return Leads(leader, lives.get(leader, "")) if leader >= 0 else NOBODY

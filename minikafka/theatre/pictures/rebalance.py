@@ -10,13 +10,13 @@ with levers (course/levers/on_stage.py).
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_beside import BesidePlay, BesideStory, both
 from minikafka.theatre.pictures.rebalance_cast import actors_of
 from minikafka.theatre.pictures.rebalance_space import draw_space
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory
-from minikafka.theatre.pictures.rebalance_time import Axis, draw_lanes
+from minikafka.theatre.pictures.rebalance_time import Begun, draw_lanes
 from minikafka.theatre.play import Play, Story
 from minikafka.theatre.text import counted, dotted
 from minikafka.trace import Event
@@ -46,7 +46,8 @@ class RebalancePlay(Play):
         words = {each["words"] for space in spaces for each in space["members"]}
         self.actors = actors_of(self.cast)
         self.words = sorted(words)
-        self.axis = Axis(scenes, {"": spaces})
+        self.begun = Begun()
+        self.begun.note("", scenes, spaces)
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -88,4 +89,11 @@ class RebalancePlay(Play):
         bottom = draw_space(
             drawing, cast=self.cast, actors=self.actors, scene=scene, words=self.words
         )
-        draw_lanes(drawing, top=bottom, cast=self.cast, axis=self.axis, scene=scene)
+        draw_lanes(
+            drawing,
+            top=bottom,
+            cast=self.cast,
+            time=self.time,
+            begun=self.begun,
+            scene=scene,
+        )

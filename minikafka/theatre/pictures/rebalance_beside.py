@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing, has_room, widest
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, unread_spans
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
-from minikafka.theatre.pictures.rebalance_time import Axis, Band, Block
+from minikafka.theatre.pictures.rebalance_time import Band, Begun, Block
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.trace import Event
 
@@ -130,7 +130,9 @@ class BesidePlay(Play):
             first, second = scene["space"]["groups"]
             spaces["0/"].append(first)
             spaces["1/"].append(second)
-        self.axis = Axis(scenes, spaces)
+        self.begun = Begun()
+        for tag, each in spaces.items():
+            self.begun.note(tag, scenes, each)
 
     def scenario(self, scene: Scene) -> str:
         first = self.groups[0]
@@ -147,7 +149,7 @@ class BesidePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
-        band = Band(drawing, self.axis, scene)
+        band = Band(drawing, self.time, self.begun, scene)
         y = 0.0
         for number, group in enumerate(self.groups):
             space = scene["space"]["groups"][number]
@@ -159,9 +161,9 @@ class BesidePlay(Play):
             )
             foot = block.draw(top, 2)
             key = f"time/cursor/{number}"
-            drawing.cursor(band.cursor, top - 2, foot + 2, key)
+            band.axis.cursor(drawing, top - 2, foot + 2, key)
             y = foot + GAP
-        band.times(y - GAP + 15)
+        band.axis.foot(drawing, y - GAP)
 
     def _header(
         self, d: Drawing, y: float, number: int, space: Space, band: Band
@@ -189,7 +191,7 @@ class BesidePlay(Play):
         actors = actors_of(self.groups[number])
         most = max(len(group["actors"]) for group in self.groups)
         columns = min(max(most, LEAST_COLUMNS), MOST_MEMBERS)
-        pitch = (d.width if d.narrow else band.right) / columns
+        pitch = (d.width if d.narrow else band.axis.right) / columns
 
         for n, member in enumerate(space["members"]):
             actor = actors[member["name"]]

@@ -1,18 +1,12 @@
 """Time below: the group's phases, and for each partition who reads it; hatched where
 nobody does.
-
-The axis is true to time but for one thing: every step at a new moment gets a little
-room of its own, so that a phase of three milliseconds beside a session of 45 seconds
-can be seen at all.
 """
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Axis, Scene, Time
 from minikafka.theatre.drawing import Box, Drawing, fitting, has_room, text_width
-from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import PHASES
 from minikafka.theatre.pictures.rebalance_spans import (
@@ -24,113 +18,38 @@ from minikafka.theatre.pictures.rebalance_spans import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted, listed
 
-# of the axis: what a step has for itself, and all of them together at most
-OWN_ROOM, OWN_SHARE = 2 / 700, 0.3
-WITH_TWO_OWNERS = 8  # times as much while a partition has two owners
 CAPTION = 22
 LEAST_SEEN = 12  # width of two owners that have just begun
 LEAST_DRAWN = 0.5  # narrower spans are left out
 FOOT = 3.5  # from a lane's foot to the words in it
-MOST_TIMES = 10  # under the axis
 
 
-class Axis:
-    """Where a moment is, between 0 and 1, on the axis that all lanes share; and which
-    scene began each span.
+class Begun:
+    """Which scene began each span, by its number."""
 
-    spaces: tag -> the spaces of one group, scene by scene.
-    """
+    def __init__(self) -> None:
+        self.lanes: dict[str, list[int]] = {}
 
-    def __init__(
-        self, scenes: Sequence[Scene], spaces: Mapping[str, Sequence[Space]]
-    ) -> None:
-        # lane -> for each of its spans the number of the scene
-        self.begun: dict[str, list[int]] = {}
-        for tag, each in spaces.items():
-            self._note_begun(tag, scenes, each)
-        self.times: list[int] = [scene["at"] for scene in scenes]
-        gaps = []
-        own = []
-        for step, (at, after) in enumerate(pairwise(self.times)):
-            gap = max(after - at, 0)
-            gaps.append(gap)
-            own.append(_own_units(step, gap, spaces))
-        self.places: list[float] = _places(gaps, own)
-
-    def _note_begun(
-        self, tag: str, scenes: Sequence[Scene], spaces: Sequence[Space]
-    ) -> None:
+    def note(self, tag: str, scenes: Sequence[Scene], spaces: Sequence[Space]) -> None:
+        """spaces: of one group, scene by scene."""
         for scene, space in zip(scenes, spaces, strict=True):
             number = scene["number"]
             for lane, spans in space["spans"].items():
-                begun = self.begun.setdefault(tag + lane, [])
+                begun = self.lanes.setdefault(tag + lane, [])
                 new = len(spans) - len(begun)
                 begun += [number] * new
 
-    def at(self, ms: int, step: int | None = None) -> float:
-        """The place of a moment; of several steps at that moment the last one, or the
-        one that is meant.
-        """
-        if step is not None:
-            return self.places[step]
-        after = bisect_right(self.times, ms)
-        before = max(after - 1, 0)
-        is_last = after == len(self.times)
-        if after == 0 or is_last:
-            return self.places[before]
-        begin_ms = self.times[before]
-        end_ms = self.times[after]
-        part = (ms - begin_ms) / (end_ms - begin_ms)
-        begin = self.places[before]
-        end = self.places[after]
-        return begin * (1 - part) + end * part
-
-
-def _places(gaps: Sequence[int], own: Sequence[int]) -> list[float]:
-    """Where each step is, from 0 to 1. gaps: ms between two of them. own: how often
-    each gets the room that it has for itself.
-    """
-    total_ms = sum(gaps) or 1
-    total_units = sum(own)
-    unit = min(OWN_ROOM, OWN_SHARE / max(total_units, 1))
-    by_time = 1 - unit * total_units
-    place = 0.0
-    places = [place]
-    for gap, units in zip(gaps, own, strict=True):
-        place += unit * units
-        place += by_time * gap / total_ms
-        places.append(place)
-    return places
-
-
-def _own_units(step: int, gap: int, spaces: Mapping[str, Sequence[Space]]) -> int:
-    """How often a step gets the room that it has for itself."""
-    if gap == 0:
-        return 0
-    two = any(each[step].get("two_owners") for each in spaces.values())
-    return WITH_TWO_OWNERS if two else 1
-
 
 class Band:
-    """The place of the lanes on the page: x of a moment, not beyond the cursor."""
+    """The place of the lanes on the page."""
 
-    def __init__(self, d: Drawing, axis: Axis, scene: Scene) -> None:
+    def __init__(self, d: Drawing, time: Time, begun: Begun, scene: Scene) -> None:
         self.d = d
-        self.left = 36 if d.narrow else 44
-        self.right = d.width - 178
+        left = 36 if d.narrow else 44
+        self.axis: Axis = time.axis(left, d.width - 178, scene["at"])
         self.waiting_x = d.width - 116
         self.unread_x = d.width - 6
-        self.axis = axis
-        self.now = scene["at"]
-        now = axis.at(self.now, scene["step"])
-        self.cursor = self._place(now)
-
-    def x(self, ms: int) -> float:
-        x = self._place(self.axis.at(ms))
-        return min(x, self.cursor)
-
-    def _place(self, part: float) -> float:
-        return self.left + part * (self.right - self.left)
+        self.begun = begun
 
     def columns(self, key: str, y: float) -> None:
         """What the numbers at the lanes' ends are."""
@@ -139,22 +58,11 @@ class Band:
         words = "not read for"
         d.note(f"{key}/unread/words", self.unread_x, y, words, anchor="end")
 
-    def times(self, y: float) -> None:
-        moments = self.axis.times
-        if not moments:
-            draw_times(self.d, y, (), bent=True)
-            return
-        first = moments[0]
-        last = moments[-1]
-        rounded = round_times(first, last_ms=last, now_ms=self.now, most=MOST_TIMES)
-        times = []
-        for at, words in rounded:
-            times.append((at, self.x(at), words))
-        draw_times(self.d, y, times, bent=True)
 
-
-def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> None:
-    band = Band(d, axis, scene)
+def draw_lanes(
+    d: Drawing, top: float, cast: Cast, time: Time, begun: Begun, scene: Scene
+) -> None:
+    band = Band(d, time, begun, scene)
     space = scene["space"]
     caption = top + 13
     d.note("time/caption", 0, caption, "who reads each partition")
@@ -171,8 +79,8 @@ def draw_lanes(d: Drawing, top: float, cast: Cast, axis: Axis, scene: Scene) -> 
     foot = Block(band=band, cast=cast, space=space, tag="", height=height).draw(
         top, gap
     )
-    d.cursor(band.cursor, top - 1, foot + 2)
-    band.times(foot + 14)
+    band.axis.cursor(d, top - 1, foot + 2)
+    band.axis.foot(d, foot)
 
 
 def _legend(d: Drawing, y: float, space: Space) -> None:
@@ -241,8 +149,9 @@ class Block:
         """The spans of a lane at y, up to the cursor."""
         told = self.space["spans"].get(lane, [])
         spans = [Span(*each) for each in told]
-        begins = [self.band.x(span.since_ms) for span in spans]
-        ends = [*begins[1:], self.band.cursor]
+        axis = self.band.axis
+        begins = [axis.x(span.since_ms) for span in spans]
+        ends = [*begins[1:], axis.now]
         shown = []
         for span, begin, end in zip(spans, begins, ends, strict=False):
             box = Box(x=begin, y=y, w=end - begin, h=self.height)
@@ -252,7 +161,10 @@ class Block:
     def unread_ms(self, label: str) -> int:
         lane = self.space["spans"].get(label, [])
         return lasted_ms(
-            "nobody", spans=lane, since_ms=self.cast["since_ms"], at=self.band.now
+            "nobody",
+            spans=lane,
+            since_ms=self.cast["since_ms"],
+            at=self.band.axis.now_ms,
         )
 
     def phases(self, y: float) -> None:
@@ -307,14 +219,15 @@ class Block:
     def partition(self, y: float, label: str) -> None:
         d = self.d
         band = self.band
+        axis = band.axis
         key = f"time/{self.tag}{label}"
         foot = y + self.height - FOOT
-        d.number(key + "/name", band.left - 8, foot, label, ink="ink")
-        width = band.right - band.left
-        ground = Box(x=band.left, y=y, w=width, h=self.height)
+        d.number(key + "/name", axis.left - 8, foot, label, ink="ink")
+        width = axis.right - axis.left
+        ground = Box(x=axis.left, y=y, w=width, h=self.height)
         d.rect(key + "/ground", *ground, fill="wash", r=3)
         lane = self.shown(label, y)
-        end = band.cursor
+        end = axis.now
         last = None
         if lane:
             box, last = lane[-1]
@@ -323,7 +236,7 @@ class Block:
                 box = box._replace(w=wide)
                 lane[-1] = Shown(box, last)
                 end = box.right
-        begun = band.axis.begun.get(self.tag + label, [])
+        begun = band.begun.lanes.get(self.tag + label, [])
 
         for number, shown in enumerate(lane):
             if shown.box.w >= LEAST_DRAWN:
@@ -332,7 +245,7 @@ class Block:
         is_unread = last is not None and last.what == "nobody"
         self._numbers(key, foot, label, nobody=is_unread)
         words = self._words(label, last) if last else ""
-        room = band.right - end - 16
+        room = axis.right - end - 16
         if words and has_room(words, room):
             key = f"time/cursor/{self.tag}{label}/words"
             left = end + 9

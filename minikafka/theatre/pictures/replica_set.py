@@ -5,16 +5,16 @@ Options: topic, partition (without them: the one that is copied most); live: wit
 on the brokers' cards.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene, spans
+from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
 from minikafka.theatre.drawing import Drawing, fitting
-from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.nodes import (
     MOST_WITH_LANES,
     Columns,
     Row,
-    colour,
     draw_log,
     listed,
     rows_of,
@@ -22,6 +22,7 @@ from minikafka.theatre.nodes import (
 from minikafka.theatre.pictures.replica_story import ReplicaStory
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
 # heights: of the lamp's line, of a row of what producers heard, of a record
 HEAD, TOLD, CELL = 24, 22, 26
@@ -87,6 +88,9 @@ class ReplicaSetPlay(Play):
 
     # -- draw
 
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.time_lanes = TimeLanes(scenes, self.time)
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         scene = scenes[-1]
@@ -124,7 +128,7 @@ class ReplicaSetPlay(Play):
                     row.asks(leader, now, f"Fetch: {copy['says']}")
 
         if len(rows) <= MOST_WITH_LANES:
-            self.lanes.draw(d, foot - 6, _lanes(space), scene["step"])
+            self.time_lanes.draw(d, foot - 6, _lanes(scenes), scene)
 
     def _told(
         self, d: Drawing, columns: Columns, space: dict[str, Any], y: float
@@ -219,25 +223,50 @@ def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
         d.note(row.key + "/says", x, y, copy["says"], anchor="end", size=12)
 
 
-def _lanes(space: dict[str, Any]) -> list[Lane]:
+def _lanes(scenes: Sequence[Scene]) -> list[TimeLane]:
+    """What producers were told, who leads, each broker, and the ISR."""
+    space = scenes[-1]["space"]
     lost = space["lost"]
-    number = f"{lost} lost" if lost else ""
-
+    words = f"{lost} lost" if lost else ""
     lanes = [
-        Lane(key="told", name="told", colour="quiet", number=number, trouble=lost > 0)
+        TimeLane(key="told", name="told", number=words, trouble=lost > 0),
+        leader_lane("leader", scenes, _leader),
     ]
-    for copy in space["copies"]:
-        name = f"broker {copy['broker']}"
-        life = copy["life"]
-        lanes.append(
-            Lane(
-                key=name,
-                name=name,
-                colour=colour(copy["broker"]),
-                number=life,
-                trouble=bool(life),
-            )
-        )
+    for number in range(len(space["copies"])):
+        copy = _of_copy(number)
+        lanes.append(broker_lane(scenes, copy, _believes_to_lead))
+    return [*lanes, _isr(scenes)]
 
-    lanes.append(Lane(key="isr", name="ISR", colour="ink", number=listed(space["isr"])))
-    return lanes
+
+def _of_copy(number: int) -> Callable[[Scene], dict[str, Any]]:
+    def of(scene: Scene) -> dict[str, Any]:
+        copy: dict[str, Any] = scene["space"]["copies"][number]
+        return copy
+
+    return of
+
+
+def _believes_to_lead(copy: Mapping[str, Any]) -> str:
+    return f"leads, epoch {copy['epoch']}" if copy["leads"] else ""
+
+
+def _leader(scene: Scene) -> Leads:
+    """Of the latest epoch."""
+    space = scene["space"]
+    for copy in space["copies"]:
+        if copy["broker"] == space["leader"]:
+            return Leads(copy["broker"], copy["life"], space["epoch"])
+    return NOBODY
+
+
+def _isr(scenes: Sequence[Scene]) -> TimeLane:
+    """Who was in sync: pale while somebody is missing."""
+    bars = []
+    for span in spans(scenes, lambda scene: tuple(scene["space"]["isr"])):
+        if span.what:
+            is_whole = len(span.what) == len(scenes[-1]["space"]["copies"])
+            words = [f"ISR {listed(span.what)}", listed(span.what)]
+            fill = "good" if is_whole else "chip"
+            bars.append(Bar(span, words, words[0], fill=fill))
+    now = listed(scenes[-1]["space"]["isr"])
+    return TimeLane(key="isr", name="ISR", bars=bars, colour="ink", number=now)

@@ -9,12 +9,12 @@ told of.
 
 from collections.abc import Sequence
 
+from minikafka.theatre.axis import Scene, Time
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.share_partition_records import ACQUIRED, seconds
 from minikafka.theatre.pictures.share_partition_rows import Known, Rows
 from minikafka.theatre.pictures.share_partition_story import SharePartitionStory
-from minikafka.theatre.pictures.share_partition_time import Time, draw_time
+from minikafka.theatre.pictures.share_partition_time import begins_ms, draw_time
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
@@ -25,6 +25,7 @@ LAMPS = 26  # height
 
 class SharePartitionPlay(Play):
     story = SharePartitionStory
+    ms_a_second = 1000
     foot = (
         "Colour: who has it, until its lock, the bar above, runs out. ✓ done,"
         " × archived, dashed: came back. 2/5: delivery 2 of at most 5."
@@ -82,7 +83,7 @@ class SharePartitionPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.time = Time.of(scenes)
+        self.time = Time.of(scenes, begins_ms(scenes))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """The log with both groups, the lanes, and lamps: beside the lanes' title where

@@ -8,6 +8,7 @@ Hatched: the member was not there.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Axis, Scene, Time
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
@@ -18,7 +19,6 @@ from minikafka.theatre.drawing import (
     has_room,
     ink_on_actor,
 )
-from minikafka.theatre.lanes import Scene, draw_times, round_times
 from minikafka.theatre.pictures.share_partition_records import (
     lane_of,
     letter_of,
@@ -30,7 +30,6 @@ from minikafka.theatre.text import counted
 LANE, PITCH, CAPTION = 14, 16, 19
 KEPT = ("", "accept", "commit")  # how work ends of which something comes
 APART = 4  # the groups
-MOST_TIMES = 10  # under the axis
 
 
 class Work(NamedTuple):
@@ -60,40 +59,15 @@ class Bar(NamedTuple):
         return f"{self.first}–{self.last}"
 
 
-class Time(NamedTuple):
-    """From the first record that anybody had to the end, ms."""
-
-    first: int
-    last: int
-
-    @classmethod
-    def of(cls, scenes: Sequence[Scene]) -> "Time":
-        begins = [
-            work[1]
-            for scene in scenes
-            for member in scene["space"]["members"]
-            for work in member["work"]
-        ]
-        last = scenes[-1]["at"] if scenes else 0
-        first = min(begins, default=last)
-        return cls(first, max(last, first + 1))
-
-
-class Band(NamedTuple):
-    """The place of the lanes: x of a moment, and of the one that is shown."""
-
-    left: float
-    right: float
-    time: Time
-    now: int
-
-    def x(self, ms: int | None) -> float:
-        """None: of what goes on."""
-        shown = self.now if ms is None else min(ms, self.now)
-        since_ms = max(shown - self.time.first, 0)
-        whole_ms = self.time.last - self.time.first
-        width = self.right - self.left
-        return self.left + width * since_ms / whole_ms
+def begins_ms(scenes: Sequence[Scene]) -> int | None:
+    """When somebody first had a record."""
+    begins = [
+        work[1]
+        for scene in scenes
+        for member in scene["space"]["members"]
+        for work in member["work"]
+    ]
+    return min(begins, default=None)
 
 
 class Group(NamedTuple):
@@ -110,8 +84,7 @@ def draw_time(
 ) -> None:
     """The lanes of the share group, and those of the consumer group below."""
     right = d.width - (82 if d.narrow else 96)
-    now = scene["at"]
-    band = Band(left, right, time, now)
+    axis = time.axis(left, right, scene["at"])
     groups = [Group("sharing", cast["group"], cast["sharing"], 0)]
     if cast["other"]:
         groups.append(Group("reading", cast["other"], cast["reading"], 1))
@@ -124,19 +97,15 @@ def draw_time(
         key = f"time/{group.key}/title"
         d.text(key, left, y + 11, words, bold=True, size=12.5)
         begin = y + CAPTION
-        y = _lanes(d, band, group, everybody, scene["space"], begin)
-        d.cursor(band.x(now), begin, y - 1, f"time/cursor/{group.number}")
+        y = _lanes(d, axis, group, everybody, scene["space"], begin)
+        axis.cursor(d, begin, y - 1, f"time/cursor/{group.number}")
         y += APART
-
-    most = MOST_TIMES // 2 if d.narrow else MOST_TIMES
-    times = round_times(time.first, time.last, max(now, time.first), most)
-    moments = [(at, band.x(at), words) for at, words in times]
-    draw_times(d, y - APART + 14, moments)
+    axis.foot(d, y - APART - 2)
 
 
 def _lanes(
     d: Drawing,
-    band: Band,
+    axis: Axis,
     group: Group,
     everybody: Sequence[str],
     space: Space,
@@ -147,7 +116,7 @@ def _lanes(
     y = top
     for name in group.members:
         actor = actor_number(name, everybody)
-        lane = Lane(d, band, members[name], actor, y)
+        lane = Lane(d, axis, members[name], actor, y)
         has_none = group.number == 1 and space["owner"] not in ("", name)
         lane.draw(has_none)
         y += PITCH
@@ -177,10 +146,10 @@ class Lane:
     """One member's."""
 
     def __init__(
-        self, d: Drawing, band: Band, member: dict[str, Any], actor: int, y: float
+        self, d: Drawing, axis: Axis, member: dict[str, Any], actor: int, y: float
     ) -> None:
         self.d = d
-        self.band = band
+        self.axis = axis
         self.member = member
         self.actor = actor
         self.y = y
@@ -192,8 +161,7 @@ class Lane:
         the partition.
         """
         self._head()
-        band = self.band
-        ground = self._box(band.left, band.right)
+        ground = self._box(self.axis.left, self.axis.right)
         self.d.rect(f"{self.key}/ground", *ground, fill="wash", r=3)
         for number, bar in enumerate(bars(self.member["work"])):
             self._bar(f"{self.key}/{number}", bar)
@@ -207,7 +175,7 @@ class Lane:
 
     def _head(self) -> None:
         d = self.d
-        left = self.band.left
+        left = self.axis.left
         d.disc(
             f"{self.key}/disc",
             x=left - 14,
@@ -225,8 +193,8 @@ class Lane:
     def _bar(self, key: str, bar: Bar) -> None:
         """A record, or several, from when it had them to when it had them no more."""
         d = self.d
-        begin = self.band.x(bar.since)
-        end = self.band.x(bar.until) - 1
+        begin = self.axis.x(bar.since)
+        end = self.axis.x(bar.until) - 1
         box = self._box(begin, max(end, begin + 1))
         colour = actor_colour(self.actor)
         ink = ink_on_actor(self.actor)
@@ -250,15 +218,15 @@ class Lane:
         """Where a part of the lane ends, or is hatched."""
         end = box.right
         for since, _, _ in self.member["away"]:
-            x = self.band.x(since)
+            x = self.axis.x(since)
             if box.x <= x < end:
                 end = x
         return end
 
     def _away(self, key: str, since: int, until: int | None, life: str) -> None:
         """While it was not there."""
-        begin = self.band.x(since)
-        end = self.band.x(until)
+        begin = self.axis.x(since)
+        end = self.axis.x(until)
         box = self._box(begin, max(end, begin + 2))
         tip = f"{self.name} {LIVES.get(life, life)}"
         self.d.rect(key, *box, fill="hatch", line="trouble", r=3, tip=tip)

@@ -1,0 +1,100 @@
+"""The lanes of brokers on the axis of time: how long each was away, and who led, or for
+how long nobody did.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.axis import Scene, Span, spans
+from minikafka.theatre.drawing import ink_on_actor
+from minikafka.theatre.nodes import colour
+from minikafka.theatre.time_lanes import Bar, TimeLane, gone
+
+
+class Leads(NamedTuple):
+    """Who leads: broker -1 is nobody. life: what is wrong with the broker, if
+    anything.
+    """
+
+    broker: int
+    life: str = ""
+    epoch: int | None = None
+
+
+NOBODY = Leads(-1)
+
+
+def lasted(span: Span) -> str:
+    return f"{(span.end_ms - span.begin_ms) / 1000:.1f} s"
+
+
+def broker_lane(
+    scenes: Sequence[Scene],
+    of: Callable[[Scene], dict[str, Any]],
+    leads: Callable[[dict[str, Any]], str],
+    number: str = "",
+) -> TimeLane:
+    """How long a broker led, as it believed (leads: in words, or ""), and was away. of:
+    what a scene says of it. number: at the end, while it is there.
+    """
+    now = of(scenes[-1])
+    broker = now["broker"]
+    bars = []
+
+    def state(scene: Scene) -> tuple[str, str]:
+        shown = of(scene)
+        life = shown["life"]
+        return life, "" if life else leads(shown)
+
+    for span in spans(scenes, state):
+        life, words = span.what
+        if life:
+            bars.append(gone(span, [f"{life}, {lasted(span)}", life]))
+        elif words:
+            bars.append(_leads(span, broker, [words]))
+    life = now["life"]
+    name = f"broker {broker}"
+    return TimeLane(
+        key=name,
+        name=name,
+        bars=bars,
+        colour=colour(broker),
+        number=life or number,
+        trouble=bool(life),
+    )
+
+
+def leader_lane(
+    name: str, scenes: Sequence[Scene], leads: Callable[[Scene], Leads]
+) -> TimeLane:
+    """Who leads, in the leader's colour; hatched while nobody does, since the leader is
+    away.
+    """
+    bars = []
+    for span in spans(scenes, leads):
+        leader: Leads = span.what
+        broker = f"broker {leader.broker}"
+        if leader.life:
+            lasts = f"nobody leads, {lasted(span)}"
+            why = f"{broker} {leader.life}"
+            bars.append(gone(span, [f"{lasts}: {why}", lasts, lasted(span)]))
+        elif leader.broker >= 0:
+            words = [broker, str(leader.broker)]
+            if leader.epoch is not None:
+                words.insert(0, f"{broker}, epoch {leader.epoch}")
+            bars.append(_leads(span, leader.broker, words))
+    now = leads(scenes[-1])
+    number = "nobody" if now.life else f"broker {now.broker}"
+    return TimeLane(
+        key="leader",
+        name=name,
+        bars=bars,
+        number=number if now.broker >= 0 else "",
+        trouble=bool(now.life),
+    )
+
+
+def _leads(span: Span, broker: int, words: Sequence[str]) -> Bar:
+    """A bar in the broker's colour."""
+    ink = ink_on_actor(broker - 1)
+    return Bar(span, words, words[0], fill=colour(broker), ink=ink)

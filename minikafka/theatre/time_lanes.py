@@ -1,0 +1,180 @@
+"""Lanes on the axis of time: bars as long as what they show lasted, and marks where
+something was done (lanes.py has those whose story is order).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minikafka.theatre.axis import Axis, Scene, Span, Time
+from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
+from minikafka.theatre.text import key_part
+
+NAMES, NAMES_NARROW = 124, 96  # width of what stands left of the lanes
+NUMBERS, NUMBERS_NARROW = 124, 92  # and right of them
+BOX = 6  # width of a mark
+BASE = 13  # of a lane's words, from its top
+HEAD = 13  # above the first lane, where the cursor begins
+
+
+class Bar(NamedTuple):
+    """words: the first that have room stand in it."""
+
+    span: Span
+    words: Sequence[str]
+    tip: str
+    fill: str
+    ink: str = "ink"
+    line: str = "none"
+
+
+def gone(span: Span, words: Sequence[str]) -> Bar:
+    """A bar for what is not there, or does not do what it should."""
+    return Bar(span, words, words[0], fill="hatch", line="trouble")
+
+
+@dataclass(frozen=True)
+class TimeLane:
+    """A row. number: what stands at its end and holds at the cursor. colour: of its
+    marks. bars: up to the cursor.
+    """
+
+    key: str
+    name: str
+    bars: Sequence[Bar] = ()
+    colour: str = "quiet"
+    number: str = ""
+    trouble: bool = False
+
+
+class Marked(NamedTuple):
+    """A mark and its moment."""
+
+    at_ms: int
+    mark: Mark
+
+
+class Place(NamedTuple):
+    """What words take of a lane."""
+
+    begin: float
+    end: float
+
+
+class TimeLanes:
+    """The marks of all scenes: it draws them up to the cursor."""
+
+    def __init__(self, scenes: Sequence[Scene], time: Time) -> None:
+        self.time = time
+        self.marks: dict[str, list[Marked]] = {}
+        for scene in scenes:
+            for mark in scene["marks"]:
+                in_lane = self.marks.setdefault(mark["lane"], [])
+                in_lane.append(Marked(scene["at"], mark))
+
+    def draw(
+        self, d: Drawing, y: float, rows: Sequence[TimeLane], scene: Scene
+    ) -> None:
+        """The lanes below each other, and their axis. y: of their upper edge."""
+        left = NAMES
+        right = d.width - NUMBERS
+        if d.narrow:
+            left = NAMES_NARROW
+            right = d.width - NUMBERS_NARROW
+        axis = self.time.axis(left, right, scene["at"])
+        top = y + HEAD
+        lane_y = top
+        for row in rows:
+            part = d.part(f"time/lane/{key_part(row.key)}", 0, lane_y)
+            drawn = _Drawn(part, axis)
+            drawn.draw(row, self._so_far(row, scene))
+            lane_y += PITCH
+        bottom = lane_y - GAP
+        axis.cursor(d, top - 8, bottom + 5)
+        axis.foot(d, bottom)
+
+    def _so_far(self, row: TimeLane, scene: Scene) -> list[Marked]:
+        """Its marks; where a bar begins, nothing else needs to."""
+        begun = {bar.span.number for bar in row.bars}
+        now = scene["number"]
+        found = []
+        for each in self.marks.get(row.key, []):
+            number = each.mark["of"]
+            if number <= now and number not in begun:
+                found.append(each)
+        return found
+
+
+class _Drawn(NamedTuple):
+    """One lane in its place."""
+
+    row: Drawing
+    axis: Axis
+
+    def draw(self, lane: TimeLane, marks: Sequence[Marked]) -> None:
+        """A name, bars, marks, and a number at the end."""
+        row = self.row
+        axis = self.axis
+        look: Look = {"bold": True, "anchor": "end", "room": axis.left - 10}
+        row.text("name", axis.left - 8, BASE, lane.name, **look)
+        width = axis.right - axis.left
+        row.rect("ground", x=axis.left, y=0, w=width, h=LANE, fill="wash", r=3)
+        boxes = [axis.x(each.at_ms) - BOX / 2 for each in marks]
+        taken = []
+        for number, bar in enumerate(lane.bars):
+            taken.append(self._bar(f"bar/{number}", bar, boxes))
+        begins = [axis.x(bar.span.begin_ms) for bar in lane.bars]
+        for number, each in enumerate(marks):
+            x = boxes[number]
+            later = boxes[number + 1 :]
+            after = [begin for begin in begins if begin > x + BOX]
+            after += [begin for begin, end in taken if end > x]
+            self._mark(str(number), each, lane, [*later, *after])
+        ink = "trouble" if lane.trouble else "quiet"
+        row.number("number", row.width, BASE, lane.number, ink)
+
+    def _bar(self, key: str, bar: Bar, marks: Sequence[float]) -> Place:
+        """As long as it lasted; its words stand before the first mark on it. Returns
+        from where to where they go.
+        """
+        row = self.row
+        begin = self.axis.x(bar.span.begin_ms)
+        width = max(self.axis.x(bar.span.end_ms) - begin, 1)
+        look: Look = {"fill": bar.fill, "line": bar.line, "of": bar.span.number}
+        row.rect(key, x=begin, y=0, w=width, h=LANE, r=3, tip=bar.tip, **look)
+        left = begin + 8
+        right = begin + width
+        on_it = [x for x in marks if x >= begin]
+        end = min(on_it, default=right)
+        room = min(end, right) - begin - 12
+        words = fitting(bar.words, room, 12)
+        if not words:
+            return Place(left, left)
+        # nobody reads what stands on hatching
+        halo = "paper" if bar.fill == "hatch" else None
+        look = {"size": 12, "of": bar.span.number, "halo": halo}
+        row.text(f"{key}/words", left, BASE, words, bar.ink, **look)
+        return Place(left, left + widest(words, 12) + 4)
+
+    def _mark(
+        self, key: str, each: Marked, lane: TimeLane, after: Sequence[float]
+    ) -> None:
+        """A small box where something was done, and words beside it where they have
+        room.
+        """
+        row = self.row
+        mark = each.mark
+        ink = "ink"
+        fill = lane.colour
+        if mark.get("trouble"):
+            ink = fill = "trouble"
+        x = self.axis.x(each.at_ms)
+        look: Look = {"r": 2, "of": mark["of"], "same": mark.get("same")}
+        row.rect(key, x=x - BOX / 2, y=2, w=BOX, h=LANE - 4, fill=fill, **look)
+        words = mark["text"]
+        end = min(after, default=self.axis.right)
+        if not words or not has_room(words, end - x - 10, 12, mono=True):
+            return
+        small: Look = {"size": 12, "mono": True, "of": mark["of"], "halo": "paper"}
+        row.text(f"{key}/text", x + 7, BASE, words, ink, **small)

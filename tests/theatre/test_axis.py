@@ -1,0 +1,125 @@
+"""Time is drawn to scale, in every picture whose story it is."""
+
+from itertools import pairwise
+
+import pytest
+
+from minikafka.course import demo
+from minikafka.theatre import picture
+from minikafka.theatre.axis import NOW, Chapter, Time
+from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.pictures.share_partition_records import lane_of
+from minikafka.theatre.pictures.share_partition_time import bars as work_bars
+from tests.theatre import replicas, shared
+from tests.theatre.test_lag import piling_up
+
+SINCE_MS = demo.SINCE_MS
+# an x is told to a tenth
+EXACT = 0.2
+
+
+def bars(pic, width, prefix):
+    """The bars of a lane, by the number of the event that began them."""
+    shapes = pic.drawings(width)[-1].shapes
+    return [
+        shape
+        for key, shape in shapes.items()
+        if key.startswith(prefix)
+        and shape["kind"] == "rect"
+        and {"of", "w"} <= set(shape)
+    ]
+
+
+def moment_of(pic, bar):
+    return pic.scenes[bar["of"]]["at"]
+
+
+def assert_to_scale(pic, prefix):
+    """Of the bars in a lane, each is as much longer than another as it lasted longer."""
+    for width in (WIDE, NARROW):
+        found = bars(pic, width, prefix)
+        assert len(found) >= 3, found
+        spans = [
+            (bar["w"], moment_of(pic, after) - moment_of(pic, bar))
+            for bar, after in pairwise(found)
+            if bar["w"] > 5
+        ]
+        longest, lasted = max(spans)
+        for wide, ms in spans:
+            assert wide == pytest.approx(longest * ms / lasted, abs=EXACT), spans
+        assert len({ms for _, ms in spans}) > 1
+
+
+@pytest.fixture(scope="module")
+def eager():
+    return demo.rebalance("range", "A freezes", seed=7)
+
+
+def test_what_nobody_reads_in_a_rebalance_is_as_long_as_it_lasts(eager):
+    assert_to_scale(picture("rebalance", eager, since_ms=SINCE_MS), "time/P0/")
+
+
+def test_two_rebalances_beside_each_other_have_one_scale(eager):
+    other = demo.rebalance("cooperative-sticky", "A freezes", seed=7)
+    pic = picture("rebalance", eager, beside=other, since_ms=SINCE_MS)
+    for lane in ("time/0/P0/", "time/1/P0/"):
+        assert_to_scale(pic, lane)
+    scales = set()
+    for lane in ("time/0/P0/", "time/1/P0/"):
+        first, second, *_ = bars(pic, WIDE, lane)
+        ms = moment_of(pic, second) - moment_of(pic, first)
+        scales.add(round(first["w"] / ms, 2))
+    assert len(scales) == 1
+
+
+def test_a_partition_without_a_leader_is_as_long_as_it_lasts():
+    assert_to_scale(picture("replica-set", replicas.acks_1()), "time/lane/leader/bar/")
+
+
+def test_a_stale_leader_in_the_quorums_picture_is_as_long_as_it_lasts():
+    assert_to_scale(picture("quorum", replicas.stale()), "time/lane/leader/bar/")
+
+
+def test_a_lag_is_drawn_over_the_same_axis():
+    pic = picture("lag", piling_up())
+    chart = pic.play._chart(Drawing(WIDE), pic.play.time.last_ms, 100)
+    first, last = pic.play.time.first_ms, pic.play.time.last_ms
+    third = first + (last - first) / 4
+    assert 4 * (chart.x(third) - chart.left) == pytest.approx(chart.right - chart.left)
+
+
+def test_a_workers_bar_is_as_long_as_it_had_the_record():
+    pic = picture("share-partition", shared.slow())
+    shapes = pic.drawings(WIDE)[-1].shapes
+    scales = set()
+    for member in pic.scenes[-1]["space"]["members"]:
+        for number, bar in enumerate(work_bars(member["work"])):
+            shape = shapes.get(f"{lane_of(member['name'])}/{number}")
+            if shape and bar.until and bar.until - bar.since > 500:
+                wide = shape["w"] + 1  # between two of them there is a little room
+                scales.add(round(wide / (bar.until - bar.since), 3))
+    assert len(scales) == 1
+
+
+def test_the_cursor_says_now_and_each_chapter_so_far_has_a_stroke():
+    chapters = [
+        Chapter(0, "begins", 1),
+        Chapter(8000, "a crash", 5),
+        Chapter(8003, "its end", 6),
+        Chapter(9000, "later", 9),
+    ]
+    axis = Time(0, 10_000, chapters).axis(100, 800, 8500)
+    d = Drawing(WIDE)
+    axis.foot(d, 50)
+    strokes = {
+        key: shape for key, shape in d.shapes.items() if key.startswith("time/chapter/")
+    }
+    assert [shape["tip"] for shape in strokes.values()] == [
+        "begins",
+        "a crash · its end",
+    ]
+    assert strokes["time/chapter/5"]["x"] == axis.x(8000) == 660
+    now = d.shapes["time/cursor/now"]
+    assert (now["text"], now["x"]) == (NOW, axis.x(8500))
+    ticks = [shape for key, shape in d.shapes.items() if "time/axis/" in key]
+    assert all(shape["x"] < now["x"] - 20 for shape in ticks)
