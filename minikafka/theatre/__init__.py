@@ -26,7 +26,9 @@ from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pictures.cleaner import CleanerPlay
 from minikafka.theatre.pictures.commit_point import CommitPlay
+from minikafka.theatre.pictures.fork import ForkPlay
 from minikafka.theatre.pictures.frame_bytes import BytesPlay
+from minikafka.theatre.pictures.gate import GatePlay
 from minikafka.theatre.pictures.lag import LagPlay
 from minikafka.theatre.pictures.log import LogPlay
 from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
@@ -51,6 +53,8 @@ PLAYS: dict[str, type[Play]] = {
         BytesPlay,
         CleanerPlay,
         CommitPlay,
+        ForkPlay,
+        GatePlay,
         LagPlay,
         LogPlay,
         MicroBatchPlay,

@@ -257,18 +257,19 @@ def draw_log(
     *,
     now: int,
     from_y: float | None = None,
+    from_x: float | None = None,
 ) -> None:
     """log: end, high_watermark, records as [offset, epoch, text, more, tip, number];
     cut: those that were just dropped. leaders: epoch -> number of the broker that led.
-    from_y: where new records come from.
+    from_y, from_x: where new records come from.
     """
     copy = _Copy(row, columns, log, leaders)
     copy.left_out()
     shown = copy.shown()
 
     for record in shown:
-        is_new = record.number == now and from_y is not None
-        copy.record(record, {"from_y": from_y} if is_new else {})
+        is_new = record.number == now
+        copy.record(record, {"from_x": from_x, "from_y": from_y} if is_new else {})
 
     copy.epochs(shown)
     for record in map(Copied._make, log["cut"]):

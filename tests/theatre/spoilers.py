@@ -37,6 +37,7 @@ IN_THE_FRAME = {
     ("07-busy-run", "500"): "a poll hands over 500 records: max.poll.records",
     ("08-stays-run", "next"): "where a reader stands is called so in every picture",
     ("08-stays-run", "record"): "what lies in a log is called so",
+    ("13-held-run", "euros"): "the records' values: 20, 5 and 6 euros",
 }
 # (question's cell, run of words) -> why the page before may say it as an explanation
 # does.
@@ -60,6 +61,10 @@ ON_THE_PAGE = {
     ("08-missed-run", "address and when it"): "how the program keeps its table",
     ("08-missed-run", "reads from the start"): "what the new program is said to do",
     ("08-crash-run", "record is in the"): "said of a record in the active segment",
+    ("10-rule-run", "the high watermark 2"): "the rule, as the question tells it",
+    ("10-rule-run", "at the high watermark"): "the rule, as the question tells it",
+    ("10-rule-run", "the high watermark that"): "the rule, as the question tells it",
+    ("10-rule-run", "high watermark that it"): "the rule, as the question tells it",
 }
 RUN = 4  # words in a row that an explanation and the page may not share
 

@@ -10,6 +10,8 @@ from types import FunctionType, ModuleType
 import pytest
 
 from minikafka import Cluster, theatre
+from minikafka.course.experiments.lesson_10_runs import two_leaders_meet
+from minikafka.course.experiments.lesson_13_held import held_back
 from minikafka.course.publishing import title_pictures
 from minikafka.faults import Lose
 from minikafka.theatre.drawing import NARROW, WIDE
@@ -130,6 +132,8 @@ def runs():
         "shared, another leader": ("share-partition", shared.many(), {}),
         "bytes": ("bytes", sent_frames.request(), {}),
         "compacted": ("cleaner", cleaned.transactions(), {}),
+        "two leaders": ("fork", two_leaders_meet().trace, {}),
+        "held back": ("gate", held_back().trace, {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),

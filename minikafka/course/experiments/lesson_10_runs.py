@@ -12,6 +12,7 @@ from minikafka.cluster.metadata import Partition
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.producer_handle import ProducerHandle
+from minikafka.trace import Event
 from minikafka.wire.records import batches, decode_batch
 
 TOPIC = "orders"
@@ -191,6 +192,32 @@ def two_leaders() -> tuple[Cluster, tuple[str, Heard]]:
     web.send(TOPIC, key="alice", value="paid").get()
     cluster.run(seconds=30)
     return cluster, (str(heard), heard)
+
+
+def two_leaders_meet() -> Cluster:
+    """The same, and then the network is back."""
+    cluster, _ = two_leaders()
+    cluster.heal()
+    cluster.run(seconds=10)
+    return cluster
+
+
+def what_lonely_hears(trace: Sequence[Event]) -> int:
+    """1 done while they are apart, 2 done later, 3 an error; of its second record,
+    which it sends when the network is cut.
+    """
+    is_apart = was_cut = False
+    for event in trace:
+        if event.kind in ("LinkCut", "LinkHealed"):
+            is_apart = event.kind == "LinkCut"
+            was_cut = True
+        if event.node != "lonely" or not was_cut:
+            continue
+        if event.kind == "RecordsAcknowledged":
+            return 1 if is_apart else 2
+        if event.kind == "SendFailed":
+            return 3
+    raise LookupError("lonely has heard nothing yet")
 
 
 def what_it_heard(heard: tuple[str, Heard]) -> int:

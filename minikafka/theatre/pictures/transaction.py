@@ -263,7 +263,7 @@ class TransactionPlay(Play):
             of=record.number,
             same=f"{part}/{offset}",
             tip=f"offset {offset} of {part}: {state or 'of no transaction'}",
-            **_look(state, actor)._asdict(),
+            **look_of(state, actor)._asdict(),
         )
         if state == "aborted":
             begin = (box.x + 3, box.bottom - 3)
@@ -403,7 +403,7 @@ class Look(NamedTuple):
     dash: str | None = None
 
 
-def _look(state: str, actor: int | None) -> Look:
+def look_of(state: str, actor: int | None) -> Look:
     """By what became of its transaction; actor: the number of its producer, where that
     is shown.
     """

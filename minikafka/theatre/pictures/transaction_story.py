@@ -135,14 +135,14 @@ class TransactionStory(Story):
         mine = [event for event in trace if self._is_of_it(event)]
         self.ids = {event.detail["producer_id"] for event in mine}
         self.producers_shown = _who_asked(trace, mine)[:MOST_PRODUCERS]
-        self.markers = _markers(trace)
+        self.markers = markers_of(trace)
         appended = [event for event in trace if event.kind == "RecordsAppended"]
         self.logs = {part: Log() for part in _busiest_parts(appended, self.ids)}
         ends = [
             e.detail["last_offset"] + 1 for e in appended if part_of(e) in self.logs
         ]
         self.most = max(ends, default=0)
-        self.levels = _readers(trace, {part.topic for part in self.logs})
+        self.levels = readers_of(trace, {part.topic for part in self.logs})
         self.read: dict[str, list[Read]] = {name: [] for name in self.levels}
         self.epochs: dict[str, int] = {}  # producer -> its epoch
         self.by_epoch: dict[tuple[int, int], str] = {}  # producer id, epoch -> producer
@@ -430,7 +430,7 @@ def _busiest_id(trace: Sequence[Event]) -> str:
     return next((name for name, _ in told.most_common(1)), "")
 
 
-def _markers(trace: Sequence[Event]) -> set[tuple[str, int, int]]:
+def markers_of(trace: Sequence[Event]) -> set[tuple[str, int, int]]:
     """Where they are: topic, partition, offset."""
     written = (event for event in trace if event.kind == "MarkerWritten")
     return {(*part_of(event), event.detail["offset"]) for event in written}
@@ -458,7 +458,7 @@ def _who_asked(trace: Sequence[Event], mine: Sequence[Event]) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _readers(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
+def readers_of(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
     """Two readers of these topics, one of each isolation level if there are: name ->
     level.
     """

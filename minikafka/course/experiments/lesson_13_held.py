@@ -1,0 +1,38 @@
+"""What lesson 13 runs for its gate: a transaction that hangs, and two who read the
+partitions that it has touched, and one that it hasn't.
+"""
+
+from collections.abc import Sequence
+
+from minikafka import Cluster
+from minikafka.course.experiments.lesson_13_runs import polled, reader, the_shop_hangs
+from minikafka.trace import Event
+
+
+def held_back() -> Cluster:
+    """The shop hangs, and beside the auditor there is a dashboard, which reads all
+    records. Both poll until the auditor has the kiosk's two.
+    """
+    cluster, auditor = the_shop_hangs()
+    dashboard = reader(cluster, "dashboard", "read_uncommitted")
+    handed: list[str] = []
+    while len(handed) < 2:
+        handed += polled(auditor)
+        polled(dashboard)
+    return cluster
+
+
+def handed_at_once(trace: Sequence[Event]) -> int:
+    """1 both, 2 only the 6 euros, 3 none: what the auditor is handed of the kiosk's
+    records in its first second.
+    """
+    since_ms: int | None = None
+    handed: set[int] = set()
+    for event in trace:
+        if event.kind == "RecordsPolled" and event.node == "auditor":
+            since_ms = since_ms or event.at
+            if event.at - since_ms < 1000:
+                handed.add(event.detail["partition"])
+    if since_ms is None:
+        raise LookupError("the auditor has been handed nothing yet")
+    return {frozenset({0, 1}): 1, frozenset({1}): 2}.get(frozenset(handed), 3)
