@@ -25,7 +25,6 @@ function take(given) {
   at('stage').removeAttribute('aria-busy');
   if (given.strip || given.ended || given.cell !== undefined) strip.take(given);
   if (given.error) { say(given.error); return; }
-  if (given.cell !== undefined || !given.steps) return;
   if (given.redrawn) {  // the same play, in another layout
     play = { ...play, texts: given.texts };
     layouts = given.layouts.map(decode);
@@ -35,6 +34,7 @@ function take(given) {
     resize();
     return;
   }
+  if (given.cell !== undefined || !given.steps) return;
   const focused = document.activeElement?.dataset.act;
   load(given);
   anew(play.begin);
