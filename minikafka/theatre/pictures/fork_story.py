@@ -392,7 +392,7 @@ class ForkStory(CopiesStory):
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told | None:
         if event.node not in self.producers:
             return None
-        return self.tell(event) if self.once((event.node, d["why"])) else QUIETLY
+        return self.tell(event) if self.once((event.node, d["reason"])) else QUIETLY
 
     # -- fold: nodes and links
 
