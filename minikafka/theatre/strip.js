@@ -4,6 +4,7 @@
 
 const strip = (() => {
   let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, finger = false;
+  const ROOM = 0.15;  // part of the axis that its first moment needs
   const runs = new Map(), box = at('strip');
 
   const place = key => key.split('/').map(Number);
@@ -16,7 +17,7 @@ const strip = (() => {
   // -- what is there
 
   function setUp(given) {
-    const focused = document.activeElement?.dataset.key, again = map && sameRuns(map, given);
+    const focused = document.activeElement?.dataset.key, before = map, again = before && sameRuns(before, given);
     if (!again) { runs.clear(); wantedKey = askedKey = null; }
     map = given;
     box.hidden = false;
@@ -36,6 +37,7 @@ const strip = (() => {
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
     box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), grid, axis(), make('p', { className: 'fate' }), legend());
     mark(map.chosen ?? (again ? chosenKey : '0/0'));
+    if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
     fitFrame();
   }
@@ -91,7 +93,7 @@ const strip = (() => {
       const [last, ...spare] = words.split(' ').reverse();
       put(column, [...spare.map(textContent => make('i', { textContent })), last], 'happens');
     }
-    put(0, [map.moments[0]], 'first');
+    if (map.marks.every(([column]) => column / count > ROOM)) put(0, [map.moments[0]], 'first');
     put(count, [map.moments.at(-1)], 'last');
     return make('div', { className: 'axis' }, make('span'), line);
   }
