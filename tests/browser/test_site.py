@@ -240,6 +240,10 @@ def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
     print(f"live after {megabytes:.1f} MB")
     assert megabytes <= 20
     assert 'cluster.crash("consumer B")' in page.text_content("#code")
+    page.click("a[href='#play=a-broker-dies']")
+    inside.locator('#drawing [data-act="kill broker 3"]').first.wait_for()
+    page.click("a[href='#play=a-third-joins']")
+    inside.locator('#drawing [data-act="crash consumer B"]').first.wait_for()
     inside.locator("#text").click()
     assert inside.locator("tbody tr").count() > 3
     assert one.errors == [] and serious(page) == []

@@ -99,3 +99,16 @@ def test_a_play_that_is_ready_is_the_one_that_its_settings_make(folder, ready):
     for what in ready.changes:
         assert what[1] in page
     assert made["times"][0] <= ready.ms < made["times"][-1]
+
+
+def test_of_the_two_brokers_that_are_killed_only_one_is_the_active_controller(folder):
+    page = (folder / "playground.html").read_text(encoding="utf-8")
+    [plays] = re.findall(
+        '<script type="application/json" id="plays">(.*?)</script>', page
+    )
+    least = {
+        name: min(each["watched"]["numbers"]["active controllers"])
+        for name, each in json.loads(plays).items()
+    }
+    assert least.pop("the-controller-dies") == 0
+    assert set(least.values()) == {1}

@@ -88,8 +88,9 @@ function lay({ settings, changes, code, ...found }) {
   }
 }
 
-// Another picture has another page.
+// Another picture has another page, which is not to play what was told to the one before.
 function put(page) {
+  document.querySelector('.minikafka-data').replaceChildren();
   frame?.remove();
   frame = Object.assign(document.createElement('iframe'), { title: 'the cluster', ...page });
   frame.addEventListener('load', follow);

@@ -73,14 +73,14 @@ ALL = (
         "a broker is killed",
         "Three replicas, one gone. Who leads, what counts?",
         {"shows": "the replicas", **OF_BROKERS},
-        ((KILLED_MS, "kill", "broker 2"),),
+        ((KILLED_MS, "kill", "broker 1"),),
     ),
     Ready(
         "the-controller-dies",
         "the controller is killed",
         "Who decides who decides?",
         {"shows": "the controllers", **OF_BROKERS},
-        ((KILLED_MS, "kill", "broker 1"),),
+        ((KILLED_MS, "kill", "broker 2"),),
     ),
 )
 
