@@ -2,9 +2,9 @@
 started, stopped, scaled, and told what to do by environment variables.
 
 A variable is a client's config (`max.poll.records`) or one of the program's own
-(`work.ms`). Whoever sets one starts the pods anew, as `kubectl set env` does. A pod that
-ends by itself is started again, each time after a longer pause, as by Kubernetes. What
-the programs do is in `programs.py`.
+(`work.ms`). Whoever sets one starts the pods anew, as `kubectl set env` does. A pod
+that ends by itself is started again, each time after a longer pause, as by Kubernetes.
+What the programs do is in `programs.py`.
 """
 
 from collections.abc import Callable
@@ -89,8 +89,8 @@ class Pod:
 
 
 class App:
-    """own: its own variables with their values unless told otherwise. held: why its pods
-    can't work now, if so.
+    """own: its own variables with their values unless told otherwise. held: why its
+    pods can't work now, if so.
     """
 
     kind = ""

@@ -1,4 +1,4 @@
-"""What several of Kafka's tools ask of the cluster, as an admin client asks it."""
+"""What several of Kafka's tools ask of the cluster, as an admin client does."""
 
 from typing import TYPE_CHECKING, Any
 

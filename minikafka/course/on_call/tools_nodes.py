@@ -1,4 +1,4 @@
-"""kafka-log-dirs and kafka-metadata-quorum: the columns are Apache Kafka 4.3.1's."""
+"""kafka-log-dirs and kafka-metadata-quorum, with Apache Kafka 4.3.1's columns."""
 
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
