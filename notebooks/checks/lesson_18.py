@@ -285,12 +285,13 @@ THE_EXAMPLES = (
     [("o-4", 400, 0)],
 )
 LATE_MINUTES = 120  # and still counts
+A_MOMENT = 0.1 / 60  # in minutes
 
 
 def a_day(source):
     """Orders whose ids, times and cents are easily taken for each other's. One comes
-    119 minutes late, two micro-batches after the latest; the last one ends the third
-    hour to the minute.
+    a moment less than two hours late, two micro-batches after the latest; the last one
+    ends the third hour, whose sum is below 0, to the minute.
     """
     ids = ["o-10", "ö-1", "1", "0", "o", "O-10", "01"]
     amounts = [0, 500, -500, 3_000_000_000]
@@ -300,7 +301,7 @@ def a_day(source):
     morning = [("o-1", 10, 500), ("O-1", 10, 500)]
     for hour in (0, 0, 60, 60):
         morning.append((ids.pop(), hour + source.randrange(40), amounts.pop()))
-    latest = (ids.pop(), 179, 500)
+    latest = (ids.pop(), 180 - A_MOMENT, -700)
     late = (ids.pop(), 60, 700)
     return (
         [*morning[:4], morning[0], morning[3]],
@@ -417,7 +418,8 @@ def write(folder, batches):
 
 
 def stamp(minute):
-    return f"2001-01-01T{8 + minute // 60:02}:{minute % 60:02}:00Z"
+    minutes, ms = divmod(round(minute * 60_000), 60_000)
+    return f"2001-01-01T{clock(minutes)}:{ms / 1000:06.3f}Z"
 
 
 def watched(made, checkpoint):
@@ -453,7 +455,7 @@ def right_hours(batches):
     over = max(minute for minute, _ in orders.values()) - LATE_MINUTES
     hours = {}
     for minute, cents in orders.values():
-        begin = minute - minute % 60
+        begin = int(minute // 60) * 60
         if begin + 60 <= over:
             count, total = hours.get(begin, (0, 0))
             hours[begin] = count + 1, total + cents

@@ -349,3 +349,13 @@ def each_late_minute_once(batches, delay, size):
         (mark, list(dict.fromkeys(gone)), written)
         for mark, gone, written in played(batches, delay, size)
     ]
+
+
+@wrong(2, "the hour of 09:00 has")
+def a_second_less_than_two_hours(orders):
+    return hours(once(orders, "7199 seconds"))
+
+
+@wrong(2, "the hour of 10:00 is not written")
+def without_hours_below_0(orders):
+    return hours(once(orders)).where("cents >= 0")
