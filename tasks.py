@@ -47,7 +47,8 @@ SIZES = {
     "test": "about 1.5 GB, three to eight minutes",
     "wheels": "about 65 MB",
 }
-SHARED = ("--dist", "loadscope", "--no-loadscope-reorder")
+# each lesson has a pytest of its own that needs nbval
+SHARED = ("--dist", "loadscope", "--no-loadscope-reorder", "-p", "no:nbval")
 # of all tests many wait more than they compute, for a session to end or a JVM to start
 WORKERS, QUICK_WORKERS = ("-n", "6", *SHARED), ("-n", "3", *SHARED)
 WINDOWS = os.name == "nt"

@@ -158,7 +158,7 @@ KEPT = (
 # What takes minutes begins first, so that no worker is left alone with it in the end.
 FIRST = (
     "tests/spark/",
-    "tests/notebooks/test_every_lesson",
+    "tests/notebooks/test_solved",
     "tests/docker/test_jvm",
     "tests/clients/test_groups.py",
     "tests/browser/test_site.py",
@@ -170,6 +170,7 @@ FIRST = (
     "tests/simulation/test_transaction_schedules.py",
     "tests/course/test_wrong_answers.py",
     "tests/course/test_claims_06",
+    "tests/notebooks/test_stored",
     "tests/course/test_claims_05",
     "tests/course/test_claims_09",
     "tests/course/test_claims_10",

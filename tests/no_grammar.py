@@ -1,7 +1,7 @@
 """Importing nbformat makes jsonschema compile the grammar of international addresses,
 which takes a second and a half and which no notebook needs: this forbids it.
 
-Each worker imports nbformat, so that it does this first.
+Imported by whoever imports nbformat many times: each worker, and each lesson's pytest.
 """
 
 import sys

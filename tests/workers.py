@@ -16,7 +16,9 @@ SPARK = re.compile(
     r"|tests/course/test_lesson_(17|18|20)_checks"
     r"|tests/course/test_wrong_answers.*\[(17|18|20)/"
 )
-LESSONS = re.compile(r"tests/notebooks/test_every_lesson.*\[(\d\d)_")
+LESSONS = re.compile(
+    r"tests/notebooks/test_(solved_editions|stored_outputs).*\[(\d\d)_"
+)
 SPARKS_LESSONS = ("17", "18", "19", "20")
 EACH_ALONE = re.compile(
     r"tests/simulation/test_(group|hand|replication|share|transaction)_schedules"
@@ -34,7 +36,7 @@ def together(nodeid: str) -> str:
     if SPARK.match(nodeid):
         return "Spark"
     if lesson := LESSONS.match(nodeid):
-        return "Spark's lessons" if lesson[1] in SPARKS_LESSONS else nodeid
+        return "Spark's lessons" if lesson[2] in SPARKS_LESSONS else nodeid
     if PICTURES.match(nodeid):
         return "pictures of lessons"
     if EACH_ALONE.match(nodeid):

@@ -10,7 +10,8 @@ from tests.workers import Together, together
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests/clients/test_groups.py"
-LESSONS = "tests/notebooks/test_every_lesson.py::test_a"
+SOLVED = "tests/notebooks/test_solved_editions.py::test_a"
+STORED = "tests/notebooks/test_stored_outputs.py::test_b"
 WRONG = "tests/course/test_wrong_answers.py::test_a"
 
 
@@ -30,7 +31,7 @@ def test_what_is_named_is_there(name):
             "tests/theatre/test_lessons.py::test_a[07]",
             "tests/theatre/test_lessons_browser.py::test_b[07]",
         ),
-        (f"{LESSONS}[17_spark_kafka_as_a_source]", f"{LESSONS}[20_spark_state]"),
+        (f"{SOLVED}[17_spark_kafka_as_a_source]", f"{STORED}[20_spark_state]"),
     ],
 )
 def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
@@ -41,8 +42,8 @@ def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
     ("one", "other"),
     [
         (f"{MODULE}::test_a", "tests/clients/test_tools.py::test_a"),
-        (f"{LESSONS}[02_partitions_and_keys]", f"{LESSONS}[03_producers]"),
-        (f"{LESSONS}[17_spark_kafka_as_a_source]", "tests/spark/test_state.py::test_a"),
+        (f"{SOLVED}[02_partitions_and_keys]", f"{SOLVED}[03_producers]"),
+        (f"{SOLVED}[17_spark_kafka_as_a_source]", "tests/spark/test_state.py::test_a"),
         (f"{WRONG}[02/1-early]", f"{WRONG}[03/1-early]"),
         (
             "tests/soak/test_slices.py::test_a[1]",
