@@ -288,6 +288,23 @@ def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, b
     assert node.broker.why_failed is None
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [{"start_offset": -(1 << 63)}, {"delivery_complete_count": -(1 << 31)}],
+)
+def test_a_lag_that_no_number_says_is_unknown(node, counts):
+    """A KIP-932 state that nobody in his right mind wrote."""
+    node.member("a").join()
+    written = {"partition": 0, "state_epoch": -1, "leader_epoch": -1}
+    written |= {"start_offset": 0, "state_batches": []} | counts
+    topic = {"topic_id": node.topic_id, "partitions": [written]}
+    asked = {"group_id": GROUP, "topics": [topic]}
+    [result] = node.patiently("WriteShareGroupState", 1, **asked).results
+    assert result.partitions[0].error_code == 0
+    assert offsets(node) == [(written["start_offset"], -1)]
+    assert node.broker.why_failed is None
+
+
 def test_two_fetches_that_wait_for_a_state_nobody_can_read_do_not_wake_each_other(
     monkeypatch,
 ):

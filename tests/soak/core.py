@@ -24,6 +24,7 @@ from tests.soak.witness import Failure, Witness
 
 HOUR_MS = 3_600_000
 MOST_TICKS_PER_SECOND = 200  # of virtual time: a node that wants more spins
+LEADS_WITHIN_MS = 10_000
 KEPT_STEPS = 12
 # garbage in __consumer_offsets fails one of its partitions, with a notice
 FORESEEN = (KafkaError, DecodeError)
@@ -153,7 +154,18 @@ class Core:
         self._drain()
         self._pass(self.traffic.random.choice([0, 0, 0, 1, 3]))
         if self.traffic.sent % WRITES_EVERY == 0:
+            self._pass_until_it_leads()
             self.witness.write()
+
+    def _pass_until_it_leads(self) -> None:
+        """Who unregisters the only broker takes every partition its leader, until the
+        broker has registered anew.
+        """
+        deadline_ms = self.now.monotonic_ms + LEADS_WITHIN_MS
+        while not self.broker.image.may_lead():
+            if self.now.monotonic_ms >= deadline_ms:
+                raise Failure("it was unregistered, and leads nothing since")
+            self._pass(100)
 
     def _ask(self, api: str, version: int, body: dict[str, Any]) -> Any:
         """The witness's requests."""
