@@ -17,6 +17,8 @@ NOTEBOOKS = ROOT / "notebooks"
 # a lesson runs in under 60 s, one with Spark in under 90, when the machine has nothing
 # else to do
 CELL_TIMEOUT_S = 300
+# Spark gives a Python worker ten seconds to start, and has no setting for that
+STARTED_TOO_LATE = "Python worker failed to connect back"
 
 
 def lessons() -> list[Path]:

@@ -10,7 +10,13 @@ import sys
 
 import pytest
 
-from tests.notebooks.running import CELL_TIMEOUT_S, LESSONS, ROOT, uses_spark
+from tests.notebooks.running import (
+    CELL_TIMEOUT_S,
+    LESSONS,
+    ROOT,
+    STARTED_TOO_LATE,
+    uses_spark,
+)
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -31,7 +37,18 @@ def test_a_lesson_shows_its_stored_outputs(path):
     ]
     options += ["--nbval-kernel-startup-timeout=300", "-p", "tests.notebooks.patient"]
     command = [sys.executable, "-m", "pytest", mode, *options, str(path)]
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False
-    )
+
+    def run():
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=os.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run()
+    if done.returncode and STARTED_TOO_LATE in done.stdout:
+        done = run()
     assert done.returncode == 0, done.stdout[-6000:]
