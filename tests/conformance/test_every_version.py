@@ -426,11 +426,14 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
 
 def patiently(broker, api, version, request):
     """Apache Kafka asks for patience while it makes or loads the internal topics, and
-    its share coordinator hears of a new topic a little later.
+    its share coordinator hears of a new topic a little later: until then a share fetch
+    fails there.
     """
     not_yet = set(NOT_YET)
     if api in OF_SHARE_STATES:
         not_yet.add(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    if api == "ShareFetch":
+        not_yet.add(Error.UNKNOWN_SERVER_ERROR)
     while True:
         answer = broker.ask(api, version, **request)
         if not errors_in(answer) & not_yet:

@@ -234,7 +234,7 @@ def night():
     [
         ("kafka-topic --list", "Did you mean kafka-topics?"),
         ("ls", "There are"),
-        ("kafka-topics --describe --topics orders", "did you mean --topic?"),
+        ("kafka-topics --describe --topics orders", "Did you mean --topic?"),
         ("kafka-topics --describe --topic", "--topic lacks its value"),
         ("kafka-topics", "kafka-topics goes so here"),
         ("kafka-configs --describe --entity-type topics", "--entity-name is missing"),
@@ -265,7 +265,8 @@ def test_a_line_that_nobody_understands_is_told_in_plain_words(night, line, word
         ("kafka-topics --list", "incident.ask(...) shows it"),
         ("kubectl set env deployment/billing max.pol.records=5", "does not know"),
         ("kubectl set env deployment/billing commit=never", "before or after"),
-        ("kubectl set env deployment/billing work.ms=long", "whole number"),
+        ("kubectl set env deployment/billing session.timeout.ms=long", "whole number"),
+        ("kubectl set env deployment/billing work.ms=1", "no setting"),
         ("kubectl set env deployment/shop acks=7", "would not start"),
         ("kubectl set env deployment/shop", "needs NAME=VALUE"),
         ("kubectl scale deployment/billing --replicas 40", "12 pods at most"),
@@ -425,8 +426,9 @@ def test_a_broker_says_where_its_logs_are(night, capsys):
         ("df -h", "/dev/data/kafka-3"),
         ("df", "1K-blocks"),
         ("du -h kafka-1", "orders-0"),
-        ("journalctl -u kafka-1 -n 1", "No entries"),
+        ("journalctl -u kafka-1 -n 1", "kafka-1 "),
         ("kubectl logs billing-a1", "position in orders-"),
+        ("kubectl logs deployment/billing --tail 1", "billing-a"),
         ("kubectl logs billing-a1 --previous", "previous terminated container"),
         ("kubectl describe pod billing-a1", "Restart Count:"),
         ("kafka-get-offsets --topic orders --time -2", "orders:0:0"),
@@ -440,6 +442,11 @@ def test_a_broker_says_where_its_logs_are(night, capsys):
         ),
         ("kafka-console-consumer --topic orders --partition 0", "would wait"),
         ("kubectl logs -f billing-a1", "incident.wait(minutes=1)"),
+        (
+            "kafka-consumer-groups --reset-offsets --group billing --topic orders"
+            " --to-earliest",
+            "WARN: No action will be performed",
+        ),
     ],
 )
 def test_what_a_shift_types_is_understood(night, line, words):

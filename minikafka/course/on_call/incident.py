@@ -81,7 +81,8 @@ class Incident:
         if self._is_over():
             return
         self.world.run(minutes * 60)
-        self._say(f"{self.world.clock()}  {minutes:g} minutes later", *self._news())
+        later = "minute later" if minutes == 1 else "minutes later"
+        self._say(f"{self.world.clock()}  {minutes:g} {later}", *self._news())
 
     def report(self) -> None:
         """Shows the score board, as things stand."""

@@ -62,7 +62,7 @@ ASKED: dict[str, Run] = {
     "metrics [--minutes N] [--names]": metrics.metrics,
     "kubectl get pods": tools_pods.pods,
     "kubectl describe pod POD": tools_pods.describe_pod,
-    "kubectl logs deployment/APP": tools_pods.app_logs,
+    "kubectl logs deployment/APP [--tail N]": tools_pods.app_logs,
     "kubectl logs POD [--previous] [--tail N]": tools_pods.pod_logs,
     "kubectl set env deployment/APP --list": tools_pods.env,
     "df [-h] [BROKER]": tools_machines.free_space,

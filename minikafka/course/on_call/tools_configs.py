@@ -77,7 +77,10 @@ def alter_configs(world: "World", given: Given) -> str:
         "resources": [resource],
         "validate_only": False,
     }
-    [answer] = world.ask("IncrementalAlterConfigs", body).responses
+    # a broker's own are asked of itself
+    is_of_one = entity.kind == "brokers" and entity.name.isdecimal()
+    node = int(entity.name) if is_of_one else None
+    [answer] = world.ask("IncrementalAlterConfigs", body, node).responses
     error = Error(answer.error_code)
     if error is not Error.NONE:
         words = answer.error_message or error.message

@@ -14,6 +14,12 @@ from minikafka.wire.errors import Error
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
+NOT_EXECUTED = (
+    "WARN: No action will be performed as the --execute option is missing. In version"
+    " 5.0, this command will require either --dry-run or --execute to be specified. You"
+    " should add the --dry-run option explicitly if you are scripting this command and"
+    " want to keep the current default behavior without prompting."
+)
 NOT_FOUND = (
     "Error: Executing consumer group command failed due to"
     " org.apache.kafka.common.errors.GroupIdNotFoundException: Group {} not found."
@@ -296,20 +302,22 @@ def _ends(
 
 def reset(world: "World", given: Given) -> str:
     """kafka-consumer-groups --reset-offsets"""
+    does_nothing = "--execute" not in given
+    warning = f"{NOT_EXECUTED}\n" if does_nothing and "--dry-run" not in given else ""
     name = given["--group"]
     group = find(world, name)
     if group is None:
-        return NOT_FOUND.format(name)
+        return warning + NOT_FOUND.format(name)
     rows: list[Row] = [OF_RESET]
     if group.state not in ("Empty", "Dead"):
         refusal = NOT_INACTIVE.format(name, group.state)
-        return f"{refusal}\n{columns(rows, least=RESET_WIDE)}"
+        return f"{warning}{refusal}\n{columns(rows, least=RESET_WIDE)}"
     wanted = _wanted(world, group, given)
-    if "--execute" in given:
+    if not does_nothing:
         world.cluster.alter_offsets(name, wanted)
     for (topic, number), offset in sorted(wanted.items()):
         rows.append([name, topic, str(number), str(offset)])
-    return columns(rows, least=RESET_WIDE)
+    return warning + columns(rows, least=RESET_WIDE)
 
 
 def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:

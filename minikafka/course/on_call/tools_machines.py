@@ -176,4 +176,7 @@ def _broker(given: Given) -> int:
     for broker in BROKERS:
         if number == str(broker):
             return broker
-    raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")
+    known = "there are kafka-1, kafka-2, kafka-3."
+    if not name:
+        raise Refused(f"Say which broker's: {known}")
+    raise Refused(f"There is no {name!r}; {known}")

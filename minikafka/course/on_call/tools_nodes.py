@@ -1,6 +1,7 @@
 """kafka-log-dirs and kafka-metadata-quorum, with Apache Kafka 4.3.1's columns."""
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
@@ -123,6 +124,12 @@ class Quorum(NamedTuple):
         at_ms = replica.last_caught_up_timestamp
         return int(self.leader.last_caught_up_timestamp - at_ms)
 
+    def most_lag_ms(self, voters: Sequence[Any]) -> int:
+        """Of all voters; -1: one was never heard of."""
+        if any(each.last_caught_up_timestamp < 0 for each in voters):
+            return -1
+        return max(0, *map(self.lag_ms, voters))
+
     def is_leader(self, replica: Any) -> bool:
         """Whether this is the leader."""
         return bool(replica.replica_id == self.leader.replica_id)
@@ -157,7 +164,7 @@ def quorum_status(world: "World", given: Given) -> str:
         "LeaderEpoch": partition.leader_epoch,
         "HighWatermark": partition.high_watermark,
         "MaxFollowerLag": max(map(quorum.lag, current)),
-        "MaxFollowerLagTimeMs": max(0, *map(quorum.lag_ms, current)),
+        "MaxFollowerLagTimeMs": quorum.most_lag_ms(current),
         "CurrentVoters": json.dumps(voters),
         "CurrentObservers": json.dumps(observers),
     }
@@ -209,4 +216,6 @@ def quorum_replication(world: "World", given: Given) -> str:
 
 def _ago(world: "World", at_ms: int) -> str:
     """A time, as --human-readable has it."""
+    if at_ms < 0:
+        return "-1"  # never
     return f"{max(0, MIDNIGHT_MS + world.now_ms - at_ms)} ms ago"

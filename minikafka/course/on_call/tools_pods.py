@@ -108,7 +108,8 @@ def app_logs(world: "World", given: Given) -> str:
     """kubectl logs deployment/APP: of all its pods, and all their lives."""
     app = _app(world, given)
     lines = log_lines.of_pods(world, app.name)
-    return log_lines.shown(world, lines) or NO_LINES.format(app.name)
+    most = whole_or(given, "--tail", log_lines.LINES)
+    return log_lines.shown(world, lines, most) or NO_LINES.format(app.name)
 
 
 def pod_logs(world: "World", given: Given) -> str:
@@ -145,11 +146,23 @@ def set_env(world: "World", given: Given) -> str:
         name, equals, value = pair.partition("=")
         if not equals:
             raise Refused(f"{pair!r} is no NAME=VALUE.")
+        check_may_change(app, name, value)
         changes[name] = value
     if not changes:
         raise Refused("kubectl set env needs NAME=VALUE.")
     app.set_env(changes)
     return f"deployment.apps/{app.name} env updated"
+
+
+def check_may_change(app: App, name: str, value: str) -> None:
+    """How long work takes, and who orders, is shown among a program's variables and
+    set by nobody on call. Raises Refused.
+    """
+    if name == "work.ms":
+        raise Refused("How long one order takes is no setting: it is work.")
+    is_fewer = value.isdecimal() and int(value) < int(app.env.get(name, 0))
+    if name == "megamart" and is_fewer:
+        raise Refused("What a customer orders is no setting of the shop.")
 
 
 def scale(world: "World", given: Given) -> str:

@@ -35,6 +35,7 @@ TIMES = {
     "max-timestamp": LARGEST_TIME,
 }
 SHOWN = 20  # records, unless told otherwise
+NOBODY_LEADS = "It would wait until somebody leads {where}: consumers ask the leader."
 WOULD_WAIT = (
     "It would wait for what is written from now on. What is there already:"
     " --from-beginning, or --partition N --offset N."
@@ -235,6 +236,8 @@ def consume(world: "World", given: Given) -> str:
         number = whole(given, "--partition")
         if number not in known:
             return f"Error: {topic} has no partition {number}"
+        if known[number] < 0:
+            raise Refused(NOBODY_LEADS.format(where=f"{topic}-{number}"))
         chosen = [number]
     elif "--offset" in given:
         raise Refused("The partition is required when offset is specified.")
@@ -309,5 +312,11 @@ def elect(world: "World", given: Given) -> str:
     words = result.error_message or error.message
     return (
         f"Error completing leader election ({kind.upper()}) for partition:"
-        f" {where}: {words}"
+        f" {where}: {java_class(error)}: {words}"
     )
+
+
+def java_class(error: Error) -> str:
+    """What the tools, which are Java's, call it."""
+    words = map(str.capitalize, error.name.split("_"))
+    return f"org.apache.kafka.common.errors.{''.join(words)}Exception"

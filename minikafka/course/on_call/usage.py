@@ -137,8 +137,8 @@ class Usage:
         """A sentence on an option that isn't there."""
         hint = ""
         for near in difflib.get_close_matches(name, self.options, 1):
-            hint = f"did you mean {near}? "
-        return f"{self.program} has no {name} here; {hint}{self._how()}"
+            hint = f"Did you mean {near}? "
+        return f"{self.program} has no {name} here. {hint}{self._how()}"
 
     def _how(self) -> str:
         """The usage line, as a hint."""
