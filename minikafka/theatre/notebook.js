@@ -23,7 +23,8 @@ document.addEventListener('keydown', event => {
 function take(given) {
   clearTimeout(asked);
   at('stage').removeAttribute('aria-busy');
-  if (given.strip || given.ended || given.cell !== undefined) strip.take(given);
+  const hasMap = typeof strip !== 'undefined';  // of runs: strip.js is on such a page only
+  if (hasMap && (given.strip || given.ended || given.cell !== undefined)) strip.take(given);
   if (given.error) { say(given.error); return; }
   if (given.redrawn) {  // the same play, in another layout
     play = { ...play, texts: given.texts };

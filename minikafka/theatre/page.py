@@ -64,8 +64,10 @@ Data = dict[str, Any]  # what the player plays, as JSON
 
 NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
-SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "strip.js", "notebook.js")
-STYLES = ("player.css", "strip.css")
+SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
+STYLES = ("player.css",)
+# and on a page with a map of runs
+STRIP_SCRIPTS, STRIP_STYLES = ("strip.js",), ("strip.css",)
 # units of the page above and below the drawing: controls, title, sentence, foot
 ABOVE = 150
 ASKING = 70  # and of a question
@@ -97,13 +99,14 @@ def _news(before: Step, step: Step) -> Step:
 def page(data: Data, title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files(__package__)
+    has_strip = "strip" in data
     parts = {
         "title": escape(title),
         "corner": escape(corner),
         "icon": ICON,
-        "css": colours() + style(),
-        "js": script(),
-        "js_hash": script_hash(),
+        "css": colours() + style(has_strip),
+        "js": script(has_strip),
+        "js_hash": script_hash(has_strip),
         "play": script_json(data),
     }
     html = room.joinpath("page.html").read_text(encoding="utf-8")
@@ -111,22 +114,26 @@ def page(data: Data, title: str, corner: str) -> str:
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
-def script() -> str:
+def script(has_strip: bool = False) -> str:
     """The player."""
-    room = files(__package__)
-    js = "".join(room.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    js = _joined(SCRIPTS + STRIP_SCRIPTS if has_strip else SCRIPTS)
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
 
 
-def style() -> str:
+def style(has_strip: bool = False) -> str:
     """How the player looks."""
+    return _joined(STYLES + STRIP_STYLES if has_strip else STYLES)
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Files of this room as one text."""
     room = files(__package__)
-    return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in STYLES)
+    return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def script_hash() -> str:
+def script_hash(has_strip: bool = False) -> str:
     """What the page's policy names: it lets this one script run, and no other."""
-    inside = f"\n{script()}".encode()
+    inside = f"\n{script(has_strip)}".encode()
     digest = hashlib.sha256(inside).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 

@@ -279,7 +279,7 @@ def test_saving_writes_the_page(tmp_path):
 def test_an_unknown_picture_or_option_is_named():
     with pytest.raises(
         ValueError,
-        match="there is no picture 'film': choose one of bytes, cleaner, commit, lag",
+        match="there is no picture 'film': choose one of bytes, cleaner, commit, fork, gate",
     ):
         picture("film", [])
     with pytest.raises(TypeError, match="'log' has no option 'topics'"):
