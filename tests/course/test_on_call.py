@@ -442,16 +442,26 @@ def test_a_broker_says_where_its_logs_are(night, capsys):
         ),
         ("kafka-console-consumer --topic orders --partition 0", "would wait"),
         ("kubectl logs -f billing-a1", "incident.wait(minutes=1)"),
-        (
-            "kafka-consumer-groups --reset-offsets --group billing --topic orders"
-            " --to-earliest",
-            "WARN: No action will be performed",
-        ),
     ],
 )
 def test_what_a_shift_types_is_understood(night, line, words):
     night.ask(line)
     assert words in night.told[-1] + "\n"
+
+
+def test_a_reset_without_execute_says_that_it_does_nothing(night):
+    group = "kafka-consumer-groups --reset-offsets --group billing --topic orders"
+    night.act(f"{group} --to-earliest")
+    assert "WARN: No action will be performed" in night.told[-1]
+    night.act(f"{group} --to-earliest --dry-run")
+    assert "WARN" not in night.told[-1]
+
+
+def test_nobody_reads_a_partition_without_a_leader():
+    """KIP-392: a follower is read by those only whom the leader has sent to it."""
+    night = on_call("unclean-election")
+    night.ask("kafka-console-consumer --topic orders --partition 1 --from-beginning")
+    assert "until somebody leads orders-1" in night.told[-1]
 
 
 def test_a_disk_is_given_kilobytes_and_megabytes(night):
