@@ -147,7 +147,9 @@ class Window:
         if last_done == NONE_YET:
             return
         if last_done == self.batches.last.last:
-            self.start_offset = self.end_offset = last_done + 1
+            # records may have been deleted beyond what was being written down
+            self.start_offset = max(self.start_offset, last_done + 1)
+            self.end_offset = self.start_offset
             self.batches.clear()
             self.delivery_complete_count = 0
             return

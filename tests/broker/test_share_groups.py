@@ -288,6 +288,28 @@ def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, b
     assert node.broker.why_failed is None
 
 
+def test_kip_932_what_is_deleted_while_an_answer_is_written_stays_deleted(
+    node, monkeypatch
+):
+    """The start offset never goes back to where the answered records end."""
+    a = node.member("a").join()
+    a.fetch(most=5)
+    sharing, answers = node.broker.sharing, []
+    monkeypatch.setattr(
+        sharing.persister, "write", lambda key, fields, then: answers.append(then)
+    )
+    a.begins_to_say((0, 4, ACCEPT))
+    partition = {"partition_index": 0, "offset": 20}
+    topic = {"name": "orders", "partitions": [partition]}
+    node.patiently("DeleteRecords", 2, topics=[topic], timeout_ms=1000)
+    assert node.member("b").join().fetch() == []
+    [held] = sharing.partitions.held.values()
+    assert held.partition.window.start_offset == 20
+    answers[0](None, node.broker.now)
+    assert held.partition.window.start_offset == 20
+    assert node.broker.why_failed is None
+
+
 @pytest.mark.parametrize(
     "counts",
     [{"start_offset": -(1 << 63)}, {"delivery_complete_count": -(1 << 31)}],

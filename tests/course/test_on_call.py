@@ -464,6 +464,17 @@ def test_nobody_reads_a_partition_without_a_leader():
     assert "until somebody leads orders-1" in night.told[-1]
 
 
+def test_whoever_restarts_the_shop_first_can_still_be_right():
+    """Orders in flight in the pod that ends get no answer, and nobody waits for them."""
+    night = on_call("rolling-restart")
+    night.act("kubectl rollout restart deployment/shop")
+    night.act(RETENTION.format("orders", "min.insync.replicas=2"))
+    night.wait(minutes=5)
+    before = night.outcome().minutes
+    night.wait(minutes=5)
+    assert night.outcome().minutes == before
+
+
 def test_a_disk_is_given_kilobytes_and_megabytes(night):
     disk = night.world.disk(3)
     disk.capacity_bytes = disk.used_bytes + 1000

@@ -66,6 +66,7 @@ class Pod:
         self.back_off_s = FIRST_BACK_OFF_S  # the pause after the next death
         self.pause_s = 0
         self.hand: set[int] = set()  # orders that it has polled and not handled yet
+        self.sent: set[int] = set()  # orders that it has sent
 
     @property
     def is_up(self) -> bool:
@@ -199,6 +200,10 @@ class App:
         for pod in pods:
             if pod.program.alive:
                 self.world.cluster.crash(pod.program)
+            self.left(pod)
+
+    def left(self, pod: Pod) -> None:
+        """What becomes of what a pod had begun when it ended: by itself nothing."""
 
     def _main(self, pod: Pod) -> Callable[[Any], None]:
         """What a pod runs: the app's program, and what becomes of its errors."""

@@ -48,6 +48,7 @@ class Shop(App):
         asked = self.world.orders.asked
         number = len(asked)
         asked[number] = self.world.now_ms
+        pod.sent.add(number)
         customer = self._customer(number)
         by_customer = self.env["key"] == "customer"
         sent = client.send(
@@ -76,6 +77,12 @@ class Shop(App):
             self.world.orders.accepted[number] = place
 
         return note
+
+    def left(self, pod: Pod) -> None:
+        """Its customers hear nothing any more, and turn away."""
+        orders = self.world.orders
+        for number in pod.sent - orders.accepted.keys():
+            orders.refused.setdefault(number, "NoAnswer")
 
     def _refused(self, number: int, pod: Pod) -> Callable[[Any], None]:
         """What is noted when it has failed for good."""
