@@ -196,7 +196,7 @@ class GroupCoordinator(Coordinator):
         def ended(results: Results, now: Now) -> None:
             self.states_are_made(group_id, topics, results, now)
 
-        ask_for_all(keys_of(group_id, topics), ask, ended)
+        ask_for_all(keys_of(group_id, topics), ask, ended, self._node.now)
 
     def states_are_made(
         self, group_id: str, topics: ByTopicId, results: Results, now: Now

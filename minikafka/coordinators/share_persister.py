@@ -45,10 +45,14 @@ def ask_for_all(
     keys: Sequence[ShareKey],
     ask: Callable[[ShareKey, Then], None],
     then: Callable[[Results, Now], None],
+    now: Now,
 ) -> None:
-    """The same question for each of several share partitions, one at least; then: when
-    all are answered.
+    """The same question for each of several share partitions; then: when all are
+    answered, at once where there is none.
     """
+    if not keys:
+        then({}, now)
+        return
     results: Results = {}
 
     def answered(key: ShareKey, result: Message | KafkaError, now: Now) -> None:

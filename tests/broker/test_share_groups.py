@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from minikafka.cluster.metadata import PartitionChange
+from minikafka.coordinators.share_persister import ask_for_all
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.sharing import GROUP, SharingNode
@@ -384,6 +385,13 @@ def test_kip_932_offsets_of_an_empty_group_are_altered(node, says_goodbye):
     assert answer.responses[0].partitions[0].error_code == 0
     b = node.member("b").join()
     assert b.fetch(most=20) == [(15, 19, 1)]
+
+
+def test_who_asks_about_no_share_partition_hears_at_once(node):
+    """A group may have a topic and none of its partitions: it can be deleted, too."""
+    heard = []
+    ask_for_all([], heard.append, lambda *told: heard.append(told), node.broker.now)
+    assert heard == [({}, node.broker.now)]
 
 
 def test_kip_932_offsets_and_groups_are_deleted(node):

@@ -110,10 +110,7 @@ def describe_group(broker: Broker, group: Any, now: Now) -> Wait:
     def answered(results: Results, now: Now) -> None:
         wait.finish({"topics": [*summed_up(broker, topics, results), *unknown]})
 
-    if keys:
-        ask_for_all(keys, broker.sharing.persister.summary, answered)
-    else:
-        answered({}, now)
+    ask_for_all(keys, broker.sharing.persister.summary, answered, now)
     return wait
 
 
@@ -246,7 +243,7 @@ def begin_anew(broker: Broker, group_id: str, altered: Answer, whole: Wait) -> N
         whole.finish({"responses": responses})
 
     if initialize:
-        ask_for_all(list(initialize), ask, ended)
+        ask_for_all(list(initialize), ask, ended, broker.now)
     else:
         whole.finish({"responses": responses})
 
@@ -296,7 +293,8 @@ def delete_states(broker: Broker, group_id: str, begun: Answer, whole: Wait) -> 
 
         pass_on(broker.groups.ask(group_id, decide, now), whole)
 
-    ask_for_all(keys_of(group_id, topics), broker.sharing.persister.delete, ended)
+    keys = keys_of(group_id, topics)
+    ask_for_all(keys, broker.sharing.persister.delete, ended, broker.now)
 
 
 def of_topic(topic_id: bytes, state: TopicState) -> Answer:

@@ -155,7 +155,7 @@ def after_its_states(broker: Broker, group_id: str, wait: Wait) -> Wait:
     def begun(_: Wait) -> None:
         if wait.error is None and wait.answer and "keys" in wait.answer:
             keys = wait.answer["keys"]
-            ask_for_all(keys, broker.sharing.persister.delete, ended)
+            ask_for_all(keys, broker.sharing.persister.delete, ended, broker.now)
         else:
             pass_on(wait, whole)
 
