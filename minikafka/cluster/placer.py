@@ -26,12 +26,6 @@ def place(
     live = _in_turns(image, fenced=False)
     down = _in_turns(image, fenced=True)
     may_lead = image.may_lead()
-    nobody_leads = _cannot_be_reached(
-        replication_factor,
-        "All brokers are currently fenced or in controlled shutdown.",
-    )
-    if not may_lead:
-        raise nobody_leads
     placement = []
     for number in range(first, first + partitions):
         of_live = min(replication_factor, len(live))
@@ -40,7 +34,8 @@ def place(
         replicas += [down[turn % len(down)] for turn in turns[of_live:]]
         # its turn may have come to brokers that are up and about to go
         if may_lead.isdisjoint(replicas):
-            raise nobody_leads
+            why = "All brokers are currently fenced or in controlled shutdown."
+            raise _cannot_be_reached(replication_factor, why)
         placement.append(replicas)
     return placement
 

@@ -22,7 +22,7 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.gate_story import GateStory
-from minikafka.theatre.pictures.transaction import look_of
+from minikafka.theatre.pictures.transaction import Sizes, look_of
 from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
@@ -66,15 +66,9 @@ class GatePlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.bars = Bars(scenes)
-        values = [""]
-        self.most_read = 1
-        for scene in scenes:
-            for log in scene["space"]["logs"]:
-                values += [Record(*each).text for each in log["records"]]
-            for _, found in scene["space"]["readers"]:
-                self.most_read = max(self.most_read, len(found))
-        longest = max(values, key=len)
-        self.widest = widest(longest, 13.5, mono=True, bold=True) + 16
+        sizes = Sizes.of(scenes)
+        self.most_read = sizes.most_read
+        self.widest = sizes.widest_value + 16
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing

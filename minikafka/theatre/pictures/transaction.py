@@ -75,6 +75,27 @@ class Columns(NamedTuple):
         return Box(x=x, y=self.y, w=self.pitch - 5, h=CELL)
 
 
+class Sizes(NamedTuple):
+    """Of a whole play. most_read: records that one reader has in the end, one at
+    least. widest_value: of a record, in units.
+    """
+
+    most_read: int
+    widest_value: float
+
+    @classmethod
+    def of(cls, scenes: Sequence[Scene]) -> "Sizes":
+        values = [""]
+        most_read = 1
+        for scene in scenes:
+            for log in scene["space"]["logs"]:
+                values += [Record(*each).text for each in log["records"]]
+            for _, found in scene["space"]["readers"]:
+                most_read = max(most_read, len(found))
+        longest = max(values, key=len)
+        return cls(most_read, widest(longest, 13.5, mono=True, bold=True))
+
+
 class TransactionPlay(Play):
     story = TransactionStory
     ms_a_second = 1000
@@ -111,15 +132,9 @@ class TransactionPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        values = [""]
-        self.most_read = 1
-        for scene in scenes:
-            for log in scene["space"]["logs"]:
-                values += [Record(*each).text for each in log["records"]]
-            for _, found in scene["space"]["readers"]:
-                self.most_read = max(self.most_read, len(found))
-        longest = max(values, key=len)
-        self.widest = widest(longest, 13.5, mono=True, bold=True) + 20
+        sizes = Sizes.of(scenes)
+        self.most_read = sizes.most_read
+        self.widest = sizes.widest_value + 20
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
