@@ -8,7 +8,6 @@ from tests.collected import collected
 from tests.conformance import matrix
 from tests.conformance.matrix import (
     HOLDS,
-    NOT_RUN,
     ON_PURPOSE_BEGINS,
     SKIPPED_BEGINS,
     Row,
@@ -16,17 +15,6 @@ from tests.conformance.matrix import (
 
 # what can't be asked of Apache Kafka, wherever the tests run
 CANNOT = ("Apache Kafka has telemetry",)
-# Files with rows that nobody has run yet. They need minutes, and some several JVMs at a
-# time: run the matrix with them on a quiet machine, and take them out here.
-LEFT = {
-    "tests/clients/test_connect.py",
-    "tests/clients/test_public_reports.py",
-    "tests/clients/test_read_committed.py",
-    "tests/clients/test_share_groups.py",
-    "tests/clients/test_streams.py",
-    "tests/conformance/test_transactions_at_random.py",
-    "tests/conformance/test_transactions_while_markers_wait.py",
-}
 TEXT = matrix.FILE.read_text(encoding="utf-8")
 ROWS = matrix.read(TEXT)
 
@@ -45,16 +33,10 @@ def test_each_behaviour_was_run_and_did_not_fail():
     row has the reason, and this is one of CANNOT.
     """
     for row in ROWS:
-        if row.file in LEFT and NOT_RUN in row.results:
-            continue
         ours, theirs = row.results
         assert ours == HOLDS or ours.startswith(ON_PURPOSE_BEGINS), row
         if theirs != HOLDS:
             assert theirs.removeprefix(SKIPPED_BEGINS) in CANNOT, row
-
-
-def test_what_is_left_to_run_is_not_run_yet():
-    assert {row.file for row in ROWS if NOT_RUN in row.results} == LEFT
 
 
 def test_it_is_written_as_the_command_writes_it():
