@@ -8,9 +8,52 @@ true of each of the two. Options are numbered from 1.
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.trace import Event
+
+
+class Stretch(NamedTuple):
+    """A length in its place on an axis."""
+
+    begin: float
+    end: float
+
+
+Found = float | Stretch | None
+
+
+class Dragged:
+    """An answer that is a place or a length in the picture: there the learner drags it,
+    and sees the truth beside it.
+
+    measure(trace): the place, on the picture's own axis (ms, an offset, a minute); or
+    the Stretch, of which the length counts; None: there is none yet. options: for each
+    option its place or its length on that axis: what is dragged counts as the nearest
+    one. on: of what in the picture, where that has more than one of it ("P0"). A call
+    gives the right option's number, as any answer does.
+    """
+
+    def __init__(
+        self,
+        measure: Callable[[Sequence[Event]], Found],
+        options: Sequence[float],
+        on: str = "",
+    ) -> None:
+        self.measure = measure
+        self.options = list(options)
+        self.on = on
+
+    def __call__(self, trace: Sequence[Event]) -> int | None:
+        found = self.measure(trace)
+        if isinstance(found, Stretch):
+            return self.nearest(found.end - found.begin)
+        return None if found is None else self.nearest(found)
+
+    def nearest(self, value: float) -> int:
+        """The number of the option that a place or a length counts as."""
+        far = [abs(option - value) for option in self.options]
+        return far.index(min(far)) + 1
 
 
 class Prediction:
@@ -40,6 +83,11 @@ class Prediction:
         self.answer_words = self._words(answer, self.answer)
         self.another_run = another_run
         self.compute: Callable[[Sequence[Event]], object] | None = None
+        self.dragged: Dragged | None = None
+        self.truth: Found = None  # of what is dragged
+        self.run = ""  # the digest of its trace
+        # to hear what is chosen in the picture of that run (course/predictions.py)
+        self.listen: Callable[[str], None] | None = None
         self.stop: int | None = None  # the last step before the surprise
         self.decided: int | None = None  # the step from which on the verdict stands
 
@@ -64,13 +112,17 @@ class Prediction:
         if answer is None and not callable(own):
             answer = own
         found, compute = answer, None
+        dragged = answer if isinstance(answer, Dragged) else None
         if callable(answer):
             found = answer(trace)
-            compute = _of_its_own(answer, trace)
+            # what is dragged is decided when its place is, and not just its option
+            decides = dragged.measure if dragged else answer
+            compute = _of_its_own(decides, trace)
         mine, settled_by = get("mine"), get("settled_by")
         another_run = False
+        run = digest(trace)
         if mine is not None and settled_by is not None:
-            another_run = not settled_by(digest(trace))
+            another_run = not settled_by(run)
         made = Prediction(
             question=get("question") or "",
             options=get("options") or (),
@@ -80,6 +132,16 @@ class Prediction:
             another_run=another_run,
         )
         made.compute = compute
+        made.run = run
+        made.listen = get("listen")
+        if dragged is not None:
+            if len(dragged.options) != len(made.options):
+                raise ValueError(
+                    f"there are {len(made.options)} options, and"
+                    f" {len(dragged.options)} places: give one for each"
+                )
+            made.dragged = dragged
+            made.truth = dragged.measure(trace)
         return made
 
     def place(
@@ -118,6 +180,8 @@ class Prediction:
         except Exception:
             # it was written for the whole trace: what it looks for isn't there yet
             return False
+        if self.dragged is not None:
+            return found == self.truth
         return self._words(found, self._number(found)) == self.answer_words
 
     @property
@@ -134,8 +198,18 @@ class Prediction:
         """What is said when the answer is known."""
         return self._verdict(self.mine_words, self.mine)
 
-    def _verdict(self, words: str, number: int | None) -> str:
-        said, was = f"You said {words}.", f"It was {self.answer_words}."
+    @property
+    def tails(self) -> list[str]:
+        """For each option what is said where something was dragged that counts as
+        it.
+        """
+        return [
+            self._verdict(f"({number}) {option}", number, "That counts as")
+            for number, option in enumerate(self.options, 1)
+        ]
+
+    def _verdict(self, words: str, number: int | None, says: str = "You said") -> str:
+        said, was = f"{says} {words}.", f"It was {self.answer_words}."
         if not self.answer_words:
             return said if words else ""
         if not words:
@@ -147,7 +221,7 @@ class Prediction:
             )
             return f"{first}: here it was {self.answer_words}."
         if words == self.answer_words:
-            return self._with_why(f"You said {words}, and so it was.", self.answer)
+            return self._with_why(f"{says} {words}, and so it was.", self.answer)
         between = "\n" if self.because else " "
         verdicts = self._with_why(said, number), self._with_why(was, self.answer)
         return between.join(verdicts)

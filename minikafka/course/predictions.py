@@ -8,12 +8,17 @@ learner hears that of his or her own option, and that of the right one, when the
 decided; until then they are not in sight. What a kernel remembers is for which run a
 number was written: one that was written before the first run says nothing about a
 changed one.
+
+What is clicked or dragged in a picture is the learner's choice, too: the page writes its
+number into a hidden widget beside it (theatre/asking.js).
 """
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from minikafka.course import cards, progress
 from minikafka.course.judging.verdicts import Said
@@ -27,7 +32,7 @@ MARK_OF = {True: "right", False: "wrong", None: "open"}
 _first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prediction:
     """A question with its options, numbered from 1. mine: the learner's choice, or None
     for not yet.
@@ -91,6 +96,32 @@ class Prediction:
             return False
         progress.predicted(self.question)
         return True
+
+    def listen(self, run: str) -> None:
+        """In a notebook: hear what is chosen in the picture of this run, which is
+        about to be shown.
+        """
+        try:
+            import ipywidgets
+        except ImportError:
+            return  # the picture asks and tells all the same
+        from IPython.display import display
+
+        heard = ipywidgets.Text(layout=ipywidgets.Layout(display="none"))
+        heard.add_class("minikafka-said")
+
+        def hear(change: Any) -> None:
+            self.say(json.loads(change["new"])["option"], run)
+
+        heard.observe(hear, names="value")
+        bundle = heard._repr_mimebundle_()
+        # a page that knows no widgets has nothing to show for it
+        display({**bundle, "text/plain": ""}, raw=True)
+
+    def say(self, option: int, run: str) -> None:
+        """The learner chooses an option, in the picture of this run."""
+        self.mine = option
+        self.settled_by(run)
 
 
 def predict(question: str, options: Options, mine: int | None = None) -> Prediction:

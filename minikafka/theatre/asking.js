@@ -2,6 +2,8 @@
 
 // -- prediction
 
+const drags = () => typeof drag !== 'undefined';  // an answer along an axis: drag.js is on such a page only
+
 function ask() {
   if (!prediction) return;
   const asking = !released && cursor >= limit();
@@ -13,11 +15,14 @@ function ask() {
   at('go').disabled = asking;
   if (told) at('verdict').textContent = verdict;
   at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
+  if (changed && drags()) choose();
   if (changed) fitFrame();
 }
 
-function release(words, is_right) {
+// option: the number of the one that was chosen; the notebook's kernel hears it (course/predictions.py).
+function release(words, is_right, option) {
   [verdict, right, released] = [words, is_right, true];
+  if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
   ask();
   at('go').focus();
   turn();
@@ -25,12 +30,13 @@ function release(words, is_right) {
 
 function setUpPrediction() {
   at('ask').hidden = at('verdict').hidden = true;
+  if (drags()) drag.setUp();
   if (!prediction) return;
   at('question').textContent = prediction.question;
   const option = (textContent, ...answer) => make('button', { type: 'button', textContent, onclick: () => release(...answer) });
   const options = prediction.options.map((words, index) => {
     const is_right = prediction.answer === null ? null : index + 1 === prediction.answer;
-    return option(`(${index + 1}) ${words}`, prediction.verdicts[index], is_right);
+    return option(`(${index + 1}) ${words}`, prediction.verdicts[index], is_right, index + 1);
   });
   at('options').replaceChildren(...options, option('go on without one', prediction.verdict, null));
 }

@@ -16,14 +16,16 @@ function lever(node, s) {
   node.toggleAttribute('data-onto', Boolean(s.onto));
 }
 
-// Whether there is somebody to hear of it.
-function send(words, onto) {
-  const field = beside('act')?.querySelector('input');
+// Whether there is somebody in the kernel to hear of it.
+function tell(name, text) {
+  const field = beside(name)?.querySelector('input');
   if (!field) return false;
-  field.value = JSON.stringify({ act: words, onto, at: steps[cursor].at, turn: Date.now() });
+  field.value = text;
   for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
   return true;
 }
+
+const send = (words, onto) => tell('act', JSON.stringify({ act: words, onto, at: steps[cursor].at, turn: Date.now() }));
 
 function act(words, onto) {
   pause();
@@ -38,11 +40,8 @@ function act(words, onto) {
 let toldLayout = 0;
 
 function tellLayout() {
-  const field = beside('width')?.querySelector('input'), wanted = wantedLayout(room());
-  if (!field || wanted === toldLayout) return;
-  toldLayout = wanted;
-  field.value = String(wanted);
-  for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, { bubbles: true }));
+  const wanted = wantedLayout(room());
+  if (wanted !== toldLayout && tell('width', String(wanted))) toldLayout = wanted;
 }
 
 // -- a grid: shapes that arrow keys go through, with one stop of the tab key. The focus marks what hovering marks. Where digits

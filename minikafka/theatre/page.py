@@ -66,8 +66,8 @@ NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
 SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
 STYLES = ("player.css",)
-# and on a page with a map of runs
-STRIP_SCRIPTS, STRIP_STYLES = ("strip.js",), ("strip.css",)
+# what only some pages need: those with a map of runs, those whose answer is dragged
+EXTRAS = ("strip", "drag")
 # units of the page above and below the drawing: controls, title, sentence, foot
 ABOVE = 150
 ASKING = 70  # and of a question
@@ -99,14 +99,14 @@ def _news(before: Step, step: Step) -> Step:
 def page(data: Data, title: str, corner: str) -> str:
     """The whole HTML text. data: one play; or several with choices (course/demo.py)."""
     room = files(__package__)
-    has_strip = "strip" in data
+    extras = _extras(data)
     parts = {
         "title": escape(title),
         "corner": escape(corner),
         "icon": ICON,
-        "css": colours() + style(has_strip),
-        "js": script(has_strip),
-        "js_hash": script_hash(has_strip),
+        "css": colours() + style(extras),
+        "js": script(extras),
+        "js_hash": script_hash(extras),
         "play": script_json(data),
     }
     html = room.joinpath("page.html").read_text(encoding="utf-8")
@@ -114,15 +114,21 @@ def page(data: Data, title: str, corner: str) -> str:
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
 
 
-def script(has_strip: bool = False) -> str:
+def _extras(data: Data) -> list[str]:
+    """Those of EXTRAS that a page needs."""
+    has = {"strip": "strip" in data, "drag": "drag" in (data.get("prediction") or {})}
+    return [name for name in EXTRAS if has[name]]
+
+
+def script(extras: Sequence[str] = ()) -> str:
     """The player."""
-    js = _joined(SCRIPTS + STRIP_SCRIPTS if has_strip else SCRIPTS)
+    js = _joined([*SCRIPTS, *(f"{name}.js" for name in extras)])
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
 
 
-def style(has_strip: bool = False) -> str:
+def style(extras: Sequence[str] = ()) -> str:
     """How the player looks."""
-    return _joined(STYLES + STRIP_STYLES if has_strip else STYLES)
+    return _joined([*STYLES, *(f"{name}.css" for name in extras)])
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -131,9 +137,9 @@ def _joined(names: Sequence[str]) -> str:
     return "".join(room.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
-def script_hash(has_strip: bool = False) -> str:
+def script_hash(extras: Sequence[str] = ()) -> str:
     """What the page's policy names: it lets this one script run, and no other."""
-    inside = f"\n{script(has_strip)}".encode()
+    inside = f"\n{script(extras)}".encode()
     digest = hashlib.sha256(inside).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 

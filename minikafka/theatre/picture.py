@@ -16,6 +16,7 @@ from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
 from minikafka.theatre.play import Cast, Play
+from minikafka.theatre.ruler import Ruler, draggable
 from minikafka.theatre.text import escape, spoken
 
 # what the page says of a step as the story told it
@@ -204,8 +205,14 @@ class Picture:
         layouts = [self.drawings(width) for width in widths]
         prediction = self.prediction.to_json() if self.prediction else None
         strip = {"strip": self.strip} if self.strip else {}
+        packed = page.packed(steps, layouts)
+        rulers = self._rulers(widths)
+        if prediction and rulers:
+            prediction["drag"] = self._drag(rulers[0])
+            for layout, ruler in zip(packed["layouts"], rulers, strict=True):
+                layout["ruler"] = ruler.place()
         return {
-            **page.packed(steps, layouts),
+            **packed,
             **strip,
             "title": self.title,
             "corner": self.corner,
@@ -213,6 +220,26 @@ class Picture:
             "begin": begin,
             "flows": self._flows(),
         }
+
+    def _rulers(self, widths: Sequence[int]) -> list[Ruler]:
+        """Where an answer is dragged, in each layout; none where there is nothing to
+        drag.
+        """
+        asked = self.prediction
+        if asked is None or asked.dragged is None or asked.mine_words:
+            return []
+        stop = asked.stop or 0
+        found = []
+        for width in widths:
+            drawing = self.drawings(width)[stop]
+            ruler = self.play.ruler(drawing, self.scenes[stop], asked.dragged.on)
+            found.append(ruler)
+        return [ruler for ruler in found if ruler is not None]
+
+    def _drag(self, ruler: Ruler) -> Data:
+        asked = self.prediction
+        assert asked is not None
+        return draggable(asked, ruler, self.scenes[asked.stop or 0]["at"])
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser."""
@@ -335,6 +362,9 @@ class Picture:
         bundle = {"text/plain": repr(self)}
         if self.scenes and not text_only():
             bundle["text/html"] = self.frame()
+            asked = self.prediction
+            if asked and asked.listen and not asked.mine_words:
+                asked.listen(asked.run)
         return bundle
 
 

@@ -19,6 +19,7 @@ from minikafka.theatre.axis import Scene, Time
 from minikafka.theatre.clock import times
 from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.lanes import Lanes, Mark
+from minikafka.theatre.ruler import Ruler
 from minikafka.trace import Event
 
 # What a page can hold and a person can follow. Longer traces keep their chapters and
@@ -276,6 +277,12 @@ class Play:
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """Draw the last of these scenes."""
         raise NotImplementedError
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """Where an answer is dragged in the drawing of this scene, which asks. on: of
+        what in the picture. None: nothing can be dragged here.
+        """
+        return None
 
 
 def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:

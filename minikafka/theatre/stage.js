@@ -51,8 +51,6 @@ function choose() {
   stretch = Math.max(LEAST, Math.min(MOST, width / fitting.width));
   if (fitting !== layout) {
     layout = fitting;
-    // An image would hide the levers in it.
-    svg.setAttribute('role', layout.known.some(shape => shape && (shape.act || shape.grid)) ? 'group' : 'img');
     elements.forEach(({ node }) => node.remove());
     elements = layout.known.map(({ kind }, shape) => {
       const node = create(kind);
@@ -62,8 +60,12 @@ function choose() {
     });
     svg.append(...elements.map(({ node }) => node));
   }
-  const [wide, high] = [Math.round(layout.width * stretch), layout.height + 4];
-  for (const [name, value] of [['width', wide], ['height', high], ['viewBox', `0 0 ${wide} ${high}`]]) svg.setAttribute(name, value);
+  const { above, below } = drags() ? drag.room() : { above: 0, below: 0 };
+  const [wide, high] = [Math.round(layout.width * stretch), layout.height + 4 + above + below];
+  // An image would hide the levers in it.
+  const role = above || below || layout.known.some(shape => shape && (shape.act || shape.grid)) ? 'group' : 'img';
+  for (const [name, value] of Object.entries({ role, width: wide, height: high, viewBox: `0 ${-above} ${wide} ${high}` })) svg.setAttribute(name, value);
+  if (drags()) drag.fit();
   // Where the drawing is wider than the page, it must scroll by keys too.
   const stage = at('stage'), scrolls = stage.scrollWidth > stage.clientWidth;
   for (const [name, value] of [['tabindex', '0'], ['role', 'region'], ['aria-label', 'the picture, scrolls sideways']]) {

@@ -164,3 +164,35 @@ def test_an_answer_that_needs_the_whole_trace_is_decided_at_its_end():
     assert picture.prediction.decided == max(
         scene["step"] for scene in picture.scenes if scene["kind"] == "RecordsAppended"
     )
+
+
+def test_what_is_chosen_in_the_picture_is_ones_own_prediction(monkeypatch):
+    settled = []
+    monkeypatch.setattr(predictions.progress, "predicted", settled.append)
+    q = predict("?", WHY)
+    asked = played(q, orders=3).prediction
+    assert asked.mine is None and settled == []
+    q.say(2, asked.run)
+    assert q.mine == 2 and settled == ["?"]
+    assert "and so it was" in repr(played(q, orders=3))
+    assert "This run is another experiment" in repr(played(q, orders=4))
+    assert "This run is another experiment" in q.settle(2)
+
+
+def test_a_picture_that_asks_in_a_notebook_hears_what_is_chosen(monkeypatch):
+    pytest.importorskip("ipywidgets")
+    monkeypatch.delenv("MINIKAFKA_PICTURES", raising=False)
+    shown = []
+    monkeypatch.setattr(
+        "IPython.display.display", lambda *given, **_: shown.append(given)
+    )
+    q = predict("?", WHY)
+    played(q, orders=3)._repr_mimebundle_()
+    ((bundle,),) = shown
+    model = bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
+    field = pytest.importorskip("ipywidgets").widgets.widget._instances[model]
+    assert bundle["text/plain"] == "" and "minikafka-said" in field._dom_classes
+    field.value = '{"option": 1, "turn": 7}'
+    assert q.mine == 1
+    played(q, orders=3)._repr_mimebundle_()
+    assert len(shown) == 1  # it asks no more

@@ -8,11 +8,11 @@ from minikafka.coordinators.assignors import assign_sticky
 from minikafka.course.experiments.lesson_06_runs import (
     NEWCOMER_MS,
     busy_group,
-    gap,
     moved,
     moves,
     not_read,
     restarted,
+    unread,
     waited,
     what_came_out,
 )
@@ -51,12 +51,12 @@ def test_a_partition_is_not_read_from_when_it_is_given_up_until_somebody_takes_i
     assert not_read(HANDED_OVER, since_s=31) == {0: 0.5, 1: 5.0}
 
 
-def test_a_gap_has_no_length_while_it_lasts():
-    assert [gap(HANDED_OVER[:end], 1) for end in range(1, 6)] == [
-        0.0,
+def test_an_unread_time_has_no_end_while_it_lasts():
+    assert [unread(1)(HANDED_OVER[:end]) for end in range(1, 6)] == [
+        (20_000, 20_000),
         None,
         None,
-        4.0,
+        (30_000, 34_000),
         None,
     ]
 

@@ -5,11 +5,12 @@ clock; settings are a consumer's.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minikafka.anomalies import group_anomalies
 from minikafka.coordinators.assignors import ASSIGNORS, Member, Partition
+from minikafka.prediction import Stretch
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 
@@ -201,14 +202,26 @@ def not_read(trace: Sequence[Event], since_s: float = 20) -> dict[int, float]:
     return {number: ms / 1000 for number, ms in sorted(total.items())}
 
 
-def gap(trace: Sequence[Event], partition: int, since_s: float = 20) -> float | None:
-    """The seconds in which no member had one partition; None as long as nobody has it
-    again.
+def unread(partition: int, since_s: float = 20) -> Callable[..., Stretch | None]:
+    """From when to when no member had one partition, as a function of a trace: the
+    latest such time since then, in ms. None as long as nobody has it again.
     """
-    takes = [takes for _, number, _, takes in changes(trace) if number == partition]
-    if not takes or not takes[-1]:
-        return None
-    return not_read(trace, since_s)[partition]
+    since_ms = round(since_s * 1000)
+
+    def latest(trace: Sequence[Event]) -> Stretch | None:
+        found: Stretch | None = Stretch(since_ms, since_ms)
+        free_at: int | None = None
+        for at, number, _, takes in changes(trace):
+            if number != partition or at < since_ms:
+                continue
+            if not takes:
+                free_at, found = at, None
+            elif free_at is not None:
+                found = Stretch(free_at, at)
+                free_at = None
+        return found
+
+    return latest
 
 
 def moves(trace: Iterable[Event], since_s: float = 20) -> int:

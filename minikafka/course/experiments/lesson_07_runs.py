@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from minikafka.prediction import Stretch
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
@@ -189,23 +190,23 @@ def oldest_waits(cluster: Cluster, group: str) -> list[tuple[str, int, float]]:
     return found
 
 
-def seconds_at_work(trace: Iterable[Event]) -> float:
+def at_work(trace: Iterable[Event]) -> Stretch:
     """From the first order that a member was handed to the last one that was done."""
     events = list(trace)
     handed = min(event.at for event in events if event.kind == "RecordsPolled")
-    return (
-        max(event.at for event in events if event.kind == "RecordsProcessed") - handed
-    ) / 1000
+    done = max(event.at for event in events if event.kind == "RecordsProcessed")
+    return Stretch(handed, done)
 
 
-def seconds_needed(trace: Iterable[Event]) -> str:
-    """The same, as an option says it: "20 s"."""
-    return f"{seconds_at_work(trace):.0f} s"
+def seconds_at_work(trace: Iterable[Event]) -> float:
+    """How long that took."""
+    handed, done = at_work(trace)
+    return (done - handed) / 1000
 
 
-def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
+def catching_up(trace: Iterable[Event]) -> Stretch | None:
     """From the moment a member is back to the first at which all orders that there are
-    have been done; None: never.
+    have been done; None: not yet.
     """
     back_ms, end = None, 0
     for event in trace:
@@ -218,16 +219,14 @@ def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
             and back_ms is not None
             and event.detail["offsets"][1] + 1 == end
         ):
-            return (event.at - back_ms) / 60_000
+            return Stretch(back_ms, event.at)
     return None
 
 
-def minutes_needed(trace: Iterable[Event]) -> str:
-    """The same, as an option says it: "about 40 minutes"; empty as long as there are
-    orders to do.
-    """
-    found = minutes_until_nothing_waits(trace)
-    return "" if found is None else f"about {round(found, -1):.0f} minutes"
+def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
+    """How long that took; None: it never came to that."""
+    found = catching_up(trace)
+    return None if found is None else (found.end - found.begin) / 60_000
 
 
 def minutes_to_catch_up(minutes_off: float, load_percent: float) -> float:

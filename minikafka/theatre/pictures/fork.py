@@ -22,12 +22,14 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.nodes import Columns, Copied, Row, colour, draw_log, rows_of
 from minikafka.theatre.pictures.fork_story import ForkStory
 from minikafka.theatre.play import Play, Space
+from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import dotted, key_part
 
 # heights: above the rows; between the two sides; of what was cut off; of a record
 HEAD, WALL, TRAY, CELL = 20, 20, 46, 28
 PRODUCERS, PRODUCERS_NARROW = 150, 108  # width of what stands right of a log
 HAND = 20  # of a record in a producer's hand
+BETWEEN = 5  # records
 MOST_LANES, AT_A_BROKER = 3, 2  # producers with a lane; beside one broker
 
 
@@ -86,6 +88,23 @@ class ForkPlay(Play):
         scene = scenes[-1]
         foot = _Stage(drawing, scene, self.cast).draw()
         self.bars.draw(drawing, foot, self._lanes(scene), scene["at"])
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """Over the logs: before which offset something happens to them."""
+        columns = _Stage(drawing, scene, self.cast).columns
+        cards = [drawing.shapes[f"node/{broker}"] for broker in self.cast["order"]]
+        first, last = columns.first, max(self.cast["most"], 1)
+        return Ruler(
+            left=columns(first) - BETWEEN / 2,
+            right=columns(last) - BETWEEN / 2,
+            first=first,
+            last=last,
+            step=1,
+            edge=0,
+            reach=max(card["y"] + card["h"] for card in cards),
+            says=_offset,
+            above=True,
+        )
 
     def _lanes(self, scene: Scene) -> list[Lane]:
         space, now = scene["space"], scene["at"]
@@ -207,7 +226,7 @@ class _Stage:
         offset = self.space["fork"]
         if offset is None or offset < self.columns.first:
             return
-        x = self.columns(offset) - 2.5
+        x = self.columns(offset) - BETWEEN / 2
         words = f"the logs part at offset {offset}"
         room = self.d.width - x
         is_wide = widest(words, 12, bold=True) > room
@@ -233,7 +252,7 @@ class _Stage:
             return
         self.d.upright(
             f"{row.key}/end-here",
-            x=self.columns(offset) - 2.5,
+            x=self.columns(offset) - BETWEEN / 2,
             top=row.cells_y - 8,
             bottom=row.cells_y + CELL + 8,
             line="trouble",
@@ -351,7 +370,7 @@ class _Stage:
 
     def _one_dropped(self, broker: int, record: Copied, y: float) -> None:
         d = self.d
-        width = self.columns.pitch - 5
+        width = self.columns.pitch - BETWEEN
         x = self.columns(record.offset)
         key = f"record/{broker}/{record.offset}/{record.epoch}"
         more = fit(record.more, width * LEAST_STRETCH, 12.5)
@@ -380,6 +399,10 @@ class _Stage:
             y + 4,
             "trouble",
         )
+
+
+def _offset(offset: float) -> str:
+    return f"offset {offset:.0f}"
 
 
 def _words(copy: Mapping[str, Any], narrow: bool) -> str:

@@ -27,6 +27,7 @@ from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, state
 from minikafka.theatre.pictures.lag_story import LagStory, lasting
 from minikafka.theatre.pictures.lag_sums import Rates, added_up, rates
 from minikafka.theatre.play import Play, Space
+from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted, dotted, key_part
 
 # both charts, the lower one; a partition's lane
@@ -96,6 +97,13 @@ class LagPlay(Play):
         self.whole_ms = self.time.last_ms - self.time.first_ms
         units = [unit for unit in UNITS if self.whole_ms <= unit.longest_ms]
         self.unit = units[0]
+        self.many = max(len(self.cast["partitions"]), 1)
+        self.pitch = min(max(LEAST, LANES // self.many), TALLEST)
+
+    @property
+    def _lanes_height(self) -> int:
+        """Of all partitions' lanes."""
+        return self.many * self.pitch
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """From above to below: rates, the chart of all, each partition, the axis,
@@ -104,9 +112,9 @@ class LagPlay(Play):
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
-        many = max(len(self.cast["partitions"]), 1)
-        pitch = min(max(LEAST, LANES // many), TALLEST)
-        chart = self._chart(d, scene["at"], many * pitch)
+        pitch = self.pitch
+        lanes = self._lanes_height
+        chart = self._chart(d, scene["at"], lanes)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
         told = self.told[: len(scenes)]
         speed = rates(scenes, told, self.whole_ms)
@@ -116,7 +124,7 @@ class LagPlay(Play):
         spans = _spans(space, scene["at"], speed)
         Chart(d, chart).draw(scenes, told, spans)
         self._lanes(d, scenes, chart, pitch)
-        bottom = chart.bottom + BETWEEN + many * pitch
+        bottom = chart.bottom + BETWEEN + lanes
         foot = bottom - 4
         chart.time.cursor(d, chart.top - 4, foot)
         chart.time.foot(d, foot)
@@ -154,6 +162,14 @@ class LagPlay(Play):
             )
             lane.draw(states(scenes, row, field))
             top += pitch
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """Through both charts."""
+        field = self._chart(drawing, scene["at"], self._lanes_height)
+        edge = field.bottom + BETWEEN + self._lanes_height - 4
+        return Ruler.of_time(
+            field.left, field.right, self.time, edge=edge, reach=field.top
+        )
 
     # -- the levers of a live run
 

@@ -18,6 +18,7 @@ from minikafka.theatre.pictures.rebalance_space import draw_space
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory
 from minikafka.theatre.pictures.rebalance_time import Begun, draw_lanes
 from minikafka.theatre.play import Play, Story
+from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted, dotted
 from minikafka.trace import Event
 
@@ -96,4 +97,19 @@ class RebalancePlay(Play):
             time=self.time,
             begun=self.begun,
             scene=scene,
+        )
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """on: a partition: until when something is so in its lane."""
+        lanes = [f"time/{label}/ground" for label in self.cast["partitions"]]
+        lane = drawing.shapes.get(f"time/{on}/ground")
+        if lane is None:
+            return None
+        last = drawing.shapes[lanes[-1]]
+        return Ruler.of_time(
+            lane["x"],
+            lane["x"] + lane["w"],
+            self.time,
+            edge=last["y"] + last["h"],
+            reach=lane["y"],
         )

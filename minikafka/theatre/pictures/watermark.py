@@ -15,6 +15,7 @@ from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, fit
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.watermark_story import Order, WatermarkStory, clock
 from minikafka.theatre.play import Play
+from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted
 
 # y of each part; the height of a micro-batch
@@ -109,9 +110,8 @@ class WatermarkPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         space = scenes[-1]["space"]
-        left = 92.0 if d.narrow else 126.0
-        right = d.width - (74.0 if d.narrow else 112.0)
-        self.axis = Axis(left, right, self.first, self.last)
+        self.axis = self._axis(d)
+        left = self.axis.left
         foot = ROWS + self.cast["batches"] * ROW
         self._columns(d, foot)
         _names(d)
@@ -130,6 +130,17 @@ class WatermarkPlay(Play):
         if not dropped:
             words = "every order counts"
         d.lamp("lamp", left, foot + 8, words, bool(dropped))
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """Through all rows: a time of the orders' own, in minutes."""
+        axis = self._axis(drawing)
+        reach = ROWS + self.cast["batches"] * ROW
+        return Ruler(*axis, step=1, edge=AXIS + 6, reach=reach, says=_at, above=True)
+
+    def _axis(self, d: Drawing) -> Axis:
+        left = 92.0 if d.narrow else 126.0
+        right = d.width - (74.0 if d.narrow else 112.0)
+        return Axis(left, right, self.first, self.last)
 
     def _columns(self, d: Drawing, foot: float) -> None:
         """Where windows begin and end."""
@@ -253,6 +264,10 @@ class WatermarkPlay(Play):
                     line="ink",
                     width=3,
                 )
+
+
+def _at(minute: float) -> str:
+    return clock(round(minute))
 
 
 def _what_became(window: Mapping[str, Any]) -> list[str]:

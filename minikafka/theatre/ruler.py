@@ -1,0 +1,94 @@
+"""Where a learner drags an answer: a line along one of the picture's axes, and the truth
+beside it.
+
+What can be said on it stands on the page as words, one for each place that the line can
+take, with the option that each counts as. So the script (drag.js) knows no units, and
+the same words say what it was.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from minikafka.prediction import Prediction, Stretch
+from minikafka.theatre.axis import Time
+
+MOST_PLACES = 200  # that a line can take
+STEPS_MS = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000)
+LONG_MS = 600_000  # from here on minutes are told
+
+
+class Ruler(NamedTuple):
+    """An axis in its place in the drawing, along which is dragged. first, last: what
+    stands at its left and right end; step: from one place to the next.
+
+    edge, reach: where the line enters the drawing, behind the axis's own words, and how
+    far it goes. It comes from a strip that tells what was said; above: whether that is
+    over the drawing, and not under it. says: a value, or how long something is, in words.
+    """
+
+    left: float
+    right: float
+    first: float
+    last: float
+    step: float
+    edge: float
+    reach: float
+    says: Callable[[float], str]
+    above: bool = False
+
+    @classmethod
+    def of_time(
+        cls, left: float, right: float, time: Time, *, edge: float, reach: float
+    ) -> "Ruler":
+        """An axis of time."""
+        whole_ms = time.last_ms - time.first_ms
+        fitting = [ms for ms in STEPS_MS if whole_ms / ms <= MOST_PLACES]
+        step_ms = [*fitting, whole_ms / MOST_PLACES][0]
+        says = _minutes if whole_ms > LONG_MS else _seconds
+        first, last = time.first_ms, time.last_ms
+        return cls(left, right, first, last, step_ms, edge, reach, says)
+
+    def place(self) -> dict[str, Any]:
+        """What the page needs to know of each layout."""
+        told = self._asdict()
+        del told["says"], told["step"]
+        return told
+
+
+def _seconds(ms: float) -> str:
+    return f"{ms / 1000:.1f} s"
+
+
+def _minutes(ms: float) -> str:
+    return f"{ms / 60_000:.1f} min"
+
+
+def draggable(asked: Prediction, ruler: Ruler, now: float) -> dict[str, Any]:
+    """What the page needs to know of a prediction whose answer is dragged. now: the
+    moment at which it asks: there a length begins.
+    """
+    dragged, truth = asked.dragged, asked.truth
+    assert dragged is not None
+    is_length = isinstance(truth, Stretch)
+    begin = now if is_length else ruler.first
+    count = int((ruler.last - begin) // ruler.step) + 1
+    values = [number * ruler.step for number in range(count)]
+    was: float | None
+    stretch = None
+    if isinstance(truth, Stretch):
+        stretch, was = truth, truth.end - truth.begin
+    else:
+        values = [begin + value for value in values]
+        was = truth
+        if truth is not None:
+            stretch = Stretch(truth, truth)
+    return {
+        "begin": begin,
+        "step": ruler.step,
+        "length": is_length,
+        "words": list(map(ruler.says, values)),
+        "counts": list(map(dragged.nearest, values)),
+        "truth": stretch,
+        "was": "" if was is None else ruler.says(was),
+        "tails": asked.tails,
+    }

@@ -1,0 +1,63 @@
+"""An answer that is dragged in the picture: what the page knows of it."""
+
+import pytest
+
+from minikafka.prediction import Dragged, Stretch
+from minikafka.theatre.drawing import NARROW, WIDE
+from tests.theatre.dragged import EVERY, asked, fork, rebalance, watermark
+from tests.theatre.traces import alice
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_each_place_has_its_words_and_counts_as_the_nearest_option(make):
+    data = make().data()
+    told = data["prediction"]["drag"]
+    assert len(told["words"]) == len(told["counts"]) > 2
+    assert told["counts"] == sorted(told["counts"])
+    assert set(told["counts"]) == set(range(1, len(data["prediction"]["options"]) + 1))
+    assert told["was"] in told["words"]
+    assert told["counts"][told["words"].index(told["was"])] == make().prediction.answer
+    assert [layout["width"] for layout in data["layouts"]] == [WIDE, NARROW]
+    for layout in data["layouts"]:
+        ruler = layout["ruler"]
+        assert 0 <= ruler["left"] < ruler["right"] <= layout["width"]
+
+
+def test_a_length_begins_where_it_asks_and_a_place_at_the_axis_begin():
+    pic = rebalance()
+    told = pic.data()["prediction"]["drag"]
+    assert told["begin"] == pic.scenes[pic.prediction.stop]["at"]
+    assert (told["words"][0], told["was"]) == ("0.0 s", "8.0 s")
+    assert fork().data()["prediction"]["drag"]["words"][:2] == ["offset 0", "offset 1"]
+    assert watermark().data()["prediction"]["drag"]["was"] == "08:27"
+
+
+def test_the_verdict_waits_until_the_truth_is_whole():
+    pic = rebalance()
+    _, end = pic.prediction.truth
+    decided = pic.scenes[pic.prediction.decided]
+    assert decided["at"] >= end > pic.scenes[decided["step"] - 1]["at"] - 1
+
+
+def test_a_picture_without_such_an_axis_has_its_options_and_nothing_to_drag():
+    polls = Dragged(lambda events: len(events), [0, 1000])
+    pic = asked("log", alice(), polls, None, ["few", "many"])
+    assert pic.prediction.answer_words and "drag" not in pic.data()["prediction"]
+    assert "drag" not in rebalance(on="P9").data()["prediction"]
+    assert "[role=slider]" not in pic.page() and "[role=slider]" in rebalance().page()
+
+
+def test_each_option_has_its_place():
+    with pytest.raises(ValueError, match="there are 3 options, and 2 places"):
+        rebalance(places=(0, 3000))
+
+
+def test_a_length_counts_as_the_nearest_and_what_is_not_there_as_none():
+    length = Dragged(lambda found: found, [0, 3000, 8000])
+    assert [length(Stretch(10, 10 + ms)) for ms in (0, 1400, 1600, 60_000)] == [
+        1,
+        1,
+        2,
+        3,
+    ]
+    assert length(None) is None and length(5600) == 3
