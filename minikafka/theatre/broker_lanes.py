@@ -25,7 +25,9 @@ NOBODY = Leads(-1)
 
 
 def lasted(span: Span) -> str:
-    return f"{(span.end_ms - span.begin_ms) / 1000:.1f} s"
+    """How long it was so, in words."""
+    ms = span.end_ms - span.begin_ms
+    return f"{ms} ms" if ms < 100 else f"{ms / 1000:.1f} s"
 
 
 def broker_lane(

@@ -393,7 +393,8 @@ class Drawing:
         **more_attributes: Any,
     ) -> None:
         """A box that moves with its words as one shape: text in bold, more beside it
-        (below it in a tall box), a number under the box.
+        (below it in a tall box), a number under the box. room: text that stands alone
+        and is wider in the learner's font is cut.
         """
         place: Look = {"x": x, "y": y, "w": w, "h": h, "r": 5}
         paint: Look = {"fill": fill, "line": line, "ink": ink}

@@ -259,6 +259,7 @@ def _bold(cell: Shape, is_tall: bool) -> Shape:
         "size": 13.5,
         "ink": cell.get("ink", ""),
         "more": "" if is_tall else cell.get("more", ""),
+        "room": cell.get("room"),
     }
 
 

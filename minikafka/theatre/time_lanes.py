@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.theatre.axis import Axis, Scene, Span, Time
-from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
 from minikafka.theatre.text import key_part
 
-NAMES, NAMES_NARROW = 124, 96  # width of what stands left of the lanes
+NAMES, NAMES_NARROW = 132, 116  # width of what stands left of the lanes
 NUMBERS, NUMBERS_NARROW = 124, 92  # and right of them
 BOX = 6  # width of a mark
 BASE = 13  # of a lane's words, from its top
@@ -74,7 +74,11 @@ class TimeLanes:
                 in_lane.append(Marked(scene["at"], mark))
 
     def draw(
-        self, d: Drawing, y: float, rows: Sequence[TimeLane], scene: Scene
+        self,
+        d: Drawing,
+        y: float,
+        rows: Sequence[TimeLane],
+        scene: Scene,
     ) -> None:
         """The lanes below each other, and their axis. y: of their upper edge."""
         left = NAMES
@@ -135,7 +139,7 @@ class _Drawn(NamedTuple):
         row.number("number", row.width, BASE, lane.number, ink)
 
     def _bar(self, key: str, bar: Bar, marks: Sequence[float]) -> Place:
-        """As long as it lasted; its words stand before the first mark on it. Returns
+        """As long as it lasted; its words stand where marks leave room for them. Returns
         from where to where they go.
         """
         row = self.row
@@ -143,12 +147,7 @@ class _Drawn(NamedTuple):
         width = max(self.axis.x(bar.span.end_ms) - begin, 1)
         look: Look = {"fill": bar.fill, "line": bar.line, "of": bar.span.number}
         row.rect(key, x=begin, y=0, w=width, h=LANE, r=3, tip=bar.tip, **look)
-        left = begin + 8
-        right = begin + width
-        on_it = [x for x in marks if x >= begin]
-        end = min(on_it, default=right)
-        room = min(end, right) - begin - 12
-        words = fitting(bar.words, room, 12)
+        words, left = _with_room(bar.words, begin, begin + width, marks)
         if not words:
             return Place(left, left)
         # nobody reads what stands on hatching
@@ -158,7 +157,11 @@ class _Drawn(NamedTuple):
         return Place(left, left + widest(words, 12) + 4)
 
     def _mark(
-        self, key: str, each: Marked, lane: TimeLane, after: Sequence[float]
+        self,
+        key: str,
+        each: Marked,
+        lane: TimeLane,
+        after: Sequence[float],
     ) -> None:
         """A small box where something was done, and words beside it where they have
         room.
@@ -178,3 +181,23 @@ class _Drawn(NamedTuple):
             return
         small: Look = {"size": 12, "mono": True, "of": mark["of"], "halo": "paper"}
         row.text(f"{key}/text", x + 7, BASE, words, ink, **small)
+
+
+def _with_room(
+    texts: Sequence[str], begin: float, end: float, marks: Sequence[float]
+) -> tuple[str, float]:
+    """The first text that has room between two marks of a bar, and where it begins."""
+    inside = [x for x in marks if begin <= x < end]
+    inside.sort()
+    gaps = []
+    left = begin
+    for mark in inside:
+        gaps.append(Place(left, mark))
+        left = mark + BOX
+    gaps.append(Place(left, end))
+    for text in texts:
+        for gap in gaps:
+            room = gap.end - gap.begin - 12
+            if has_room(text, room, 12):
+                return text, gap.begin + 8
+    return "", begin

@@ -10,7 +10,7 @@ from minikafka.theatre.axis import NOW, Chapter, Time
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.pictures.share_partition_records import lane_of
 from minikafka.theatre.pictures.share_partition_time import bars as work_bars
-from tests.theatre import replicas, shared
+from tests.theatre import replicas, shared, transactions
 from tests.theatre.test_lag import piling_up
 
 SINCE_MS = demo.SINCE_MS
@@ -78,6 +78,11 @@ def test_a_partition_without_a_leader_is_as_long_as_it_lasts():
 
 def test_a_stale_leader_in_the_quorums_picture_is_as_long_as_it_lasts():
     assert_to_scale(picture("quorum", replicas.stale()), "time/lane/leader/bar/")
+
+
+def test_a_transactions_states_are_as_long_as_they_last():
+    pic = picture("transaction", transactions.zombie())
+    assert_to_scale(pic, "time/lane/coordinator/bar/")
 
 
 def test_a_lag_is_drawn_over_the_same_axis():

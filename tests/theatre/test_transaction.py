@@ -87,7 +87,10 @@ def test_kip_98_every_request_of_a_transaction_is_a_step_in_its_order(zombie):
     ]
     assert begun == sorted(begun) and any("AddOffsetsToTxn" in each for each in asked)
     drawn = shapes(zombie, first(zombie, "RequestSent", "EndTxn"))
-    assert drawn["producer/0/words"]["text"] == "epoch 0: EndTxn"
+    assert drawn["producer/0/asks/words"]["text"] == "EndTxn"
+    assert drawn["producer/0/asks"]["y2"] < drawn["producer/0/asks"]["y"]
+    drawn = shapes(zombie, first(zombie, "RequestSent", ": Produce,"))
+    assert drawn["producer/0/asks"]["y2"] > drawn["producer/0/asks"]["y"]
 
 
 def test_a_decision_stands_before_any_partition_has_its_marker(zombie):
@@ -127,6 +130,46 @@ def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_ot
     assert [record[1] for record in logs(plain)[0]["records"]][2:] == ["20", "plain"]
     aborts = first(zombie, "TransactionStateChanged", "PrepareAbort")
     assert logs(aborts)[0]["last_stable_offset"] == 2 < logs(aborts)[0]["end"]
+    for width in (WIDE, NARROW):
+        drawn = shapes(zombie, aborts, width)
+        assert drawn["log/payments-0/stable"]["text"] == "shut: last stable offset 2"
+        gate = drawn["log/payments-0/gate"]["x"]
+        assert gate < drawn["record/payments-0/3"]["x"]
+        assert drawn["log/payments-0/behind"]["fill"] == "hatch"
+
+
+def test_only_a_reader_of_committed_records_waits_and_for_others_records_too(zombie):
+    aborts = first(zombie, "TransactionStateChanged", "PrepareAbort")
+    assert aborts["space"]["waits"] == [[], [[0, 2], [0, 3]]]
+    drawn = shapes(zombie, aborts)
+    assert drawn["reader/1/wait"]["text"] == "2 wait"
+    assert "reader/1/waits/0/3" in drawn and "reader/0/wait" not in drawn
+    # what is aborted is not waited for any longer
+    ended = first(zombie, "TransactionStateChanged", "CompleteAbort")
+    assert ended["space"]["waits"] == [[], [[0, 3]]]
+    assert zombie.scenes[-1]["space"]["waits"] == [[], []]
+
+
+def test_a_record_comes_from_its_producer_and_a_marker_from_the_coordinator(zombie):
+    drawn = shapes(zombie, zombie.scenes[-1])
+    producer = drawn["producer/1/disc"]
+    record = drawn["record/payments-0/5"]
+    assert abs(record["from_x"] - producer["x"]) < 20
+    assert abs(record["from_y"] - producer["y"]) < 20
+    marker = drawn["record/payments-0/6"]
+    assert marker["from_y"] <= drawn["state/PrepareCommit"]["y"]
+    handed = drawn["reader/0/4"]
+    assert (handed["from_x"], handed["from_y"]) == (record["x"], record["y"])
+
+
+def test_when_it_is_decided_one_sees_that_and_what_is_still_open(zombie):
+    decided = first(zombie, "TransactionStateChanged", "PrepareCommit")
+    drawing = zombie.drawings(WIDE)[decided["step"]]
+    assert drawing.outlined == {
+        "state/PrepareCommit",
+        "record/payments-0/0",
+        "record/payments-1/0",
+    }
 
 
 def test_an_aborted_record_stays_in_the_log_and_a_marker_has_an_offset(zombie):

@@ -70,20 +70,25 @@ def _both_records(shop: ProducerHandle) -> None:
     shop.flush()
 
 
-def pays() -> tuple[Cluster, list[ConsumerHandle]]:
-    """The payment in one transaction, on three brokers. Two readers poll before and
-    after the commit: one of all records, one of committed ones.
+def pays() -> Cluster:
+    """The payment in one transaction, on three brokers; the shop commits two seconds
+    later. Two readers poll all the time: one for all records, one for committed ones.
     """
     cluster = three_brokers()
-    levels = "uncommitted", "committed"
-    readers = [reader(cluster, name, f"read_{name}") for name in levels]
+    for name in ("uncommitted", "committed"):
+        cluster.start(_polls, reader(cluster, name, f"read_{name}"))
     shop = paying(cluster)
     _both_records(shop)
-    for each in readers:
-        polled(each)
+    cluster.run(seconds=2)
     shop.commit_transaction()
     cluster.run(seconds=1)
-    return cluster, readers
+    return cluster
+
+
+def _polls(consumer: ConsumerHandle) -> None:
+    """Reads for ever."""
+    while True:
+        consumer.poll(timeout_ms=500)
 
 
 def the_shop_hangs() -> tuple[Cluster, ConsumerHandle]:

@@ -16,23 +16,29 @@ from minikafka.theatre.drawing import (
     Drawing,
     Look,
     actor_colour,
-    fit,
     text_width,
     widest,
 )
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.gate_story import GateStory
-from minikafka.theatre.pictures.transaction import Sizes, look_of
 from minikafka.theatre.pictures.transaction_log import Record
+from minikafka.theatre.pictures.transaction_rows import (
+    ABOVE,
+    LEAST_PITCH,
+    Columns,
+    Sizes,
+    draw_gate,
+    draw_ground,
+    draw_record,
+)
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
 # heights: of the writers, a partition, its records, a reader, what it was handed
 HEAD, PART, CELL, CARD, READ = 40, 80, 32, 62, 26
 LEFT, LEFT_NARROW = 128, 118  # where records begin
-PITCH, LEAST_PITCH, GAP = 104, 44, 10
+PITCH, GAP = 104, 10
 MOST_WRITERS, MOST_WAITS = 3, 2
-ABOVE = 18  # from a partition's upper edge to its records
 OPEN, COMMITTED, ABORTED = ("said", "ink"), ("good", "ink"), ("trouble", "paper")
 
 
@@ -129,163 +135,42 @@ class GatePlay(Play):
 
     # -- the logs
 
-    def _box(self, d: Drawing, log: Mapping[str, Any], offset: int, y: float) -> Box:
-        """The place of a record; those that have none are left of the page."""
-        left = LEFT_NARROW if d.narrow else LEFT
-        room = d.width - left
-        wanted = max(PITCH, self.widest)
-        pitch = min(max(room / (self.cast["most"] + 1), LEAST_PITCH), wanted)
-        count = int(room // pitch) - 1
-        first = max(log["end"] - count, 0)
-        x = left + (offset - first) * pitch
-        return Box(x=x, y=y + ABOVE, w=pitch - 6, h=CELL)
-
     def _part(self, d: Drawing, place: int, log: Mapping[str, Any], y: float) -> None:
         left = LEFT_NARROW if d.narrow else LEFT
         part = self.cast["parts"][place]
         key = f"log/{place}"
-        look: Look = {
-            "bold": True,
-            "anchor": "end",
-            "room": left - 14,
-        }
-        d.text(
-            f"{key}/name",
-            left - 12,
-            y + ABOVE + 21,
-            part,
-            **look,
+        end = log["end"]
+        stable = log["last_stable_offset"]
+        columns = Columns.of(
+            d,
+            left=left,
+            most=self.cast["most"],
+            end=end,
+            wanted=max(PITCH, self.widest),
+            y=y + ABOVE,
+            height=CELL,
         )
-        end = self._box(d, log, log["end"], y)
+        look: Look = {"bold": True, "anchor": "end", "room": left - 14}
+        d.text(f"{key}/name", left - 12, columns.y + 21, part, **look)
         is_shut = log["is_held"] and not d.asks
         if is_shut:
-            self._behind(
-                d,
-                key,
-                log,
-                y,
-                end,
-            )
+            draw_ground(d, key, columns, stable, end)
         for each in log["records"]:
             record = Record(*each)
-            box = self._box(d, log, record.offset, y)
-            if box.x >= left:
-                look = {
-                    "below": str(record.offset),
-                    "from_y": 0.0,
-                }
-                self._record(
+            if record.offset >= columns.first:
+                draw_record(
                     d,
                     f"record/{place}/{record.offset}",
-                    box,
+                    columns.box(record.offset),
                     record,
-                    look,
+                    self._actor(record.producer),
+                    part=part,
+                    below=str(record.offset),
+                    from_y=0.0,
                 )
-        d.slot(f"{key}/next", *end, log["end"])
-        self._gate(
-            d,
-            key,
-            log,
-            y,
-            is_shut,
-        )
-
-    def _behind(
-        self, d: Drawing, key: str, log: Mapping[str, Any], y: float, end: Box
-    ) -> None:
-        """The ground behind a gate."""
-        gate = self._box(d, log, log["last_stable_offset"], y)
-        width = end.x - gate.x
-        if width > 0:
-            d.rect(
-                f"{key}/behind",
-                x=gate.x - 3,
-                y=y + ABOVE - 5,
-                w=width,
-                h=CELL + 10,
-                fill="hatch",
-                r=4,
-                fade=0.55,
-            )
-
-    def _gate(
-        self, d: Drawing, key: str, log: Mapping[str, Any], y: float, is_shut: bool
-    ) -> None:
-        """At the last stable offset: shut while a transaction is open behind it."""
-        offset = log["last_stable_offset"]
-        box = self._box(d, log, offset, y)
-        x = box.x - 3
-        if x < (LEFT_NARROW if d.narrow else LEFT) - 4 or d.asks:
-            return
-        words = f"last stable offset {offset}"
-        if is_shut:
-            words = f"shut: {words}"
-        thick = 8 if is_shut else 3
-        d.rect(
-            f"{key}/gate",
-            x=x - thick / 2,
-            y=y,
-            w=thick,
-            h=ABOVE + CELL + 8,
-            fill="ink",
-            r=2,
-        )
-        wide = widest(words, 12, bold=True)
-        is_late = x + 8 + wide > d.width
-        place = x - 8 if is_late else x + 8
-        look: Look = {
-            "bold": True,
-            "anchor": "end" if is_late else "start",
-        }
-        d.text(
-            f"{key}/stable",
-            place,
-            y + 10,
-            words,
-            size=12,
-            **look,
-        )
-
-    def _record(
-        self, d: Drawing, key: str, box: Box, record: Record, more: Look
-    ) -> None:
-        """A record by what became of its transaction."""
-        text = record.text
-        room = (box.w - 8) * LEAST_STRETCH
-        is_marker = record.state in ("COMMIT", "ABORT")
-        if is_marker and text_width(text, 13.5, mono=True, bold=True) > room:
-            text = text[:1]
-        shown = fit(
-            text,
-            room,
-            13.5,
-            mono=True,
-            bold=True,
-        )
-        look: Look = look_of(record.state, self._actor(record.producer))._asdict()
-        tip = f"offset {record.offset}: {record.state or 'of no transaction'}"
-        d.cell(
-            key,
-            x=box.x,
-            y=box.y,
-            w=box.w,
-            h=box.h,
-            text=shown,
-            width=2,
-            of=record.number,
-            tip=tip,
-            **look,
-            **more,
-        )
-        if record.state == "aborted":
-            begin, end = (box.x + 3, box.bottom - 3), (box.right - 3, box.y + 3)
-            d.line(
-                f"{key}/cross",
-                *begin,
-                *end,
-                line="trouble",
-                width=2,
-            )
+        d.slot(f"{key}/next", *columns.box(end), end)
+        if not d.asks:
+            draw_gate(d, key, columns, stable, is_shut=is_shut)
 
     # -- the readers
 
@@ -329,13 +214,14 @@ class GatePlay(Play):
         cell = Box(x=box.x + 8, y=box.y + 28, w=pitch - 5, h=READ)
         for place, *each in found[first:]:
             record = Record(*each)
-            look: Look = {"from_y": HEAD + place * PART + ABOVE}
-            self._record(
+            draw_record(
                 d,
                 f"{key}/{place}/{record.offset}",
                 cell,
                 record,
-                look,
+                self._actor(record.producer),
+                part=self.cast["parts"][place],
+                from_y=HEAD + place * PART + ABOVE,
             )
             cell = cell._replace(x=cell.x + pitch)
 

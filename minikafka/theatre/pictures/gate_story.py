@@ -121,9 +121,7 @@ class GateStory(Story):
 
     def space(self) -> Space:
         return {
-            "logs": [
-                log.shown() | {"is_held": bool(log.open)} for log in self.logs.values()
-            ],
+            "logs": [log.shown() for log in self.logs.values()],
             "writers": [
                 [name, writer.is_open, writer.ended, writer.told, writer.spans]
                 for name, writer in self._copied_writers()

@@ -1,37 +1,36 @@
 """The transaction timeline: who asks what of the coordinator, in which state that is,
-the partitions with their markers and last stable offsets, and what two readers are
-handed, side by side.
+the partitions with their markers and gates, and what two readers are handed or wait
+for.
 
-A record has the colour of its producer: an outline while its transaction is open,
-filled when that is committed, crossed out when it is aborted. It keeps its place in the
-log whatever happens. Option: transactional_id; without it, the one that most is told
-of.
+From above to below: the coordinator decides, producers ask it and write below
+themselves, what is written goes on to the readers. Option: transactional_id; without
+it, the one that most is told of.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from minikafka.theatre.drawing import (
-    COLOURS,
-    LEAST_STRETCH,
-    Box,
-    Drawing,
-    actor_colour,
-    fit,
-    has_room,
-    text_width,
-    widest,
+from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, Look, fit, widest
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.transaction_log import MARKERS, Record
+from minikafka.theatre.pictures.transaction_rows import (
+    ABOVE,
+    Columns,
+    Sizes,
+    draw_gate,
+    draw_ground,
+    draw_record,
 )
-from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.pictures.transaction_story import (
     READ_COMMITTED,
     Asked,
     GroupOffset,
     TransactionStory,
 )
+from minikafka.theatre.pictures.transaction_time import lanes
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted, key_part
+from minikafka.theatre.time_lanes import TimeLanes
 
 STATES = (
     ("Empty",),
@@ -40,67 +39,24 @@ STATES = (
     ("CompleteCommit", "CompleteAbort"),
 )
 # of a producer; whatever else it may be is trouble
-CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink")}
+CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink"), "closed": ("chip", "ink")}
 # ink of a group's offset by its state; else ink
 OFFSET_INKS = {"pending": "quiet", "dropped": "trouble"}
-# heights: of states, a producer, a row, its records, what is read
-HEAD, CARD, LOG, CELL, READ = 52, 52, 62, 30, 24
-LEFT, LEAST_PITCH, GAP = 128, 44, 10  # LEFT: where records begin
+# where they begin: producers, and the logs. Heights: of a partition, of its records, of
+# a reader, of what it was handed
+PRODUCERS, LOGS, LOG, CELL, READER, READ = 62, 104, 68, 30, 36, 26
+LEFT, LEFT_NARROW = 132, 124  # where records begin
 # from one record to the next, however short what they say: in a log, of what is read
 PITCH, READ_PITCH = 84, 54
-
-
-class Columns(NamedTuple):
-    """The places of a log's records. first: the first offset that has one."""
-
-    first: int
-    pitch: float
-    y: float
-
-    @classmethod
-    def of(
-        cls, d: Drawing, most: int, end: int, y: float, widest_text: float
-    ) -> "Columns":
-        """most: records of the longest log ever; end: this one's end offset.
-        widest_text: what the longest value takes.
-        """
-        room = d.width - LEFT
-        wanted = max(PITCH, widest_text)
-        pitch = min(max(room / (most + 1), LEAST_PITCH), wanted)
-        count = int(room // pitch) - 1
-        return cls(max(end - count, 0), pitch, y)
-
-    def box(self, offset: int) -> Box:
-        x = LEFT + (offset - self.first) * self.pitch
-        return Box(x=x, y=self.y, w=self.pitch - 5, h=CELL)
-
-
-class Sizes(NamedTuple):
-    """Of a whole play. most_read: records that one reader has in the end, one at
-    least. widest_value: of a record, in units.
-    """
-
-    most_read: int
-    widest_value: float
-
-    @classmethod
-    def of(cls, scenes: Sequence[Scene]) -> "Sizes":
-        values = [""]
-        most_read = 1
-        for scene in scenes:
-            for log in scene["space"]["logs"]:
-                values += [Record(*each).text for each in log["records"]]
-            for _, found in scene["space"]["readers"]:
-                most_read = max(most_read, len(found))
-        longest = max(values, key=len)
-        return cls(most_read, widest(longest, 13.5, mono=True, bold=True))
+LAMP = "read_committed reads no aborted record"
+WRITES = "Produce"  # the only request that the coordinator doesn't get
 
 
 class TransactionPlay(Play):
     story = TransactionStory
     ms_a_second = 1000
     foot = (
-        "Outline: open. Filled: committed. Crossed out: aborted. The heavy line is the"
+        "Outline: open. Filled: committed. Crossed out: aborted. The gate stands at the"
         " last stable offset: readers of committed records get what is before it,"
         " without the aborted."
     )
@@ -123,10 +79,11 @@ class TransactionPlay(Play):
             said.append(
                 f"{part}: log end offset {end}, last stable offset {last_stable}"
             )
-        for name, found in space["readers"]:
+        for (name, found), waits in zip(space["readers"], space["waits"], strict=True):
             values = [value for _, _, value, *_ in found]
             what = " ".join(values) or "nothing"
-            said.append(f"{name} has read {what}")
+            waiting = f", {_waits_words(waits)}" if waits else ""
+            said.append(f"{name} has read {what}{waiting}")
         return "; ".join(said)
 
     # -- draw
@@ -135,204 +92,216 @@ class TransactionPlay(Play):
         sizes = Sizes.of(scenes)
         self.most_read = sizes.most_read
         self.widest = sizes.widest_value + 20
+        self.time_lanes = TimeLanes(scenes, self.time)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         scene = scenes[-1]
-        space = scenes[-1]["space"]
-        right = _states(d, space["state"])
+        space = scene["space"]
+        left = LEFT_NARROW if d.narrow else LEFT
+        room = float(d.width)
+        _coordinator(d, space, left)
         if not d.narrow:
-            self._lamp(d, space["readers"])
-            if space["offsets"]:
-                _offsets(d, space["offsets"], right)
-        self._producers(d, space, HEAD + GAP, scene["number"])
+            room -= self._lamp(d, space["readers"])
+        pitch = room / max(len(space["producers"]), 2)
+        self._producers(d, space, pitch, scene["number"])
 
-        top = HEAD + CARD + 2 * GAP + 4
+        top = LOGS
+        places = []
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
-            self._log(d, part, log, top)
+            columns = Columns.of(
+                d,
+                left=left,
+                most=self.cast["most"],
+                end=log["end"],
+                wanted=max(PITCH, self.widest),
+                y=top + ABOVE,
+                height=CELL,
+            )
+            places.append(columns)
+            self._log(d, part, log, columns, pitch)
             top += LOG
 
-        self._readers(d, space["readers"], top)
-        if self.cast["levels"]:
-            top += READ + 36
-        self.lanes.draw(d, top, self._lanes(space), scene["step"])
+        top += 6
+        for side in range(len(space["readers"])):
+            self._reader(d, space, side, Box(left, top, d.width - left, READ), places)
+            top += READER
+        self.time_lanes.draw(d, top - 4, lanes(self.cast, scenes), scene)
 
-    def _lamp(self, d: Drawing, readers: Sequence[Any]) -> None:
+    def _lamp(self, d: Drawing, readers: Sequence[Any]) -> float:
+        """What must hold. Returns its width."""
         read = []
         for name, found in readers:
             if self.cast["levels"][name] == READ_COMMITTED:
                 read += [state for _, _, _, _, state, _ in found]
         is_wrong = "aborted" in read
-        words = "read_committed reads no aborted record"
-        d.lamp("lamp", d.width, 1, words, is_wrong, anchor="end")
+        return d.lamp("lamp", d.width, PRODUCERS + 3, LAMP, is_wrong, anchor="end")
 
-    def _producers(self, d: Drawing, space: Space, y: float, now: int) -> None:
-        producers = space["producers"]
+    def _producers(self, d: Drawing, space: Space, pitch: float, now: int) -> None:
+        """Beside each other, with what one of them asks just now."""
         asks = Asked(*space["asks"]) if space["asks"] else None
-        count = max(len(producers), 2)
-        wide = (d.width + GAP) / count - GAP
-        pitch = wide + GAP
-        for number, (name, epoch, life) in enumerate(producers):
+        for number, (name, epoch, life) in enumerate(space["producers"]):
             if not life:
                 continue
-            words = "no epoch yet"
-            if epoch >= 0:
-                words = f"epoch {epoch}"
+            part = d.part(f"producer/{number}", number * pitch, PRODUCERS)
+            words = f"epoch {epoch}" if epoch >= 0 else "no epoch yet"
+            _producer(part, number, name, life, words, pitch)
             if asks and asks.who == name and asks.number == now:
-                words += f": {asks.api}"
-            box = Box(x=number * pitch, y=y, w=wide, h=CARD)
-            _producer(d, number, name, life, words, box)
+                _asks(part, asks)
 
-    def _log(self, d: Drawing, part: str, log: Mapping[str, Any], y: float) -> None:
+    # -- the logs
+
+    def _log(
+        self,
+        d: Drawing,
+        part: str,
+        log: Mapping[str, Any],
+        columns: Columns,
+        pitch: float,
+    ) -> None:
+        """pitch: from one producer to the next; what they write comes from them."""
         end = log["end"]
-        last_stable = log["last_stable_offset"]
+        stable = log["last_stable_offset"]
+        is_shut = log["is_held"]
         joined = log["joined"]
         name = key_part(part)
         key = f"log/{name}"
-        columns = Columns.of(d, self.cast["most"], end, y, self.widest)
-        right = LEFT - 10
-        room = LEFT - 12
-        d.text(key + "/name", right, y + 14, part, bold=True, anchor="end", room=room)
+        _label(d, key, part, columns.left, columns.y + (10 if joined else 19))
         if joined:
-            left = right - _chip_width(joined)
-            fill = "said" if joined == "joined" else "chip"
-            d.chip(key + "/joined", left, y + 20, joined, fill=fill)
-
+            right = columns.left - 10
+            fill = "said" if joined == "joined" else "good"
+            x = right - _chip_width(joined)
+            d.chip(f"{key}/joined", x, columns.y + 16, joined, fill=fill)
+        if is_shut:
+            draw_ground(d, key, columns, stable, end)
         for each in log["records"]:
             record = Record(*each)
-            offset = record.offset
-            if offset >= columns.first:
-                key_of_record = f"record/{name}/{offset}"
-                box = columns.box(offset)
-                self._record(d, key_of_record, box, part, record, below=str(offset))
-
-        d.slot(key + "/next", *columns.box(end), end)
-        if last_stable >= columns.first:
-            d.upright(
-                key + "/last-stable",
-                x=columns.box(last_stable).x - 2.5,
-                top=y - 6,
-                bottom=y + CELL + 6,
-                line="ink",
-                width=3,
-            )
-
-    def _readers(self, d: Drawing, readers: Sequence[Any], y: float) -> None:
-        """What each was handed, in its order: side by side."""
-        wide = d.width / 2 - GAP / 2
-        for side, (name, found) in enumerate(readers):
-            key = f"reader/{side}"
-            level = self.cast["levels"][name]
-            box = Box(x=side * (wide + GAP), y=y, w=wide, h=READ + 30)
-            d.rect(key, *box, fill="wash", r=8)
-            right = box.right - 8
-            d.note(key + "/level", right, y + 17, level, anchor="end", size=12)
-            room = (wide - 24) * LEAST_STRETCH - text_width(level, 12)
-            shown = fit(name, room, 13, bold=True)
-            d.text(key + "/name", box.x + 10, y + 17, shown, bold=True)
-            self._what_was_read(d, key, box, found)
-
-    def _what_was_read(
-        self, d: Drawing, key: str, box: Box, found: Sequence[Any]
-    ) -> None:
-        """The latest records of a reader."""
-        room = box.w - 16
-        pitch = min(max(room / self.most_read, READ_PITCH), self.widest)
-        columns = max(int(room // pitch), 1)
-        first = max(len(found) - columns, 0)
-        cell = Box(x=box.x + 8, y=box.y + 24, w=pitch - 4, h=READ)
-        for number, (place, *each) in enumerate(found[first:], first):
-            part = self.cast["parts"][place]
-            record = Record(*each)
-            self._record(d, f"{key}/{number}", cell, part, record)
-            cell = cell._replace(x=cell.x + pitch)
+            if record.offset >= columns.first:
+                self._record(d, f"record/{name}", part, columns, record, pitch)
+        d.slot(f"{key}/next", *columns.box(end), end)
+        draw_gate(d, key, columns, stable, is_shut=is_shut)
 
     def _record(
         self,
         d: Drawing,
         key: str,
-        box: Box,
         part: str,
+        columns: Columns,
         record: Record,
-        below: str = "",
+        pitch: float,
     ) -> None:
-        """A record by what became of its transaction."""
-        state = record.state
-        offset = record.offset
-        producers = self.cast["producers_shown"]
-        actor = None
-        if record.producer in producers:
-            actor = producers.index(record.producer)
-        text = record.text
-        is_marker = state in ("COMMIT", "ABORT")
-        if is_marker and not has_room(text, box.w - 8, 13.5, mono=True):
-            text = text[:1]
-        room = (box.w - 8) * LEAST_STRETCH
-        shown = fit(text, room, 13.5, mono=True, bold=True)
-        d.cell(
-            key,
-            *box,
-            shown,
-            below=below,
-            width=2,
-            of=record.number,
-            same=f"{part}/{offset}",
-            tip=f"offset {offset} of {part}: {state or 'of no transaction'}",
-            **look_of(state, actor)._asdict(),
+        """A marker comes from the coordinator, a record from its producer."""
+        actor = self._actor(record)
+        box = columns.box(record.offset)
+        from_x = float(columns.left)
+        from_y = 0.0
+        if record.state not in MARKERS:
+            from_x = (actor or 0) * pitch
+            from_y = float(PRODUCERS)
+        draw_record(
+            d,
+            f"{key}/{record.offset}",
+            box,
+            record,
+            actor,
+            part=part,
+            below=str(record.offset),
+            from_x=from_x,
+            from_y=from_y,
         )
-        if state == "aborted":
-            begin = (box.x + 3, box.bottom - 3)
-            end = (box.right - 3, box.y + 3)
-            d.line(key + "/cross", *begin, *end, line="trouble", width=2)
 
-    def _lanes(self, space: Space) -> list[Lane]:
-        lanes = []
-        for number, (name, epoch, life) in enumerate(space["producers"]):
-            words = f"epoch {epoch}" if epoch >= 0 else ""
-            shown = name if life else ""
-            is_late = life in ("zombie", "fenced")
-            colour = actor_colour(number)
-            lanes.append(
-                Lane(
-                    key=f"producer {name}",
-                    name=shown,
-                    colour=colour,
-                    number=words,
-                    trouble=is_late,
-                )
+    def _actor(self, record: Record) -> int | None:
+        producers = self.cast["producers_shown"]
+        if record.producer not in producers:
+            return None
+        return int(producers.index(record.producer))
+
+    # -- the readers
+
+    def _reader(
+        self,
+        d: Drawing,
+        space: Space,
+        side: int,
+        row: Box,
+        places: Sequence[Columns],
+    ) -> None:
+        """What it was handed, in its order, and the places of what it waits for."""
+        name, found = space["readers"][side]
+        waits = space["waits"][side]
+        key = f"reader/{side}"
+        level = self.cast["levels"][name]
+        d.rect(key, x=row.x - 6, y=row.y - 3, w=row.w + 6, h=READ + 6, fill="wash", r=6)
+        _label(d, key, name, row.x, row.y + 9)
+        _label(d, f"{key}/level", level, row.x, row.y + 24, is_plain=True)
+
+        room = row.w - 64
+        pitch = min(max(room / self.most_read, READ_PITCH), self.widest)
+        count = max(int(room // pitch), 1)
+        first = max(len(found) + len(waits) - count, 0)
+        box = Box(row.x, row.y, pitch - 6, READ)
+        for number, (place, *each) in enumerate(found[first:], first):
+            record = Record(*each)
+            part = self.cast["parts"][place]
+            comes = places[place].box(record.offset)
+            actor = self._actor(record)
+            draw_record(
+                d,
+                f"{key}/{number}",
+                box,
+                record,
+                actor,
+                part=part,
+                from_x=max(comes.x, row.x),
+                from_y=comes.y,
             )
+            box = box._replace(x=box.x + pitch)
+        for place, offset in waits[-count:]:
+            part = self.cast["parts"][place]
+            _wait(d, f"{key}/waits/{place}/{offset}", box, part, offset)
+            box = box._replace(x=box.x + pitch)
+        if waits:
+            words = _waits_words(waits)
+            d.text(f"{key}/wait", box.x + 2, row.y + 18, words, size=12, bold=True)
 
-        epoch = f"epoch {space['epoch']}" if space["state"] else ""
-        lanes.append(Lane(key="coordinator", name="state", colour="ink", number=epoch))
 
-        for part, log in zip(self.cast["parts"], space["logs"], strict=True):
-            words = f"LSO {log['last_stable_offset']}"
-            lanes.append(
-                Lane(key=f"log {part}", name=part, colour="quiet", number=words)
-            )
+def _wait(d: Drawing, key: str, box: Box, part: str, offset: int) -> None:
+    """The place of a record that is there, and that a reader has not been handed."""
+    tip = f"offset {offset} of {part}: not handed over yet"
+    look: Look = {"dash": "3 3", "same": f"{part}/{offset}", "tip": tip}
+    d.rect(key, *box, fill="hatch", line="quiet", r=5, fade=0.55, **look)
 
-        for name, found in space["readers"]:
-            lanes.append(
-                Lane(
-                    key=f"reader {name}",
-                    name=name,
-                    colour="gone",
-                    number=f"{len(found)} read",
-                )
-            )
 
-        return lanes
+def _waits_words(waits: Sequence[Any]) -> str:
+    count = len(waits)
+    return "1 waits" if count == 1 else f"{count} wait"
+
+
+def _label(
+    d: Drawing, key: str, words: str, left: float, y: float, is_plain: bool = False
+) -> None:
+    """The name of a row, left of its records."""
+    right = left - 10
+    look: Look = {"anchor": "end", "room": right}
+    if is_plain:
+        d.note(f"{key}/name", right, y, words, size=12, **look)
+    else:
+        d.text(f"{key}/name", right, y, words, bold=True, **look)
 
 
 # -- the coordinator
 
 
-def _states(d: Drawing, now: str) -> float:
-    """The way of a transaction: one of two columns at the end, and where it is now.
-    Returns where they end.
+def _coordinator(d: Drawing, space: Space, left: float) -> None:
+    """The way of a transaction: one of two states in a column at the end, and where it
+    is now.
     """
-    x = 0.0
-    for column, states in enumerate(STATES):
+    _label(d, "coordinator", "coordinator", left, 27)
+    now = space["state"]
+    # on a narrow page there is no room for the one that is soon over
+    shown = STATES[1:] if d.narrow else STATES
+    x = left
+    for column, states in enumerate(shown):
         wide = max(_chip_width(state) for state in states)
         y = 13 if len(states) == 1 else 0
         for state in states:
@@ -341,9 +310,13 @@ def _states(d: Drawing, now: str) -> float:
             y += 26
         if column:
             key = f"state/arrow/{column}"
-            d.arrow(key, x=x - 14, y=23, x2=x - 3, y2=23, line="rule", width=1.5)
-        x += wide + 17
-    return x
+            d.arrow(key, x=x - 13, y=23, x2=x - 3, y2=23, line="rule", width=1.5)
+        x += wide + 16
+    if space["offsets"] and not d.narrow:
+        words = _offset_words(space["offsets"])
+        ink = OFFSET_INKS.get(GroupOffset(*space["offsets"]).state, "ink")
+        room = d.width - x
+        d.text("offsets", d.width, 40, words, ink, size=12, anchor="end", room=room)
 
 
 def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
@@ -368,67 +341,36 @@ def _offset_words(told: Sequence[Any]) -> str:
     return f"group {each.group}: {each.part} at {each.offset}, {each.state}"
 
 
-def _offsets(d: Drawing, told: Sequence[Any], left: float) -> None:
-    words = fit(_offset_words(told), d.width - left - 8, 12.5)
-    ink = OFFSET_INKS.get(GroupOffset(*told).state, "ink")
-    d.text("offsets", d.width, 40, words, fill=ink, size=12.5, anchor="end")
-
-
-# -- producers and records
+# -- producers
 
 
 def _producer(
-    d: Drawing, number: int, name: str, life: str, words: str, box: Box
+    part: Drawing, number: int, name: str, life: str, words: str, pitch: float
 ) -> None:
-    key = f"producer/{number}"
-    line = "rule" if life in CHIPS else "trouble"
-    d.rect(key, *box, fill="paper", line=line, r=8, width=1.5)
+    """Its name, its epoch, and what has become of it."""
     letter = name[:1].upper()
-    d.disc(
-        key + "/disc",
-        x=box.x + 18,
-        y=box.y + 17,
-        r=10,
-        letter=letter,
-        number=number,
-        size=12,
-    )
+    part.disc("disc", x=12, y=13, r=11, letter=letter, number=number, size=13)
     wide = _chip_width(life)
+    epoch = widest(words, 12)
+    room = max(pitch - 54 - wide - epoch, 20)
+    shown = fit(name, room * LEAST_STRETCH, 13, bold=True)
+    part.text("name", 30, 18, shown, bold=True)
+    x = 38 + min(widest(shown, 13, bold=True), room)
+    part.note("words", x, 18, words, size=12)
     fill, ink = CHIPS.get(life, ("trouble", "paper"))
-    left = box.right - wide - 6
-    d.chip(key + "/chip", left, box.y + 7, life, fill=fill, ink=ink)
-    room = (box.w - wide - 50) * LEAST_STRETCH
-    shown = fit(name, room, 13, bold=True)
-    d.text(key + "/name", box.x + 34, box.y + 22, shown, bold=True)
-    room = (box.w - 16) * LEAST_STRETCH
-    said = fit(words, room, 12.5)
-    d.text(key + "/words", box.x + 10, box.y + 43, said, size=12.5)
+    part.chip("chip", x + epoch + 6, 4, life, fill=fill, ink=ink)
+
+
+def _asks(part: Drawing, asks: Asked) -> None:
+    """An arrow up to the coordinator, or down to where it writes."""
+    begin, end, words = 0, -14, -4
+    if asks.api == WRITES:
+        begin, end, words = 27, 43, 40
+    look: Look = {"of": asks.number, "width": 2}
+    tip = f"{asks.api}, to {asks.of_whom}"
+    part.arrow("asks", x=12, y=begin, x2=12, y2=end, line="ink", tip=tip, **look)
+    part.text("asks/words", 24, words, asks.api, size=12, mono=True, of=asks.number)
 
 
 def _chip_width(word: str) -> float:
-    return text_width(word, 12, bold=True) / LEAST_STRETCH + 10
-
-
-class Look(NamedTuple):
-    """Of a record."""
-
-    fill: str
-    line: str
-    ink: str = "ink"
-    dash: str | None = None
-
-
-def look_of(state: str, actor: int | None) -> Look:
-    """By what became of its transaction; actor: the number of its producer, where that
-    is shown.
-    """
-    colour = "quiet" if actor is None else actor_colour(actor)
-    if state == "COMMIT":
-        return Look("good", "ink")
-    if state == "open":
-        return Look("paper", colour, dash="4 3")
-    if state not in ("", "committed"):
-        return Look("paper", "trouble", "trouble")
-    if actor is None:
-        return Look("cell", "quiet")
-    return Look(colour, colour, f"on{actor % COLOURS + 1}")
+    return widest(word, 12, bold=True) + 10

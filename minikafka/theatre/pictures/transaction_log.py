@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.play import picked
 from minikafka.trace import Event
 
+MARKERS = ("COMMIT", "ABORT")
 NEAR = 24  # records of a log that are in a scene
 
 
@@ -66,6 +67,7 @@ class Log:
         first = self.end - NEAR
         near = sorted(offset for offset in self.records if offset >= first)
         shown = picked(self, "end", "last_stable_offset", "joined")
+        shown["is_held"] = bool(self.open)
         shown["records"] = [list(astuple(self.records[offset])) for offset in near]
         return shown
 

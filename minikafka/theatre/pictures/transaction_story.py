@@ -11,7 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
+from minikafka.theatre.pictures.transaction_log import (
+    MARKERS,
+    Log,
+    Part,
+    Record,
+    part_of,
+)
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -23,7 +29,7 @@ from minikafka.theatre.play import (
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, listed, span_of
+from minikafka.theatre.text import capital, key_part, listed, span_of
 from minikafka.trace import Event
 
 MOST_PARTITIONS, MOST_PRODUCERS = 3, 3
@@ -144,6 +150,8 @@ class TransactionStory(Story):
         self.most = max(ends, default=0)
         self.levels = readers_of(trace, {part.topic for part in self.logs})
         self.read: dict[str, list[Read]] = {name: [] for name in self.levels}
+        # reader -> where it reads next, by place
+        self.positions: dict[str, dict[int, int]] = {name: {} for name in self.levels}
         self.epochs: dict[str, int] = {}  # producer -> its epoch
         self.by_epoch: dict[tuple[int, int], str] = {}  # producer id, epoch -> producer
         self.lives: dict[str, str] = {}
@@ -189,7 +197,23 @@ class TransactionStory(Story):
             [name, [self._as_it_is(read) for read in found]]
             for name, found in self.read.items()
         ]
+        space["waits"] = [self._waits(name) for name in self.read]
         return space
+
+    def _waits(self, reader: str) -> list[list[int]]:
+        """What is written, and a reader of committed records has not been handed: place
+        and offset.
+        """
+        if self.levels[reader] != READ_COMMITTED:
+            return []
+        leaves_out = (*MARKERS, "aborted")
+        found = []
+        logs = list(self.logs.values())
+        for place, position in sorted(self.positions[reader].items()):
+            for offset, record in logs[place].records.items():
+                if offset >= position and record.state not in leaves_out:
+                    found.append([place, offset])
+        return found
 
     def _life(self, name: str) -> str:
         """What is shown of a producer."""
@@ -262,6 +286,7 @@ class TransactionStory(Story):
                     " is committed, whatever happens next. The partitions don't know"
                     " yet.",
                     "decided: commit",
+                    light=self._decided("state/PrepareCommit"),
                 )
             case "PrepareAbort":
                 why = WHY_ABORTED.get(d["reason"], "")
@@ -273,6 +298,13 @@ class TransactionStory(Story):
                 return Told(words, "decided: abort", trouble=unasked)
 
         return self._tell_complete(d["state"])
+
+    def _decided(self, state: str) -> list[str]:
+        """What is decided, and what is still open then, the first time."""
+        light = [state, "coordinator"]
+        for part, log in self.logs.items():
+            light += [f"record/{key_part(part.name)}/{offset}" for offset in log.open]
+        return self.first("decided", *light)
 
     def _tell_new_epoch(self, d: Detail, asker: str) -> Told:
         words = (
@@ -346,7 +378,8 @@ class TransactionStory(Story):
             f" marker, {word}, at offset {offset}. What the transaction wrote there is"
             f" {outcome}, and stays in the log."
         )
-        return Told(words, marks=self.mark(f"log {part.name}", word))
+        chapter = self.once(f"markers: {word}")
+        return Told(words, chapter, marks=self.mark(f"log {part.name}", word))
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
         log = self.logs.get(part_of(event))
@@ -402,13 +435,23 @@ class TransactionStory(Story):
                 Read(place=place, offset=offset, value=value or "", number=self.number)
             )
 
+        self.positions[name][place] = d["position"]
         what = listed([value or "–" for _, _, value in d["records"]])
         reads_committed = self.levels[name] == READ_COMMITTED
         level = "committed records" if reads_committed else "everything"
         words = (
             f"{capital(name)}, which reads {level}, is handed {what} of {part.name}."
         )
-        return Told(words, marks=self.mark(f"reader {name}", what))
+        chapter = self.once(f"{name} is handed records")
+        return Told(words, chapter, marks=self.mark(f"reader {name}", what))
+
+    def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
+        part = part_of(event)
+        if event.node not in self.read or part not in self.logs:
+            return None
+        place = list(self.logs).index(part)
+        self.positions[event.node][place] = d["offset"]
+        return QUIETLY
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         name = event.node
