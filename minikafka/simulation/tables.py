@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.simulation.calls import recorded
 from minikafka.simulation.programs import never
-from minikafka.trace import printable
+from minikafka.trace import Trace, printable
 
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
 WAY_MS = 1  # to the store, and back
+
+
+def trace_of_writer(cluster: "Cluster") -> Trace:
+    """What the program that makes this call tells, at this moment."""
+    program = cluster.kernel.program()
+    trace = cluster.trace_of_writer if program is None else program.trace
+    trace.now = cluster.now_ms
+    return trace
 
 
 class Row(NamedTuple):
@@ -59,9 +67,7 @@ class Table:
             row = Row(text(record_or_key), value)
         kernel.wait(never, WAY_MS)
         self._rows.append(row)
-        program = kernel.program()
-        trace = self._cluster.trace_of_writer if program is None else program.trace
-        trace.now = self._cluster.now_ms
+        trace = trace_of_writer(self._cluster)
         if trace:
             trace.emit(
                 "EffectWritten",

@@ -38,6 +38,7 @@ from minikafka.theatre.pictures.quorum import QuorumPlay
 from minikafka.theatre.pictures.rebalance import RebalancePlay
 from minikafka.theatre.pictures.replica_set import ReplicaSetPlay
 from minikafka.theatre.pictures.share_partition import SharePartitionPlay
+from minikafka.theatre.pictures.sink import SinkPlay
 from minikafka.theatre.pictures.sweep import SweepPlay
 from minikafka.theatre.pictures.transaction import TransactionPlay
 from minikafka.theatre.pictures.watermark import WatermarkPlay
@@ -64,6 +65,7 @@ PLAYS: dict[str, type[Play]] = {
         RebalancePlay,
         ReplicaSetPlay,
         SharePartitionPlay,
+        SinkPlay,
         SweepPlay,
         TransactionPlay,
         WatermarkPlay,

@@ -37,6 +37,7 @@ IN_THE_FRAME = {
     ("07-busy-run", "500"): "a poll hands over 500 records: max.poll.records",
     ("08-stays-run", "next"): "where a reader stands is called so in every picture",
     ("08-stays-run", "record"): "what lies in a log is called so",
+    ("14-two-run", "40"): "seconds on the axis",
     ("13-held-run", "euros"): "the records' values: 20, 5 and 6 euros",
 }
 # (question's cell, run of words) -> why the page before may say it as an explanation

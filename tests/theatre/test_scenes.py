@@ -12,6 +12,7 @@ import pytest
 from minikafka import Cluster, theatre
 from minikafka.course.experiments.lesson_10_runs import two_leaders_meet
 from minikafka.course.experiments.lesson_13_held import held_back
+from minikafka.course.experiments.lesson_14_sinks import side_by_side
 from minikafka.course.publishing import title_pictures
 from minikafka.faults import Lose
 from minikafka.theatre.drawing import NARROW, WIDE
@@ -134,6 +135,7 @@ def runs():
         "compacted": ("cleaner", cleaned.transactions(), {}),
         "two leaders": ("fork", two_leaders_meet().trace, {}),
         "held back": ("gate", held_back().trace, {}),
+        "two sinks": ("sink", side_by_side().trace, {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),

@@ -10,6 +10,8 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
+from minikafka.simulation.mishaps import clients_of
+from minikafka.simulation.tables import trace_of_writer
 from minikafka.wire.errors import KafkaError
 
 _CONFIGS = {
@@ -31,17 +33,27 @@ MOST_LETTERS = 100  # of a note
 class Accounts:
     """Balances in a database that stays when a program dies, and a few notes. No order
     has a row of its own.
+
+    cluster: hears in its trace of each amount that counts, under this name of the
+    database.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster | None = None, name: str = "accounts") -> None:
+        self.name = name
+        self.cluster = cluster
         self._balances: dict[str, int] = {}
         self._notes: dict[str, Any] = {}
         # what an open transaction goes back to
         self._before: tuple[dict[str, int], dict[str, Any]] | None = None
+        # what was done in it, and is not told before it counts
+        self._added: list[tuple[str, int]] = []
+        self._noted: dict[str, Any] = {}
 
     def add(self, account: str, cents: int) -> None:
         """So much more on this account."""
         self._balances[account] = self._balances.get(account, 0) + cents
+        self._added.append((account, cents))
+        self._counts()
 
     def note(self, name: str, value: str | int) -> None:
         """A note of this name, in the place of one that is there already. value: a
@@ -62,6 +74,8 @@ class Accounts:
                 " number 64 bits"
             )
         self._notes[name] = value
+        self._noted[name] = value
+        self._counts()
 
     def noted(self, name: str) -> Any:
         """What was noted last under this name, or None."""
@@ -85,6 +99,7 @@ class Accounts:
     def commits(self) -> None:
         """The end of a transaction, from which on it counts."""
         self._before = None
+        self._counts()
 
     def rolls_back(self) -> None:
         """What a database does when the connection is gone: of an open transaction
@@ -92,6 +107,32 @@ class Accounts:
         """
         if self._before is not None:
             (self._balances, self._notes), self._before = self._before, None
+            self._added.clear()
+            self._noted.clear()
+
+    def _counts(self) -> None:
+        """What was done counts now, unless a transaction is open: each amount is told,
+        with the notes that began to count with it.
+        """
+        if self._before is not None:
+            return
+        added, noted = list(self._added), dict(self._noted)
+        self._added.clear()
+        self._noted.clear()
+        if self.cluster is None:
+            return
+        trace = trace_of_writer(self.cluster)
+        program = self.cluster.kernel.program()
+        readers = [client.name for client in clients_of(program)] if program else []
+        for account, cents in added if trace else ():
+            trace.emit(
+                "EffectWritten",
+                table=self.name,
+                key=account,
+                value=f"{cents} cents",
+                reader=next(iter(readers), None),
+                noted=noted,
+            )
 
     def balances(self) -> dict[str, int]:
         """account -> cents."""
@@ -225,11 +266,11 @@ def twice(bill_once: Callable[..., None], ids: int) -> int:
 def two_sinks(sink: Callable[..., None]) -> Accounts:
     """One order of 20 cents for alice. A and B run this sink, in one group; A has the
     partition, and stands still for a minute in its first wait(). The database in the
-    end.
+    end, with the cluster.
     """
-    accounts = Accounts()
     config = {name: _MEMBER[name] for name in ("auto_offset_reset", "group_id")}
     with Cluster(seed=14, configs=_CONFIGS) as cluster:
+        accounts = Accounts(cluster)
         cluster.create_topic("orders", partitions=1)
         members = [
             cluster.consumer(

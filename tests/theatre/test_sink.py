@@ -1,0 +1,168 @@
+"""Two sinks on one partition, killed between an order and its commit: what is there
+twice, what is left out, and what two readers do in one sink.
+"""
+
+import json
+
+import pytest
+
+from minikafka.course.experiments.lesson_14_runs import two_sinks
+from minikafka.course.experiments.lesson_14_sinks import (
+    NOTING,
+    PLAIN,
+    added,
+    fared,
+    killed_at_each_moment,
+    side_by_side,
+    what_counts,
+)
+from minikafka.prediction import Prediction
+from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.pace import to_the_verdict
+from minikafka.theatre.picture import Picture
+from tests.theatre import commit_traces
+from tests.theatre.replicas import first, shapes
+
+
+@pytest.fixture(scope="module")
+def run():
+    with side_by_side() as cluster:
+        return tuple(cluster.trace)
+
+
+@pytest.fixture(scope="module")
+def pic(run):
+    return picture("sink", run, seed=14)
+
+
+def rows(scene, number):
+    return [offset for offset, *_ in scene["space"]["sinks"][number]["rows"]]
+
+
+def test_a_kill_between_effect_and_commit_does_an_order_twice_where_kafka_alone_has_the_offset(
+    pic,
+):
+    *_, last = pic.scenes
+    assert rows(last, 0) == [0, 1, 2, 2, 3, 4]
+    assert rows(last, 1) == [0, 1, 2, 3, 4]
+    sums = [sink["sum"] for sink in last["space"]["sinks"]]
+    assert sums == ["60 cents", "50 cents"]
+    drawn = shapes(pic, last)
+    twice = drawn["sink/plain's database/row/3"]
+    assert twice["text"] == "2"
+    assert twice["line"] == "trouble"
+    assert drawn["sink/plain's database/lamp/word"]["text"] == "order 2 twice"
+    assert drawn["sink/noting's database/lamp/word"]["text"] == "each once"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_kill_crosses_the_process_out_and_leaves_its_sink_as_it_was(pic, width):
+    killed = first(pic, "NodeCrashed")
+    before = shapes(pic, pic.scenes[killed["step"] - 1], width)
+    drawn = shapes(pic, killed, width)
+    assert "reader/plain/cross/0" in drawn
+    assert "reader/plain/cross/0" not in before
+    assert drawn["reader/plain"]["line"] == "trouble"
+    assert "reader/plain/hand/2/gone" in drawn
+    kept = [key for key in before if key.startswith("sink/")]
+    assert [before[key] for key in kept] == [drawn[key] for key in kept]
+
+
+def test_what_is_in_the_sink_and_not_committed_is_a_bar_and_the_kill_is_within_it(pic):
+    *_, last = pic.scenes
+    plain, noting = (reader["spans"] for reader in last["space"]["readers"])
+    begin, end, _, offset, _ = plain[2]
+    [[killed, back, *_]] = last["space"]["readers"][0]["away"]
+    assert offset == 2
+    assert begin < end == killed < back
+    assert [what for *_, what in plain] == ["done"] * 3 + ["again"] + ["done"] * 2
+    assert [what for *_, what in noting] == ["done"] * 3 + ["known"] + ["done"] * 2
+    bars = shapes(pic, last)
+    again, once = bars["time/lane/plain/bar/4"], bars["time/lane/plain/bar/0"]
+    assert again["fill"] == "trouble"
+    assert again["w"] == pytest.approx(once["w"], abs=2)
+
+
+def test_who_has_the_offset_in_the_database_leaves_the_order_out_and_commits_it(pic):
+    known = next(scene for scene in pic.scenes if "not added" in scene["sentence"])
+    assert known["kind"] == "OffsetCommitted"
+    assert known["light"]
+    assert rows(known, 1) == [0, 1, 2]
+    assert known["space"]["committed"] == {PLAIN: 2, NOTING: 3}
+
+
+def test_a_record_flies_from_the_log_into_a_hand_and_from_there_into_the_sink(pic):
+    drawn = shapes(pic, first(pic, "EffectWritten"))
+    record = drawn["record/0"]
+    held = drawn["reader/noting/hand/0"]
+    row = drawn["sink/noting's database/row/0"]
+    assert (held["from_x"], held["from_y"]) == (record["x"], record["y"])
+    assert (row["from_x"], row["from_y"]) == (held["x"], held["y"])
+    assert record["same"] == held["same"] == row["same"]
+
+
+def test_the_verdict_comes_within_15_s(run):
+    asked = picture(
+        "sink",
+        run,
+        prediction=Prediction("What?", ["50 and 50", "60 and 50", "60 and 60"]),
+        surprise=lambda event: event.kind == "NodeRestarted",
+        answer=what_counts,
+    )
+    found = asked.prediction
+    assert found.answer == 2
+    assert to_the_verdict(asked.stays(), found.stop, found.decided) < 15_000
+
+
+def test_only_a_kill_between_effect_and_commit_does_harm_and_to_one_sink_only():
+    found = killed_at_each_moment()
+    signs = ["".join(cell.outcome.sign for cell in row) for row in found.rows]
+    assert signs == ["." * 3 + "t" * 20 + "." * 7, "." * 30]
+    assert fared(found.cell(0, 3200).rerun()).kind == "twice"
+
+
+def beside_each_other(checks_late):
+    def sink(consumer, accounts, wait):
+        for record in consumer:
+            last = accounts.noted("orders-0")
+            wait(0.4)
+            if checks_late:
+                last = accounts.noted("orders-0")
+            if last is None or record.offset > last:
+                with accounts.transaction():
+                    accounts.add("alice", int(record.value))
+                    accounts.note("orders-0", record.offset)
+            consumer.commit()
+
+    return two_sinks(sink)
+
+
+@pytest.mark.parametrize(("checks_late", "times"), [(False, 2), (True, 1)])
+def test_two_readers_write_to_one_sink_and_one_of_them_by_a_note_that_is_old(
+    checks_late, times
+):
+    accounts = beside_each_other(checks_late)
+    trace = accounts.cluster.trace
+    pic = picture("sink", trace)
+    *_, last = pic.scenes
+    assert accounts.balances() == {"alice": 20 * times}
+    assert added(trace) == times
+    assert rows(last, 0) == [0] * times
+    drawn = shapes(pic, last)
+    assert drawn["sink/accounts"]["w"] == WIDE
+    stood = shapes(pic, first(pic, "NodeFrozen"))
+    assert stood["reader/A/life/word"]["text"] == "stands still"
+
+
+def test_a_trace_of_a_table_and_one_without_any_sink_are_drawn_too():
+    told = picture("sink", commit_traces.commit_after())
+    assert told.scenes
+    assert not picture("sink", []).scenes
+
+
+def test_drawn_again_from_its_json_it_is_the_same(pic):
+    told = json.loads(json.dumps([pic.cast, pic.scenes]))
+    again = Picture(type(pic.play), *told, seed=14)
+    assert again.svg() == pic.svg()
+    assert again.digest == pic.digest
