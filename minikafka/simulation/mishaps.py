@@ -122,8 +122,7 @@ class Mishaps:
     def cut(self, one: Target, other: Target) -> None:
         """Let nothing pass between two of them until heal()."""
         for pair in self._pairs(one, other):
-            mine, theirs = self._network.cut(*pair)
-            self._network.emit("LinkCut", one=mine, other=theirs)
+            self._cut(*pair)
 
     @recorded
     def heal(self, one: Target | None = None, other: Target | None = None) -> None:
@@ -132,13 +131,18 @@ class Mishaps:
             raise TypeError(
                 "heal() ends all cuts, heal(one, other) that between these two"
             )
-        ended: list[tuple[str, str]] = []
         if one is None or other is None:
-            ended += self._network.heal(None, None)
+            self._heal(None, None)
         else:
             for pair in self._pairs(one, other):
-                ended += self._network.heal(*pair)
-        for mine, theirs in ended:
+                self._heal(*pair)
+
+    def _cut(self, one: str, other: str) -> None:
+        mine, theirs = self._network.cut(one, other)
+        self._network.emit("LinkCut", one=mine, other=theirs)
+
+    def _heal(self, one: str | None, other: str | None) -> None:
+        for mine, theirs in self._network.heal(one, other):
             self._network.emit("LinkHealed", one=mine, other=theirs)
 
     @recorded
@@ -165,14 +169,12 @@ class Mishaps:
     def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
-            # Not in the trace, as one by hand is: whoever made the plan knows of it,
-            # and what lessons store stays as it is.
             one = node_name(fault.one)
             other = node_name(fault.other)
-            self._network.cut(one, other)
+            self._cut(one, other)
             if fault.for_ms is not None:
                 at_ms = self._clock.now_ms + fault.for_ms
-                self._clock.schedule(at_ms, lambda: self._network.heal(one, other))
+                self._clock.schedule(at_ms, lambda: self._heal(one, other))
         elif isinstance(fault, Freeze):
             self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
         elif isinstance(fault, Reset):

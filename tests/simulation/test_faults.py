@@ -198,6 +198,30 @@ def test_a_request_that_is_not_answered_in_time_costs_the_connection_and_is_sent
     assert len(connections) > 1
 
 
+def test_a_cut_of_the_plan_and_its_end_are_told_as_by_hand():
+    planned = made(faults=[Cut("shop", 1, at_ms=500, for_ms=1000)])
+    by_hand = made()
+    for cluster in (planned, by_hand):
+        cluster.producer(client_id="shop").send("log", value="a").get()
+        cluster.run_ms(500 - cluster.now_ms)
+        if cluster is by_hand:
+            cluster.cut("shop", 1)
+        cluster.run_ms(1000)
+        if cluster is by_hand:
+            cluster.heal("shop", 1)
+        cluster.run_ms(10)
+    assert links(planned) == links(by_hand)
+    assert [kind for kind, _ in links(planned)] == ["LinkCut", "LinkHealed"]
+
+
+def links(cluster):
+    return [
+        (event.kind, event.at)
+        for event in cluster.trace
+        if event.kind.startswith("Link")
+    ]
+
+
 def test_a_broker_that_goes_without_a_word_costs_its_clients_their_request_timeout():
     cluster = made(faults=[Crash(1, at_ms=1000, restart_after_ms=500, silent=True)])
     producer = cluster.producer(request_timeout_ms=3000)

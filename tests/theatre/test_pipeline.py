@@ -120,7 +120,7 @@ def test_after_a_lost_answer_the_batch_is_written_in_the_log_and_waits_in_the_bu
     )
     assert back["space"]["in_flight"] == [] and back["space"]["buffer"][0][
         "state"
-    ].startswith("again at 0.")
+    ].startswith("not before 0.")
     assert "shop can't tell" in back["sentence"]
 
 
@@ -142,6 +142,26 @@ def test_overtaking_turns_the_buffer_round_and_lights_the_second_lamp():
         and "overtaken" in late["sentence"]
         and words(late["space"]) == "ed"
     )
+
+
+def test_what_is_taken_back_says_in_front_of_whom_and_leaves_as_the_first():
+    pic = pipeline(Lose("shop", 1, "Produce"), linger_ms=0, enable_idempotence=False)
+    first, *others = [scene["sentence"] for scene in of_kind(pic, "BatchRetried")]
+    assert "in front of" not in first
+    for number, words in enumerate(others, 1):
+        assert f"in front of batch {number}," in words
+    sent = [scene["sentence"] for scene in of_kind(pic, "BatchSent")]
+    *again, last = [words for words in sent if "once more" in words]
+    assert all("the first in the buffer" in words for words in again)
+    assert "first" not in last
+
+
+def test_a_sequence_number_stands_on_the_batch_and_the_copy_it_meets_is_lit():
+    pic = pipeline(Lose("shop", 1, "Produce", answer=True), values="a")
+    [known] = of_kind(pic, "DuplicateRecognized")
+    [request] = known["space"]["in_flight"]
+    assert request["batches"][0]["sequence"] == 0
+    assert {"log/0/0", "batch/1"} <= set(known["light"])
 
 
 def test_no_lamp_stands_over_the_brokers_door():

@@ -224,7 +224,14 @@ class PipelinePlay(Play):
         wide = text_width(name, 12.5, bold=True) / LEAST_STRETCH
         left = box.x + 12 + wide
         room = box.right - 8 - (left + CELL + 6)  # one record has its place, always
-        state = fitting([state, state.split(", ")[-1], ""], room, 12.5)
+        said = [state, state.split(", ")[-1], ""]
+        if batch["sequence"] >= 0:
+            numbered = f"seq {batch['sequence']}"
+            shorter = state.split(": ")[-1]
+            said[:1] = [f"{numbered}, {state}", f"{numbered}, {shorter}"]
+            if not state:
+                said = [numbered, ""]
+        state = fitting(said, room, 12.5)
         wide = text_width(state, 12.5) / LEAST_STRETCH
         right = box.right - 12 - wide
         _records(d, key, batch, left, right, y)

@@ -19,7 +19,8 @@ class RequestKey(NamedTuple):
 
 @dataclass(eq=False)
 class Batch:
-    """A batch as the producer holds it. records: numbers in the order of send(). sent:
+    """A batch as the producer holds it. records: numbers in the order of send().
+    base_sequence: -1 before it has left, and where the producer isn't idempotent. sent:
     the event that told of it.
     """
 
@@ -39,6 +40,7 @@ class Batch:
             "count": len(self.records),
             "records": shown,
             "state": self.state,
+            "sequence": self.base_sequence,
         }
 
 

@@ -184,6 +184,7 @@ class PipelineStory(OfTopic):
         request = self.made.setdefault(key, Request(key, attempt, d["acks"]))
         request.carry(batch)
         self.in_flight[key] = request
+        is_first = self.buffer[:1] == [batch] and len(self.buffer) > 1
         self._leave_buffer(batch)
         batch.base_sequence = d["base_sequence"]
         batch.sent = event.id
@@ -193,7 +194,10 @@ class PipelineStory(OfTopic):
         mark = self.records.names(batch.records)
         if attempt > 1:
             chapter = "tried again"
-            sentence = f"Batch {batch.number} leaves once more, attempt {attempt}."
+            who = f"Batch {batch.number}"
+            if is_first:
+                who += ", the first in the buffer,"
+            sentence = f"{who} leaves once more: attempt {attempt}."
             mark = f"try {attempt}"
         if request.nobody_waits:
             sentence += " acks=0: for the program it is done, whatever happens now."
@@ -381,14 +385,19 @@ class PipelineStory(OfTopic):
             return None
         request, batch = served
         request.state = "known"
+        light: list[str] = []
         if event.kind == "BatchRefused":
             request.state = "refused"
             self._let_go(request)
+        else:
+            at = f"log/{batch.partition}/{d['base_offset']}"
+            light = self.first("light on known", at, f"batch/{batch.number}", "caption")
         return self.tell(
             event,
             batch=batch.number,
             base_sequence=batch.base_sequence,
             because=batch.sent,
+            light=light,
         )
 
     _see_DuplicateRecognized = _see_BatchRefused = _answered
@@ -411,14 +420,19 @@ class PipelineStory(OfTopic):
         if reason == "request_timeout_ms":
             self.stuck = self._where_it_stuck(batch)
         self._leave_flight(batch)
-        batch.state = f"again at {moment(event.at + d['backoff_ms'])}"
-        self._take_back(batch)
+        batch.state = f"not before {moment(event.at + d['backoff_ms'])}"
+        place = self._take_back(batch)
+        where = ""
+        if place < len(self.buffer) - 1:
+            where = f", in front of batch {self.buffer[place + 1].number},"
         unsure = f". Written or not? {self.producer} can't tell. It"
         if reason == "refused":
             unsure = f", which may pass. {self.producer}"
         else:
             self.cut = True
-        return self.tell(event, reason_why=capital(d["why"]), unsure=unsure)
+        return self.tell(
+            event, reason_why=capital(d["why"]), unsure=unsure, where=where
+        )
 
     def _where_it_stuck(self, batch: Batch) -> list[Any]:
         """Rows in flight, and where the batch got lost."""
@@ -433,9 +447,9 @@ class PipelineStory(OfTopic):
                 row += 1
         return stuck
 
-    def _take_back(self, batch: Batch) -> None:
-        """Into the buffer. Sequence numbers keep the order; without them the last one
-        taken back leaves first.
+    def _take_back(self, batch: Batch) -> int:
+        """Into the buffer, at a place that it returns. Sequence numbers keep the order;
+        without them the last one taken back leaves first.
         """
         place = 0
         for each in self.buffer:
@@ -443,6 +457,7 @@ class PipelineStory(OfTopic):
                 break
             place += 1
         self.buffer.insert(place, batch)
+        return place
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
