@@ -286,6 +286,7 @@ SENTENCES = {
         "killed on entering call {run}, {call}: in the end each order was written"
         " {written} times"
     ),
+    "RunCompared": "{says}",
     "EffectWritten": "wrote {key} to {table}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",
     "NodeCrashed": "crashed",

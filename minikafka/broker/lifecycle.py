@@ -114,6 +114,11 @@ class Lifecycle:
         """Whether it has begun to hand over what it leads."""
         return self.state in (LEAVING, LEFT)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has stopped, by itself or not: its logs are closed."""
+        return self.state in (STOPPED, FAILED)
+
     def take(self, event: str, now: Now) -> None:
         """The next step: go where the table says, and do what begins there."""
         transition = TRANSITIONS.get((self.state, event))
@@ -125,7 +130,7 @@ class Lifecycle:
 
     def fail(self, why: str) -> bool:
         """It can't go on. Whether that is news."""
-        if self.state in (STOPPED, FAILED):
+        if self.is_over:
             return False
         assert self.why_failed is None, "a node fails once"
         self.state = TRANSITIONS[self.state, STORAGE_FAILED].next_state

@@ -87,13 +87,15 @@ class Turn:
                 self._met_a_bug(connection, error)
 
     def _may_come(self, connection: Connection) -> bool:
-        """Whether one more of its requests may be inside."""
+        """Whether one more of its requests may be inside. Nobody's may once the node is
+        over: what it would append then comes behind what it noted as its end.
+        """
         inside = self._inside[connection]
         if inside:
             lets_in = self._broker.requests.clients[connection].lets_in
             if not lets_in or inside >= MOST_INSIDE:
                 return False
-        return not self._broker.why_failed
+        return not self._broker.life.is_over
 
     def _met_a_bug(self, connection: Connection, error: Exception) -> None:
         """An error that the broker itself did not catch ends the connection."""

@@ -79,6 +79,7 @@ class Asked:
     also: tuple[Fault, ...]
     processes: int | None
     keeps_traces: bool
+    coarse: int
 
     def fault(self, place: Place) -> Striking:
         """That of a cell."""
@@ -191,6 +192,7 @@ def fault_map(
     also: Sequence[Fault] = (),
     processes: int | None = None,
     keeps_traces: bool = False,
+    coarse: int = COARSE,
     watch: Watch | None = None,
 ) -> FaultMap:
     """Run a program with each of these faults at each of these moments.
@@ -200,13 +202,17 @@ def fault_map(
     became of a run. moments: virtual ms, ascending. also: faults that happen in every
     run, so that the map shows what a second one does. processes: how many at a time;
     None: as many as there are cores, where processes can be forked. keeps_traces: for
-    pictures, which need no second run then. watch: is given the map as far as it is
-    known, after each round from coarse to fine.
+    pictures, which need no second run then. coarse: how many moments from one to the
+    next that is run at first; 1: each is run, where outcomes change from moment to
+    moment. watch: is given the map as far as it is known, after each round from coarse
+    to fine.
 
     Errors: ValueError without a fault or a moment, or for a fault that has no moment.
     """
     _check(faults, moments)
-    asked = Asked(run, faults, outcome, moments, tuple(also), processes, keeps_traces)
+    asked = Asked(
+        run, faults, outcome, moments, tuple(also), processes, keeps_traces, coarse
+    )
     return _found(asked, watch)
 
 
@@ -215,7 +221,7 @@ def _found(asked: Asked, watch: Watch | None) -> FaultMap:
     rows, columns = len(asked.faults), len(asked.moments)
     known: dict[Place, Ran] = {}
     with _Runner(asked.ends, asked.processes) as runner:
-        while places := wanted(rows, columns, _outcomes(known)):
+        while places := wanted(rows, columns, _outcomes(known), asked.coarse):
             known.update(zip(places, runner.run(places), strict=True))
             if watch is not None:
                 watch(_map(asked, known))
@@ -284,13 +290,13 @@ def _cell(asked: Asked, place: Place, outcome: Outcome, ran: Ran | None) -> Cell
     )
 
 
-def wanted(rows: int, columns: int, known: Known) -> list[Place]:
+def wanted(rows: int, columns: int, known: Known, coarse: int = COARSE) -> list[Place]:
     """The cells to run next, of a map with so many rows and columns: every eighth
     moment and the last one of each row first, then the middles between neighbours of a
     row that ended differently.
     """
     if not known:
-        at = sorted({*range(0, columns, COARSE), columns - 1})
+        at = sorted({*range(0, columns, coarse), columns - 1})
         return [Place(row, column) for row in range(rows) for column in at]
     found = []
     for left, right in pairwise(sorted(known)):
@@ -354,8 +360,16 @@ def _begin(ends: Ends) -> None:
 
 
 def _run_one(place: Place) -> Ran:
+    """Errors: RuntimeError for what would end the process, such as SystemExit: then
+    nobody would ever answer for this cell.
+    """
     [ends] = _in_this_process
-    return ends(place)
+    try:
+        return ends(place)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"the run was ended by {error!r}") from error
 
 
 def _cores() -> int:

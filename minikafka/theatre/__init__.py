@@ -37,6 +37,7 @@ from minikafka.theatre.pictures.pipeline import PipelinePlay
 from minikafka.theatre.pictures.quorum import QuorumPlay
 from minikafka.theatre.pictures.rebalance import RebalancePlay
 from minikafka.theatre.pictures.replica_set import ReplicaSetPlay
+from minikafka.theatre.pictures.runs import RunsPlay
 from minikafka.theatre.pictures.share_partition import SharePartitionPlay
 from minikafka.theatre.pictures.sink import SinkPlay
 from minikafka.theatre.pictures.sweep import SweepPlay
@@ -64,6 +65,7 @@ PLAYS: dict[str, type[Play]] = {
         QuorumPlay,
         RebalancePlay,
         ReplicaSetPlay,
+        RunsPlay,
         SharePartitionPlay,
         SinkPlay,
         SweepPlay,

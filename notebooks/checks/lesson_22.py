@@ -121,7 +121,7 @@ def twice(outcome):
 
 def too_long(outcome):
     most = outcome.limits.minutes
-    return more("minutes of outage", outcome.minutes, most, "g")
+    return more("minutes of outage", outcome.minutes, most, ".1f")
 
 
 def more(what, count, most, form="d"):

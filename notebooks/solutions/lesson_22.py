@@ -32,6 +32,7 @@ incident = on_call("hot-key")
 incident.ask("kafka-consumer-groups --describe --group billing")
 incident.ask(
     "kafka-console-consumer --topic orders --partition 1 --offset 80 --max-messages 5"
+    " --formatter-property print.key=true"
 )
 incident.ask("kubectl set env deployment/shop --list")  # key=customer
 incident.cause(1)
@@ -43,7 +44,7 @@ lesson("22").check(3, incident)
 incident = on_call("commits-first")
 incident.ask("kafka-consumer-groups --describe --group billing")  # no lag
 incident.ask("kubectl get pods")
-incident.ask("kubectl logs deployment/billing")  # OOMKilled, three times
+incident.ask("kubectl describe pod billing-a1")  # OOMKilled
 incident.ask("kubectl set env deployment/billing --list")  # commit=before, once=true
 incident.cause(4)
 incident.act("kubectl set env deployment/billing commit=after")
@@ -111,6 +112,8 @@ incident.ask("kafka-transactions list")
 incident.ask("kafka-transactions describe --transactional-id payouts")
 incident.cause(3)
 incident.act("kafka-transactions forceTerminateTransaction --transactionalId payouts")
+incident.ask("kubectl logs deployment/payouts")  # nothing since 00:05
+incident.act("kubectl rollout restart deployment/payouts")
 incident.wait(minutes=4)
 lesson("22").check(9, incident)
 

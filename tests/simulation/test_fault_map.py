@@ -151,6 +151,23 @@ def test_forked_processes_find_what_one_process_finds():
                 assert fared(shop(cell.plan)) == cell.outcome
 
 
+def test_a_run_that_ends_its_process_is_said_and_not_waited_for():
+    def leaves(plan):
+        raise SystemExit(3)
+
+    with pytest.raises(RuntimeError, match=r"ended by SystemExit\(3\)"):
+        fault_map(leaves, [KILL], fared, [3000], processes=2)
+
+
+def test_where_outcomes_change_from_moment_to_moment_each_is_run():
+    ran = Ran(150)
+    found = fault_map(
+        ran.run, [KILL], ran.ended, range(0, 320, 10), processes=1, coarse=1
+    )
+    assert found.runs == 32
+    assert all(cell.is_run for cell in found.rows[0])
+
+
 def test_a_kept_trace_is_that_of_the_same_plan_run_by_hand():
     kept = fault_map(shop, [KILL], fared, [3000], processes=2, keeps_traces=True)
     [cell] = kept.rows[0]

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from minikafka import Cluster
+from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
 from tests.theatre.lessons import LESSONS, pictures
@@ -100,3 +101,19 @@ def test_no_two_texts_overlap_in_a_rebalance_of_eight_members_with_long_names(
         pages["light"], "eight members", crowd, tmp_path, more_steps=chapters
     ).overlaps
     assert not found, "\n".join(found)
+
+
+def test_no_two_texts_overlap_in_the_checkpoint_of_lesson_19(pages, tmp_path):
+    """The lesson's own picture needs Spark."""
+    watched = RECORDED.play()
+    for theme in THEMES:
+        found = visit(
+            pages[theme],
+            "a checkpoint",
+            watched,
+            tmp_path,
+            axe_api.Axe(),
+            more_steps=range(len(watched.scenes) - 1),
+        )
+        assert not found.overlaps, "\n".join(found.overlaps)
+        assert not found.violations, "\n".join(found.violations)

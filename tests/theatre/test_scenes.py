@@ -107,6 +107,19 @@ def killed_at_each_call():
     ]
 
 
+def compared_runs():
+    """What a picture of many runs is told."""
+    told = {
+        "row": ["acks=1", "the answer is lost"],
+        "column": "order 0",
+        "records": [["0", "there"], ["1", "lost"]],
+        "says": "Order 1 is gone.",
+        "wrong": "an order is lost",
+        "bars": [[0, 5000, "5 s"]],
+    }
+    return [Event(("sweep", 1), 1, "run 1", "RunCompared", None, told)]
+
+
 @pytest.fixture(scope="module")
 def runs():
     eager, seen = (
@@ -137,6 +150,7 @@ def runs():
         "held back": ("gate", held_back().trace, {}),
         "two sinks": ("sink", side_by_side().trace, {}),
         "sweep": ("sweep", killed_at_each_call(), {}),
+        "runs": ("runs", compared_runs(), {"across": "the answer of"}),
         "zombie": ("transaction", transactions.zombie(), {}),
         "too slow": ("transaction", transactions.too_slow(), {}),
         "too few in sync": ("replica-set", replicas.too_few_in_sync(), {"live": True}),

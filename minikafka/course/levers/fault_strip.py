@@ -8,7 +8,7 @@ from typing import Any
 
 from minikafka.course.levers.controls import Stage, placed
 from minikafka.faults import Fault
-from minikafka.simulation.fault_map import Cell, FaultMap, Striking, named
+from minikafka.simulation.fault_map import NOTHING, Cell, FaultMap, Striking, named
 from minikafka.theatre import picture
 from minikafka.theatre.page import Data
 from minikafka.theatre.picture import Picture
@@ -71,13 +71,19 @@ class FaultsLive:
         return self.found.rows[row][column]
 
     def _first(self) -> str:
-        """The cell to begin with: the worst of those that were run."""
-        worst = list(self.found.counts())[-1]
+        """The cell to begin with: of those that were run and differ from most, the
+        first.
+        """
+        *_, worst = [NOTHING.kind, *self._kinds()]
         for row, cells in enumerate(self.found.rows):
             for column, cell in enumerate(cells):
                 if cell.is_run and cell.outcome.kind == worst:
                     return key(row, column)
         return key(0, 0)
+
+    def _kinds(self) -> list[str]:
+        """How runs ended in which something happened, the rarest last."""
+        return [kind for kind in self.found.counts() if kind != NOTHING.kind]
 
     def _picture(self, cell: Cell) -> Picture:
         return picture(self.name, cell.trace, **self.options)

@@ -25,6 +25,7 @@ MOST_BACK_OFF_S = 300  # up to this
 WELL_S = 600  # whoever has lived for so long begins with the first again
 FOR_EVER_S = 1_000_000
 MOST_PODS = 12
+WARNINGS = ("BackOff",)
 
 # what a program's own variables may be
 CHOICES = {
@@ -48,16 +49,31 @@ class Death(NamedTuple):
     exit_code: int
 
 
+class Happening(NamedTuple):
+    """What Kubernetes notes: kubectl get events. of: pod/NAME or deployment/NAME."""
+
+    at_ms: int
+    reason: str
+    of: str
+    message: str
+
+    @property
+    def kind(self) -> str:
+        """Warning, or Normal."""
+        return "Warning" if self.reason in WARNINGS else "Normal"
+
+
 class Pod:
-    """One copy of a program.
+    """One copy of a program. address: its own, which its brokers see.
 
     lives: when each began. death: the end of the last that has ended. due_ms: when the
     next begins, while the pod is dead. pause_s: how long it is or was dead.
     """
 
-    def __init__(self, name: str, client: Any) -> None:
+    def __init__(self, name: str, client: Any, address: str) -> None:
         self.name = name
         self.client = client
+        self.address = address
         self.program: Any = None
         self.stopping = False
         self.lives: list[int] = []
@@ -103,10 +119,14 @@ class App:
         self.name = name
         self.topic = topic
         self.env = {**self.own, **env}
+        self.earlier: list[dict[str, str]] = []  # with which it was rolled out before
+        self.happened: list[Happening] = []
         self.held = ""
         self.pods: list[Pod] = []
         self.log: list[tuple[int, str]] = []
         self._rollouts = 0
+        self._started = 0  # pods since the last roll-out
+        self.since_ms = world.now_ms
 
     # what kubectl does
 
@@ -114,17 +134,32 @@ class App:
         """So many pods."""
         if replicas > MOST_PODS:
             raise Refused(f"There is room for {MOST_PODS} pods at most.")
+        before = len(self.pods)
+        if replicas != before:
+            change = "up" if replicas > before else "down"
+            message = (
+                f"Scaled {change} replica set {self.name} to {replicas} from {before}"
+            )
+            self._happens("ScalingReplicaSet", f"deployment/{self.name}", message)
         self._stop(self.pods[replicas:])
-        del self.pods[replicas:]
         while len(self.pods) < replicas:
             self._start()
 
-    def roll_out(self) -> None:
-        """All pods stop, and as many new ones start."""
+    def roll_out(self, env: dict[str, str] | None = None) -> None:
+        """All pods stop, and as many new ones start. env: with other values."""
+        self.earlier.append(self.env)
+        if env is not None:
+            self.env = env
         replicas = len(self.pods)
         self.scale(0)
         self._rollouts += 1
+        self._started = 0
         self.scale(replicas)
+
+    def replace(self, pod: Pod) -> None:
+        """This one stops, and another one starts."""
+        self._stop([pod])
+        self._start()
 
     def set_env(self, changes: dict[str, str]) -> None:
         """Other values, and a roll-out."""
@@ -133,13 +168,11 @@ class App:
                 raise Refused(self._unknown(name))
         wanted = {**self.env, **changes}
         self._check(wanted)
-        self.env = wanted
-        self.roll_out()
+        self.roll_out(wanted)
 
     def kill(self, pod: Pod) -> None:
         """Linux has too little memory, and takes this pod's."""
         self.world.cluster.crash(pod.program)
-        self.say(pod, "killed: OOMKilled, exit code 137")
         self._end(pod, "OOMKilled", 137)
 
     def restart_dead(self) -> None:
@@ -148,7 +181,7 @@ class App:
         for pod in self.pods:
             if pod.due_ms is not None and pod.due_ms <= cluster.now_ms:
                 pod.due_ms = None
-                pod.lives.append(cluster.now_ms)
+                self._begins(pod)
                 cluster.crash(pod.program)
                 cluster.restart(pod.program)
 
@@ -174,20 +207,42 @@ class App:
             exit_code=exit_code,
         )
         pod.die(death)
+        message = f"Back-off restarting failed container {self.name}"
+        self._happens("BackOff", f"pod/{pod.name}", message)
+
+    def _begins(self, pod: Pod) -> None:
+        """Another life of a pod."""
+        pod.lives.append(self.world.now_ms)
+        self.say(pod, "starts")
+        self._happens("Started", f"pod/{pod.name}", f"Started container {self.name}")
+
+    def _happens(self, reason: str, of: str, message: str) -> None:
+        """Note it."""
+        happening = Happening(
+            at_ms=self.world.now_ms,
+            reason=reason,
+            of=of,
+            message=message,
+        )
+        self.happened.append(happening)
 
     def _start(self) -> None:
         """One more pod, with a name that no pod had before."""
         letter = chr(ord("a") + self._rollouts)
-        name = f"{self.name}-{letter}{len(self.pods) + 1}"
-        pod = Pod(name, self._client(name))
-        pod.lives.append(self.world.now_ms)
+        self._started += 1
+        name = f"{self.name}-{letter}{self._started}"
+        pod = Pod(name, self._client(name), self.world.new_address())
+        self._begins(pod)
         self.pods.append(pod)
         pod.program = self.world.cluster.start(self._main(pod), pod.client)
 
     def _stop(self, pods: list[Pod]) -> None:
-        """They are asked to stop, and killed when their time is over."""
+        """They are asked to stop, killed when their time is over, and gone."""
+        self.pods = [pod for pod in self.pods if pod not in pods]
         for pod in pods:
             pod.stopping = True
+            message = f"Stopping container {self.name}"
+            self._happens("Killing", f"pod/{pod.name}", message)
         running = [pod.program for pod in pods if pod.is_up]
 
         def have_ended() -> bool:

@@ -1,5 +1,5 @@
-"""The command lines that an incident understands: which tool a line means. `.sh` and
-`--bootstrap-server` are allowed everywhere, and some short forms of options.
+"""The command lines that an incident understands: which tool a line means. `.sh` is
+allowed everywhere, and what `habits.py` has.
 """
 
 import difflib
@@ -7,21 +7,8 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from minikafka.course.on_call.habits import plain
 from minikafka.course.on_call.usage import Given, Refused, Usage
-
-SERVER = ("--bootstrap-server", "--bootstrap-controller")
-SHORT = {
-    "-L": "--size",
-    "-n": "--lines",
-    "-p": "--previous",
-    "-r": "--resizefs",
-    "-u": "--unit",
-}
-FOLLOWS = {"-f", "--follow", "-w", "--watch"}
-WOULD_FOLLOW = (
-    "{} would go on printing while time passes, and here no time passes between your"
-    " lines. incident.wait(minutes=1), then ask again without it."
-)
 
 
 class Tool(NamedTuple):
@@ -36,15 +23,12 @@ def found(tools: Iterable[Tool], line: str) -> tuple[Tool, Given]:
     """The tool that a line means, and what it gives. Raises Refused."""
     words = _split(line)
     program = words[0].rsplit("/")[-1].removesuffix(".sh")
-    rest = _without_server(words[1:])
     known = list(tools)
     mine = [tool for tool in known if tool.usage.program == program]
     if not mine:
         raise Refused(_no_program(program, known))
-    for word in rest:
-        if word in FOLLOWS:
-            raise Refused(WOULD_FOLLOW.format(word))
-    rest = [_long(word, mine) for word in rest]
+    options = {name for tool in mine for name in tool.usage.options}
+    rest = plain(program, words[1:], options)
     return _best(program, mine, rest)
 
 
@@ -67,12 +51,6 @@ def _no_program(program: str, tools: list[Tool]) -> str:
         hint = f"Did you mean {near}? "
     names = ", ".join(known)
     return f"There is no {program!r}. {hint}There are {names}."
-
-
-def _long(word: str, tools: list[Tool]) -> str:
-    """An option's long form, where the program knows that one only."""
-    knows_it = any(word in tool.usage.options for tool in tools)
-    return word if knows_it else SHORT.get(word, word)
 
 
 def _best(program: str, tools: list[Tool], words: list[str]) -> tuple[Tool, Given]:
@@ -114,15 +92,3 @@ def _how_it_goes(program: str, tools: list[Tool]) -> str:
     for tool in tools:
         lines.append(f"  {tool.usage.line}")
     return "\n".join(lines)
-
-
-def _without_server(words: list[str]) -> list[str]:
-    """The words without the address of the cluster."""
-    kept = []
-    rest = iter(words)
-    for word in rest:
-        if word in SERVER:
-            next(rest, None)
-        elif not word.startswith("--bootstrap-server="):
-            kept.append(word)
-    return kept

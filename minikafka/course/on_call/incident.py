@@ -1,6 +1,6 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
-from minikafka.course.on_call import fates, tools
+from minikafka.course.on_call import again, fates, tools
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.report import Outcome, Report
 from minikafka.course.on_call.usage import Refused
@@ -103,7 +103,8 @@ class Incident:
             said=self.said,
             accepted=len(world.orders.accepted),
             lost=self._lost(),
-            twice=sum(world.orders.twice(app.name) for app in readers),
+            twice=sum(len(world.orders.twice(app.name)) for app in readers),
+            again=tuple(again.lines(world)),
             false=len(fates.false_payouts(world)),
             refused=len(world.orders.refused),
             minutes=_minutes(outages),

@@ -2,7 +2,8 @@
 and how long they waited.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import NamedTuple
 
 WAITS_MS = 10_000  # an order that waits longer for its acknowledgement: an outage
@@ -16,6 +17,20 @@ class Place(NamedTuple):
     offset: int
 
 
+@dataclass
+class Handling:
+    """A time that a pod has handled an order. offset: of the record that it read.
+    commit: what became of the commit behind it: None before it is known, and where the
+    pod ended first; "" where it was accepted; else why it was not.
+    """
+
+    at_ms: int
+    pod: str
+    partition: str
+    offset: int
+    commit: str | None = None
+
+
 class Orders:
     """The orders of one incident, by number."""
 
@@ -23,7 +38,8 @@ class Orders:
         self.asked: dict[int, int] = {}  # number -> when the customer asked
         self.accepted: dict[int, Place] = {}
         self.refused: dict[int, str] = {}
-        self.done: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        # by app and number of the order
+        self.handled: defaultdict[str, dict[int, list[Handling]]] = defaultdict(dict)
         self.false: defaultdict[str, set[str]] = defaultdict(set)
 
     def waiting(self, now_ms: int) -> int:
@@ -40,10 +56,10 @@ class Orders:
 
     def not_done(self, app: str) -> dict[int, Place]:
         """Accepted orders that this app has not handled."""
-        done = self.done[app]
+        handled = self.handled[app]
         found = {}
         for number, place in self.accepted.items():
-            if number not in done:
+            if number not in handled:
                 found[number] = place
         return found
 
@@ -55,6 +71,6 @@ class Orders:
                 found.add(number)
         return found
 
-    def twice(self, app: str) -> int:
-        """How many orders were handled more than once."""
-        return sum(times > 1 for times in self.done[app].values())
+    def twice(self, app: str) -> list[list[Handling]]:
+        """All handlings of each order that was handled more than once."""
+        return [times for times in self.handled[app].values() if len(times) > 1]

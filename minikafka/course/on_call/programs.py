@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course.on_call.apps import GRACE_S, App, Failed, Pod
-from minikafka.course.on_call.orders import Place
+from minikafka.course.on_call.orders import Handling, Place
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -136,27 +136,39 @@ class Reader(App):
             for record in _records(polled):
                 if pod.stopping:
                     break
-                self._handle(pod, record)
-                done.add(record)
+                done.add(record, self._handle(pod, record))
             done.commit()
         client.close(autocommit=False)
 
-    def _handle(self, pod: Pod, record: Any) -> None:
-        """One record: the work, and what it does."""
+    def _handle(self, pod: Pod, record: Any) -> Handling | None:
+        """One record: the work, and what it does. An order that was handled now."""
         what, rest = _told(record)
         number = _number(record)
-        done = self.world.orders.done[self.name]
-        if self.env["once"] == "true" and done[number]:
+        handled = self.world.orders.handled[self.name]
+        if self.env["once"] == "true" and number in handled:
             pod.hand.discard(number)
-            return
+            return None
         self.world.cluster.sleep(int(self.env["work.ms"]) / 1000)
         if what == "order":
-            done[number] += 1
+            handling = self._handling(pod, record)
+            handled.setdefault(number, []).append(handling)
             pod.hand.discard(number)
-        elif what == "payout":
+            return handling
+        if what == "payout":
             self.world.orders.false[self.name].add(rest)
         else:
             self._fail(pod, record)
+        return None
+
+    def _handling(self, pod: Pod, record: Any) -> Handling:
+        """What is noted of an order that was handled now."""
+        return Handling(
+            at_ms=self.world.now_ms,
+            pod=pod.name,
+            partition=f"{record.topic}-{record.partition}",
+            offset=record.offset,
+            commit="" if self.commits_first else None,
+        )
 
     def _fail(self, pod: Pod, record: Any) -> None:
         """What becomes of a record that it can't read."""
@@ -165,16 +177,21 @@ class Reader(App):
             raise Poison(f"{where}: can't be read as an order")
         self.say(pod, f"put {where} into dead-letters")
 
-    def commit(self, pod: Pod, ask: Callable[[], None]) -> None:
-        """Commit, and say so where that fails."""
+    def commit(self, pod: Pod, ask: Callable[[], None]) -> str:
+        """Commit, and say so where that fails: why, or ""."""
         try:
             ask()
         except KafkaError as error:
             self.say(pod, f"commit failed: {error}")
+            return f"the commit before had failed, {error.error.name}"
+        return ""
 
 
 class Poison(Failed):
     """A record that the program can't read."""
+
+
+LOST = "the partitions had changed hands before the commit"
 
 
 class _Done:
@@ -187,18 +204,21 @@ class _Done:
         self._pod = pod
         self._client = client
         self._offsets: dict[Any, OffsetAndMetadata] = {}
+        self._handlings: list[Handling] = []
 
-    def add(self, record: Any) -> None:
-        """This one is handled."""
+    def add(self, record: Any, handling: Handling | None) -> None:
+        """This one is handled. handling: None, if it was no order."""
         partition = TopicPartition(record.topic, record.partition)
         self._offsets[partition] = OffsetAndMetadata(record.offset + 1, "", -1)
+        if handling is not None:
+            self._handlings.append(handling)
 
     def commit(self) -> None:
         """All of it, unless the program commits before the work."""
         if self._offsets and not self._app.commits_first:
             offsets = dict(self._offsets)
-            self._app.commit(self._pod, lambda: self._client.commit(offsets))
-            self._offsets.clear()
+            failed = self._app.commit(self._pod, lambda: self._client.commit(offsets))
+            self._end(failed)
 
     def on_partitions_revoked(self, partitions: Any) -> None:
         """They go to somebody else, in order."""
@@ -206,6 +226,14 @@ class _Done:
 
     def on_partitions_lost(self, partitions: Any) -> None:
         """They have gone already: nothing can be committed."""
+        if not self._app.commits_first:
+            self._end(LOST)
+
+    def _end(self, failed: str) -> None:
+        """Begin anew. failed: why what was handled is not committed, or ""."""
+        for handling in self._handlings:
+            handling.commit = failed
+        self._handlings.clear()
         self._offsets.clear()
 
     def on_partitions_assigned(self, partitions: Any) -> None:
@@ -248,6 +276,7 @@ class Payouts(App):
     def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
         super().__init__(world, name, topic, **env)
         self.committed: set[str] = set()
+        self.committed_ms = 0  # when the last transaction was
         self._written = 0
 
     def _run(self, pod: Pod, client: Any) -> None:
@@ -258,9 +287,13 @@ class Payouts(App):
         while not pod.stopping:
             client.begin_transaction()
             names = self._write(client)
+            payouts = f"payouts {names[0]} to {names[-1]}"
+            self.say(pod, f"began a transaction: {payouts}")
             cluster.sleep(open_s)
             client.commit_transaction()
             self.committed.update(names)
+            self.committed_ms = self.world.now_ms
+            self.say(pod, f"committed it: {payouts}")
             cluster.sleep(PAUSE_S)
         client.close()
 

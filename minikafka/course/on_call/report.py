@@ -12,8 +12,8 @@ from minikafka.course.on_call.world import Sample
 class Outcome(NamedTuple):
     """How it ended. said: the number of the cause that was named, None for none.
 
-    false: payouts that were never committed, and were booked all the same. before:
-    minutes of outage until somebody was called. wrong: what is still not well.
+    again: who handled orders twice, and why. false: payouts that were never committed,
+    and were booked all the same. before: minutes of outage until somebody was called. wrong: what is still not well.
     """
 
     plan: Plan
@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
     accepted: int
     lost: int
     twice: int
+    again: tuple[str, ...]
     false: int
     refused: int
     minutes: float
@@ -44,13 +45,18 @@ class Outcome(NamedTuple):
         rows = {
             "orders accepted": str(self.accepted),
             "of these lost": str(self.lost),
-            "handled twice": str(self.twice + self.false),
+            "handled twice": "\n".join([str(self.twice + self.false), *self.again]),
             "orders refused": str(self.refused),
             "minutes of outage": self._outage(),
             "you said": said,
             "the cause is gone": gone,
         }
-        return [f"{name:18}  {value}" for name, value in rows.items()]
+        lines = []
+        for name, value in rows.items():
+            first, *more = value.splitlines()
+            lines.append(f"{name:18}  {first}")
+            lines += [f"{'':18}    {line}" for line in more]
+        return lines
 
     def _outage(self) -> str:
         """How long it was, and how much of that is nobody's fault."""

@@ -7,6 +7,7 @@ from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.course.on_call import (
     metrics,
     tools_configs,
+    tools_console,
     tools_groups,
     tools_machines,
     tools_nodes,
@@ -31,17 +32,20 @@ ASKED: dict[str, Run] = {
     " [--under-min-isr-partitions] [--at-min-isr-partitions]": (
         tools_topics.describe_topics
     ),
-    "kafka-get-offsets --topic TOPIC [--time WHEN]": tools_topics.get_offsets,
+    "kafka-get-offsets --topic TOPIC [--partitions NUMBERS] [--time WHEN]": (
+        tools_topics.get_offsets
+    ),
     "kafka-console-consumer --topic TOPIC [--partition N] [--offset N]"
-    " [--from-beginning] [--max-messages N] [--isolation-level LEVEL]": (
-        tools_topics.consume
+    " [--from-beginning] [--max-messages N] [--timeout-ms MS]"
+    " [--isolation-level LEVEL] [--formatter-property PAIRS] [--property PAIRS]": (
+        tools_console.consume
     ),
     "kafka-configs --describe --entity-type KIND --entity-name NAME [--all]": (
         tools_configs.describe_configs
     ),
-    "kafka-consumer-groups --list": tools_groups.listed,
-    "kafka-consumer-groups --describe [--group GROUP] [--all-groups] [--members]"
-    " [--verbose] [--state]": tools_groups.describe,
+    "kafka-consumer-groups --list [--state]": tools_groups.listed,
+    "kafka-consumer-groups --describe [--group GROUP] [--all-groups] [--offsets]"
+    " [--members] [--verbose] [--state]": tools_groups.describe,
     "kafka-log-dirs --describe [--topic-list TOPICS] [--broker-list BROKERS]": (
         tools_nodes.log_dirs
     ),
@@ -56,11 +60,12 @@ ASKED: dict[str, Run] = {
     "kafka-transactions describe-producers --topic TOPIC --partition N": (
         tools_transactions.describe_producers
     ),
-    "kafka-transactions find-hanging --broker-id N [--max-transaction-timeout MIN]": (
-        tools_transactions.find_hanging
-    ),
+    "kafka-transactions find-hanging [--broker-id N] [--topic TOPIC] [--partition N]"
+    " [--max-transaction-timeout MIN]": tools_transactions.find_hanging,
     "metrics [--minutes N] [--names]": metrics.metrics,
-    "kubectl get pods": tools_pods.pods,
+    "kubectl get pods [POD] [--output wide]": tools_pods.pods,
+    "kubectl get deployments [APP]": tools_pods.deployments,
+    "kubectl get events": tools_pods.events,
     "kubectl describe pod POD": tools_pods.describe_pod,
     "kubectl logs deployment/APP [--tail N]": tools_pods.app_logs,
     "kubectl logs POD [--previous] [--tail N]": tools_pods.pod_logs,
@@ -68,7 +73,8 @@ ASKED: dict[str, Run] = {
     "df [-h] [BROKER]": tools_machines.free_space,
     "du [-h] BROKER": tools_machines.used_space,
     "systemctl status BROKER": tools_machines.status,
-    "journalctl [BROKER] [--unit BROKER] [--lines N]": tools_machines.journal,
+    "journalctl --unit BROKER [--lines N]": tools_machines.journal,
+    "journalctl BROKER [--lines N]": tools_machines.journal,
 }
 
 DONE: dict[str, Run] = {
@@ -92,6 +98,8 @@ DONE: dict[str, Run] = {
     ),
     "kubectl scale deployment/APP --replicas N": tools_pods.scale,
     "kubectl rollout restart deployment/APP": tools_pods.roll_out,
+    "kubectl rollout undo deployment/APP": tools_pods.undo,
+    "kubectl delete pod POD": tools_pods.delete_pod,
     "kubectl set env deployment/APP NAME=VALUE...": tools_pods.set_env,
     "lvextend --resizefs --size SIZE BROKER": tools_machines.enlarge,
     "systemctl start BROKER": tools_machines.start,
@@ -141,6 +149,20 @@ def printed(call: Call, world: "World") -> str:
         return f"{tool.usage.program}: {error}"
 
 
+VARIABLES = """
+What a program's own variables say (kubectl set env ... --list shows their values; all
+others are configs of its Kafka client):
+  commit      before, after: when a reader commits an order, before its work or after
+  on.error    exit, dead-letter: what a reader does with a record that it can't read
+  once        true: a reader keeps a list of the orders that it has handled, and skips
+              them when it reads them again; false: it handles them again
+  work.ms     how long one order takes a reader
+  key         customer, order: by which key the shop writes an order
+  every.ms    how long the shop waits between two orders
+  open.ms     how long payouts has a transaction open"""
+
+
 def help_of(acts: bool) -> str:
-    """The lines that can be asked, or done."""
-    return "\n".join(f"  {tool.usage.line}" for tool in TOOLS if tool.acts == acts)
+    """The lines that can be asked, or done, and what the programs' variables are."""
+    lines = [f"  {tool.usage.line}" for tool in TOOLS if tool.acts == acts]
+    return "\n".join([*lines, VARIABLES])

@@ -28,6 +28,7 @@ NOT_INACTIVE = (
     "Error: Assignments can only be reset if the group '{}' is inactive, but the"
     " current state is {}."
 )
+TABLES = {"--offsets", "--members", "--state"}
 NO_MEMBERS = "Consumer group '{}' has no active members."
 OF_OFFSETS = [
     "GROUP",
@@ -71,8 +72,8 @@ OFFSETS_WIDE = [15, 15, 10, 15, 15, 15, 15, 15]
 MEMBERS_WIDE = [15] * 5
 VERBOSE_WIDE = [15, 20, 15, 20]
 STATE_WIDE = [15, 25, 20, 20]
+LIST_WIDE = [25, 20]
 RESET_WIDE = [15, 15, 10]
-FIRST_HOST = 11
 NONE = "-"  # what isn't there
 UNITS_MS = {
     "H": 3_600_000,
@@ -110,22 +111,26 @@ class Group(NamedTuple):
 
 def listed(world: "World", given: Given) -> str:
     """kafka-consumer-groups --list"""
-    return "\n".join(_names(world))
+    states = _states(world)
+    if "--state" not in given:
+        return "\n".join(states)
+    rows = [("GROUP", "STATE"), *states.items()]
+    return columns(rows, least=LIST_WIDE)
 
 
-def _names(world: "World") -> list[str]:
-    """All groups, of all coordinators."""
-    names: set[str] = set()
+def _states(world: "World") -> dict[str, str]:
+    """All groups, of all coordinators, in order: name -> state."""
+    states: dict[str, str] = {}
     for broker in asking.live_brokers(world):
         told = world.ask("ListGroups", {}, broker)
-        names.update(group.group_id for group in told.groups)
-    return sorted(names)
+        states |= {group.group_id: group.group_state for group in told.groups}
+    return dict(sorted(states.items()))
 
 
 def describe(world: "World", given: Given) -> str:
     """kafka-consumer-groups --describe"""
     if "--all-groups" in given:
-        tables = [_described(world, name, given) for name in _names(world)]
+        tables = [_described(world, name, given) for name in _states(world)]
         return "\n\n".join(tables)
     if "--group" not in given:
         raise Refused("--describe needs --group GROUP or --all-groups.")
@@ -134,6 +139,8 @@ def describe(world: "World", given: Given) -> str:
 
 def _described(world: "World", name: str, given: Given) -> str:
     """One group's table."""
+    if len(TABLES & given.keys()) > 1:
+        raise Refused(f"One table at a time: {', '.join(sorted(TABLES))}.")
     group = find(world, name)
     if group is None:
         return NOT_FOUND.format(name)
@@ -163,21 +170,21 @@ def find(world: "World", name: str) -> Group | None:
         coordinator=coordinator,
         state=told.group_state,
         assignor=told.protocol_data,
-        members=_read_members(told.members),
+        members=_read_members(world, told.members),
     )
 
 
-def _read_members(told: Any) -> list[Member]:
-    """With what they are assigned; each has a host of its own."""
+def _read_members(world: "World", told: Any) -> list[Member]:
+    """With what they are assigned, and the addresses of their pods."""
     members = []
-    for at, each in enumerate(told, FIRST_HOST):
+    for each in told:
         partitions = []
         if each.member_assignment:
             partitions = decode_assignment(each.member_assignment)
         member = Member(
             member_id=each.member_id,
             client_id=each.client_id,
-            host=f"/10.0.0.{at}",
+            host=f"/{world.address_of(each.client_id)}",
             partitions=partitions,
         )
         members.append(member)

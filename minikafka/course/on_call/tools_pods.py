@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.course.on_call import log_lines
-from minikafka.course.on_call.apps import App, Pod
+from minikafka.course.on_call.apps import App, Happening, Pod
 from minikafka.course.on_call.columns import columns
 from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 WAITING = "CrashLoopBackOff"
+EVENTS = 20  # that are shown
+NOT_FOUND = 'Error from server (NotFound): {} "{}" not found'
 NO_POD = (
     "There is no pod {name!r}; there are {known}. All pods of a deployment together:"
     " deployment/APP."
@@ -30,10 +32,63 @@ class Owned(NamedTuple):
 
 def pods(world: "World", given: Given) -> str:
     """kubectl get pods"""
-    rows = [["NAME", "READY", "STATUS", "RESTARTS"]]
+    is_wide = _is_wide(given)
+    rows = [["NAME", "READY", "STATUS", "RESTARTS", "AGE"]]
+    if is_wide:
+        rows[0] += ["IP", "NODE"]
     for _, pod in _all_pods(world):
-        rows.append([pod.name, *_health(pod), _restarts(world, pod)])
-    return columns(rows, least=[14, 7, 18])
+        if given.get("POD", pod.name) != pod.name:
+            continue
+        age = _ago(world, pod.lives[0])
+        row = [pod.name, *_health(pod), _restarts(world, pod), age]
+        if is_wide:
+            row += [pod.address, _node(pod)]
+        rows.append(row)
+    if len(rows) == 1 and "POD" in given:
+        return NOT_FOUND.format("pods", given["POD"])
+    return columns(rows, least=[14, 7, 18, 10], between="  ")
+
+
+def _is_wide(given: Given) -> bool:
+    """Whether a line has -o wide. Raises Refused for another form."""
+    form = given.get("--output", "")
+    if form not in ("", "wide"):
+        raise Refused(f"-o takes wide here, not {form!r}.")
+    return form == "wide"
+
+
+def _node(pod: Pod) -> str:
+    """The machine that it runs on: there are three."""
+    last = int(pod.address.rpartition(".")[2])
+    return f"worker-{last % 3 + 1}"
+
+
+def deployments(world: "World", given: Given) -> str:
+    """kubectl get deployments"""
+    rows = [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]]
+    for app in world.apps.values():
+        if given.get("APP", app.name) == app.name:
+            count = len(app.pods)
+            up = sum(pod.is_up for pod in app.pods)
+            age = _ago(world, app.since_ms)
+            rows.append([app.name, f"{up}/{count}", str(count), str(up), age])
+    if len(rows) == 1 and "APP" in given:
+        return NOT_FOUND.format("deployments.apps", given["APP"])
+    return columns(rows, least=[10, 5, 10, 9], between="   ")
+
+
+def events(world: "World", given: Given) -> str:
+    """kubectl get events: the newest, the same again as one."""
+    newest: dict[tuple[str, str, str], Happening] = {}
+    for app in world.apps.values():
+        for happening in app.happened:
+            about = (happening.reason, happening.of, happening.message)
+            newest[about] = happening
+    rows = [["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]]
+    for each in sorted(newest.values(), key=lambda each: each.at_ms)[-EVENTS:]:
+        seen = _ago(world, each.at_ms)
+        rows.append([seen, each.kind, each.reason, each.of, each.message])
+    return columns(rows, least=[9, 7, 17], between="   ")
 
 
 def _all_pods(world: "World") -> Iterator[Owned]:
@@ -54,14 +109,22 @@ def _restarts(world: "World", pod: Pod) -> str:
     """How many, and when the last was: 5 (2m10s ago)."""
     if not pod.restarts:
         return "0"
-    ago_ms = world.now_ms - pod.lives[-1]
-    return f"{pod.restarts} ({_duration(ago_ms)} ago)"
+    return f"{pod.restarts} ({_ago(world, pod.lives[-1])} ago)"
 
 
 def _duration(ms: int) -> str:
-    """2m10s"""
+    """2m10s, as kubectl has it: less exact the longer it is."""
     minutes, seconds = divmod(ms // 1000, 60)
-    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+    if minutes < 2:
+        return f"{60 * minutes + seconds}s"
+    if minutes < 10 and seconds:
+        return f"{minutes}m{seconds}s"
+    return f"{minutes}m"
+
+
+def _ago(world: "World", at_ms: int) -> str:
+    """How long ago that was."""
+    return _duration(world.now_ms - at_ms)
 
 
 def describe_pod(world: "World", given: Given) -> str:
@@ -69,6 +132,8 @@ def describe_pod(world: "World", given: Given) -> str:
     app, pod = _owned(world, given["POD"])
     rows = [
         ("Name:", pod.name),
+        ("Node:", _node(pod)),
+        ("IP:", pod.address),
         ("Controlled By:", f"deployment/{app.name}"),
         *_state(world, pod),
         ("Ready:", str(pod.is_up)),
@@ -170,6 +235,26 @@ def scale(world: "World", given: Given) -> str:
     app = _app(world, given)
     app.scale(whole(given, "--replicas"))
     return f"deployment.apps/{app.name} scaled"
+
+
+def undo(world: "World", given: Given) -> str:
+    """kubectl rollout undo deployment/APP: what it ran with before."""
+    app = _app(world, given)
+    if not app.earlier:
+        return f'error: no rollout history found for deployment "{app.name}"'
+    before = app.earlier[-1]
+    for name, value in before.items():
+        if value != app.env.get(name):
+            check_may_change(app, name, value)
+    app.roll_out(before)
+    return f"deployment.apps/{app.name} rolled back"
+
+
+def delete_pod(world: "World", given: Given) -> str:
+    """kubectl delete pod POD: its deployment starts another."""
+    app, pod = _owned(world, given["POD"])
+    app.replace(pod)
+    return f'pod "{pod.name}" deleted from default namespace'
 
 
 def roll_out(world: "World", given: Given) -> str:

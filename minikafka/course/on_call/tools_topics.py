@@ -1,9 +1,10 @@
-"""kafka-topics, kafka-get-offsets, kafka-console-consumer and kafka-leader-election,
-with the columns of Apache Kafka 4.3.1's.
+"""kafka-topics, kafka-get-offsets and kafka-leader-election, with the columns of Apache
+Kafka 4.3.1's.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, LARGEST_TIME, LATEST, TIMEOUT_MS
@@ -34,12 +35,15 @@ TIMES = {
     "earliest": EARLIEST,
     "max-timestamp": LARGEST_TIME,
 }
-SHOWN = 20  # records, unless told otherwise
-NOBODY_LEADS = "It would wait until somebody leads {where}: consumers ask the leader."
-WOULD_WAIT = (
-    "It would wait for what is written from now on. What is there already:"
-    " --from-beginning, or --partition N --offset N."
+NO_SUCH_PARTITIONS = (
+    "Error occurred: Could not match any topic-partitions with the specified filters"
 )
+SKIPPED = (
+    "Skip getting offsets for topic-partition {where} due to error:"
+    " org.apache.kafka.common.errors.TimeoutException:"
+    " Call(callName=listOffsets(api=METADATA), ...) timed out"
+)
+NO_RESULTS = "Timeout waiting for election results"
 ELECTIONS = {
     "preferred": 0,
     "unclean": 1,
@@ -142,14 +146,25 @@ def get_offsets(world: "World", given: Given) -> str:
     """kafka-get-offsets"""
     topic = given["--topic"]
     when = _time(given.get("--time", "latest"))
-    lines = []
-    for number, leader in asking.leaders(world, topic).items():
-        if leader >= 0:
-            partition = TopicPartition(topic, number)
-            offset = asking.offset_at(world, partition, when, leader)
-            shown = offset if offset >= 0 else ""
-            lines.append(f"{topic}:{number}:{shown}")
-    return "\n".join(lines)
+    if topic not in asking.topic_names(world):
+        return NO_SUCH_PARTITIONS
+    leaders = asking.leaders(world, topic)
+    if "--partitions" in given:
+        wanted = given["--partitions"].split(",")
+        leaders = {at: leader for at, leader in leaders.items() if str(at) in wanted}
+    if -1 in leaders.values():
+        world.run(TIMEOUT_MS / 1000)  # it waits for them
+        leaders |= asking.leaders(world, topic)
+    skipped, lines = [], []
+    for number, leader in leaders.items():
+        if leader < 0:
+            skipped.append(SKIPPED.format(where=f"{topic}-{number}"))
+            continue
+        partition = TopicPartition(topic, number)
+        offset = asking.offset_at(world, partition, when, leader)
+        if offset >= 0:
+            lines.append(f"{topic}:{number}:{offset}")
+    return "\n".join([*skipped, *lines])
 
 
 def _time(text: str) -> int:
@@ -216,67 +231,6 @@ def _done(answer: Any, said: str = "") -> str:
     return f"Error while executing topic command : {words}"
 
 
-# -- reading
-
-
-class _Range(NamedTuple):
-    """What is to be shown of a partition: from this offset on, up to that one."""
-
-    partition: int
-    first: int
-    end: int
-
-
-def consume(world: "World", given: Given) -> str:
-    """kafka-console-consumer, of as many records as there are."""
-    topic = given["--topic"]
-    most = whole_or(given, "--max-messages", SHOWN, least=1)
-    known = asking.leaders(world, topic)
-    if "--partition" in given:
-        number = whole(given, "--partition")
-        if number not in known:
-            return f"Error: {topic} has no partition {number}"
-        if known[number] < 0:
-            raise Refused(NOBODY_LEADS.format(where=f"{topic}-{number}"))
-        chosen = [number]
-    elif "--offset" in given:
-        raise Refused("The partition is required when offset is specified.")
-    else:
-        chosen = [number for number, leader in known.items() if leader >= 0]
-    lines: list[str] = []
-    for number in chosen:
-        wanted = _range(world, topic, number, given)
-        lines += _records(world, topic, wanted)
-    count = min(len(lines), most)
-    return "\n".join([*lines[:most], f"Processed a total of {count} messages"])
-
-
-def _range(world: "World", topic: str, number: int, given: Given) -> _Range:
-    """What the line asks for. Raises Refused for what isn't there yet."""
-    first, _ = world.cluster.log_offsets(topic, number)
-    leader = world.leader_of(topic, number)
-    end = leader.high_watermark
-    if given.get("--isolation-level") == "read_committed":
-        end = leader.last_stable_offset
-    offset = given.get("--offset", "latest")
-    if "--from-beginning" in given or offset == "earliest":
-        return _Range(number, first, end)
-    if offset == "latest":
-        raise Refused(WOULD_WAIT)
-    return _Range(number, whole(given, "--offset"), end)
-
-
-def _records(world: "World", topic: str, wanted: _Range) -> list[str]:
-    """A line for each."""
-    lines = []
-    for record in world.cluster.records(topic, wanted.partition):
-        if wanted.first <= record.offset < wanted.end:
-            key = (record.key or b"null").decode()
-            value = (record.value or b"null").decode()
-            lines.append(f"Offset:{record.offset}\t{key}\t{value}")
-    return lines
-
-
 # -- electing
 
 
@@ -296,7 +250,10 @@ def elect(world: "World", given: Given) -> str:
         ],
         "timeout_ms": TIMEOUT_MS,
     }
-    told = world.ask("ElectLeaders", body)
+    try:
+        told = world.ask("ElectLeaders", body)
+    except KafkaTimeoutError:
+        return NO_RESULTS
     if told.error_code:
         return f"Error completing leader election: {Error(told.error_code).message}"
     [result] = told.replica_election_results[0].partition_result

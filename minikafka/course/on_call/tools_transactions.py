@@ -51,6 +51,11 @@ OF_HANGING = [
 NOT_OPEN = (
     "Could not find any open transactions starting at offset {} on partition {}-{}"
 )
+NO_SCOPE = (
+    "The `find-hanging` command requires either --topic or --broker-id to limit the"
+    " scope of the search"
+)
+EVERY_BROKER = EVERY_PARTITION = -1
 NONE = "None"
 EVERY_ONE: dict[str, list[str]] = {
     "state_filters": [],
@@ -161,11 +166,12 @@ def find_hanging(world: "World", given: Given) -> str:
     """kafka-transactions find-hanging: what is open for longer than 15 minutes, and no
     coordinator knows it.
     """
+    if not {"--broker-id", "--topic"} & given.keys():
+        return NO_SCOPE
     most_min = whole_or(given, "--max-transaction-timeout", LONGEST_MIN)
-    broker = whole(given, "--broker-id", least=1)
     known = _known_producers(world)
     rows = [OF_HANGING]
-    for partition in _led_by(world, broker):
+    for partition in _searched(world, given):
         for producer in _producers(world, partition):
             open_ms = _wall_ms(world) - producer.last_timestamp
             minutes = open_ms // MINUTE_MS
@@ -186,14 +192,20 @@ def _known_producers(world: "World") -> set[int]:
     return known
 
 
-def _led_by(world: "World", broker: int) -> list[TopicPartition]:
-    """The partitions that a broker leads, without Kafka's own."""
+def _searched(world: "World", given: Given) -> list[TopicPartition]:
+    """The partitions that a line names: of a broker those that it leads, without
+    Kafka's own.
+    """
+    broker = whole_or(given, "--broker-id", EVERY_BROKER, least=1)
+    number = whole_or(given, "--partition", EVERY_PARTITION)
     found = []
     for topic in world.ask("Metadata", {"topics": None}).topics:
-        if topic.name.startswith("__"):
+        if topic.name != given.get("--topic", topic.name) or topic.name[:2] == "__":
             continue
         for partition in topic.partitions:
-            if partition.leader_id == broker:
+            is_its = broker in (EVERY_BROKER, partition.leader_id)
+            is_meant = number in (EVERY_PARTITION, partition.partition_index)
+            if is_its and is_meant and partition.leader_id >= 0:
                 found.append(TopicPartition(topic.name, partition.partition_index))
     return found
 

@@ -5,7 +5,7 @@ A usage line is the grammar and the help at once:
     kafka-topics --describe [--topic TOPIC] [--under-replicated-partitions]
 
 Words in capitals are values; what stands in brackets may be left out; a word that ends
-in "..." takes all that follows.
+in "..." takes all that follows; an option with PAIRS may come more than once.
 """
 
 import difflib
@@ -33,6 +33,7 @@ class Option(NamedTuple):
 
     takes_value: bool
     required: bool
+    repeats: bool
 
 
 class Usage:
@@ -56,7 +57,11 @@ class Usage:
             return
         if not optional and tokens and _is_value(tokens[0]):
             value = tokens.pop(0)
-        self.options[name] = Option(bool(value), required=not optional)
+        self.options[name] = Option(
+            takes_value=bool(value),
+            required=not optional,
+            repeats=value == "PAIRS",
+        )
 
     def fixed(self) -> set[str]:
         """What tells this usage from the program's others."""
@@ -78,6 +83,8 @@ class Usage:
             word = rest.pop(0)
             if word.startswith("-"):
                 name, value = self._option(word, rest)
+                if name in given and self.options[name].repeats:
+                    value = f"{given[name]},{value}"
                 given[name] = value
             else:
                 positional.append(word)

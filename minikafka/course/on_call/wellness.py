@@ -5,6 +5,7 @@ given. A test returns what is still wrong, in a few words, or None.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from minikafka.course.on_call.programs import Payouts
 from minikafka.course.on_call.world import BROKERS
 
 if TYPE_CHECKING:
@@ -115,6 +116,16 @@ def _fits(value: str, given: Given) -> bool:
     return 0 <= number <= given["most"]
 
 
+def _pays(world: "World", given: Given) -> Wrong:
+    """app, within_s: when it committed its last transaction, at the latest."""
+    app = world.apps[given["app"]]
+    assert isinstance(app, Payouts), app
+    if world.now_ms - app.committed_ms <= given["within_s"] * 1000:
+        return None
+    since = world.clock(app.committed_ms)
+    return f"{app.name} has committed no transaction since {since}"
+
+
 def _transactions(world: "World", given: Given) -> Wrong:
     """topic, most: records behind the last stable offset."""
     topic = given["topic"]
@@ -155,6 +166,7 @@ TESTS: dict[str, Callable[["World", Given], Wrong]] = {
     "pods": _pods,
     "env": _env,
     "config": _config,
+    "pays": _pays,
     "transactions": _transactions,
     "disk": _disk,
     "up": _up,

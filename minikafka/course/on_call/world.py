@@ -20,7 +20,10 @@ from minikafka.trace import Event
 
 BROKERS = (1, 2, 3)
 SAMPLE_MS = 10_000
+FIRST_HOST = 10  # pods get the addresses after it
+LEFT_HOST = "10.0.0.10"  # of whoever is no pod any more
 DELETE_DELAY_MS = 60_000  # the default of file.delete.delay.ms
+HEARD_MS = 2000  # until all brokers have heard of a deletion
 MIN_ISR = "min.insync.replicas"
 # Fewer partitions of Kafka's own topics, and longer polls of those that are idle: the
 # same things happen, and less is computed.
@@ -119,6 +122,8 @@ class World:
         self.held: dict[int, str] = {}  # brokers that can't be started, and why
         self.messages: list[str] = []
         self._deleted: list[Deleted] = []
+        self._leaving: list[Deleted] = []  # of topics that were deleted a moment ago
+        self._addresses = 0  # that pods have
         self.spare_bytes = plan.spare_bytes  # that disks can be given
         self.cluster = Cluster(
             brokers=len(BROKERS),
@@ -160,6 +165,19 @@ class World:
         trace = cluster._trace_of(name)
         self._admin = Admin(name, cluster._bootstrap(), trace)
         self._asking = AdminHandle(self._admin, cluster.kernel, cluster._network)
+
+    def new_address(self) -> str:
+        """Of a pod; no other has or had it."""
+        self._addresses += 1
+        return f"10.0.0.{FIRST_HOST + self._addresses}"
+
+    def address_of(self, client_id: str) -> str:
+        """Of the pod that calls itself so."""
+        for app in self.apps.values():
+            for pod in app.pods:
+                if pod.name == client_id:
+                    return pod.address
+        return LEFT_HOST
 
     def is_up(self, broker: int) -> bool:
         """Whether this broker's process runs."""
@@ -216,6 +234,7 @@ class World:
         """Pods come back, and the plan goes on."""
         from minikafka.course.on_call import tools
 
+        self._take_leaving()
         self._free_deleted()
         for app in self.apps.values():
             app.restart_dead()
@@ -228,6 +247,8 @@ class World:
             self.events.append(event)
         if event.kind == "SegmentDeleted":
             self._keep_deleted(event)
+        if event.kind == "TopicDeleted":
+            self._keep_topic(event.detail["topic"])
 
     def _keep_deleted(self, event: Event) -> None:
         """A segment that is deleted stays on the disk for file.delete.delay.ms."""
@@ -240,6 +261,35 @@ class World:
             size=size,
         )
         self._deleted.append(deleted)
+
+    def _keep_topic(self, topic: str) -> None:
+        """The same of a topic's folders, on the disks of all brokers that are up: they
+        go in a moment, and their bytes are there until later.
+        """
+        for broker in filter(self.is_up, BROKERS):
+            disk = self.disk(broker)
+            size = 0
+            for path, file in disk.files().items():
+                folder, _, _ = path.partition("/")
+                if folder.rpartition("-")[0] == topic:
+                    size += file.size
+            deleted = Deleted(
+                until_ms=self.now_ms + DELETE_DELAY_MS,
+                disk=disk,
+                size=size,
+            )
+            self._leaving.append(deleted)
+
+    def _take_leaving(self) -> None:
+        """What topics left behind when they were deleted, as soon as the brokers have
+        heard of it and removed it, so that nothing counts twice.
+        """
+        latest_ms = self.now_ms + DELETE_DELAY_MS - HEARD_MS
+        while self._leaving and self._leaving[0].until_ms <= latest_ms:
+            deleted = self._leaving.pop(0)
+            deleted.disk.used_bytes += deleted.size
+            self._deleted.append(deleted)
+        self._deleted.sort(key=lambda deleted: deleted.until_ms)
 
     def _free_deleted(self) -> None:
         """Those whose time has come are gone."""

@@ -1,61 +1,93 @@
-"""Micro-batches from top to bottom, each with three lamps: its plan (offsets/N), its
-rows in the sink, its commit (commits/N). What is lit is on a disk and survives the
-query; below, whether the sink has more rows than there are records.
+"""Micro-batches on one axis, that of the topic's records: from where to where each
+plan goes (the file offsets/N), the rows that each attempt has left in the sink, and the
+file commits/N. Equal numbers of records are equally long.
+
+What is done again lies under the same records once more. A kill is a stroke through
+all that is there, down to what the query was about: before it wrote rows, among them,
+or before the commit. The query is what dies; files and rows stay.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Drawing, fit
+from minikafka.theatre.drawing import (
+    Drawing,
+    Look,
+    Point,
+    actor_colour,
+    fitting,
+    ink_on_actor,
+    widest,
+)
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.micro_batch_story import MicroBatchStory
+from minikafka.theatre.pictures.micro_batch_story import (
+    PLANNED,
+    WRITING,
+    Attempt,
+    Killed,
+    MicroBatchStory,
+)
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted
 
-# height of the head and of a micro-batch; so many are shown
-HEAD, ROW, MOST = 40, 42, 8
-NAMES = {"plan": "offsets/", "sink": "the sink", "commit": "commits/"}
-# where the columns of the lamps begin; the sink's words may be many
-PLACES = {"plan": 0.0, "sink": 0.27, "commit": 0.66}
-# of the query: its word, fill and ink
-ALIVE = ("alive", "good", "ink")
-DEAD = ("dead", "trouble", "paper")
-WORDS = 28  # units from a lamp's left to its words
+MOST, MOST_ATTEMPTS = 8, 4  # micro-batches, and attempts of each, that are shown
+LEFT, LEFT_NARROW = 124, 96  # where the axis begins
+QUERY = 40  # height of the query's card
+# where files stand and how high they are; where the sink begins; an attempt's lane
+PLAN_Y, FILE, SINK_Y, LANE, BAR = 58, 24, 108, 24, 20
+PAD = 7  # of the sink's box, above and below the lanes
+BETWEEN = 26  # from the sink to the commits, and from the plans to the sink
+APART, LEAST = 4, 3  # between micro-batches; width of the narrowest
+REACH = 9  # of a kill's cross
 
 
-class Column(NamedTuple):
-    """Of one kind of lamps, from x up to end."""
+class Batch(NamedTuple):
+    """A micro-batch, and its place on the axis."""
 
-    key: str
+    number: int
+    told: Mapping[str, Any]
     x: float
-    end: float
+    w: float
 
+    @property
+    def attempts(self) -> list[Attempt]:
+        return [Attempt(*each) for each in self.told["attempts"]]
 
-class Lamp(NamedTuple):
-    lit: bool
-    words: str
-    trouble: bool = False
+    @property
+    def right(self) -> float:
+        return self.x + self.w
+
+    @property
+    def last(self) -> int:
+        """The number of its last record."""
+        return int(self.told["begin"] + self.told["records"] - 1)
+
+    def length(self, rows: int) -> float:
+        """On the axis."""
+        share = rows / max(self.told["records"], 1)
+        return max(self.w * min(share, 1), LEAST)
 
 
 class MicroBatchPlay(Play):
     story = MicroBatchStory
     foot = (
-        "A plan without a commit is done again. What is lit stands on a disk, and no"
-        " kill takes it away."
+        "Lengths are numbers of records. A plan without a commit is done again. Files"
+        " and rows stand on a disk, and no kill takes them away."
     )
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         state = "runs" if space["alive"] else "is dead"
         plans = counted(len(space["batches"]), "plan")
-        done = sum(batch["committed"] for batch in space["batches"])
-        commits = counted(done, "commit")
+        done = [batch for batch in space["batches"] if batch["committed"]]
+        commits = counted(len(done), "commit")
         return f"life {space['life']}: the query {state} · {plans}, {commits}"
 
     def summary(self, space: dict[str, Any]) -> str:
         said = []
         for batch in space["batches"]:
-            rows = " + ".join(map(str, batch["rows"])) or "no"
+            attempts = [str(Attempt(*each).rows) for each in batch["attempts"]]
+            rows = " + ".join(attempts) or "no"
             state = "committed" if batch["committed"] else "no commit"
             said.append(
                 f"micro-batch {batch['number']}: {batch['records']} planned, {rows}"
@@ -66,82 +98,390 @@ class MicroBatchPlay(Play):
     # -- draw
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        space = scenes[-1]["space"]
-        columns = _columns(d)
+        scene = scenes[-1]
+        stage = _Stage(
+            drawing,
+            self.cast,
+            scene["space"],
+            scene["number"],
+        )
+        stage.draw()
 
-        for column in columns:
-            name = NAMES[column.key]
-            is_path = name.endswith("/")
-            key = f"name/{column.key}"
-            d.text(key, column.x, 24, name, bold=True, mono=is_path)
 
-        word, fill, ink = ALIVE if space["alive"] else DEAD
-        d.chip("query", 0, 10, f"life {space['life']}: {word}", fill=fill, ink=ink)
+class _Stage:
+    """One moment of it."""
 
-        y = HEAD
-        for batch in space["batches"][-MOST:]:
-            _batch(d, batch, y, columns)
-            y += ROW
+    def __init__(
+        self, d: Drawing, cast: Mapping[str, Any], space: Mapping[str, Any], now: int
+    ) -> None:
+        self.d = d
+        self.space = space
+        self.now = now
+        self.left = LEFT_NARROW if d.narrow else LEFT
+        # a whole plan is as long as it will be: the axis never moves
+        lengths = dict(cast["plans"][-MOST:])
+        room = d.width - self.left - APART * len(lengths)
+        self.scale = room / max(sum(lengths.values()), 1)
+        self.batches = self._placed(lengths)
+        self.lanes = min(max(cast["attempts"], 1), MOST_ATTEMPTS)
+        self.sink_foot = SINK_Y + self.lanes * LANE - (LANE - BAR) + PAD
+        self.commits_y = self.sink_foot + BETWEEN
 
-        rows = min(len(self.cast["batches"]), MOST)
-        foot = HEAD + rows * ROW
-        many = space["too_many"]
+    def _placed(self, lengths: Mapping[int, int]) -> dict[int, Batch]:
+        """Those that are there, by number."""
+        told = {batch["number"]: batch for batch in self.space["batches"]}
+        placed = {}
+        x = float(self.left)
+        for number, records in lengths.items():
+            width = max(records * self.scale, LEAST)
+            if number in told:
+                placed[number] = Batch(
+                    number,
+                    told[number],
+                    x,
+                    width,
+                )
+            x += width + APART
+        return placed
+
+    def draw(self) -> None:
+        kills = [Killed(*each) for each in self.space["kills"]]
+        self._query()
+        self._names()
+        self._sink()
+        if kills and kills[-1].number == self.now:
+            self._strikes(kills[-1])
+        for batch in self.batches.values():
+            self._plan(batch)
+            self._rows(batch)
+            self._commit(batch)
+        for number, kill in enumerate(kills):
+            self._kill(kill, kills[:number])
+        self._lamp()
+
+    # -- who works
+
+    def _query(self) -> None:
+        """What a kill ends."""
+        d = self.d
+        is_dead = not self.space["alive"]
+        life = self.space["life"]
+        look: Look = {"fill": "wash", "line": "rule"}
+        if is_dead:
+            look = {
+                "fill": "paper",
+                "line": "trouble",
+                "width": 3,
+                "dash": "7 4",
+            }
+        d.rect(
+            "query",
+            x=0,
+            y=2,
+            w=d.width,
+            h=QUERY,
+            r=8,
+            **look,
+        )
+        card = d.part("query", 0, 2)
+        card.text("name", 14, 25, "the query", bold=True)
+        x = 108.0
+        for number in range(max(life - MOST, 0) + 1, life + 1):
+            is_this = number == life
+            runs = is_this and not is_dead
+            words = f"life {number}" if runs else f"life {number} ✗"
+            colour = actor_colour(number - 1)
+            ink = ink_on_actor(number - 1)
+            if not runs:
+                colour, ink = "wash", "trouble"
+            x += 6 + card.chip(
+                f"life/{number}",
+                x,
+                10,
+                words,
+                fill=colour,
+                ink=ink,
+            )
+        if is_dead and life:
+            card.text(
+                "state",
+                d.width - 14,
+                25,
+                "killed" if d.narrow else "killed: what it had in memory is gone",
+                "trouble",
+                bold=True,
+                anchor="end",
+            )
+
+    def _names(self) -> None:
+        """What the rows of the picture are."""
+        look: Look = {"bold": True, "anchor": "end"}
+        d = self.d
+        right = self.left - 12
+        d.text(
+            "name/plan",
+            right,
+            PLAN_Y + 17,
+            "offsets/",
+            mono=True,
+            **look,
+        )
+        d.text("name/sink", right, SINK_Y + 15, "the sink", **look)
+        d.text(
+            "name/commit",
+            right,
+            self.commits_y + 17,
+            "commits/",
+            mono=True,
+            **look,
+        )
+
+    # -- on the disk
+
+    def _file(self, key: str, batch: Batch, y: float, words: Sequence[str]) -> None:
+        """As long as what it is about."""
+        told = batch.told
+        is_plan = key == "plan"
+        name = f"{'offsets' if is_plan else 'commits'}/{batch.number}"
+        shown = fitting(
+            words,
+            batch.w - 10,
+            12,
+            mono=True,
+            bold=True,
+        )
+        look: Look = {
+            "fill": "said" if is_plan else "good",
+            "line": "ink",
+            "of": told["planned"] if is_plan else told["committed"],
+            "tip": f"{name}: {counted(told['records'], 'record')}",
+        }
+        self.d.rect(
+            f"{key}/{batch.number}",
+            x=batch.x,
+            y=y,
+            w=batch.w,
+            h=FILE,
+            r=5,
+            from_y=float(QUERY) - FILE,
+            **look,
+        )
+        if shown:
+            self.d.text(
+                f"{key}/{batch.number}/words",
+                batch.x + 8,
+                y + 16.5,
+                shown,
+                size=12,
+                mono=True,
+                bold=True,
+            )
+
+    def _plan(self, batch: Batch) -> None:
+        """offsets/N, and lines that say to which records its rows belong."""
+        number = str(batch.number)
+        begin = batch.told["begin"]
+        words = [f"{number}: {begin} to {batch.last}", f"{begin}-{batch.last}", number]
+        self._file("plan", batch, PLAN_Y, words)
+        for side, x in (("from", batch.x), ("to", batch.right)):
+            self.d.upright(
+                f"plan/{number}/{side}",
+                x=x,
+                top=PLAN_Y + FILE,
+                bottom=self.commits_y,
+                line="rule",
+                dash="2 3",
+            )
+
+    def _commit(self, batch: Batch) -> None:
+        """commits/N; where it is missing is its place."""
+        number = str(batch.number)
+        if batch.told["committed"]:
+            self._file("commit", batch, self.commits_y, [f"{number}: done", number])
+            return
+        is_dead = not self.space["alive"]
+        words = "missing" if is_dead else ""
+        shown = fitting([words], batch.w - 8, 12)
+        self.d.cell(
+            f"commit/{number}/place",
+            x=batch.x,
+            y=self.commits_y,
+            w=batch.w,
+            h=FILE,
+            text=shown,
+            fill="none",
+            line="trouble" if is_dead else "rule",
+            ink="trouble",
+            dash="3 3",
+            tip=f"commits/{number}: not there",
+        )
+
+    # -- in the sink
+
+    def _sink(self) -> None:
+        self.d.rect(
+            "sink",
+            x=self.left - 6,
+            y=SINK_Y - PAD,
+            w=self.d.width - self.left + 6,
+            h=self.sink_foot - SINK_Y + PAD,
+            fill="none",
+            line="ink",
+            r=4,
+            width=1.5,
+        )
+
+    def _rows(self, batch: Batch) -> None:
+        """Each attempt's, below each other, from the same record on."""
+        attempts = batch.attempts
+        first = max(len(attempts) - MOST_ATTEMPTS, 0)
+        for place, attempt in enumerate(attempts[first:]):
+            y = SINK_Y + place * LANE
+            self._attempt(batch, first + place, attempt, y)
+
+    def _attempt(self, batch: Batch, number: int, attempt: Attempt, y: float) -> None:
+        key = f"sink/{batch.number}/{number}"
+        if attempt.rows < batch.told["records"]:
+            # what an attempt has not written, or need not
+            self.d.rect(
+                f"{key}/whole",
+                x=batch.x,
+                y=y,
+                w=batch.w,
+                h=BAR,
+                fill="none",
+                line="rule",
+                r=4,
+                dash="3 3",
+            )
+        length = batch.length(attempt.rows) if attempt.rows else LEAST
+        rows = counted(attempt.rows, "row")
+        self.d.rect(
+            key,
+            x=batch.x,
+            y=y,
+            w=length,
+            h=BAR,
+            r=4,
+            of=attempt.number,
+            tip=f"life {attempt.life}: {rows} of micro-batch {batch.number}",
+            **_bar(attempt),
+        )
+        shown = fitting(
+            _words(attempt),
+            (length if attempt.rows else batch.w) - 12,
+            12,
+            bold=True,
+        )
+        if shown:
+            self.d.text(
+                f"{key}/words",
+                batch.x + 8,
+                y + 14.5,
+                shown,
+                _ink(attempt),
+                size=12,
+                bold=True,
+                of=attempt.number,
+            )
+
+    # -- what goes wrong
+
+    def _strikes(self, kill: Killed) -> None:
+        """From the query down to what it was about, behind all that stays."""
+        at = self._where(kill, [Killed(*each) for each in self.space["kills"][:-1]])
+        if at is None:
+            return
+        self.d.upright(
+            f"kill/{kill.life}/stroke",
+            x=at.x,
+            top=2 + QUERY,
+            bottom=at.y,
+            line="trouble",
+            width=4,
+            of=kill.number,
+        )
+
+    def _kill(self, kill: Killed, earlier: Sequence[Killed]) -> None:
+        """Its cross stays."""
+        at = self._where(kill, earlier)
+        if at is None:
+            return
+        key = f"kill/{kill.life}"
+        left, right = at.x - REACH, at.x + REACH
+        top, bottom = at.y - REACH, at.y + REACH
+        look: Look = {
+            "line": "trouble",
+            "width": 4,
+            "of": kill.number,
+            "tip": f"life {kill.life} ended here",
+        }
+        self.d.line(f"{key}/1", left, top, right, bottom, **look)
+        self.d.line(f"{key}/2", left, bottom, right, top, **look)
+        if kill.number == self.now:
+            self._named(f"{key}/words", at.x, at.y)
+
+    def _where(self, kill: Killed, earlier: Sequence[Killed]) -> Point | None:
+        """Before the rows of a micro-batch, at the end of a part of them, or before the
+        commit. earlier: those at one place stand beside each other.
+        """
+        if kill.batch not in self.batches:
+            return None
+        batch = self.batches[kill.batch]
+        if kill.when == WRITING:
+            lane = min(kill.attempts, MOST_ATTEMPTS) - 1
+            rows = batch.attempts[kill.attempts - 1].rows
+            y = SINK_Y + lane * LANE + BAR / 2
+            return Point(batch.x + batch.length(rows), y)
+        here = [each for each in earlier if each[1:3] == kill[1:3]]
+        x = batch.x + batch.w * 0.7 + len(here) * 3 * REACH
+        if kill.when == PLANNED:
+            return Point(x, (PLAN_Y + FILE + SINK_Y - PAD) / 2)
+        return Point(x, (self.sink_foot + self.commits_y) / 2)
+
+    def _named(self, key: str, x: float, y: float) -> None:
+        words = "killed"
+        is_late = x + REACH + 6 + widest(words, 13, bold=True) > self.d.width
+        self.d.text(
+            key,
+            x - REACH - 6 if is_late else x + REACH + 6,
+            y + 5,
+            words,
+            "trouble",
+            bold=True,
+            halo="paper",
+            anchor="end" if is_late else "start",
+        )
+
+    def _lamp(self) -> None:
+        many = self.space["too_many"]
         words = f"{counted(many, 'row')} too many" if many else "no row too many"
-        d.lamp("lamp", 0, foot + 10, words, bool(many))
+        y = self.commits_y + FILE + 12
+        self.d.lamp("lamp", self.left, y, words, bool(many))
 
 
-def _columns(d: Drawing) -> list[Column]:
-    left = 112.0 if d.narrow else 190.0
-    begins = [left + place * (d.width - left) for place in PLACES.values()]
-    ends = [*begins[1:], d.width]
-    return [Column(*each) for each in zip(PLACES, begins, ends, strict=True)]
+def _bar(attempt: Attempt) -> Look:
+    """In the colour of its life; rows that were there are outlined."""
+    if attempt.too_many:
+        return {
+            "fill": "paper",
+            "line": "trouble",
+            "width": 3,
+        }
+    return {"fill": actor_colour(attempt.life - 1), "line": "none"}
 
 
-def _batch(
-    d: Drawing, batch: Mapping[str, Any], y: float, columns: Sequence[Column]
-) -> None:
-    number = batch["number"]
-    name = f"batch {number}" if d.narrow else f"micro-batch {number}"
-    d.line(f"row/{number}", x=0, y=y, x2=d.width, y2=y, line="rule", width=1)
-    d.text(f"row/{number}/name", 0, y + 27, name)
-    lamps = _lamps(batch, short=d.narrow)
-    for column in columns:
-        _lamp(d, column, number, lamps[column.key], y)
+def _ink(attempt: Attempt) -> str:
+    if attempt.too_many:
+        return "trouble"
+    return ink_on_actor(attempt.life - 1) if attempt.rows else "ink"
 
 
-def _lamps(batch: Mapping[str, Any], *, short: bool) -> dict[str, Lamp]:
-    """What is there of a micro-batch. short: only the numbers."""
-    records = str(batch["records"])
-    rows = " + ".join(map(str, batch["rows"]))
-    if not short:
-        records += " records"
-        rows += " rows" if rows else ""
-    is_done = batch["committed"]
-    return {
-        "plan": Lamp(True, records),
-        "sink": Lamp(sum(batch["rows"]) > 0, rows, trouble=bool(batch["too_many"])),
-        "commit": Lamp(is_done, "done" if is_done else ""),
-    }
-
-
-def _lamp(d: Drawing, column: Column, number: int, lamp: Lamp, y: float) -> None:
-    key = f"{column.key}/{number}"
-    name = NAMES[column.key]
-    if column.key != "sink":
-        name += str(number)
-    colour = "trouble" if lamp.trouble else "actor1"
-    d.circle(
-        key,
-        x=column.x + 10,
-        y=y + 22,
-        r=9,
-        fill=colour if lamp.lit else "paper",
-        line=colour,
-        width=2,
-        tip=f"{name}: {lamp.words or 'not there'}",
-    )
-    room = (column.end - column.x - WORDS) * LEAST_STRETCH
-    words = fit(lamp.words, room, bold=lamp.trouble)
-    ink = "trouble" if lamp.trouble else "ink"
-    d.text(f"{key}/words", column.x + WORDS, y + 27, words, fill=ink, bold=lamp.trouble)
+def _words(attempt: Attempt) -> list[str]:
+    """What an attempt has left, the longest words first."""
+    if not attempt.rows:
+        return ["known: 0 more", "0"]
+    rows = str(attempt.rows)
+    if attempt.too_many:
+        return [f"{rows} again", rows]
+    return [counted(attempt.rows, "row"), rows]

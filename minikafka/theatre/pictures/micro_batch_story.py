@@ -4,32 +4,65 @@ writes a commit, commits/N. The query may die between any two.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from minikafka.theatre.play import Cast, Detail, Space, Story, Told
+from minikafka.theatre.play import Cast, Detail, Space, Story, Told, picked
 from minikafka.theatre.text import counted
 from minikafka.trace import Event
+
+# how far a micro-batch had come when the query was killed
+PLANNED, WRITING, WRITTEN, COMMITTED = "planned", "writing", "written", "committed"
+
+
+class Attempt(NamedTuple):
+    """What a life of the query has left in the sink. too_many: rows that were there.
+    number: of the event.
+    """
+
+    rows: int
+    life: int
+    is_whole: bool
+    too_many: int
+    number: int
+
+
+class Killed(NamedTuple):
+    """The end of a life, in a micro-batch, or between two (None). attempts: so many
+    had been made of it by then.
+    """
+
+    life: int
+    batch: int | None
+    when: str
+    attempts: int
+    number: int
 
 
 @dataclass
 class MicroBatch:
-    """records: of its plan. rows: what each attempt has left in the sink. committed:
-    commits/N is there.
+    """begin: how many records the plans before it hold. records: of its plan. planned,
+    committed: the events that wrote offsets/N and commits/N.
     """
 
     number: int
+    begin: int
     records: int
-    rows: list[int] = field(default_factory=list)
-    committed: bool = False
+    planned: int
+    committed: int | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        return sum(attempt.rows for attempt in self.attempts)
 
     @property
     def too_many(self) -> int:
-        return max(sum(self.rows) - self.records, 0)
+        return max(self.rows - self.records, 0)
 
     def space(self) -> Space:
-        told = asdict(self)
-        told["too_many"] = self.too_many
+        told = picked(self, "number", "begin", "records", "planned", "committed")
+        told["attempts"] = [list(attempt) for attempt in self.attempts]
         return told
 
 
@@ -39,13 +72,23 @@ class MicroBatchStory(Story):
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        plans = [event for event in trace if event.kind == "PlanWritten"]
-        self.planned = sorted({event.detail["batch"] for event in plans})
+        plans = {
+            event.detail["batch"]: event.detail["records"]
+            for event in trace
+            if event.kind == "PlanWritten"
+        }
+        self.plans = dict(sorted(plans.items()))
         self.batches: dict[int, MicroBatch] = {}
         self.life = 0
         self.alive = False
+        self.writes = False  # in this life, and not yet committed
+        self.kills: list[Killed] = []
         # micro-batch -> the event that last did something for it
         self.latest: dict[int, tuple[str, int]] = {}
+
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """Files and rows tell an order, and no times."""
+        return [f"look {number}" for number in range(1, len(ms) + 1)]
 
     def see(self, event: Event) -> Told | None:
         """What one event changes; its cause is what was done last for the same
@@ -59,7 +102,11 @@ class MicroBatchStory(Story):
         return told
 
     def cast(self) -> Cast:
-        return super().cast() | {"batches": self.planned}
+        told = super().cast()
+        told["plans"] = [list(plan) for plan in self.plans.items()]
+        attempts = [len(batch.attempts) for batch in self.batches.values()]
+        told["attempts"] = max(attempts, default=0)
+        return told
 
     def space(self) -> Space:
         batches = self.batches.values()
@@ -67,16 +114,18 @@ class MicroBatchStory(Story):
             "batches": [batch.space() for batch in batches],
             "life": self.life,
             "alive": self.alive,
+            "kills": [list(kill) for kill in self.kills],
             "too_many": sum(batch.too_many for batch in batches),
         }
 
     def _uncommitted(self) -> list[MicroBatch]:
         """Those that have a plan and no commit."""
-        return [batch for batch in self.batches.values() if not batch.committed]
+        return [batch for batch in self.batches.values() if batch.committed is None]
 
     def _see_QueryStarted(self, event: Event, d: Detail) -> Told:
         self.life = d["life"]
         self.alive = True
+        self.writes = False
         again = [batch.number for batch in self._uncommitted()]
         found = "the checkpoint is empty."
         if again:
@@ -93,10 +142,17 @@ class MicroBatchStory(Story):
         return Told(words, f"life {self.life}", light=light)
 
     def _see_PlanWritten(self, event: Event, d: Detail) -> Told:
-        self.batches[d["batch"]] = MicroBatch(d["batch"], d["records"])
-        plan = f"micro-batch {d['batch']} is these {counted(d['records'], 'record')}"
+        number, records = d["batch"], d["records"]
+        begin = sum(batch.records for batch in self.batches.values())
+        self.batches[number] = MicroBatch(
+            number,
+            begin,
+            records,
+            planned=self.number,
+        )
+        plan = f"micro-batch {number} is these {counted(records, 'record')}"
         return Told(
-            f"Spark writes offsets/{d['batch']}, the plan: {plan}.",
+            f"Spark writes offsets/{number}, the plan: {plan}.",
             self.once("the first plan"),
         )
 
@@ -104,19 +160,28 @@ class MicroBatchStory(Story):
         batch = self.batches[d["batch"]]
         rows = d["rows"]
         is_whole = d["whole"]
-        is_again = bool(batch.rows)
+        is_again = bool(batch.attempts)
         had = batch.too_many
-        batch.rows.append(rows)
+        more = max(batch.rows + rows - batch.records, 0) - had
+        attempt = Attempt(
+            rows,
+            self.life,
+            is_whole,
+            more,
+            self.number,
+        )
+        batch.attempts.append(attempt)
+        self.writes = True
         name = f"micro-batch {batch.number}"
-        lamp = f"sink/{batch.number}"
-        if batch.too_many > had:
+        rows_key = f"sink/{batch.number}"
+        if more:
             many = counted(batch.too_many, "row")
             return Told(
                 f"The sink writes {'all' if is_whole else rows} of {name} again: {many}"
                 " too many.",
                 self.once("rows too many"),
                 trouble=True,
-                light=[lamp, "lamp"],
+                light=[rows_key, "lamp"],
             )
         if not is_whole:
             return Told(
@@ -125,11 +190,12 @@ class MicroBatchStory(Story):
             )
         if is_again and not rows:
             words = f"The sink has {name} already: not a row more."
-            return Told(words, light=[lamp])
+            return Told(words, light=[rows_key])
         return Told(f"The sink writes {name}: {counted(rows, 'row')}.")
 
     def _see_BatchCommitted(self, event: Event, d: Detail) -> Told:
-        self.batches[d["batch"]].committed = True
+        self.batches[d["batch"]].committed = self.number
+        self.writes = False
         return Told(
             f"Spark writes commits/{d['batch']}: done.", self.once("the first commit")
         )
@@ -137,21 +203,47 @@ class MicroBatchStory(Story):
     def _see_QueryDied(self, event: Event, d: Detail) -> Told:
         self.alive = False
         open_ones = self._uncommitted()
-        if not open_ones:
-            return Told("The query dies. Every plan has its commit.")
-        batch = open_ones[0]
+        batch = open_ones[0] if open_ones else None
+        self.kills.append(self._killed(batch))
+        if batch is None:
+            words = "The query dies. Every plan has its commit."
+            return Told(words, trouble=True, light=["query"])
         number = batch.number
         words = (
             f"The plug is pulled. Of micro-batch {number} the plan is there,"
             f" {_how_much_is_written(batch)}, the commit is missing."
         )
-        lamps = [f"plan/{number}", f"sink/{number}", f"commit/{number}"]
-        light = ["query", *lamps]
-        return Told(words, f"killed in micro-batch {number}", light=light)
+        light = [
+            "query",
+            f"kill/{self.life}",
+            f"plan/{number}",
+            f"sink/{number}",
+            f"commit/{number}",
+        ]
+        return Told(words, f"killed in micro-batch {number}", True, light=light)
+
+    def _killed(self, batch: MicroBatch | None) -> Killed:
+        """What this life was doing."""
+        when = COMMITTED
+        number = None
+        attempts = 0
+        if batch is not None:
+            number = batch.number
+            attempts = len(batch.attempts)
+            when = PLANNED
+            if self.writes:
+                when = WRITTEN if batch.attempts[-1].is_whole else WRITING
+        return Killed(
+            self.life,
+            number,
+            when,
+            attempts,
+            self.number,
+        )
 
 
 def _how_much_is_written(batch: MicroBatch) -> str:
-    missing = batch.records - sum(batch.rows)
+    missing = batch.records - batch.rows
     if missing == batch.records:
         return "nothing of it is in the sink"
     if missing > 0:

@@ -1,0 +1,294 @@
+"""Many runs of one story, a small picture each: below each other what was set or done,
+beside each other what else. What goes wrong is a row, a column or a step of stairs.
+
+A run's records stand as squares in its tile, with what became of them; where its length
+matters there is a bar, on one scale for all tiles. It is told by
+course/experiments/sweeps.py, one event a run. Options: title; across: what the columns
+are; foot: what the colours say.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.play import Detail, Play, Space, Story, Told
+from minikafka.theatre.text import counted, dotted
+from minikafka.trace import Event
+
+# heights: of the columns' names, of a tile, of its records; between two tiles
+HEAD, TILE, RECORD, GAP = 44, 36, 22, 6
+PAD = 7  # within a tile
+WIDEST = 92  # of a record
+MOST_OF_NAMES = 0.3  # of the page's width
+BAR = 12  # height
+BARS = 0.3  # of a tile's width, where there are any
+
+
+class Paint(NamedTuple):
+    """Of a record."""
+
+    fill: str
+    line: str
+    ink: str = "ink"
+    dash: str | None = None
+
+
+PAINTS = {
+    "there": Paint("good", "rule"),
+    "twice": Paint("paper", "trouble", "trouble"),
+    "late": Paint("said", "saidline"),
+    "lost": Paint("paper", "trouble", "trouble", "3 3"),
+    "aborted": Paint("paper", "trouble", "trouble"),
+    "open": Paint("paper", "quiet", "ink", "4 3"),
+}
+CROSSED = ("lost", "aborted")
+
+
+class Run(NamedTuple):
+    """row, column: their numbers. records: each as its text, and what became of it.
+    bars: each as when it begins and ends, in ms, and words. number: of the event that
+    told it.
+    """
+
+    row: int
+    column: int
+    records: list[list[str]]
+    bars: list[list[Any]]
+    wrong: str
+    number: int
+
+
+class RunsStory(Story):
+    """The story of many runs, a scene each."""
+
+    name = "runs"
+    title = "One story, in many runs"
+    shows = ("rows", "columns", "across", "foot", "of", "most", "texts", "whole_ms")
+
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        title: str = "",
+        across: str = "",
+        foot: str = "",
+        **options: Any,
+    ) -> None:
+        super().__init__(trace, **options)
+        shown = [event.detail for event in trace if event.kind == "RunCompared"]
+        self.title = title or self.title
+        self.across = across
+        self.foot = foot
+        self.rows = _in_order(shown, "row")
+        self.columns = _in_order(shown, "column")
+        self.of = len(shown)
+        self.most = 1
+        texts: set[str] = set()
+        for d in shown:
+            self.most = max(self.most, len(d["records"]))
+            texts.update(text for text, _ in d["records"])
+        self.texts = sorted(texts)
+        self.whole_ms = 0
+        for d in shown:
+            for _, end_ms, _ in d["bars"]:
+                self.whole_ms = max(self.whole_ms, end_ms)
+        self.runs: list[Run] = []
+
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """Runs have no common time: they are counted."""
+        return [f"run {number}" for number in range(1, len(ms) + 1)]
+
+    def space(self) -> Space:
+        return {"runs": [list(run) for run in self.runs]}
+
+    def _see_RunCompared(self, event: Event, d: Detail) -> Told:
+        wrong = d["wrong"]
+        row = self.rows.index(d["row"])
+        column = self.columns.index(d["column"])
+        run = Run(
+            row=row,
+            column=column,
+            records=d["records"],
+            bars=d["bars"],
+            wrong=wrong,
+            number=self.number,
+        )
+        self.runs.append(run)
+        first = self.once(wrong) if wrong else None
+        # at the end one sees all of them
+        is_last = len(self.runs) == self.of
+        light = [f"run/{run.row}/{run.column}"] if first and not is_last else []
+        return Told(d["says"], first, trouble=bool(wrong), light=light)
+
+
+def _in_order(shown: Sequence[Detail], name: str) -> list[Any]:
+    """Each value once, in the order in which they come."""
+    found: list[Any] = []
+    for d in shown:
+        if d[name] not in found:
+            found.append(d[name])
+    return found
+
+
+class RunsPlay(Play):
+    """A table of small pictures."""
+
+    story = RunsStory
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.foot = f"Each small picture is a run of its own. {self.cast['foot']}"
+
+    def scenario(self, scene: Scene) -> str:
+        return dotted(counted(self.cast["of"], "run"), self.summary(scene["space"]))
+
+    def summary(self, space: Space) -> str:
+        runs = [Run(*told) for told in space["runs"]]
+        wrong = sum(bool(run.wrong) for run in runs)
+        return f"{wrong} of {len(runs)} runs went wrong"
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        d = drawing
+        left = self._left(d)
+        self._heads(d, left)
+        for row, names in enumerate(self.cast["rows"]):
+            self._name(d, row, names, left)
+            for column in range(len(self.cast["columns"])):
+                box = self._tile(d, left, row, column)
+                look: Look = {"r": 8, "dash": "3 3"}
+                d.rect(f"place/{row}/{column}", *box, "none", "rule", **look)
+        for told in scenes[-1]["space"]["runs"]:
+            run = Run(*told)
+            box = self._tile(d, left, run.row, run.column)
+            self._run(d, run, box)
+
+    def _left(self, d: Drawing) -> float:
+        """Where the tiles begin: behind the rows' names."""
+        wide = [0.0]
+        for bold, plain in self.cast["rows"]:
+            wide.append(widest(bold, 13, bold=True))
+            wide.append(widest(plain, 12))
+        return min(max(wide) + 12, d.width * MOST_OF_NAMES)
+
+    def _tile(self, d: Drawing, left: float, row: int, column: int) -> Box:
+        """The place of a run: rows below each other, columns side by side. It is there
+        before the run is.
+        """
+        pitch = (d.width - left) / len(self.cast["columns"])
+        x = left + column * pitch
+        y = HEAD + row * (TILE + GAP)
+        return Box(x=x, y=y, w=pitch - GAP, h=TILE)
+
+    def _heads(self, d: Drawing, left: float) -> None:
+        """Above each column its name, and above all what they are."""
+        across = self.cast["across"]
+        d.note("across", left, 13, across, room=d.width - left)
+        for column, name in enumerate(self.cast["columns"]):
+            box = self._tile(d, left, 0, column)
+            look: Look = {"bold": True, "room": box.w}
+            d.text(f"column/{column}", box.x, 34, name, **look)
+
+    def _name(self, d: Drawing, row: int, names: Sequence[str], left: float) -> None:
+        """A row's name, and what else is said of it, in a second line."""
+
+        bold, plain = names
+        key = f"row/{row}"
+        y = self._tile(d, left, row, 0).y
+        base = y + 23
+        look: Look = {"room": left - 8}
+        if plain:
+            base = y + 16
+            d.note(f"{key}/what", 0, y + 31, plain, size=12, **look)
+        d.text(key, 0, base, bold, bold=True, **look)
+
+    def _run(self, d: Drawing, run: Run, box: Box) -> None:
+        """A run that has ended: how long something lasted, where that matters, and its
+        records.
+        """
+        key = f"run/{run.row}/{run.column}"
+        look: Look = {"r": 8, "of": run.number}
+        line = "rule"
+        if run.wrong:
+            line = "trouble"
+            look["width"] = 2
+        d.rect(key, *box, "wash", line, **look)
+        part = d.part(key, box.x, box.y)
+        room = box.w - 2 * PAD
+        x = float(PAD)
+        if self.cast["whole_ms"]:
+            of_bars = room * BARS
+            self._bars(part, run, of_bars - PAD)
+            x += of_bars
+            room -= of_bars
+        pitch = min(room / self.cast["most"], WIDEST)
+        shorten = self._shortened(pitch - 5)
+        for number, (text, became) in enumerate(run.records):
+            place = Box(x=x, y=PAD, w=pitch - 3, h=RECORD)
+            tip = f"{text}: {became}"
+            _record(part, str(number), place, shorten(text), became, tip)
+            x += pitch
+
+    def _shortened(self, room: float) -> Callable[[str], str]:
+        """How records are named, all of them alike: as long as all have room."""
+        for shorten in (_whole, _word, _letter):
+            words = [shorten(text) for text in self.cast["texts"]]
+            longest = max(words, key=len, default="")
+            if has_room(longest, room, 12, mono=True, bold=True):
+                return shorten
+        # squares without words are still squares
+        return _none
+
+    def _bars(self, part: Drawing, run: Run, room: float) -> None:
+        """How long it lasted, on the scale of all."""
+        scale = room / self.cast["whole_ms"]
+        right = PAD + room
+        y = (TILE - BAR) / 2
+        for number, (begin_ms, end_ms, words) in enumerate(run.bars):
+            key = f"bar/{number}"
+            x = PAD + begin_ms * scale
+            end = PAD + end_ms * scale
+            wide = max(end - x, 2)
+            box = Box(x, y, wide, BAR)
+            # words that have no room in it stand behind it
+            look: Look = {"r": 2, "tip": words}
+            part.rect(key, *box, "hatch", "quiet", **look)
+            place = x + 5
+            if not has_room(words, wide - 8, 12):
+                place = end + 5
+            shown = fitting([words], right - place, 12)
+            look = {"size": 12, "bold": True, "halo": "paper"}
+            if shown:
+                part.text(f"{key}/words", place, y + 11, shown, **look)
+
+
+def _record(
+    part: Drawing, key: str, box: Box, word: str, became: str, tip: str
+) -> None:
+    """A square, and what became of it."""
+    paint = PAINTS[became]
+    part.rect(key, *box, paint.fill, paint.line, r=4, dash=paint.dash, tip=tip)
+    look: Look = {"size": 12, "mono": True, "bold": True, "anchor": "middle"}
+    x = box.x + box.w / 2
+    if word:
+        part.text(f"{key}/text", x, box.y + 15, word, paint.ink, **look)
+    if became in CROSSED:
+        begin = (box.x + 2, box.bottom - 2)
+        end = (box.right - 2, box.y + 2)
+        part.line(f"{key}/cross", *begin, *end, "trouble", width=1.5)
+
+
+def _whole(text: str) -> str:
+    return text
+
+
+def _word(text: str) -> str:
+    word, *_ = text.split(" ")
+    return word
+
+
+def _letter(text: str) -> str:
+    return text[:1]
+
+
+def _none(text: str) -> str:
+    return ""
