@@ -16,6 +16,7 @@ from minikafka.trace import (
     Event,
     Reason,
     Trace,
+    how_long,
     moment,
     printable,
 )
@@ -49,6 +50,20 @@ def test_events_are_numbered_on_their_node_and_carry_their_cause():
     assert (
         str(heard[0]) == "12.400 s  broker 1: high watermark of orders-1 advanced to 17"
     )
+
+
+def test_a_setting_reads_in_the_largest_unit_of_which_it_has_whole_ones():
+    settings_ms = [604_800_000, 86_400_000, 129_600_000, 300_000, 90_000, 1500, 0, -1]
+    assert [how_long(ms) for ms in settings_ms] == [
+        "7 days",
+        "1 day",
+        "36 h",
+        "5 min",
+        "90 s",
+        "1500 ms",
+        "0 ms",
+        "-1 ms",
+    ]
 
 
 def test_times_read_as_seconds_from_ten_minutes_on_as_a_clock_and_later_with_its_day():

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from minikafka.storage.segment import with_ends
-from minikafka.trace import Reason
+from minikafka.trace import Reason, how_long
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log
@@ -61,7 +61,7 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
         segment.check_largest()  # a damaged time index makes no record old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
-    why = f"all its records are older than retention.ms ({limit})"
+    why = f"all its records are older than retention.ms ({how_long(limit)})"
     _delete(log, old, Reason("retention_ms", why))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.storage.config import LogConfig
 from minikafka.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from minikafka.trace import Reason
+from minikafka.trace import Reason, how_long
 from minikafka.wire.records import BatchHeader
 
 if TYPE_CHECKING:
@@ -58,5 +58,5 @@ def reason_to_roll(
 def _too_old(config: LogConfig) -> Reason:
     limit_ms = config.max_segment_ms
     name = "segment.ms" if limit_ms == config.segment_ms else "max.compaction.lag.ms"
-    why = f"its first record is older than {name} ({limit_ms})"
+    why = f"its first record is older than {name} ({how_long(limit_ms)})"
     return Reason(name.replace(".", "_"), why)
