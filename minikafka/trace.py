@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 Cause = tuple[Any, Any]
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-UNITS_MS = {"day": DAY_MS, "h": HOUR_MS, "min": 60_000, "s": 1000}
 SECONDS_UP_TO_MS = 600_000  # times are told in seconds
 # the longest sentence of an event; clients name groups, members and keys as they like
 SENTENCE_CHARACTERS = 1000
@@ -417,19 +416,6 @@ class Reason(NamedTuple):
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def how_long(ms: int) -> str:
-    """A setting's length of time, in the largest unit of which it has whole ones: 7
-    days · 36 h · 400 ms.
-    """
-    for unit, unit_ms in UNITS_MS.items():
-        many, rest = divmod(ms, unit_ms)
-        if many <= 0 or rest:
-            continue
-        plural = "s" if unit == "day" and many > 1 else ""
-        return f"{many} {unit}{plural}"
-    return f"{ms} ms"
 
 
 def moment(at_ms: int, thousandths: bool = True, latest_ms: int | None = None) -> str:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from minikafka.clients import classic_membership, consumer_membership
+from minikafka.clock import how_long
 from minikafka.coordinators.classic_state import TRANSITIONS
 from minikafka.coordinators.consumer_group_state import MOVES
 from minikafka.trace import (
@@ -16,7 +17,6 @@ from minikafka.trace import (
     Event,
     Reason,
     Trace,
-    how_long,
     moment,
     printable,
 )

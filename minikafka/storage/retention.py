@@ -12,8 +12,9 @@ old, and the next pass comes (log.retention.check.interval.ms).
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minikafka.clock import how_long
 from minikafka.storage.segment import with_ends
-from minikafka.trace import Reason, how_long
+from minikafka.trace import Reason
 
 if TYPE_CHECKING:
     from minikafka.storage.log import Log

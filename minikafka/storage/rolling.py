@@ -8,9 +8,10 @@ the time of the last append stands for it.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from minikafka.clock import how_long
 from minikafka.storage.config import LogConfig
 from minikafka.storage.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from minikafka.trace import Reason, how_long
+from minikafka.trace import Reason
 from minikafka.wire.records import BatchHeader
 
 if TYPE_CHECKING:
