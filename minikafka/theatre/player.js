@@ -44,6 +44,7 @@ function show(step, moving) {
   at('said').classList.remove('note');
   const { scenario, sentence, time, number, of } = scene;
   for (const [id, words] of Object.entries({ scenario, sentence, time, when: time, number: `${number} of ${of}` })) at(id).textContent = words;
+  if (!playing) tempo(cursor - 1, true);
   if (at('said').offsetHeight !== saidHeight) { saidHeight = at('said').offsetHeight; fitFrame(); }
   at('scrub').value = cursor;
   at('scrub').setAttribute('aria-valuetext', `event ${number} of ${of}, ${time}`);
@@ -93,7 +94,7 @@ function pause() {
   clearTimeout(playing);
   playing = null;
   if (drawn !== cursor || flowing) draw(cursor, false);
-  at('corner').textContent = play.corner;
+  tempo(cursor - 1, true);
   at('time').textContent = steps[cursor].time;
   button();
 }
@@ -124,11 +125,20 @@ function until(step) {
   return (rests + (flows() ? 0 : passes)) / speed();
 }
 
-// Silence is played fast, and a burst in slow motion: the axis keeps their lengths, and how fast time runs is said.
-function tempo(step) {
-  const { at: now, rests, passes } = steps[step], gap = (steps[step + 1]?.at ?? now) - now;
-  const times = gap / Math.max(1, rests + passes), words = times > 1.5 ? `${Math.round(times)}× time` : times < 0.5 && 'slow motion';
-  at('corner').textContent = [play.corner, play.flows && step < last && words].filter(Boolean).join(' · ');
+// Silence is played fast, and a burst in slow motion: the axis keeps their lengths, and how fast time runs to the next step is said. Whoever
+// steps is told the same of the way to this one, and how long it was.
+function tempo(step, arrived = false) {
+  const { at: now, rests, passes } = steps[step] ?? {}, gap = (steps[step + 1]?.at ?? now) - now;
+  const times = gap / Math.max(1, rests + passes), runs = times > 1.5 ? `${Math.round(times)}× time` : times < 0.5 && 'slow motion';
+  if (!play.flows || !steps[step] || step >= last || !runs) { at('corner').textContent = play.corner; return; }
+  const spare = words => make('span', { className: 'spare', textContent: words });
+  at('corner').replaceChildren(...[play.corner && spare(`${play.corner} · `), runs, arrived && spare(` · ${lasted(gap)}`)].filter(Boolean));
+}
+
+function lasted(ms) {
+  if (ms === 0) return 'at the same moment';
+  if (ms < 1000) return `${ms} ms later`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s later` : `${Math.round(ms / 60_000)} min later`;
 }
 
 // While time passes the clock runs, in the words of its step (clock.py).

@@ -25,6 +25,7 @@ from tests.browser.site import (
 from tests.chromium import PATIENCE_MS, running_chromium
 
 LESSON = "00_start_here.ipynb"
+HAND_MS = 500  # from a key to the mouse, and to a lever
 
 
 def table():
@@ -108,6 +109,7 @@ def figures(browser, tab):
         lever = frame.locator(
             f"#drawing rect[data-act='{'freeze' if number % 2 else 'slow'} consumer A']"
         )
+        page.wait_for_timeout(HAND_MS)
         before = processor_ms(processor)
         found.append(lever.evaluate(CLICK))
         spent.append(processor_ms(processor) - before)

@@ -11,7 +11,6 @@ import pytest
 
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.publishing import playground
-from minikafka.course.publishing.playground_watch import Watch
 
 FREEZE = [8000, "freeze", "consumer A"]
 
@@ -107,7 +106,7 @@ def test_the_same_as_code_is_a_program_that_shows_the_same_picture(settings, cha
     names = {}
     lines[-1] = f"shown = {lines[-1]}"
     exec("\n".join(lines), names)
-    rerun = playground.rerun_of(given, Watch())
+    rerun = playground.Rerun(given, playground.Ready())
     made = [playground.Change(*change) for change in changes]
     assert list(names["cluster"].trace) == rerun(made)
     assert names["shown"].play.story.name == playground.PICTURES[given.shows]
@@ -158,3 +157,24 @@ def test_it_needs_neither_a_kernel_nor_ipywidgets():
         " answer; assert 'error' not in answer('{}')[:9]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_that_stands_ready_is_answered_as_one_from_the_beginning():
+    shown = {"changes": [FREEZE], "settings": {"seconds": 16}}
+    later = {**shown, "act": "crash consumer B", "at_ms": 9000}
+    playground.READY = playground.Ready()
+    anew = ask(**later)
+    for moments in ([8500], [8000, 9000], [9000, 8200], [12_000]):
+        for ms in moments:
+            playground.follow(json.dumps({**shown, "ms": ms}))
+        assert ask(**later) == anew
+        assert ask(**later) == anew
+
+
+def test_only_the_layout_that_is_shown_is_drawn_anew():
+    both = ask(changes=[FREEZE])["play"]["layouts"]
+    (narrow,) = ask(changes=[FREEZE], width=560)["play"]["layouts"]
+    assert [each["width"] for each in both] == [920, 560]
+    assert narrow["steps"][0] != [] and narrow["width"] == 560
+    first = ask(changes=[FREEZE], width=560, first=True)
+    assert len(first["play"]["layouts"]) == 2

@@ -3,6 +3,7 @@ words, and fingers.
 """
 
 import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -163,3 +164,25 @@ def test_a_finger_that_is_beside_a_lever_means_it_and_far_from_all_means_none(ch
         page.evaluate("document.getElementById('act').value = ''")
         page.touchscreen.tap(middle + 150, box["y"] - 40)
         assert page.input_value("#act") == ""
+
+
+def test_whoever_steps_is_told_of_slow_motion_and_of_silence(opened):
+    """As while it plays: a burst takes longer than it did, and silence is cut short."""
+    pic = picture("replica-set", replicas.acks_1(), seed=3)
+    page = opened(pic)
+    said = {}
+    for scene in pic.scenes:
+        page.evaluate(SHOW, scene["step"])
+        said[scene["step"]] = page.inner_text("#corner")
+    gaps = {
+        after["step"]: after["at"] - scene["at"]
+        for scene, after in pairwise(pic.scenes)
+    }
+    assert said[0] == "seed 3"
+    shortest = min(gaps, key=lambda step: (gaps[step], step))
+    assert "slow motion" in said[shortest]
+    longest = max(gaps, key=lambda step: (gaps[step], step))
+    assert f"× time · {gaps[longest] / 1000:.1f} s later" in said[longest]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate(SHOW, shortest)
+    assert page.inner_text("#corner") == "slow motion"

@@ -11,6 +11,7 @@ const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s 
 const plays = JSON.parse(at('plays').textContent), first = Object.keys(plays)[0];
 let asked = {}, times = [], watched = null, frame = document.querySelector('#stage iframe');
 let turn = 0, since = 0, open = 0, ignored = 0, alive = false, worker = null;
+let width = 0, drawn = 0, redraws = false;  // of the layout that the player shows, and of the only one that it has, if it hasn't both
 
 function say(words, state = at('status').dataset.state) {
   at('status').textContent = words;
@@ -50,10 +51,26 @@ const moment = () => times[Number(inside('scrub')?.value ?? 0)];
 function ask(more) {
   if (!worker) { say(CAN_NOT, 'trouble'); tell({ error: CAN_NOT }); return; }
   since = performance.now();
+  redraws = Boolean(more.redraws);
   open += 1;
   if (alive) document.body.setAttribute('aria-busy', 'true');
   else if (frame) tell({ error: WAITS });
-  worker.postMessage(JSON.stringify({ ...asked, ...more, first: !frame }));
+  worker.postMessage(JSON.stringify({ ...asked, ...more, width, first: !frame }));
+}
+
+// A run of what is shown stands ready at its moment: a click goes on from there.
+function prepare() {
+  if (alive && !open) worker.postMessage({ follow: JSON.stringify({ ...asked, ms: moment() }) });
+}
+
+// Another layout is shown than the one that was asked for.
+at('width').addEventListener('change', ({ target }) => {
+  width = Number(target.value);
+  redraw();
+});
+
+function redraw() {
+  if (drawn && drawn !== width && !open) ask({ ms: moment(), redraws: true });
 }
 
 function take(answer) {
@@ -67,9 +84,12 @@ function take(answer) {
     return;
   }
   lay(answer);
-  if (frame) tell(answer.play);
-  else put({ srcdoc: answer.page });
-  strip();
+  if (frame) {
+    const { layouts, texts } = answer.play;
+    drawn = layouts.length === 1 ? layouts[0].width : 0;
+    tell(redraws ? { layouts, texts, redrawn: true } : answer.play);
+  } else put({ srcdoc: answer.page });
+  redraw();
   const took = Math.round(performance.now() - since);
   say(`${answer.settings.seconds} virtual seconds took ${took} ms. Click a member or a broker, at any moment.`);
 }
@@ -91,6 +111,7 @@ function lay({ settings, changes, code, ...found }) {
 // Another picture has another page, which is not to play what was told to the one before.
 function put(page) {
   document.querySelector('.minikafka-data').replaceChildren();
+  drawn = 0;
   frame?.remove();
   frame = Object.assign(document.createElement('iframe'), { title: 'the cluster', ...page });
   frame.addEventListener('load', follow);
@@ -109,9 +130,9 @@ function tell(play) {
 const WIDE = 100, TALL = 30;
 
 function follow() {
-  strip();
-  const number = inside('number');
-  if (number) new MutationObserver(strip).observe(number, { childList: true });
+  const number = inside('number'), moved = () => { strip(); prepare(); };
+  moved();
+  if (number) new MutationObserver(moved).observe(number, { childList: true });
 }
 
 function strip() {
@@ -227,6 +248,7 @@ function python() {
     if (data.ready) {
       alive = true;
       since = performance.now();  // loading is not the run's time
+      prepare();
       say('Alive: click a member or a broker, at any moment.', 'alive');
     } else if (data.answer) take(JSON.parse(data.answer));
     else if (data.failed) {

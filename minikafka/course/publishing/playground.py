@@ -1,34 +1,34 @@
 """The playground: a cluster that one changes by hand while one looks, on a page of the
 site (playground.js).
 
-Nothing is kept here between two questions: a question says which run, with which
-changes, and maybe one more; so a link can hold it. The answer is what the theatre's
+A question says which run, with which changes, and maybe one more; so a link can hold
+it, and the answer is the same whatever was asked before. It is what the theatre's
 player plays, as in a notebook (course/levers/controls.py). No ipywidgets.
 """
 
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.course import levers
-from minikafka.course.experiments.shop import (
-    CONFIGS,
-    MORE_PROTOCOLS,
-    TOPIC,
-    Shop,
-)
+from minikafka.course.experiments.shop import MORE_PROTOCOLS, TOPIC
 from minikafka.course.levers.controls import placed
 from minikafka.course.levers.on_stage import Change, Reruns
+from minikafka.course.publishing.playground_run import (
+    SLOW_MS,
+    Ready,
+    Rerun,
+    Settings,
+    is_broker,
+)
 from minikafka.course.publishing.playground_watch import Watch
-from minikafka.simulation.cluster import Cluster
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.page import page
-from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 # when the group has settled: its picture begins then, the others open then
 SINCE_MS = 4000
-SLOW_MS = 400  # for each record, instead of none
 LIMITS = {
     "brokers": (1, 3),
     "partitions": (1, 12),
@@ -44,20 +44,7 @@ PICTURES = {
 }
 
 
-class Settings(NamedTuple):
-    """shows: one of PICTURES. brokers: each partition has a replica on every one.
-    protocol: one of MORE_PROTOCOLS. members: at first. per_second: orders sent.
-    seconds: how long it runs.
-    """
-
-    shows: str = "the group"
-    brokers: int = 1
-    protocol: str = "range"
-    partitions: int = 6
-    members: int = 2
-    per_second: int = 10
-    seed: int = 7
-    seconds: int = 20
+READY = Ready()
 
 
 def answer(question: str) -> str:
@@ -65,7 +52,8 @@ def answer(question: str) -> str:
     and at_ms, what is to be changed.
 
     Nothing is changed before the group has settled. ms: the moment to open at, else
-    then. The answer's page is there where the question says first.
+    then. width: of the layout that is shown; the other is drawn when it is asked for.
+    The answer's page is there where the question says first, and has both.
     """
     asked = json.loads(question)
     try:
@@ -73,46 +61,70 @@ def answer(question: str) -> str:
         options: dict[str, Any] = {"seed": settings.seed}
         if settings.shows == "the group":
             options["since_ms"] = SINCE_MS
-        watch = Watch()
+        rerun = Rerun(settings, READY)
         runs = Reruns(
             PICTURES[settings.shows],
-            rerun_of(settings, watch),
+            rerun,
             partial(code_of, brokers=range(1, settings.brokers + 1)),
-            names(settings),
+            settings.names,
             **options,
         )
-        changes = []
-        for changed_ms, what, who in asked.get("changes", []):
-            changes.append(Change(int(changed_ms), str(what), str(who)))
         at_ms = asked.get("ms", SINCE_MS)
         if "act" in asked:
-            runs.changes = changes
+            runs.changes = changes_of(asked)
             what, _, who = asked["act"].partition(" ")
             at_ms = max(asked["at_ms"], SINCE_MS)
             runs.press(what, who, at_ms)
         else:
-            runs.show(changes)
+            runs.show(changes_of(asked))
+        found = told(settings, runs, rerun.watch)
+        found |= played(runs, at_ms, asked)
     except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
         return json.dumps({"error": str(error)})
-    return json.dumps(told(settings, runs, watch, at_ms, bool(asked.get("first"))))
+    return json.dumps(found)
 
 
-def told(
-    settings: Settings, runs: Reruns, watch: Watch, at_ms: float, with_page: bool
-) -> dict[str, Any]:
-    """What the page around the picture shows, and the picture."""
-    shown = runs.picture
-    play = shown.data(at_ms=at_ms)
-    play["flags"] = placed(shown, runs.lines)
+def follow(question: str) -> None:
+    """What is shown, and its moment (ms): a run stands ready there, so that what is
+    changed next is answered sooner.
+    """
+    asked = json.loads(question)
+    settings = checked(asked["settings"])
+    READY.follow(settings, changes_of(asked), max(asked["ms"], SINCE_MS))
+
+
+def changes_of(asked: dict[str, Any]) -> list[Change]:
+    """As a link has them."""
+    changes = []
+    for changed_ms, what, who in asked.get("changes", []):
+        changes.append(Change(int(changed_ms), str(what), str(who)))
+    return changes
+
+
+def told(settings: Settings, runs: Reruns, watch: Watch) -> dict[str, Any]:
+    """What the page around the picture shows."""
     return {
         "settings": settings._asdict(),
         "changes": [[each.at_ms, each.what, each.who] for each in runs.changes],
         "lines": [f"{ms / 1000:.3f} s  {line}" for ms, line in runs.lines],
         "code": program(settings, runs.changes),
-        "times": [scene["at"] for scene in shown.scenes],
+        "times": [scene["at"] for scene in runs.picture.scenes],
         "watched": watch.lines(),
+    }
+
+
+def played(runs: Reruns, at_ms: float, asked: dict[str, Any]) -> dict[str, Any]:
+    """The picture, in the layouts that the question needs, and as a page."""
+    shown = runs.picture
+    is_first = bool(asked.get("first"))
+    widths: tuple[int, ...] = (WIDE, NARROW)
+    if asked.get("width") in widths and not is_first:
+        widths = (asked["width"],)
+    play = shown.data(at_ms=at_ms, widths=widths)
+    play["flags"] = placed(shown, runs.lines)
+    return {
         "play": play,
-        "page": page(play, shown.title, shown.corner) if with_page else None,
+        "page": page(play, shown.title, shown.corner) if is_first else None,
     }
 
 
@@ -132,63 +144,6 @@ def checked(given: dict[str, Any]) -> Settings:
             "One broker copies to nobody, and nobody votes for it: choose 3 brokers."
         )
     return settings
-
-
-def names(settings: Settings) -> list[str]:
-    return [f"consumer {letter}" for letter in "ABCD"[: settings.members]]
-
-
-def rerun_of(settings: Settings, watch: Watch) -> Any:
-    """What runs the cluster from its beginning, with changes, while one watches."""
-
-    def rerun(changes: Sequence[Change]) -> list[Event]:
-        end_ms = settings.seconds * 1000
-        seed, brokers = settings.seed, settings.brokers
-        with Cluster(seed=seed, brokers=brokers, configs=CONFIGS) as cluster:
-            shop = Shop(
-                cluster,
-                settings.protocol,
-                settings.partitions,
-                settings.per_second,
-                brokers,
-            )
-            for name in names(settings):
-                shop.join(name)
-                # one after the other: who joins first leads a classic group
-                cluster.run(seconds=0.2)
-            for change in changes:
-                allow(change.at_ms, cluster.now_ms, end_ms)
-                watch.run_to(cluster, change.at_ms)
-                do(cluster, shop, change)
-            watch.run_to(cluster, end_ms)
-            watch.trace = list(cluster.trace)
-            return watch.trace
-
-    return rerun
-
-
-def allow(at_ms: int, now_ms: int, end_ms: int) -> None:
-    """Errors: ValueError for a moment of a change that isn't within the run."""
-    if at_ms < now_ms:
-        raise ValueError(f"Nothing can be changed before {now_ms / 1000:.3f} s.")
-    if at_ms >= end_ms:
-        raise ValueError(
-            f"The run ends at {end_ms / 1000:.3f} s: choose an earlier moment, or run"
-            " on."
-        )
-
-
-def do(cluster: Cluster, shop: Shop, change: Change) -> None:
-    if change.what == "add":
-        shop.join(change.who)
-    elif is_broker(change):
-        levers.do_to_broker(cluster, change)
-    else:
-        levers.do(cluster, change, SLOW_MS, TOPIC)
-
-
-def is_broker(change: Change) -> bool:
-    return change.who.startswith("broker ")
 
 
 def code_of(change: Change, brokers: Sequence[int]) -> str:
@@ -219,7 +174,7 @@ def program(settings: Settings, changes: Sequence[Change]) -> list[str]:
         f"cluster = Cluster({options}, configs=CONFIGS)",
         f"shop = Shop(cluster, {', '.join(shop_of)})",
         "members = {}",
-        f"for name in {json.dumps(names(settings))}:",
+        f"for name in {json.dumps(settings.names)}:",
         "    members[name] = shop.join(name)",
         "    cluster.run(seconds=0.2)",
     ]
