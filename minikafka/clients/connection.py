@@ -252,7 +252,7 @@ class Client:
         """The node, if it can be sent to; else starts to connect and returns None."""
         node = self.nodes.get(node_id)
         if node is None:
-            self.metadata.refresh()
+            self.metadata.lacks_broker()
             return None
         return self.ready_node(node)
 

@@ -2,7 +2,8 @@
 their leaders.
 
 It is read again when a topic is missing, when an answer showed that it is stale, and
-every metadata_max_age_ms (5 minutes). Between these a client does not notice that
+every metadata_max_age_ms (5 minutes); where a client wants no topic, when it means a
+broker that isn't named there: that one has come since. Between these a client does not notice that
 partitions were added.
 """
 
@@ -54,6 +55,7 @@ class Metadata:
         self._max_age_ms = max_age_ms
         self._allow_auto_create_topics = allow_auto_create_topics
         self._is_stale = False
+        self._lacks_broker = False
         self._asks_at: int | None = None  # if nobody finds it stale; None: never
         self._may_ask_at = 0
 
@@ -70,6 +72,11 @@ class Metadata:
         """Ask again as soon as the back-off allows."""
         self._is_stale = True
 
+    def lacks_broker(self) -> None:
+        """A broker is meant that it doesn't name: ask, even if no topic is wanted."""
+        self._lacks_broker = True
+        self.refresh()
+
     def doubt(self, error: Error) -> None:
         """Ask again if this refusal of a request may mean that another broker is the
         leader now.
@@ -81,13 +88,15 @@ class Metadata:
         """When to ask, in ms; None: nobody wants to know, or an answer is on its
         way.
         """
-        if self._state.in_flight or (self.brokers and not self.wanted):
+        is_wanted = bool(self.wanted) or self._lacks_broker or not self.brokers
+        if self._state.in_flight or not is_wanted:
             return None
         return self._may_ask_at if self._is_stale else self._asks_at
 
     def ask(self, node: "Node") -> None:
         """Read the image from a ready node."""
         self._is_stale = False
+        self._lacks_broker = False
         self._state.back_off()
         self._may_ask_at = self._state.at_ms
 

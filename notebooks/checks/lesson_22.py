@@ -91,7 +91,8 @@ def judged(outcome, case):
     for broken in (not_named, not_gone, lost, twice, too_long):
         line = broken(outcome)
         if line is not None:
-            return "\n".join([line, *outcome.lines()])
+            board = [f"  {row}" for row in outcome.lines()]
+            return "\n".join([line, *board])
     return None
 
 

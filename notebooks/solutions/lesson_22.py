@@ -37,7 +37,7 @@ incident.ask(
 incident.ask("kubectl set env deployment/shop --list")  # key=customer
 incident.cause(1)
 incident.act("kubectl set env deployment/shop key=order")
-incident.wait(minutes=13)
+incident.wait(minutes=22)
 lesson("22").check(3, incident)
 
 # %% exercise 4

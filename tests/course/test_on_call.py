@@ -267,6 +267,9 @@ def test_the_cause_that_was_named_is_judged_first():
     assert "doesn't explain it" in str(verdict("22", 10, incident))
     incident.cause(2)
     assert "it isn't over" in str(verdict("22", 10, incident))
+    ended = incident.outcome()._replace(wrong=(), minutes=73 / 6)
+    incident.outcome = lambda: ended
+    assert "12.2 minutes of outage; it can be" in str(verdict("22", 10, incident))
 
 
 # -- a teacher's own
@@ -372,7 +375,9 @@ def test_the_report_says_who_handled_orders_twice_and_why():
     night = begun("rebalance-loop")
     ended = night.outcome()
     assert ended.twice > 0
-    assert any("the commit before had failed" in line for line in ended.again)
+    assert any(
+        "the first commit failed, UNKNOWN_MEMBER_ID" in line for line in ended.again
+    )
     assert all("by billing-a" in line for line in ended.again)
     [row] = [row for row in ended.lines() if row.startswith("handled twice")]
     assert ended.lines()[ended.lines().index(row) + 1].strip() == ended.again[0]

@@ -4,7 +4,7 @@ how that is said, and what the tools print.
 
 import pytest
 
-from minikafka.course.on_call import plans
+from minikafka.course.on_call import plans, screen
 from minikafka.course.on_call.incident import Incident
 
 pytestmark = pytest.mark.timeout(1200)
@@ -272,6 +272,21 @@ def test_nobody_reads_a_partition_without_a_leader():
     night = begun("unclean-election")
     night.ask("kafka-console-consumer --topic orders --partition 1 --from-beginning")
     assert "until somebody leads orders-1" in night.told[-1]
+
+
+def test_a_tool_learns_of_a_broker_that_it_did_not_know(night):
+    """A client that wants no topics reads its metadata again when it lacks a broker."""
+    client = night.world._asking._core
+    del client.nodes[3]
+    told = night.world.ask("DescribeLogDirs", {"topics": None}, 3)
+    assert told.results
+
+
+def test_a_notebook_shows_a_wide_table_without_breaking_its_rows(night):
+    night.ask("kafka-consumer-groups --describe --group billing")
+    page = screen.page(night.told[-1])
+    assert "white-space:pre;" in page and "overflow-x:auto" in page
+    assert max(map(len, page.splitlines())) > 120
 
 
 def test_a_disk_is_given_kilobytes_and_megabytes(night):

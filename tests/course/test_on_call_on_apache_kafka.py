@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 
-from minikafka.course.on_call import plans, tools
+from minikafka.course.on_call import plans, tools, tools_console, tools_topics
 from minikafka.course.on_call.incident import Incident
 from tests.clients.brokers import until
 from tests.course.processes import APACHE_KAFKA, NOBODY, running, sent
@@ -30,6 +30,7 @@ CLASSES = {
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-leader-election": f"{PACKAGE}.LeaderElectionCommand",
     "kafka-get-offsets": f"{PACKAGE}.GetOffsetShell",
+    "kafka-console-consumer": f"{PACKAGE}.consumer.ConsoleConsumer",
 }
 FAST = {
     "log_retention_check_interval_ms": 1000,
@@ -136,7 +137,9 @@ def payments(brokers):
 
 
 ROWS = [
+    "kafka-consumer-groups --list --state",
     "kafka-consumer-groups --describe --group ledger",
+    "kafka-consumer-groups --describe --group ledger --offsets",
     "kafka-consumer-groups --describe --group ledger --members",
     "kafka-consumer-groups --describe --group ledger --members --verbose",
     "kafka-consumer-groups --describe --group ledger --state",
@@ -145,6 +148,7 @@ ROWS = [
     "kafka-transactions describe --transactional-id payouts",
     "kafka-transactions describe-producers --topic payments --partition 0",
     "kafka-transactions find-hanging --broker-id 1",
+    "kafka-transactions find-hanging --topic payments",
 ]
 
 
@@ -200,9 +204,33 @@ def test_configs_offsets_and_refusals_are_told_in_the_same_words(
         brokers, line
     )
     form = re.compile(r"payments:\d+:\d+")
-    line = "kafka-get-offsets --topic payments"
+    for line in (
+        "kafka-get-offsets --topic payments",
+        "kafka-get-offsets --topic payments --partitions 0",
+    ):
+        for text in (ours(night, line), apaches(brokers, line)):
+            assert all(form.fullmatch(row) for row in text.split())
+    for line in (
+        "kafka-get-offsets --topic nothing",
+        "kafka-transactions find-hanging",
+    ):
+        assert ours(night, line) in apaches(brokers, line)
+
+
+def test_the_console_consumer_shows_what_its_properties_name(brokers, payments, night):
+    line = "kafka-console-consumer --topic payments --partition 0 --offset 0"
+    line += " --max-messages 1 --property print.key=true --property print.offset=true"
+    form = re.compile(r"Offset:0\t\S+\t\S")
     for text in (ours(night, line), apaches(brokers, line)):
-        assert all(form.fullmatch(row) for row in text.split())
+        first, record, *_, last = text.strip().splitlines()
+        assert first == tools_console.OLD_PROPERTY
+        assert form.match(record)
+        assert last == "Processed a total of 1 messages"
+    line = "kafka-console-consumer --topic payments --partition 0 --timeout-ms 3000"
+    for text in (ours(night, line), apaches(brokers, line)):
+        *_, error, last = text.strip().splitlines()
+        assert error == "org.apache.kafka.common.errors.TimeoutException"
+        assert last.startswith("Processed a total of ")
 
 
 # -- symptoms
@@ -349,6 +377,9 @@ def test_unclean_election_nobody_leads_while_the_only_eligible_replica_is_down(b
     line = "kafka-topics --describe --unavailable-partitions --exclude-internal"
     [row] = [row for row in apaches(brokers, line).splitlines() if "offered" in row]
     assert "Leader: none" in row and "Isr: \t" in row and "Elr: 2" in row
+    told = apaches(brokers, "kafka-get-offsets --topic offered")
+    words, _, _ = tools_topics.SKIPPED.format(where="offered-0").partition("...")
+    assert told.startswith(words)
     brokers.start(2)
     until(lambda: brokers.described("offered") == (2, [2, 3]))
 
@@ -363,3 +394,5 @@ def test_voters_lost_the_tools_that_ask_the_controller_get_no_answer_and_a_leade
     assert "Exception" in apaches(brokers, line)
     assert "Exception" in apaches(brokers, "kafka-topics --describe --topic led")
     assert "led:0:0" in apaches(brokers, "kafka-get-offsets --topic led")
+    line = "kafka-leader-election --election-type unclean --topic led --partition 0"
+    assert apaches(brokers, line).startswith(tools_topics.NO_RESULTS)

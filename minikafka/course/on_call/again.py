@@ -7,15 +7,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.course.on_call import fates
+from minikafka.course.on_call.columns import commas
 from minikafka.course.on_call.orders import Handling
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 MOST_LINES = 5
-ENDED = "whoever had handled them ended before the commit"
-SET_BACK = "they were committed, and the offset was set back"
-TWO_RECORDS = "they are in the log twice, written again by the producer"
+ENDED = "the first pod ended before its commit"
+SET_BACK = "committed, and the offset was set back"
+TWO_RECORDS = "in the log twice, by a second try of the producer"
 
 
 class Again(NamedTuple):
@@ -35,7 +36,7 @@ def lines(world: "World") -> list[str]:
     told = sorted(found.items(), key=lambda item: _began_ms(item[1]))
     texts = [_line(world, about, again) for about, again in told[:MOST_LINES]]
     if len(told) > MOST_LINES:
-        texts.append(f"and {len(told) - MOST_LINES} such things more")
+        texts.append(f"and {len(told) - MOST_LINES} more")
     return texts + _false(world)
 
 
@@ -55,11 +56,12 @@ def _why(first: Handling, again: Handling) -> str:
 
 
 def _line(world: "World", about: Again, again: list[Handling]) -> str:
-    """8 by billing-a2 (orders-1), 00:13:48 to 00:14:02: ..."""
+    """8 by billing-a2 (orders-0,1), 00:13:48-00:14:02: ..."""
     began, ended = _began_ms(again), max(handling.at_ms for handling in again)
-    partitions = sorted({handling.partition for handling in again})
-    time = f"{world.clock(began)} to {world.clock(ended)}"
-    where = ", ".join(partitions)
+    time = f"{world.clock(began)}-{world.clock(ended)}"
+    partitions = {handling.partition for handling in again}
+    [topic] = {partition.topic for partition in partitions}
+    where = f"{topic}-{commas(sorted(each.partition for each in partitions))}"
     return f"{len(again)} by {about.pod} ({where}), {time}: {about.why}"
 
 

@@ -1,6 +1,6 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
-from minikafka.course.on_call import again, fates, tools
+from minikafka.course.on_call import again, fates, screen, tools
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.report import Outcome, Report
 from minikafka.course.on_call.usage import Refused
@@ -140,7 +140,8 @@ class Incident:
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
-        self._say(f"{self.world.clock()} $ {line}", said, *self._news())
+        asked = f"{self.world.clock()} $ {line}"
+        screen.show(self._told(asked, said, *self._news()))
 
     def _news(self) -> list[str]:
         """What people have written since."""
@@ -158,9 +159,13 @@ class Incident:
 
     def _say(self, *lines: str) -> None:
         """Print it, and keep it."""
+        print(self._told(*lines))
+
+    def _told(self, *lines: str) -> str:
+        """Lines as one text, which is kept."""
         text = "\n".join(line.rstrip() for line in lines if line)
         self.told.append(text)
-        print(text)
+        return text
 
 
 def _minutes(samples: list[int]) -> float:

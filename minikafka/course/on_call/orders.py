@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from minikafka.clients.structs import TopicPartition
+
 WAITS_MS = 10_000  # an order that waits longer for its acknowledgement: an outage
 
 
@@ -26,7 +28,7 @@ class Handling:
 
     at_ms: int
     pod: str
-    partition: str
+    partition: TopicPartition
     offset: int
     commit: str | None = None
 

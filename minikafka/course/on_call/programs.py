@@ -165,7 +165,7 @@ class Reader(App):
         return Handling(
             at_ms=self.world.now_ms,
             pod=pod.name,
-            partition=f"{record.topic}-{record.partition}",
+            partition=TopicPartition(record.topic, record.partition),
             offset=record.offset,
             commit="" if self.commits_first else None,
         )
@@ -183,7 +183,7 @@ class Reader(App):
             ask()
         except KafkaError as error:
             self.say(pod, f"commit failed: {error}")
-            return f"the commit before had failed, {error.error.name}"
+            return f"the first commit failed, {error.error.name}"
         return ""
 
 
@@ -191,7 +191,7 @@ class Poison(Failed):
     """A record that the program can't read."""
 
 
-LOST = "the partitions had changed hands before the commit"
+LOST = "they went to others before the first commit"
 
 
 class _Done:

@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
         for name, value in rows.items():
             first, *more = value.splitlines()
             lines.append(f"{name:18}  {first}")
-            lines += [f"{'':18}    {line}" for line in more]
+            lines += [f"    {line}" for line in more]
         return lines
 
     def _outage(self) -> str:

@@ -11,7 +11,6 @@ from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.programs import KINDS, Reader
-from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.processes import best_informed, leading
@@ -131,7 +130,6 @@ class World:
             configs={**CONFIGS, **plan.brokers},
         )
         self._asking = self.cluster._topics._admin
-        self._admin = self._asking._core
         self.cluster._listeners[:] = [self._note]
         self.cluster.trace.clear()
         self._steps = list(plan.steps)
@@ -154,17 +152,7 @@ class World:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
-        if node is not None and node not in self._admin.nodes:
-            self._start_admin()  # it was started before this broker was
         return self._asking.ask(api, body, node)
-
-    def _start_admin(self) -> None:
-        """A tool is a program of its own, and asks anew which brokers there are."""
-        cluster = self.cluster
-        name = f"tool of {self.clock()}"
-        trace = cluster._trace_of(name)
-        self._admin = Admin(name, cluster._bootstrap(), trace)
-        self._asking = AdminHandle(self._admin, cluster.kernel, cluster._network)
 
     def new_address(self) -> str:
         """Of a pod; no other has or had it."""
