@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import Detail, Play, Space, Story, Told
+from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
 from minikafka.theatre.text import capital, counted, dotted
 from minikafka.trace import Event
 
@@ -23,7 +23,7 @@ class SweepStory(Story):
     """The story of many runs, a scene each."""
 
     name, title = "sweep", "One program, killed at each of its calls"
-    shows = ("calls", "of", "rows", "things")
+    shows = ("calls", "of")
 
     def __init__(
         self, trace: Sequence[Event], *, things: str = "order", **options: Any
@@ -40,6 +40,13 @@ class SweepStory(Story):
             self.title = f"One program, {len(self.rows)} sinks, killed at each moment"
         self.runs: list[Detail] = []
         self.of = len(ended)
+
+    def cast(self) -> Cast:
+        told = super().cast()
+        if self.rows:
+            told["rows"] = self.rows
+            told["things"] = self.things
+        return told
 
     def clock(self, ms: Sequence[int]) -> list[str]:
         """When a run was killed; of runs with different sinks only which it is."""
@@ -95,11 +102,11 @@ class SweepPlay(Play):
         runs = scenes[-1]["space"]["runs"]
         for number, run in enumerate(runs):
             box = self._tile(d, number)
-            _run(d, run, number + 1, box, self.cast["things"])
+            _run(d, run, number + 1, box, self.cast.get("things", "order"))
 
     def _heads(self, d: Drawing) -> None:
         """Above each column the call that the program is killed at."""
-        d.note("call", 0, 14, "killed" if self.cast["rows"] else "on entering")
+        d.note("call", 0, 14, "killed" if self.cast.get("rows") else "on entering")
         for column, call in enumerate(self.cast["calls"]):
             x = self._tile(d, column).x
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
@@ -110,7 +117,7 @@ class SweepPlay(Play):
         box = self._tile(d, number)
         if column == 0:
             y = box.y + TILE / 2 + 5
-            rows = self.cast["rows"]
+            rows = self.cast.get("rows")
             words = rows[row] if rows else f"at order {row}"
             d.note(f"round/{row}", 0, y, words, room=MARGIN - 6)
         look: Look = {"r": 8, "dash": "3 3"}
@@ -145,10 +152,26 @@ def _run(d: Drawing, run: Detail, number: int, box: Box, things: str) -> None:
         if order in wrong:
             fill = "paper"
             edge = ink = "trouble"
-        place = Box(x=6 + order * pitch, y=22, w=pitch - 3, h=22)
+        place = Box(
+            x=6 + order * pitch,
+            y=22,
+            w=pitch - 3,
+            h=22,
+        )
         tip = f"{things} {order}: {times:g} times in the table"
-        look: Look = {"line": edge, "r": 5, "tip": tip}
-        tile.boxed(f"{order}", *place, _times(times), fill, ink, **look)
+        look: Look = {
+            "line": edge,
+            "r": 5,
+            "tip": tip,
+        }
+        tile.boxed(
+            f"{order}",
+            *place,
+            _times(times),
+            fill,
+            ink,
+            **look,
+        )
 
 
 def _times(times: float) -> str:
