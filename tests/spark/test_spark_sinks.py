@@ -22,6 +22,7 @@ from minikafka.course.experiments.lesson_19_sinks import (
     life,
     write_once,
 )
+from minikafka.course.experiments.lesson_19_sweep import sweep
 from minikafka.course.spark import Lab, rows_read
 
 pytestmark = pytest.mark.spark
@@ -202,6 +203,23 @@ def test_the_picture_of_three_kills_is_what_spark_wrote(lab, query):
         query(topic, checkpoint, at_most=80), appends(bank), KILLED, bank, checkpoint
     )
     assert seen == RECORDED
+
+
+def test_of_three_sinks_the_one_that_appends_repeats_what_it_wrote_before_a_kill(
+    lab, query
+):
+    """A posting that is in the topic once."""
+    topic = lab.topic("once")
+    each_once = {json.loads(event.value)["posting_id"]: event for event in EVENTS}
+    lab.send(topic, list(each_once.values()))
+    sinks = {"append": appends, "batch id": notes, "by key": writes_by_key}
+    pic = sweep(lambda checkpoint: query(topic, checkpoint, at_most=40), sinks, lab)
+    written = [run["written"] for run in pic.scenes[-1]["space"]["runs"]]
+    whole = [1] * len(written[0])
+    assert written[0] == whole
+    assert written[1][1] == pytest.approx(1.5, abs=0.05)
+    assert written[2][1] == 2
+    assert written[3:] == [whole] * 6
 
 
 def run(query, lab, topic, sink):

@@ -7,8 +7,10 @@ import json
 import pytest
 
 from minikafka.course.experiments.lesson_04_runs import killed_at, sweep
+from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.picture import Picture
+from minikafka.trace import Event
 
 
 def commit_first(consumer, payments):
@@ -64,3 +66,29 @@ def test_runs_killed_at_the_same_call_stand_below_each_other_and_none_before_its
 def test_drawn_again_from_its_json_it_is_the_same(pic):
     again = Picture(type(pic.play), *json.loads(json.dumps([pic.cast, pic.scenes])))
     assert again.svg() == pic.svg() and again.digest == pic.digest
+
+
+def test_of_several_sinks_each_has_a_row_and_a_part_that_is_there_again_is_told():
+    runs = [
+        ("append", "before its rows", [1, 1]),
+        ("append", "among its rows", [1, 1.5]),
+        ("by key", "before its rows", [1, 1]),
+        ("by key", "among its rows", [1, 1]),
+    ]
+    events = []
+    for number, (row, call, written) in enumerate(runs, 1):
+        found = {"run": number, "call": call, "row": row, "written": written}
+        identity = ("sweep", number)
+        events.append(Event(identity, number, "Spark", "RunEnded", None, found))
+    sinks = picture("sweep", events, things="micro-batch")
+    assert (
+        sinks.scenes[1]["sentence"]
+        == "Append: killed among its rows, and started again: micro-batch 1 is there"
+        " 1.5 times."
+    )
+    assert sinks.scenes[1]["time"] == "run 2"
+    drawn = sinks.drawings(WIDE)[-1].shapes
+    assert drawn["run/2/1/word"]["text"] == "1.5×"
+    assert [drawn[f"round/{row}"]["text"] for row in range(2)] == ["append", "by key"]
+    assert drawn["run/1"]["x"] == drawn["run/3"]["x"]
+    assert sinks.summary(sinks.scenes[-1]) == "1 of 4 runs went wrong"

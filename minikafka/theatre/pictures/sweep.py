@@ -3,7 +3,7 @@ picture a run, all on one page.
 
 Side by side are the calls of one round, below each other the rounds: what goes wrong at
 one call goes wrong in a column. It is told by course/experiments/lesson_04_runs.py, one
-event a run.
+event a run; lesson_19_sweep.py has a sink in each row.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from typing import Any
 
 from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.play import Detail, Play, Space, Story, Told
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
+from minikafka.theatre.text import capital, counted, dotted
 from minikafka.trace import Event
 
 # heights of the columns' names and of a run; between two; for the rows' names
@@ -25,12 +25,34 @@ class SweepStory(Story):
     name, title = "sweep", "One program, killed at each of its calls"
     shows = ("calls", "of")
 
-    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
+    def __init__(
+        self, trace: Sequence[Event], *, things: str = "order", **options: Any
+    ) -> None:
+        """things: what each small picture counts."""
         super().__init__(trace, **options)
+        self.things = things
         ended = [event for event in trace if event.kind == "RunEnded"]
         self.calls = list(dict.fromkeys(event.detail["call"] for event in ended))
+        # what differs from row to row, where it is no order
+        named = [event.detail.get("row", "") for event in ended]
+        self.rows = list(dict.fromkeys(filter(None, named)))
+        if self.rows:
+            self.title = f"One program, {len(self.rows)} sinks, killed at each moment"
         self.runs: list[Detail] = []
         self.of = len(ended)
+
+    def cast(self) -> Cast:
+        told = super().cast()
+        if self.rows:
+            told["rows"] = self.rows
+            told["things"] = self.things
+        return told
+
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """When a run was killed; of runs with different sinks only which it is."""
+        if not self.rows:
+            return super().clock(ms)
+        return [f"run {number}" for number in range(1, len(ms) + 1)]
 
     def space(self) -> Space:
         return {"runs": list(self.runs)}
@@ -42,12 +64,14 @@ class SweepStory(Story):
         for number, times in _wrong(d["written"]):
             words = _trouble(times)
             troubles.append(words)
-            sentences.append(f"order {number} {words}")
-        found = " and ".join(sentences) or "each order is there once"
+            sentences.append(f"{self.things} {number} {words}")
+        found = " and ".join(sentences) or f"each {self.things} is there once"
         first = self.once(troubles[0]) if troubles else None
+        killed = f"Killed on entering call {d['run']}, {d['call']}"
+        if self.rows:
+            killed = f"{capital(d['row'])}: killed {d['call']}"
         return Told(
-            f"Killed on entering call {d['run']}, {d['call']}, and started again:"
-            f" {found}.",
+            f"{killed}, and started again: {found}.",
             chapter=first,
             trouble=bool(troubles),
             light=[f"run/{d['run']}"] if first else (),
@@ -59,8 +83,8 @@ class SweepPlay(Play):
 
     story = SweepStory
     foot = (
-        "Each small picture is a run of its own: its orders in the table at the end,"
-        " and where it was killed."
+        "Each small picture is a run of its own: what is in the table at the end, and"
+        " where it was killed."
     )
 
     def scenario(self, scene: Scene) -> str:
@@ -78,11 +102,11 @@ class SweepPlay(Play):
         runs = scenes[-1]["space"]["runs"]
         for number, run in enumerate(runs):
             box = self._tile(d, number)
-            _run(d, run, number + 1, box)
+            _run(d, run, number + 1, box, self.cast.get("things", "order"))
 
     def _heads(self, d: Drawing) -> None:
         """Above each column the call that the program is killed at."""
-        d.note("call", 0, 14, "on entering")
+        d.note("call", 0, 14, "killed" if self.cast.get("rows") else "on entering")
         for column, call in enumerate(self.cast["calls"]):
             x = self._tile(d, column).x
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
@@ -93,7 +117,9 @@ class SweepPlay(Play):
         box = self._tile(d, number)
         if column == 0:
             y = box.y + TILE / 2 + 5
-            d.note(f"round/{row}", 0, y, f"at order {row}")
+            rows = self.cast.get("rows")
+            words = rows[row] if rows else f"at order {row}"
+            d.note(f"round/{row}", 0, y, words, room=MARGIN - 6)
         look: Look = {"r": 8, "dash": "3 3"}
         d.rect(f"place/{number}", *box, fill="none", line="rule", **look)
 
@@ -107,14 +133,16 @@ class SweepPlay(Play):
         return Box(x=x, y=y, w=pitch - GAP, h=TILE)
 
 
-def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
+def _run(d: Drawing, run: Detail, number: int, box: Box, things: str) -> None:
     """number: of the event that told it."""
     key = f"run/{run['run']}"
     wrong = dict(_wrong(run["written"]))
     line, width = ("trouble", 2) if wrong else ("rule", None)
     d.rect(key, *box, "wash", line, r=8, width=width, of=number)
     tile = d.part(key, box.x, box.y)
-    tile.note("call", 8, 15, f"call {run['run']}", size=12)
+    is_call = things == "order"
+    name = f"call {run['run']}" if is_call else f"run {run['run']}"
+    tile.note("call", 8, 15, name, size=12)
     pitch = (box.w - 12) / len(run["written"])
 
     for order, times in enumerate(run["written"]):
@@ -124,26 +152,44 @@ def _run(d: Drawing, run: Detail, number: int, box: Box) -> None:
         if order in wrong:
             fill = "paper"
             edge = ink = "trouble"
-        place = Box(x=6 + order * pitch, y=22, w=pitch - 3, h=22)
-        tip = f"order {order}: {times} times in the table"
-        look: Look = {"line": edge, "r": 5, "tip": tip}
-        tile.boxed(f"{order}", *place, _times(times), fill, ink, **look)
+        place = Box(
+            x=6 + order * pitch,
+            y=22,
+            w=pitch - 3,
+            h=22,
+        )
+        tip = f"{things} {order}: {times:g} times in the table"
+        look: Look = {
+            "line": edge,
+            "r": 5,
+            "tip": tip,
+        }
+        tile.boxed(
+            f"{order}",
+            *place,
+            _times(times),
+            fill,
+            ink,
+            **look,
+        )
 
 
-def _times(times: int) -> str:
+def _times(times: float) -> str:
     """As a sign."""
     if times == 1:
         return "✓"
-    return f"{times}×" if times else "–"
+    return f"{times:g}×" if times else "–"
 
 
-def _trouble(times: int) -> str:
-    """What is wrong with an order that is there so many times."""
-    return "is there twice" if times else "is missing"
+def _trouble(times: float) -> str:
+    """What is wrong with something that is there so many times."""
+    if not times:
+        return "is missing"
+    return "is there twice" if times == 2 else f"is there {times:g} times"
 
 
-def _wrong(written: Sequence[int]) -> list[tuple[int, int]]:
-    """The orders that are not there once, and how often they are."""
+def _wrong(written: Sequence[float]) -> list[tuple[int, float]]:
+    """Those that are not there once, and how often they are."""
     wrong = []
     for order, times in enumerate(written):
         if times != 1:
