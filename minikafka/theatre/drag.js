@@ -67,7 +67,8 @@ const drag = (() => {
       span(parts.trueBar, from, until, y + ROW);
       label(parts.trueWords, `it was ${given.was}`, until, y + ROW, 6);
     }
-    show('line', 'bar', 'words', ...(said ? [] : ['track', 'reach', 'handle']), ...(told ? ['truth', 'trueBar', 'trueWords'] : []));
+    const asks = said || cursor >= limit(), mine = ['line', 'bar', 'words', ...(said ? [] : ['track', 'reach', 'handle'])];
+    show(...(asks ? mine : []), ...(told ? ['truth', 'trueBar', 'trueWords'] : []));
     slide();
   }
 

@@ -60,6 +60,14 @@ class Links:
         """Whether there is a cut between two nodes."""
         return frozenset((one, other)) in self.cut
 
+    def parted(self, broker: str) -> list[str]:
+        """Those that it does not hear, of those that hear anybody."""
+        return [
+            other
+            for other in self.brokers
+            if self.apart(broker, other) and not self.life(other, "")
+        ]
+
     def life(self, broker: str, life: str) -> str:
         """What is shown of a broker's life: who hears no other one is cut off."""
         if life:

@@ -23,6 +23,7 @@ document.addEventListener('keydown', event => {
 function take(given) {
   clearTimeout(asked);
   at('stage').removeAttribute('aria-busy');
+  if (given.busy) { at('stage').setAttribute('aria-busy', 'true'); return; }
   const hasMap = typeof strip !== 'undefined';  // of runs: strip.js is on such a page only
   if (hasMap && (given.strip || given.ended || given.cell !== undefined)) strip.take(given);
   if (given.error) { say(given.error); return; }
@@ -51,6 +52,9 @@ function listen() {
     tellLayout();
     const text = beside('data')?.querySelector('[data-play]')?.dataset.play;
     if (text && text !== taken) { taken = text; take(JSON.parse(text)); }
+    // A sentence with dials stands beside its plain words (course/levers/dials.py).
+    const plain = cell.querySelector('.minikafka-plain');
+    if (plain) plain.hidden = Boolean(beside('dials'));
     // A notebook that was closed has no widgets any more; the picture needs none.
     for (const node of cell.querySelectorAll('.jupyter-widgets')) {
       if (node.textContent.startsWith('Error displaying widget')) node.hidden = true;

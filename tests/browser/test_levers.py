@@ -4,7 +4,7 @@ stays, and nothing breaks without a kernel.
 
 import pytest
 
-from tests.browser.jupyter import Lesson, jupyter_lab
+from tests.browser.jupyter import AXE, Lesson, jupyter_lab
 from tests.browser.levers import a_group_with_levers
 from tests.chromium import running_chromium
 
@@ -88,6 +88,45 @@ def test_a_byte_that_is_typed_is_read_again_and_the_focus_stays_on_it(lesson):
     assert picture.violations() == []
 
 
+def test_a_number_in_a_sentence_plays_the_run_anew_and_has_a_name(lesson):
+    picture = lesson.picture(3)
+    field = lesson.page.locator(".minikafka-dials input")
+    assert field.input_value() == "2"
+    assert not lesson.page.locator(".minikafka-plain").is_visible()
+    field.fill("7")
+    field.press("Enter")
+    lesson.page.wait_for_selector(
+        ".jp-OutputArea code:has-text('run(seconds=7)')", state="attached"
+    )
+    ends = "document.getElementById('rows').textContent.includes('14.0')"
+    picture.focus("scrub")
+    picture.press("End")
+    picture.click("text")
+    picture.frame.wait_for_function(ends)
+    lesson.page.evaluate(f"{AXE}\n;undefined")
+    found = lesson.page.evaluate("axe.run('.minikafka-dials')")
+    assert found["violations"] == []
+
+
+def test_what_is_dragged_is_the_learners_prediction_in_the_kernel(lesson):
+    picture = lesson.picture(4)
+    picture.focus("scrub")
+    picture.press("End")
+    for key in ("End", "Enter"):
+        picture.frame.locator("[role=slider]").press(key)
+    content = "window.jupyterapp.shell.currentWidget.content"
+    lesson.page.evaluate(
+        f"() => {{ {content}.activeCellIndex = {content}.widgets.length - 1 }}"
+    )
+    lesson.command("notebook:insert-cell-below")
+    lesson.page.evaluate(
+        f"() => {content}.activeCell.model.sharedModel.setSource('print(q)')"
+    )
+    lesson.command("notebook:run-cell")
+    said = lesson.page.locator(".jp-OutputArea pre").filter(has_text="You say 2.")
+    said.wait_for()
+
+
 def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
     lesson.command("docmanager:save")
     lesson.restart_kernel()
@@ -102,3 +141,5 @@ def test_opened_again_without_a_kernel_it_plays_and_says_what_to_do(lesson):
         "() => !document.querySelector('.jupyter-widgets:not([hidden])')"
     )
     assert "Error displaying widget" not in lesson.page.inner_text(".jp-Notebook")
+    plain = lesson.page.locator(".minikafka-plain")
+    assert plain.is_visible() and plain.inner_text().endswith("every 2 s.")

@@ -340,3 +340,26 @@ def test_a_follower_is_cut_off_from_its_leader_only_and_falls_out_of_the_isr():
             f"heal broker {one}, broker {leader}" in acts
             and f"cut broker {other}, broker {leader}" in acts
         )
+
+
+def test_a_controllers_link_to_one_voter_is_cut_and_healed():
+    with three_brokers() as cluster:
+        machine = levers.replication(cluster, "quorum")
+
+        def acts():
+            shapes = machine.picture.drawings(WIDE)[-1].shapes.values()
+            return {shape["act"] for shape in shapes if "act" in shape}
+
+        voters = machine.picture.scenes[-1]["space"]["voters"]
+        one, other = (each["broker"] for each in voters if each["role"] != "controller")
+        (leader,) = {each["leader"] for each in voters}
+        to_the_leader = f"broker {one}, broker {leader}"
+        assert {
+            f"cut {to_the_leader}",
+            f"cut broker {other}, broker {leader}",
+        } <= acts()
+        machine.press("cut", to_the_leader, 2000)
+        assert f"2.000 s  cluster.cut({one}, {leader})\n" in repr(machine)
+        assert f"heal {to_the_leader}" in acts()
+        machine.press("heal", to_the_leader, 6000)
+        assert f"heal {to_the_leader}" not in acts()

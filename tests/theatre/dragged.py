@@ -5,7 +5,12 @@ from functools import cache
 from minikafka.course.experiments.lesson_06_runs import newcomer, unread
 from minikafka.course.experiments.lesson_07_runs import at_work, start, waiting
 from minikafka.course.experiments.lesson_10_runs import two_leaders_meet
-from minikafka.course.experiments.lesson_18_event_time import RECORDED, trace
+from minikafka.course.experiments.lesson_18_event_time import (
+    RECORDED,
+    begins,
+    trace,
+    watermark_of,
+)
 from minikafka.prediction import Dragged
 from minikafka.theatre import picture
 
@@ -48,28 +53,23 @@ def fork():
     )
 
 
-def last_watermark(events):
-    began = [event for event in events if event.kind == "MicroBatchBegan"]
-    return began[4].detail["watermark"] if len(began) > 4 else None
-
-
 @cache
 def watermark():
     """Where it stands when all orders were read: 08:27."""
     return asked(
         "watermark",
         trace(RECORDED),
-        Dragged(last_watermark, [27, 37]),
-        lambda event: event.kind == "MicroBatchBegan" and event.detail["batch"] == 4,
+        Dragged(watermark_of(4), [27, 37]),
+        begins(4),
         ["08:27", "08:37"],
     )
 
 
 @cache
 def lag():
-    """How long two members need for 40 orders: 4.0 s."""
-    cluster = waiting(orders=40, partitions=2, seed=1)
-    start(cluster, "A", "B", processing_ms=200, max_poll_records=5)
+    """How long a member needs for 20 orders: 4.0 s."""
+    cluster = waiting(orders=20, partitions=1, seed=1)
+    start(cluster, "A", processing_ms=200, max_poll_records=5)
     cluster.run(seconds=12)
     return asked(
         "lag",

@@ -103,6 +103,15 @@ def busy_group(assignor: Any) -> Cluster:
     return cluster
 
 
+def silent(at_s: float, session_s: float) -> Cluster:
+    """A, B and C read. A freezes, and says nothing any more."""
+    cluster = running_group("ABC", seed=2, session_timeout_ms=round(session_s * 1000))
+    cluster.run(seconds=at_s - 20)
+    cluster.freeze("A")
+    cluster.run(seconds=session_s + 10)
+    return cluster
+
+
 def restarted(away_s: float, static: bool) -> Cluster:
     """A, B and C read, with the sticky assignor. C is closed after 20 s, and started
     again away_s later.

@@ -303,9 +303,10 @@ def _record(order: Order, arrives: int) -> Any:
 
 def arrivals(orders: Sequence[Order]) -> list[int]:
     """When each reaches Kafka: at once, unless others that were placed later have come
-    before.
+    before. A clock that is ahead changes nothing of that.
     """
-    placed = [minute for _, minute in orders]
+    truly = dict(ORDERS)
+    placed = [min(minute, truly.get(name, minute)) for name, minute in orders]
     return list(itertools.accumulate(placed, max))
 
 
@@ -363,6 +364,26 @@ def later(
     if place >= len(orders):
         place = first.index(order)
     return (*others[:place], order, *others[place:])
+
+
+def begins(number: int) -> Callable[[Event], bool]:
+    """Whether an event is the begin of this micro-batch."""
+
+    def is_begin(event: Event) -> bool:
+        began = event.kind == "MicroBatchBegan"
+        return began and event.detail["batch"] == number
+
+    return is_begin
+
+
+def watermark_of(number: int) -> Callable[[Sequence[Event]], int | None]:
+    """The watermark of a micro-batch, as a function of a trace."""
+
+    def watermark(trace: Sequence[Event]) -> int | None:
+        began = filter(begins(number), trace)
+        return next((event.detail["watermark"] for event in began), None)
+
+    return watermark
 
 
 def trace(seen: Seen) -> list[Event]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.levers.controls import Live
+from minikafka.course.levers.dials import Dial, Dials
 from minikafka.course.levers.fault_strip import FaultsLive
 from minikafka.course.levers.on_stage import Change, LiveRun
 from minikafka.faults import Delay, Fault, Lose
@@ -212,6 +213,16 @@ def faults(
     by its moment in virtual ms.
     """
     return FaultsLive(found, name, marks, **options)
+
+
+def dials(sentence: str, run: Callable[..., Picture], **dials: Dial) -> Dials:
+    """A sentence whose numbers play a run anew: dials("Billing is off for {minutes}
+    minutes.", run, minutes=(10, range(1, 31))).
+
+    run(minutes=10) returns the picture. A dial: the number at first, and those that it
+    may be.
+    """
+    return Dials(sentence, run, dials)
 
 
 def do_to_broker(cluster: Cluster, change: Change) -> None:

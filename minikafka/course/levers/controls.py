@@ -107,16 +107,18 @@ class Stage:
             found = json.loads(clicked)
             on_act(found["act"], found["at"], found.get("onto", ""))
 
-    def display(self, controls: Any, text: str) -> None:
-        """As a cell's value: the frame first, then controls and what is hidden."""
+    def display(self, controls: Any, text: str, before: str = "") -> None:
+        """As a cell's value: the frame first, then controls and what is hidden. before:
+        HTML above the frame.
+        """
         import ipywidgets
         from IPython.display import display
 
         if text_only() or self.first is None:
             display({"text/plain": text}, raw=True)
             return
-        frame = self.first.frame(self.first_at_end)
-        display({"text/plain": text, "text/html": frame}, raw=True)
+        html = before + self.first.frame(self.first_at_end)
+        display({"text/plain": text, "text/html": html}, raw=True)
         display(ipywidgets.VBox([controls, self.clicked, self.width, self.data]))
 
 

@@ -111,6 +111,7 @@ class QuorumPlay(Play):
             leader = rows.get(voter["leader"])
             comes_from = leader if leader is not row else None
             from_y = comes_from.cells_y if comes_from else None
+            _link(row, voter, rows)
             leaders = self.cast["leaders"]
             draw_log(
                 row, columns=columns, log=voter, leaders=leaders, now=now, from_y=from_y
@@ -191,6 +192,16 @@ class QuorumPlay(Play):
         word = "yes" if answer.granted else "no"
         words = f"{word} to {candidate.name}"
         row.asks(candidate, now, words, trouble=not answer.granted)
+
+
+def _link(row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]) -> None:
+    """The lever on one link of a voter: of one that is cut, else to the controller."""
+    apart = voter.get("apart", [])
+    if voter["life"]:
+        return  # who hears nobody is healed by its wire
+    other = rows.get(apart[0] if apart else voter["leader"])
+    if other is not None and other is not row:
+        row.link(other, cut=bool(apart))
 
 
 def _lamp(d: Drawing, two: int) -> float:

@@ -273,6 +273,9 @@ class QuorumStory(CopiesStory):
         shown = picked(voter, "broker", "role", "epoch", "leader", "vote", "answered")
         shown |= picked(voter, "end", "high_watermark")
         shown["life"] = self.links.life(voter.name, voter.life)
+        apart = self.links.parted(voter.name)
+        if apart and self.live:
+            shown["apart"] = [node_id(other) for other in apart]
         shown["knows"] = self.image(voter).leader
         return shown | voter.described(NEAR, self._describe)
 
