@@ -118,6 +118,16 @@ class Cell:
         """What happened in its run, which is made again where the map keeps none."""
         return self._trace or list(self.rerun().trace)
 
+    def tried(self) -> "Cell":
+        """The same with a run of its own, so that nothing of it is taken from others."""
+        if self.is_run and self._trace is not None:
+            return self
+        cluster = self.rerun()
+        return self._ended(Ran(self._asked.outcome(cluster), list(cluster.trace)))
+
+    def _ended(self, ran: Ran) -> "Cell":
+        return replace(self, outcome=ran.outcome, is_run=True, _trace=ran.trace)
+
 
 @dataclass(frozen=True, slots=True)
 class FaultMap:
@@ -330,12 +340,7 @@ class _Runner:
 
     def __enter__(self) -> "_Runner":
         if self._processes > 1:
-            import multiprocessing  # which a browser's Python lacks
-
-            forking = multiprocessing.get_context("fork")
-            self._pool = forking.Pool(
-                self._processes, initializer=_begin, initargs=(self._ends,)
-            )
+            self._pool = _forked(self._processes, self._ends)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -351,12 +356,57 @@ class _Runner:
         return found
 
 
+class Ahead:
+    """Runs the cells that were taken from their neighbours while somebody looks at the
+    map, in processes that let others go first. Where nothing can be forked it does
+    nothing.
+    """
+
+    def __init__(self, found: FaultMap) -> None:
+        self._running: dict[Place, Any] = {}
+        self._pool: Any = None
+        places = []
+        for row, cells in enumerate(found.rows):
+            for column, cell in enumerate(cells):
+                if not cell.is_run:
+                    places.append(Place(row, column))
+        if not places or _cores() == 1:
+            return
+        ends = replace(found._asked, keeps_traces=True).ends
+        self._pool = _forked(_cores() - 1, ends, niceness=10)
+        for place in places:
+            self._running[place] = self._pool.apply_async(_run_one, (place,))
+        self._pool.close()
+
+    def tried(self, place: Place, cell: Cell) -> Cell:
+        """The cell with its run, which is made now if it isn't there yet."""
+        running = self._running.get(place)
+        if running is None or not running.ready() or not running.successful():
+            return cell.tried()
+        return cell._ended(running.get())
+
+    def stop(self) -> None:
+        """Nobody looks at this map any more."""
+        self._running.clear()
+        if self._pool is not None:
+            self._pool.terminate()
+
+
+def _forked(processes: int, ends: Ends, niceness: int = 0) -> Any:
+    """So many processes that run such cells."""
+    import multiprocessing  # which a browser's Python lacks
+
+    forking = multiprocessing.get_context("fork")
+    return forking.Pool(processes, initializer=_begin, initargs=(ends, niceness))
+
+
 _in_this_process: list[Ends] = []  # what a forked process runs
 
 
-def _begin(ends: Ends) -> None:
+def _begin(ends: Ends, niceness: int) -> None:
     """In a forked process, which inherits the function."""
     _in_this_process.append(ends)
+    os.nice(niceness)
 
 
 def _run_one(place: Place) -> Ran:

@@ -1,9 +1,10 @@
 // The strip: a map of runs under the timeline, one of which the picture shows (strip.py). Pointing at a cell, or going to it by
-// the arrow keys, shows how its run ended; choosing it plays the run. A finger that is dragged along the cells takes the fault
-// along time. Runs are in the page, or come from the kernel or from the tab's Python; what came once is kept.
+// the arrow keys, shows how its run ended; choosing it plays the run. A mouse or a finger that is dragged along a row takes its
+// fault along time, and the run follows; where it is let go the fault stays. Runs are in the page, or come from the kernel or from
+// the tab's Python; what came once is kept.
 
 const strip = (() => {
-  let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, finger = false;
+  let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, held = null;
   const ROOM = 0.15;  // part of the axis that its first moment needs
   const runs = new Map(), box = at('strip');
 
@@ -29,9 +30,11 @@ const strip = (() => {
     grid.setAttribute('role', 'grid');
     grid.style.setProperty('--columns', map.moments.length);
     grid.addEventListener('pointerover', over);
+    grid.addEventListener('pointerdown', grab);
     grid.addEventListener('pointermove', drag);
+    grid.addEventListener('pointerup', letGo);
+    grid.addEventListener('pointercancel', letGo);
     grid.addEventListener('pointerleave', leave);
-    grid.addEventListener('pointerdown', event => { finger = event.pointerType === 'touch'; });
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
@@ -149,9 +152,13 @@ const strip = (() => {
     want(key, true);
   }
 
+  // The kernel draws a run for the width that the page has.
+  const fits = key => runs.get(key).layouts.some(each => each.width === wantedLayout(room()));
+
   async function want(key, playsOn) {
     wantedKey = key;
     plays = playsOn;
+    if (runs.has(key) && levers() && !fits(key)) { tellLayout(); runs.delete(key); }
     if (!runs.has(key) && map.runs[key]) runs.set(key, await unpacked(map.runs[key]));
     if (wantedKey !== key) return;
     if (runs.has(key)) become(key);
@@ -196,21 +203,38 @@ const strip = (() => {
 
   // -- by mouse, finger and keys
 
-  const over = event => { if (event.pointerType === 'mouse') point(event.target.dataset.key); };
+  const over = event => { if (event.pointerType === 'mouse' && !held) point(event.target.dataset.key); };
 
-  function drag(event) {
-    if (finger) point(document.elementFromPoint(event.clientX, event.clientY)?.dataset.key);
+  function grab(event) {
+    const { key } = event.target.dataset;
+    if (key && event.button === 0) held = { row: place(key)[0], moved: false };
   }
 
-  // The picture is the chosen run's again; a finger has chosen where it was lifted.
+  function columnAt(x) {
+    const count = map.moments.length, left = nodeOf('0/0').getBoundingClientRect().left, { right } = nodeOf(`0/${count - 1}`).getBoundingClientRect();
+    return Math.max(0, Math.min(count - 1, Math.floor((count * (x - left)) / (right - left))));
+  }
+
+  // Along its own row, wherever the pointer is.
+  function drag(event) {
+    if (!held) return;
+    const key = `${held.row}/${columnAt(event.clientX)}`;
+    if (key === shownKey) return;
+    held.moved = true;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    point(key);
+  }
+
+  function letGo() {
+    if (held?.moved) mark(shownKey);
+    held = null;
+  }
+
+  // The picture is the chosen run's again.
   function leave(event) {
-    if (finger && shownKey !== chosenKey) { mark(shownKey); }
-    else if (event.pointerType === 'mouse' && shownKey !== chosenKey) {
-      const key = chosenKey;
-      say(key);
-      want(key, false);
-    }
-    finger = false;
+    if (event.pointerType !== 'mouse' || held || shownKey === chosenKey) return;
+    say(chosenKey);
+    want(chosenKey, false);
   }
 
   function keyed(event) {
@@ -226,6 +250,8 @@ const strip = (() => {
     for (const node of cells) node.tabIndex = node === next ? 0 : -1;
     next.focus();
   }
+
+  addEventListener('resize', () => { if (runs.has(shownKey) && levers() && !fits(shownKey)) want(shownKey, false); });
 
   return { setUp, take };
 })();

@@ -44,6 +44,26 @@ def test_a_cell_that_is_pointed_at_plays_its_run_from_the_fault_on(live):
     assert at_ms[0] <= 5030
 
 
+def test_a_cell_taken_from_its_neighbours_is_run_when_it_is_pointed_at(monkeypatch):
+    monkeypatch.setenv("MINIKAFKA_PICTURES", "html")
+    found = fault_map(five_orders, [FREEZE], fared, [5000, 5001, 5030], processes=1)
+    shown = levers.faults(found, marks=SENT)
+    sent = []
+    monkeypatch.setattr(shown.stage, "send", sent.append)
+    assert shown.picture.data()["strip"]["cells"][0][1][3] is False
+    shown.press("cell 0/1")
+    assert sent[0]["ended"] == {"0/1": ("nothing", ".", "nothing", True)}
+    assert shown.found.rows[0][1].is_run
+
+
+def test_a_page_that_has_said_how_wide_it_is_gets_one_layout(live):
+    live.press("cell 0/1")
+    live.stage.width.value = "560"
+    live.press("cell 0/0")
+    widths = [[layout["width"] for layout in play["layouts"]] for play in live.sent]
+    assert widths == [[920, 560], [560]]
+
+
 def test_a_pinned_fault_happens_in_every_run_until_it_is_taken_out(live):
     live.press("pin 1/0")
     strip = live.sent[-1]["strip"]

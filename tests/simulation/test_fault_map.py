@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.faults import Crash, Cut, Delay, Freeze
 from minikafka.simulation.cluster import Cluster
-from minikafka.simulation.fault_map import NOTHING, Outcome, fault_map
+from minikafka.simulation.fault_map import NOTHING, Ahead, Outcome, Place, fault_map
 
 LOST = Outcome("lost", "order 1")
 KILL = Crash(1, restart_after_ms=5000)
@@ -166,6 +166,28 @@ def test_where_outcomes_change_from_moment_to_moment_each_is_run():
     )
     assert found.runs == 32
     assert all(cell.is_run for cell in found.rows[0])
+
+
+def test_a_cell_that_is_tried_has_its_own_outcome_whatever_its_neighbours_had():
+    moments = [2990, 2995, 3000]
+    found = fault_map(shop, [KILL], fared, moments, processes=1, keeps_traces=True)
+    _, taken, last = found.rows[0]
+    assert (taken.is_run, last.is_run) == (False, True)
+    by_hand = shop([*taken.plan])
+    for tried in (taken.tried(), ahead(found, Place(0, 1))):
+        assert tried.is_run and tried.outcome == fared(by_hand)
+        assert list(map(str, tried.trace)) == list(map(str, by_hand.trace))
+    assert last.tried() is last
+
+
+def ahead(found, place):
+    """The cell as the processes have run it that work ahead."""
+    runs = Ahead(found)
+    if runs._running:
+        runs._running[place].wait()
+    tried = runs.tried(place, found.rows[place.row][place.column])
+    runs.stop()
+    return tried
 
 
 def test_a_kept_trace_is_that_of_the_same_plan_run_by_hand():

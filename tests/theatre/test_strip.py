@@ -78,6 +78,39 @@ def test_arrow_keys_take_the_fault_along_time_and_the_run_follows(page):
     assert page.locator('#strip [tabindex="0"]').count() == 1
 
 
+def test_a_fault_that_is_dragged_along_time_takes_the_run_with_it_and_stays(page):
+    from_here = page.locator('[data-key="1/1"]').bounding_box()
+    to = page.locator('[data-key="0/0"]').bounding_box()  # beside its own row, too
+    page.mouse.move(from_here["x"] + 5, from_here["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(to["x"] + 5, to["y"] + 5)
+    shows(page, NOTHING_LOST)
+    assert page.locator("#strip .shown").get_attribute("data-key") == "1/0"
+    page.mouse.move(to["x"] - 200, to["y"] - 40)
+    page.mouse.up()
+    chosen = page.locator('#strip [aria-selected="true"]')
+    assert chosen.get_attribute("data-key") == "1/0"
+    page.mouse.move(5, 5)
+    shows(page, NOTHING_LOST)
+    assert "freezes for 12 s at 4.985 s" in page.text_content("#strip .fate")
+
+
+def test_a_finger_that_is_dragged_along_a_row_does_the_same(browser, path):
+    page = browser.new_page(has_touch=True, reduced_motion="reduce")
+    page.goto(path.as_uri())
+    session = page.context.new_cdp_session(page)
+    place = page.locator('[data-key="1/1"]').bounding_box()
+    x, y = place["x"] + place["width"] - 5, place["y"] + 5
+    for kind, at in (("touchStart", x), ("touchMove", x - place["width"])):
+        touched = {"type": kind, "touchPoints": [{"x": at, "y": y}]}
+        session.send("Input.dispatchTouchEvent", touched)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    shows(page, NOTHING_LOST)
+    chosen = page.locator('#strip [aria-selected="true"]')
+    assert chosen.get_attribute("data-key") == "1/0"
+    page.close()
+
+
 @pytest.mark.parametrize("width", [390, 760, 1200])
 def test_it_fits_and_axe_finds_nothing(page, width):
     page.set_viewport_size({"width": width, "height": 900})

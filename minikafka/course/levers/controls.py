@@ -75,18 +75,18 @@ class Stage:
             self.first, self.first_at_end = picture, at_end
             return
         self._shown = picture
-        data = picture.data(at_end, at_ms, self._widths)
+        data = picture.data(at_end, at_ms, self.widths)
         self.send({**data, "flags": placed(picture, flags)})
 
     @property
-    def _widths(self) -> tuple[int, ...]:
+    def widths(self) -> tuple[int, ...]:
         """Of the layouts to draw: both, until the page has said which it shows."""
         return (int(self.width.value),) if self.width.value else (WIDE, NARROW)
 
     def _redraw(self) -> None:
         """The page needs the other layout: the first picture has both."""
         if self._shown is not None:
-            data = self._shown.data(widths=self._widths)
+            data = self._shown.data(widths=self.widths)
             redrawn = {name: data[name] for name in ("layouts", "texts")}
             self.send({**redrawn, "redrawn": True})
 

@@ -8,10 +8,19 @@ from typing import Any
 
 from minikafka.course.levers.controls import Stage, placed
 from minikafka.faults import Fault
-from minikafka.simulation.fault_map import NOTHING, Cell, FaultMap, Striking, named
+from minikafka.simulation.fault_map import (
+    NOTHING,
+    Ahead,
+    Cell,
+    FaultMap,
+    Place,
+    Striking,
+    named,
+)
 from minikafka.theatre import picture
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.page import Data
-from minikafka.theatre.picture import Picture
+from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.strip import Ended, Mark, key, packed_run, strip
 
 NAME = "One fault, at each moment: how does the run end?"
@@ -35,6 +44,7 @@ class FaultsLive:
         self.marks = [Mark(at_ms, words) for at_ms, words in (marks or {}).items()]
         self.options = options
         self.stage = Stage(self._clicked)
+        self._ahead: Ahead | None = None
         first = self._first()
         row, column = map(int, first.split("/"))
         self.picture = self._picture(found.rows[row][column])
@@ -47,7 +57,9 @@ class FaultsLive:
         """
         what, _, which = act.partition(" ")
         if what == "cell":
-            self.stage.send({**self._played(self._cell(which)), "cell": which})
+            cell = self._tried(which)
+            play = played(self._picture(cell), cell.plan, self.stage.widths)
+            self.stage.send({**play, "cell": which, "ended": {which: ended(cell)}})
         elif what == "pin":
             self._ask(self._cell(which).plan)
         else:
@@ -60,8 +72,10 @@ class FaultsLive:
 
     def _ask(self, also: Sequence[Fault]) -> None:
         """The map with these faults in every run, as it becomes known."""
+        self._stop_ahead()
         self.found = self.found.with_others(also, watch=self._tell)
         self._tell(self.found)
+        self._run_ahead()
 
     def _tell(self, found: FaultMap) -> None:
         self.stage.send({"strip": self._strip(found)})
@@ -69,6 +83,25 @@ class FaultsLive:
     def _cell(self, which: str) -> Cell:
         row, column = map(int, which.split("/"))
         return self.found.rows[row][column]
+
+    def _tried(self, which: str) -> Cell:
+        """A cell of the map with a run of its own."""
+        row, column = map(int, which.split("/"))
+        cell = self.found.rows[row][column]
+        place = Place(row, column)
+        tried = self._ahead.tried(place, cell) if self._ahead else cell.tried()
+        self.found.rows[row][column] = tried
+        return tried
+
+    def _run_ahead(self) -> None:
+        """While somebody looks."""
+        if not text_only():
+            self._ahead = Ahead(self.found)
+
+    def _stop_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
 
     def _first(self) -> str:
         """The cell to begin with: of those that were run and differ from most, the
@@ -87,9 +120,6 @@ class FaultsLive:
 
     def _picture(self, cell: Cell) -> Picture:
         return picture(self.name, cell.trace, **self.options)
-
-    def _played(self, cell: Cell) -> Data:
-        return played(self._picture(cell), cell.plan)
 
     def _strip(self, found: FaultMap, chosen: str | None = None) -> Data:
         rows = []
@@ -113,7 +143,8 @@ class FaultsLive:
         for row, cells in enumerate(self.found.rows):
             for column, cell in enumerate(cells):
                 if cell.is_run:
-                    runs[key(row, column)] = packed_run(self._played(cell))
+                    play = played(self._picture(cell), cell.plan)
+                    runs[key(row, column)] = packed_run(play)
         found = self.picture
         found.strip = {**(found.strip or {}), "runs": runs}
         return found
@@ -125,6 +156,7 @@ class FaultsLive:
         import ipywidgets
 
         self.stage.display(ipywidgets.HBox([]), repr(self))
+        self._run_ahead()
 
 
 def ended(cell: Cell) -> Ended:
@@ -133,15 +165,20 @@ def ended(cell: Cell) -> Ended:
     return Ended(outcome.kind, outcome.sign, str(outcome), cell.is_run)
 
 
-def played(shown: Picture, plan: Sequence[Fault]) -> Data:
-    """What the player plays of a run, from its last fault on."""
+def played(
+    shown: Picture, plan: Sequence[Fault], widths: Sequence[int] = (WIDE, NARROW)
+) -> Data:
+    """What the player plays of a run, from its last fault on. widths: of the layouts
+    that it needs.
+    """
     struck = []
     begins_ms = None
     for fault in plan:
         if isinstance(fault, Striking) and fault.at_ms is not None:
             begins_ms = fault.at_ms - 1
             struck.append((fault.at_ms, named(fault)))
-    return {**shown.data(at_ms=begins_ms), "flags": placed(shown, struck)}
+    play = shown.data(at_ms=begins_ms, widths=widths)
+    return {**play, "flags": placed(shown, struck)}
 
 
 def in_words(fault: Fault) -> str:
