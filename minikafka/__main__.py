@@ -268,10 +268,18 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     add("--trace", metavar="FILE", help="show a recorded trace instead of a simulation")
     add(
         "--picture",
-        choices=("rebalance", "replica-set", "quorum", "share-partition"),
+        choices=(
+            "rebalance",
+            "replica-set",
+            "quorum",
+            "share-partition",
+            "fork",
+            "gate",
+        ),
         default="rebalance",
         help=(
-            "what to show (default rebalance); replica-set and quorum of a recorded"
+            "what to show (default rebalance); fork: two leaders of one log; gate: a"
+            " transaction that others wait behind; replica-set and quorum of a recorded"
             " trace only"
         ),
     )

@@ -2,7 +2,8 @@
 
 A group reads six partitions while records flow; a member joins, freezes or leaves,
 under three protocols. With --picture share-partition: a share group beside a consumer
-group, and what goes wrong in both. Or a trace that `minikafka serve --trace FILE` has
+group, and what goes wrong in both; fork: two leaders of one log; gate: a transaction
+that hangs. Or a trace that `minikafka serve --trace FILE` has
 recorded from real clients: their group, or the cluster's replicas and quorum.
 """
 
@@ -20,6 +21,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from minikafka.course.experiments.lesson_10_runs import two_leaders, two_leaders_meet
+from minikafka.course.experiments.lesson_13_held import held_back
+from minikafka.course.experiments.lesson_13_runs import pays
 from minikafka.course.experiments.lesson_15_share_runs import side_by_side
 from minikafka.course.experiments.shop import CONFIGS, FLUSH_S, PROTOCOLS, Shop
 from minikafka.simulation.cluster import Cluster
@@ -37,6 +41,8 @@ AFTER_S = {"C joins": 9, "A freezes": 24, "A leaves": 9}
 MANY_EVENTS, MOST_EVENTS = 100_000, 1_000_000  # of a recorded trace
 NAME = "A consumer group shares its work anew"
 NAME_OF_SHARED = "Two groups work on one partition"
+NAME_OF_FORK = "Two leaders, one log: where do they part, and what falls off?"
+NAME_OF_GATE = "A transaction on the log: who waits behind it?"
 ABOUT = (
     "This ran on minikafka, a small real Kafka in Python, with its clock simulated:"
     " nothing here is drawn by hand. The picture belongs to lesson {lesson} of its"
@@ -186,6 +192,31 @@ def shared(seed: int) -> Choices:
     )
 
 
+def forked() -> Choices:
+    """A leader that is cut off, until the network is back or only before."""
+    return Choices(
+        [("what happens", ["the network is back", "it stays cut"])],
+        [
+            picture("fork", two_leaders_meet().trace),
+            picture("fork", two_leaders()[0].trace),
+        ],
+        ['two_leaders_meet().play("fork")', 'two_leaders()[0].play("fork")'],
+        name=NAME_OF_FORK,
+        about=ABOUT.format(lesson="10"),
+    )
+
+
+def gated() -> Choices:
+    """A transaction that is committed, or hangs."""
+    return Choices(
+        [("the transaction", ["hangs", "is committed"])],
+        [picture("gate", held_back().trace), picture("gate", pays()[0].trace)],
+        ['held_back().play("gate")', 'pays()[0].play("gate")'],
+        name=NAME_OF_GATE,
+        about=ABOUT.format(lesson="13"),
+    )
+
+
 def _code(name: str, what: str) -> str:
     options = ", ".join(f'{key}="{value}"' for key, value in PROTOCOLS[name].items())
     consumer = f"cluster.consumer(..., {options})"
@@ -294,6 +325,10 @@ def _write(args: argparse.Namespace) -> Path:
             ) from error
     if args.picture == "share-partition":
         return _saved(shared(args.seed), args)
+    if args.picture == "fork":
+        return _saved(forked(), args)
+    if args.picture == "gate":
+        return _saved(gated(), args)
     if args.picture != "rebalance":
         raise Problem(
             f"the {args.picture} is shown of a recorded trace only: --trace FILE"

@@ -35,11 +35,13 @@ def served(root):
 
 class Tab:
     """A tab of a new browser profile. outside: what it asked of other hosts, in vain.
-    loaded: bytes from ours.
+    loaded: bytes from ours. errors, warned: what scripts raised, and what the console
+    holds of it and of the page's policy.
     """
 
     def __init__(self, browser, address, before=""):
         self.address, self.outside, self.loaded, self.errors = address, [], 0, []
+        self.warned = []
         self.context = browser.new_context(
             viewport={"width": 1200, "height": 1000}, reduced_motion="reduce"
         )
@@ -47,6 +49,7 @@ class Tab:
         self.page = self.context.new_page()
         self.page.on("response", self._count)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._hear)
         if before:
             self.page.add_init_script(before)
 
@@ -55,6 +58,10 @@ class Tab:
         if not route.request.url.endswith("/favicon.ico"):
             self.outside.append(route.request.url)
         route.abort()
+
+    def _hear(self, message):
+        if message.type in ("error", "warning"):
+            self.warned.append(message.text)
 
     def _count(self, response):
         self.loaded += int(response.headers.get("content-length", 0))

@@ -74,6 +74,22 @@ def test_a_share_group_is_shown_with_all_that_can_go_wrong(page, capsys):
     assert "does not count" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fork", ["it stays cut", "two_leaders_meet()", "lesson 10", "lonely order"]),
+        ("gate", ["is committed", "held_back()", "lesson 13", "dashboard"]),
+    ],
+)
+def test_two_leaders_and_an_open_transaction_are_shown_with_how_they_end(
+    page, name, words
+):
+    text = page("--picture", name)
+    for each in words:
+        assert each in text
+    assert text.count('"cursor"') >= 2 and len(text.encode()) < 500_000
+
+
 def test_the_same_seed_gives_the_same_trace(traces):
     again = demo.rebalance("range", "C joins", 7)
     assert [event.to_json() for event in again] == [

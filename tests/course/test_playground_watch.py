@@ -16,6 +16,7 @@ def at(found, name, ms):
 
 def test_a_dead_broker_leaves_partitions_under_replicated_until_it_is_back():
     settings = {"brokers": 3, "shows": "the replicas", "partitions": 3, "seconds": 30}
+    settings["per_second"] = 10
     changes = [[6000, "kill", "broker 2"], [18_000, "restart", "broker 2"]]
     found = watched(settings, changes)
     name = "under-replicated partitions"
@@ -39,7 +40,8 @@ def test_while_the_controller_is_dead_nobody_is_the_active_one():
 
 
 def test_the_lag_grows_while_a_member_is_frozen():
-    found = watched({"seconds": 14}, [[7000, "freeze", "consumer A"]])
+    settings = {"seconds": 14, "per_second": 10}
+    found = watched(settings, [[7000, "freeze", "consumer A"]])
     lag = found["numbers"]["lag of billing"]
     assert at(found, "lag of billing", 14_000) > at(found, "lag of billing", 7000) + 20
     assert len(lag) == len(found["at"]) == 14_000 // 500 - found["at"][0] // 500 + 1

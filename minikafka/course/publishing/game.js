@@ -7,7 +7,7 @@ const frame = document.querySelector('#stage iframe');
 
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [] };
 let map = null, chosen = null, solution = null, turn = 0, search = 0;
-const best = {};
+const best = {}, safe = new Set();  // safe: the plans that lost nothing with acks=all
 
 const say = (...words) => at('verdict').replaceChildren(...words);
 const bold = words => Object.assign(document.createElement('b'), { textContent: words });
@@ -92,6 +92,7 @@ async function every() {
     const answer = await ask('try', { cell: [row, column] });
     if (now !== search) return;
     known.push([row, column, answer.ended[0], answer.ended[2]]);
+    if (settings.acks === 'all') note(answer);
     tell(found(`${row}/${column}`, answer.ended));
     say(`${known.length} runs so far, in ${runners.length} workers …`);
   };
@@ -107,8 +108,8 @@ async function every() {
   if (now !== search) return;
   guess();
   const lost = known.filter(([, , kind]) => kind === 'lost').length, took = ((performance.now() - began) / 1000).toFixed(0);
-  say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'),
-    ` ${known.length} runs in ${took} s.${lost || settings.acks === '1' ? '' : ' With acks=all the map stays without a loss: pin a fault, and try again.'}`);
+  say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'), ` ${known.length} runs in ${took} s.`,
+    lost || settings.acks === '1' ? '' : ' With acks=all the map stays so, whatever you pin: what was acknowledged is on every replica that may lead next. The waiting is its price.');
 }
 
 // Cells between two that were run.
@@ -129,11 +130,22 @@ function judge({ ended: [kind, , words], words: plan, plan: faults, window_ms: w
   at('link').disabled = !solution;
   at('code').textContent = code.join('\n');
   const what = `${plan.length === 1 ? '1 fault' : `${plan.length} faults`}, window ${window.toLocaleString('en')} ms: ${plan.join('; ') || 'nothing goes wrong'}.`;
+  note({ ended: [kind], plan: faults, window_ms: window });
   if (!solution) { say(bold(`Nothing is lost: ${words}.`), ` ${acknowledged} of 5 orders acknowledged. ${what}`); return; }
   say(bold(`${words[0].toUpperCase()}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
-  best.faults = Math.min(plan.length, best.faults ?? plan.length);
-  best.window = Math.min(window, best.window ?? window);
-  at('best').replaceChildren('Your best so far: ', bold(best.faults === 1 ? '1 fault' : `${best.faults} faults`), ', and a window of ', bold(`${best.window.toLocaleString('en')} ms`), '.');
+}
+
+// What the levels say: the best so far, and with acks=all how much was tried.
+function note({ ended: [kind], plan, window_ms: window }) {
+  if (kind === 'lost') {
+    best.faults = Math.min(plan.length, best.faults ?? plan.length);
+    best.window = Math.min(window, best.window ?? window);
+    at('fewest').textContent = best.faults === 1 ? 'your best: 1 fault' : `your best: ${best.faults} faults`;
+    at('smallest').textContent = `your best: ${best.window.toLocaleString('en')} ms`;
+  } else if (settings.acks === 'all') {
+    safe.add(plan.join());
+    at('all').textContent = safe.size === 1 ? '1 run, nothing lost' : `${safe.size} runs, nothing lost`;
+  }
 }
 
 // -- what one does

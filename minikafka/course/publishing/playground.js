@@ -6,7 +6,8 @@ const NAMES = ['shows', 'protocol'];
 const NUMBERS = ['brokers', 'partitions', 'members', 'per_second', 'seed', 'seconds'];
 const MOST_BROKERS = 3, MORE_SECONDS = 10, MOST_SECONDS = 120;
 const WAITS = 'Python is still loading: what you clicked is done as soon as it is there.';
-const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s stack switching (JSPI), which Chrome and Edge have from version 137 on. These runs and the pictures of the gallery play here, and the lessons can be read.';
+const LINKED = 'Python is loading (14 MB, once): it makes the run of this link.';
+const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s stack switching (JSPI), which Chrome and Edge have from version 137 on, and Firefox 153 has. These runs and the pictures of the gallery play here, and the lessons can be read.';
 
 const plays = JSON.parse(at('plays').textContent), first = Object.keys(plays)[0];
 let asked = {}, times = [], watched = null, frame = document.querySelector('#stage iframe');
@@ -211,6 +212,7 @@ function openLink() {
   asked = fromLink();
   frame?.remove();
   frame = null;
+  if (worker && !alive) say(LINKED);
   ask({});
 }
 
@@ -239,7 +241,7 @@ function begin() {
   asked = fromLink();
   frame.remove();
   frame = null;
-  if (worker) { say('Python is loading (14 MB, once): it makes the run of this link.'); ask({}); }
+  if (worker) { say(LINKED); ask({}); }
 }
 
 function python() {

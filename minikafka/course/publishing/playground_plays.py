@@ -39,7 +39,7 @@ class Ready(NamedTuple):
 
 
 KILLED_MS = 7000
-OF_BROKERS = {"brokers": 3, "partitions": 3, "seconds": 25}
+OF_BROKERS = {"brokers": 3, "partitions": 3, "per_second": 10, "seconds": 25}
 ALL = (
     Ready(
         "two-readers",
@@ -83,6 +83,18 @@ ALL = (
         ((KILLED_MS, "kill", "broker 2"),),
     ),
 )
+
+# pages of the gallery: what no lever of the playground does
+OF_LESSONS = {
+    "10-alone-run.html": (
+        "two leaders, one log",
+        "A leader is cut off, and goes on writing. What falls off when they meet?",
+    ),
+    "13-held-run.html": (
+        "a transaction hangs",
+        "It stands like a gate on the log. Who waits behind it?",
+    ),
+}
 
 
 def write(folder: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     protocol: str = "range"
     partitions: int = 6
     members: int = 2
-    per_second: int = 10
+    per_second: int = 5
     seed: int = 7
     seconds: int = 20
 

@@ -212,6 +212,11 @@ def playground_page(beside: Mapping[str, Any]) -> str:
             f'<li><a href="#play={each.name}"><b>{each.title}</b>'
             f"<span>{each.more}</span></a></li>"
         )
+    watched = []
+    for path, (title, more) in playground_plays.OF_LESSONS.items():
+        watched.append(
+            f'<li><a href="{GALLERY}/{path}"><b>{title}</b><span>{more}</span></a></li>'
+        )
     policy = (
         f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
     )
@@ -222,6 +227,7 @@ def playground_page(beside: Mapping[str, Any]) -> str:
         protocols=protocols,
         numbers="\n".join(numbers),
         plays="\n".join(plays),
+        watched="\n".join(watched),
         first=f"{playground_plays.FOLDER}/{playground_plays.ALL[0].name}.html",
         beside=script_json(beside),
     )
@@ -236,7 +242,8 @@ def game_page() -> str:
         words = f"{lasts_ms} ms" if lasts_ms < 1000 else f"{lasts_ms // 1000} s"
         options.append(f'<option value="{lasts_ms}"{is_first}>{words}</option>')
     policy = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
-    body = filled("site_game.html", lasts="".join(options))
+    style = own("site_game.css")
+    body = filled("site_game.html", style=style, lasts="".join(options))
     return page("Lose an acknowledged order", body, policy=policy)
 
 
