@@ -338,7 +338,7 @@ class QuorumStory(CopiesStory):
         return self.tell(event, light=self._lit(voter.broker))
 
     def _lit(self, *brokers: int) -> list[str]:
-        """The cards of these brokers and their logs, and for how long nobody decided."""
+        """The cards of these brokers and their logs, and how long nobody decided."""
         light = ["time/lane/controller"]
         for broker in brokers:
             light += [f"node/{broker}", f"record/{broker}"]
