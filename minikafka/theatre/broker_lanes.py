@@ -67,7 +67,10 @@ def broker_lane(
 
 
 def leader_lane(
-    name: str, scenes: Sequence[Scene], leads: Callable[[Scene], Leads]
+    name: str,
+    scenes: Sequence[Scene],
+    leads: Callable[[Scene], Leads],
+    key: str = "leader",
 ) -> TimeLane:
     """Who leads, in the leader's colour; hatched while nobody does, since the leader is
     away.
@@ -88,7 +91,7 @@ def leader_lane(
     now = leads(scenes[-1])
     number = "nobody" if now.life else f"broker {now.broker}"
     return TimeLane(
-        key="leader",
+        key=key,
         name=name,
         bars=bars,
         number=number if now.broker >= 0 else "",

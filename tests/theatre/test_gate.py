@@ -63,6 +63,16 @@ def test_what_waits_is_read_when_the_transaction_has_ended(gate):
     assert end - begin > 60_000
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_record_comes_from_its_writer_and_goes_on_to_a_reader(gate, width):
+    drawn = shapes(gate, gate.scenes[-1], width)
+    record = drawn["record/0/1"]
+    writer = drawn["writer/1/disc"]
+    assert abs(record["from_x"] - writer["x"]) < 20
+    handed = drawn["reader/1/0/1"]
+    assert (handed["from_x"], handed["from_y"]) == (record["x"], record["y"])
+
+
 def test_a_reader_of_all_records_has_the_aborted_one_crossed_out_in_the_end(gate):
     was, *_ = handed(first(gate, "TransactionStateChanged", "ends"), "dashboard")
     *_, last = gate.scenes

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from minikafka.course.experiments.lesson_11_runs import controller_dies
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.trace import Event
@@ -186,6 +187,41 @@ def test_kip_595_observers_follow_the_metadata_log_and_are_no_part_of_a_majority
         "observer",
         "observer",
     ]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_candidates_card_counts_its_votes_and_an_answer_is_said(stale, width):
+    refused = first(stale, "VoteAnswered", "does not vote for broker 2 in epoch 2")
+    drawn = shapes(stale, refused, WIDE)
+    assert drawn["node/2/words"]["text"] == "epoch 2, 1 of 2 votes"
+    drawn = shapes(stale, refused, width)
+    assert drawn["node/3/answer"]["text"] == "no"
+    assert refused["light"] == [
+        "time/lane/controller",
+        *("node/2", "record/2"),
+        *("node/3", "record/3"),
+    ]
+    wins = stale.scenes[first(stale, "ControllerElected", "epoch 3")["step"] - 1]
+    drawn = shapes(stale, wins, WIDE)
+    assert drawn["node/3/words"]["text"] == "epoch 3, 2 of 2 votes"
+    assert shapes(stale, wins, width)["node/2/answer"]["text"] == "yes"
+
+
+def test_of_five_brokers_the_axis_says_for_how_long_nobody_was_the_controller():
+    cluster, since_ms, _ = controller_dies(lambda cluster: cluster.crash(1))
+    pic = picture("quorum", cluster.trace, since_ms=since_ms - 500)
+    last = pic.scenes[-1]
+    for width in (WIDE, NARROW):
+        drawn = shapes(pic, last, width)
+        nobody = drawn["time/lane/controller/bar/1"]
+        crashed = first(pic, "NodeCrashed")["at"]
+        elected = first(pic, "ControllerElected")["at"]
+        whole = drawn["time/lane/broker 1/bar/1"]
+        scale = whole["w"] / (last["at"] - crashed)
+        assert nobody["fill"] == "hatch"
+        assert nobody["w"] == pytest.approx((elected - crashed) * scale, abs=0.2)
+    votes = first(pic, "VotesRequested", "stands for epoch 3")
+    assert "nobody is the controller" in pic.play.scenario(votes)
 
 
 def test_only_a_live_picture_has_levers():

@@ -26,7 +26,25 @@ def test_with_acks_1_a_record_is_acknowledged_while_one_replica_has_it(lossy):
         == "shop is told (acks=1): offset 2 acknowledged. At this moment 1 of 3"
         " replicas has it."
     )
-    assert shapes(lossy, told[2])["told/2/0"]["text"] == "✓"
+    assert shapes(lossy, told[2])["told/2/0/answer"]["text"] == "✓"
+
+
+def test_a_record_comes_from_its_producer_goes_to_followers_and_an_answer_comes_back(
+    lossy,
+):
+    appended = first(lossy, "RecordsAppended")
+    drawn = shapes(lossy, appended)
+    asked = drawn["told/0/0"]
+    record = drawn["record/1/0/0"]
+    assert (record["x"], record["from_y"]) == (asked["x"], asked["y"])
+    replicated = first(lossy, "RecordsReplicated")
+    follower = replicated["node"].removeprefix("broker ")
+    copied = shapes(lossy, replicated)[f"record/{follower}/0/0"]
+    assert copied["from_y"] == record["y"]
+    told = first(lossy, "RecordsAcknowledged")
+    answer = shapes(lossy, told)["told/0/0/answer"]
+    assert answer["from_y"] == record["y"] and answer["y"] == asked["y"]
+    assert "told/0/0" not in shapes(lossy, told)
 
 
 def test_the_election_of_a_leader_without_it_is_where_it_is_lost_and_the_truncation_where_it_ends(
@@ -64,7 +82,10 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
     last = shapes(lossy, lossy.scenes[-1])
     assert last["record/1/1/0"]["fill"] == "actor1"
     assert [last[f"record/{row}/2/1"]["fill"] for row in (1, 2, 3)] == ["actor2"] * 3
-    assert last["told/2/1"]["text"] == "✓" and last["told/2/0"]["text"] == "✓ lost"
+    assert (
+        last["told/2/1/answer"]["text"] == "✓"
+        and last["told/2/0/answer"]["text"] == "✓ lost"
+    )
 
 
 def test_with_acks_all_the_same_crash_loses_nothing_that_was_acknowledged():

@@ -81,11 +81,14 @@ class GatePlay(Play):
         space = scenes[-1]["space"]
         self._writers(d, space)
         top = HEAD
+        places = []
         for place, log in enumerate(space["logs"]):
-            self._part(d, place, log, top)
+            columns = self._columns(d, log, top)
+            self._part(d, place, log, columns)
+            places.append(columns)
             top += PART
         if self.cast["levels"]:
-            self._readers(d, space["readers"], top + 4)
+            self._readers(d, space["readers"], top + 4, places)
             top += CARD + 10
         lanes = self._lanes(space, scenes[-1]["at"], d.asks)
         self.bars.draw(d, top, lanes, scenes[-1]["at"])
@@ -94,9 +97,13 @@ class GatePlay(Play):
         writers = self.cast["writers"]
         return writers.index(writer) if writer in writers else None
 
+    def _pitch(self, d: Drawing) -> float:
+        """From one writer to the next."""
+        return d.width / max(len(self.cast["writers"][:MOST_WRITERS]), 2)
+
     def _writers(self, d: Drawing, space: Space) -> None:
         """Who writes, and what has become of it."""
-        pitch = d.width / max(len(self.cast["writers"][:MOST_WRITERS]), 2)
+        pitch = self._pitch(d)
         for number, writer in enumerate(space["writers"][:MOST_WRITERS]):
             name, is_open, ended, told, _ = writer
             part = d.part(f"writer/{number}", number * pitch, 0)
@@ -135,21 +142,26 @@ class GatePlay(Play):
 
     # -- the logs
 
-    def _part(self, d: Drawing, place: int, log: Mapping[str, Any], y: float) -> None:
-        left = LEFT_NARROW if d.narrow else LEFT
-        part = self.cast["parts"][place]
-        key = f"log/{place}"
-        end = log["end"]
-        stable = log["last_stable_offset"]
-        columns = Columns.of(
+    def _columns(self, d: Drawing, log: Mapping[str, Any], y: float) -> Columns:
+        return Columns.of(
             d,
-            left=left,
+            left=LEFT_NARROW if d.narrow else LEFT,
             most=self.cast["most"],
-            end=end,
+            end=log["end"],
             wanted=max(PITCH, self.widest),
             y=y + ABOVE,
             height=CELL,
         )
+
+    def _part(
+        self, d: Drawing, place: int, log: Mapping[str, Any], columns: Columns
+    ) -> None:
+        """A record comes from its writer."""
+        left = columns.left
+        part = self.cast["parts"][place]
+        key = f"log/{place}"
+        end = log["end"]
+        stable = log["last_stable_offset"]
         look: Look = {"bold": True, "anchor": "end", "room": left - 14}
         d.text(f"{key}/name", left - 12, columns.y + 21, part, **look)
         is_shut = log["is_held"] and not d.asks
@@ -158,14 +170,17 @@ class GatePlay(Play):
         for each in log["records"]:
             record = Record(*each)
             if record.offset >= columns.first:
+                actor = self._actor(record.producer)
+                from_x = None if actor is None else actor * self._pitch(d)
                 draw_record(
                     d,
                     f"record/{place}/{record.offset}",
                     columns.box(record.offset),
                     record,
-                    self._actor(record.producer),
+                    actor,
                     part=part,
                     below=str(record.offset),
+                    from_x=from_x,
                     from_y=0.0,
                 )
         d.slot(f"{key}/next", *columns.box(end), end)
@@ -174,7 +189,13 @@ class GatePlay(Play):
 
     # -- the readers
 
-    def _readers(self, d: Drawing, readers: Sequence[Any], y: float) -> None:
+    def _readers(
+        self,
+        d: Drawing,
+        readers: Sequence[Any],
+        y: float,
+        places: Sequence[Columns],
+    ) -> None:
         wide = (d.width - GAP) / 2
         for side, (name, found) in enumerate(readers):
             box = Box(x=side * (wide + GAP), y=y, w=wide, h=CARD)
@@ -204,9 +225,16 @@ class GatePlay(Play):
                 bold=True,
                 room=room,
             )
-            self._handed(d, key, box, found)
+            self._handed(d, key, box, found, places)
 
-    def _handed(self, d: Drawing, key: str, box: Box, found: Sequence[Any]) -> None:
+    def _handed(
+        self,
+        d: Drawing,
+        key: str,
+        box: Box,
+        found: Sequence[Any],
+        places: Sequence[Columns],
+    ) -> None:
         """What a reader was handed, in its order; new ones come from the log."""
         room = box.w - 16
         pitch = min(max(room / self.most_read, LEAST_PITCH), self.widest)
@@ -214,6 +242,7 @@ class GatePlay(Play):
         cell = Box(x=box.x + 8, y=box.y + 28, w=pitch - 5, h=READ)
         for place, *each in found[first:]:
             record = Record(*each)
+            comes = places[place].box(record.offset)
             draw_record(
                 d,
                 f"{key}/{place}/{record.offset}",
@@ -221,7 +250,8 @@ class GatePlay(Play):
                 record,
                 self._actor(record.producer),
                 part=self.cast["parts"][place],
-                from_y=HEAD + place * PART + ABOVE,
+                from_x=max(comes.x, places[place].left),
+                from_y=comes.y,
             )
             cell = cell._replace(x=cell.x + pitch)
 

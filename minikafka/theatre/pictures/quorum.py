@@ -10,7 +10,7 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Drawing, Look
 from minikafka.theatre.nodes import (
     MOST_WITH_LANES,
     Columns,
@@ -23,8 +23,10 @@ from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 
-# heights: of the first line, of a record; units from one record to the next
-HEAD, CELL, PITCH = 28, 44, 96
+# heights: of the first line, of a record, and where there are many brokers; units from
+# one record to the next, at least
+HEAD, CELL, LOW_CELL, PITCH = 28, 44, 40, 96
+ANSWERS = {True: ("yes", "ink"), False: ("no", "trouble")}
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -51,7 +53,9 @@ class QuorumPlay(Play):
         space = scene["space"]
         voters = len(space["voters"]) - len(self.cast["observers"])
         active = "no controller yet"
-        if space["controller"] >= 0:
+        if _is_away(space, space["controller"]):
+            active = "nobody is the controller"
+        elif space["controller"] >= 0:
             active = f"broker {space['controller']} is the controller of epoch"
             active += f" {space['epoch']}"
         fenced = " ".join(map(str, space["fenced"]))
@@ -92,22 +96,16 @@ class QuorumPlay(Play):
         if space["clients"]:
             latest = space["clients"][-1]
             _client(d, *latest, room=d.width - lamp)
-        columns = Columns(
-            d,
-            most=self.cast["most"],
-            end=space["end"],
-            right=4,
-            least=PITCH,
-            widest=PITCH,
-        )
+        columns = self._columns(d, space["end"])
         brokers = [voter["broker"] for voter in space["voters"]]
         live = bool(self.cast.get("live"))
-        rows, foot = rows_of(d, brokers=brokers, top=HEAD, cell=CELL, live=live)
+        is_low = len(brokers) > MOST_WITH_LANES
+        cell = LOW_CELL if is_low else CELL
+        rows, foot = rows_of(d, brokers=brokers, top=HEAD, cell=cell, live=live)
 
         for row, voter in zip(rows.values(), space["voters"], strict=True):
-            self._card(row, voter, is_fenced=voter["broker"] in space["fenced"])
+            self._card(row, voter, space)
             self._vote(row, voter, rows)
-            self._answer(row, voter["answered"], rows, now)
             leader = rows.get(voter["leader"])
             comes_from = leader if leader is not row else None
             from_y = comes_from.cells_y if comes_from else None
@@ -116,25 +114,59 @@ class QuorumPlay(Play):
             draw_log(
                 row, columns=columns, log=voter, leaders=leaders, now=now, from_y=from_y
             )
+            self._answer(row, voter["answered"], rows, now)
 
-        if len(rows) <= MOST_WITH_LANES:
-            self.time_lanes.draw(d, foot - 8, self._lanes(scenes), scene)
+        # the levers of many brokers leave no room for time
+        if not (is_low and live):
+            rows_of_time = self._few(scenes) if is_low else self._lanes(scenes)
+            self.time_lanes.draw(d, foot - 8, rows_of_time, scene)
+
+    def _columns(self, d: Drawing, end: int) -> Columns:
+        """As many as have room, over the whole width."""
+
+        def of(pitch: float) -> Columns:
+            return Columns(
+                d,
+                most=self.cast["most"],
+                end=end,
+                right=4,
+                least=pitch,
+                widest=pitch,
+            )
+
+        room = d.width - 4 - of(PITCH).left
+        whole = room // PITCH
+        return of(room / whole - 0.1)
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
         """Each voter, the metadata log, and who leads the partition."""
         space = scenes[-1]["space"]
         lanes = []
-        for number, voter in enumerate(space["voters"]):
-            epoch = f"epoch {voter['epoch']}"
-            of = _of_voter(number)
-            lanes.append(broker_lane(scenes, of, _is_controller, epoch))
+        for number in range(len(space["voters"])):
+            lanes.append(_broker(scenes, number))
         end = f"end {space['end']}"
         lanes.append(TimeLane(key="log", name="metadata", colour="ink", number=end))
-        if self.cast["part"]:
-            lanes.append(leader_lane(self.cast["part"], scenes, _leader))
+        return [*lanes, *self._part(scenes)]
+
+    def _few(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        """Of many brokers only who is the controller, who leads the partition, and who
+        is away in the end.
+        """
+        lanes = [leader_lane("controller", scenes, _active, key="controller")]
+        lanes += self._part(scenes)
+        for number, voter in enumerate(scenes[-1]["space"]["voters"]):
+            if voter["life"]:
+                lanes.append(_broker(scenes, number))
         return lanes
 
-    def _card(self, row: Row, voter: Mapping[str, Any], *, is_fenced: bool) -> None:
+    def _part(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        part = self.cast["part"]
+        return [leader_lane(part, scenes, _leader)] if part else []
+
+    def _card(
+        self, row: Row, voter: Mapping[str, Any], space: Mapping[str, Any]
+    ) -> None:
+        is_fenced = voter["broker"] in space["fenced"]
         knows = ""
         if is_fenced:
             knows = "fenced" if row.d.narrow else "fenced: leads nothing"
@@ -145,9 +177,13 @@ class QuorumPlay(Play):
             chip = NO_CHIP
         elif row.name in self.cast["observers"]:
             chip = OBSERVER
+        words = f"epoch {voter['epoch']}"
+        if voter["role"] == "candidate":
+            has = _votes(space, voter)
+            words += f", {has} of {space['majority']} votes"
         row.card(
             voter["life"],
-            f"epoch {voter['epoch']}",
+            words,
             chip,
             leads=voter["role"] == "controller",
             knows=knows,
@@ -189,9 +225,13 @@ class QuorumPlay(Play):
         candidate = rows.get(answer.candidate)
         if answer.number != now or candidate is None or candidate is row:
             return
-        word = "yes" if answer.granted else "no"
+        word, ink = ANSWERS[answer.granted]
         words = f"{word} to {candidate.name}"
         row.asks(candidate, now, words, trouble=not answer.granted)
+        # between it and the next card
+        y = row.y - 5 if candidate.y < row.y else row.y + row.height - 5
+        look: Look = {"size": 12, "bold": True, "halo": "paper", "of": now}
+        row.d.text(f"{row.key}/answer", row.gutter + 8, y + 4, word, ink, **look)
 
 
 def _link(row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]) -> None:
@@ -218,6 +258,36 @@ def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None
     words = f"{name} writes to broker {to}"
     room -= wide + 28
     d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
+
+
+def _votes(space: Mapping[str, Any], candidate: Mapping[str, Any]) -> int:
+    """How many it has in its epoch."""
+    mine = candidate["broker"], candidate["epoch"]
+    return sum((each["vote"], each["epoch"]) == mine for each in space["voters"])
+
+
+def _is_away(space: Mapping[str, Any], broker: int) -> bool:
+    for voter in space["voters"]:
+        if voter["broker"] == broker:
+            return voter["life"] not in ("", "cut off")
+    return False
+
+
+def _broker(scenes: Sequence[Scene], number: int) -> TimeLane:
+    """number: its place among the voters."""
+    of = _of_voter(number)
+    epoch = f"epoch {of(scenes[-1])['epoch']}"
+    return broker_lane(scenes, of, _is_controller, epoch)
+
+
+def _active(scene: Scene) -> Leads:
+    """The controller."""
+    space = scene["space"]
+    controller = space["controller"]
+    if controller < 0:
+        return NOBODY
+    lives = {voter["broker"]: voter["life"] for voter in space["voters"]}
+    return Leads(controller, lives.get(controller, ""), space["epoch"])
 
 
 def _of_voter(number: int) -> Callable[[Scene], dict[str, Any]]:

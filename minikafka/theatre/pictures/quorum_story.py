@@ -326,7 +326,10 @@ class QuorumStory(CopiesStory):
         if pre:
             return Told(words)
         sign = f"votes {candidate}" if granted else f"not {candidate}"
-        return Told(words, marks=self.mark(event.node, sign))
+        light: list[str] = []
+        if voter.vote not in (-1, candidate) and self.once("split"):
+            light = self._lit(candidate, voter.vote)
+        return Told(words, marks=self.mark(event.node, sign), light=light)
 
     def _see_ControllerElected(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
@@ -335,7 +338,14 @@ class QuorumStory(CopiesStory):
         first = self.controllers.setdefault(epoch, voter.broker)
         if first != voter.broker:
             self.two = epoch
-        return self.tell(event)
+        return self.tell(event, light=self._lit(voter.broker))
+
+    def _lit(self, *brokers: int) -> list[str]:
+        """The cards of these brokers and their logs, and how long nobody decided."""
+        light = ["time/lane/controller"]
+        for broker in brokers:
+            light += [f"node/{broker}", f"record/{broker}"]
+        return light
 
     def _see_ControllerResigned(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]

@@ -108,15 +108,22 @@ class ReplicaSetPlay(Play):
             least=34,
             widest=96,
         )
-        self._told(d, columns, space, top - TOLD - 4)
+        told_y = top - TOLD - 4
         brokers = [copy["broker"] for copy in space["copies"]]
         live = bool(self.cast.get("live"))
         rows, foot = rows_of(d, brokers=brokers, top=top, cell=CELL, live=live)
+        leads = rows.get(space["leader"])
+        self._told(d, columns, space, told_y, leads.cells_y if leads else None)
 
         for row, copy in zip(rows.values(), space["copies"], strict=True):
             _card(row, copy, space)
             leader = None if copy["leads"] else rows.get(copy["follows"])
-            from_y = leader.cells_y if leader else None
+            # a producer's records come from above, and copies from their leader
+            from_y: float | None = None
+            if copy["leads"]:
+                from_y = told_y
+            elif leader:
+                from_y = leader.cells_y
             leaders = self.cast["leaders"]
             draw_log(
                 row, columns=columns, log=copy, leaders=leaders, now=now, from_y=from_y
@@ -131,10 +138,15 @@ class ReplicaSetPlay(Play):
             self.time_lanes.draw(d, foot - 6, _lanes(scenes), scene)
 
     def _told(
-        self, d: Drawing, columns: Columns, space: dict[str, Any], y: float
+        self,
+        d: Drawing,
+        columns: Columns,
+        space: dict[str, Any],
+        y: float,
+        leads_y: float | None,
     ) -> None:
         """Over each offset what the producer of the record heard; what is lost, one
-        line higher.
+        line higher. leads_y: of the leader's records, from which an answer comes.
         """
         producers = self.cast["producers"]
         who = "producers were told"
@@ -147,7 +159,8 @@ class ReplicaSetPlay(Play):
         for told in every:
             is_shown = told.lost or latest[told.offset] == told.epoch
             if told.offset >= columns.first and is_shown:
-                _one_told(d, columns=columns, told=told, y=y - TOLD if told.lost else y)
+                its_y = y - TOLD if told.lost else y
+                _one_told(d, columns=columns, told=told, y=its_y, leads_y=leads_y)
 
 
 def _lamp(d: Drawing, lost: int) -> None:
@@ -157,7 +170,10 @@ def _lamp(d: Drawing, lost: int) -> None:
     d.lamp("lamp", d.width, 0, words, bool(lost), anchor="end")
 
 
-def _one_told(d: Drawing, columns: Columns, told: WasTold, y: float) -> None:
+def _one_told(
+    d: Drawing, columns: Columns, told: WasTold, y: float, leads_y: float | None
+) -> None:
+    key = f"told/{told.offset}/{told.epoch}"
     record = f"{told.offset}/{told.epoch}"
     x = columns(told.offset)
     w = columns.pitch - 5
@@ -174,8 +190,12 @@ def _one_told(d: Drawing, columns: Columns, told: WasTold, y: float) -> None:
         look |= {"line": "trouble", "ink": "trouble", "width": 2}
     if not told.told:
         look["dash"] = "3 3"
+    elif told.told == "acknowledged":
+        # the answer is another thing than what was sent: it comes back from the leader
+        key += "/answer"
+        look["from_y"] = leads_y
     d.cell(
-        f"told/{record}",
+        key,
         x=x,
         y=y,
         w=w,
