@@ -210,8 +210,8 @@ def gated() -> Choices:
     """A transaction that is committed, or hangs."""
     return Choices(
         [("the transaction", ["hangs", "is committed"])],
-        [picture("gate", held_back().trace), picture("gate", pays()[0].trace)],
-        ['held_back().play("gate")', 'pays()[0].play("gate")'],
+        [picture("gate", held_back().trace), picture("gate", pays().trace)],
+        ['held_back().play("gate")', 'pays().play("gate")'],
         name=NAME_OF_GATE,
         about=ABOUT.format(lesson="13"),
     )
