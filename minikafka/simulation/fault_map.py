@@ -119,7 +119,7 @@ class Cell:
         return self._trace or list(self.rerun().trace)
 
     def tried(self) -> "Cell":
-        """The same with a run of its own, so that nothing of it is taken from others."""
+        """The same with a run of its own: nothing of it is taken from others."""
         if self.is_run and self._trace is not None:
             return self
         cluster = self.rerun()
