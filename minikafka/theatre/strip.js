@@ -94,7 +94,7 @@ const strip = (() => {
     };
     for (const [column, words] of map.marks) {
       const [last, ...spare] = words.split(' ').reverse();
-      put(column, [...spare.map(textContent => make('i', { textContent })), last], 'happens');
+      put(column, [...spare.reverse().map(textContent => make('i', { textContent })), last], 'happens');
     }
     if (map.marks.every(([column]) => column / count > ROOM)) put(0, [map.moments[0]], 'first');
     put(count, [map.moments.at(-1)], 'last');
