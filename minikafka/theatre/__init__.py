@@ -11,8 +11,9 @@ What more pictures share is here, too: a partition as a row of records (row.py,
 columns.py), the axis of time (axis.py, with lanes in time_lanes.py), lanes whose story
 is order (lanes.py), what moments are called (clock.py), brokers with their copies of a
 log (nodes.py) and their lanes (broker_lanes.py), who is shown where there are too many
-(casting.py), colours by name (palette.py), words that fit (text.py), and a map of many
-runs that stands over one of them (strip.py). The pictures themselves are in pictures/.
+(casting.py), colours by name (palette.py), words that fit (text.py), the axis along
+which an answer is dragged (ruler.py), and a map of many runs that stands over one of them
+(strip.py). The pictures themselves are in pictures/.
 A new one is a subclass of play.Story and one of play.Play, and its name in PLAYS.
 
 This room knows the trace, what is asked about it, and nothing else of minikafka, so

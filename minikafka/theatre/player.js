@@ -1,5 +1,6 @@
 // The player: which step is shown, playing, hovering, the table, keys. page.py puts the scripts together, this one first:
-// stage.js draws, asking.js asks and offers choices, hands.js changes a live run, strip.js shows one of many, notebook.js speaks with the page around and with the kernel.
+// stage.js draws, asking.js asks and offers choices, drag.js lets an answer be dragged, hands.js changes a live run, strip.js
+// shows one of many, notebook.js speaks with the page around and with the kernel.
 
 const at = id => document.getElementById(id);
 const make = (tag, properties, ...inside) => {
