@@ -252,7 +252,8 @@ def cheat_sheet() -> str:
     html = (NOTEBOOKS / "cheat_sheet.html").read_text(encoding="utf-8")
     icon = f'<link rel="icon" href="{ICON}">\n<title>'
     back = (
-        "<body>\n<style>@media print { nav { display: none; } }</style>\n"
+        "<body>\n<style>nav { margin-bottom: 4mm; } nav a { color: inherit; }"
+        " @media print { nav { display: none; } }</style>\n"
         '<nav aria-label="site"><a href="index.html">minikafka</a></nav>'
     )
     return html.replace("<title>", icon, 1).replace("<body>", back, 1)
@@ -414,9 +415,7 @@ def reading(name: str) -> str:
     text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((\d\w+)\.ipynb\)", rf"]({LESSONS}/\1.html)", text)
     html = from_markdown(text.replace("](../notebooks/", "]("))
-    if name in syntheses.PAGES:
-        html = site_tables.fitted(html)
-    return page(READINGS[name], html)
+    return page(READINGS[name], site_tables.fitted(html))
 
 
 def from_markdown(text: str) -> str:
