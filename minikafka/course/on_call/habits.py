@@ -29,7 +29,7 @@ WOULD_FOLLOW = (
     "{} would go on printing while time passes, and here no time passes between your"
     " lines. incident.wait(minutes=1), then ask again without it."
 )
-ONE_PROGRAM = "One program a line: there is no shell here that could run what is behind"
+ONE_PROGRAM = "One program a line: there is no shell here that runs what is behind |."
 NO_NAMESPACE = (
     "There is nothing in the namespace {!r}: the shop's programs are in default, so"
     " leave {} out."
@@ -56,7 +56,7 @@ def plain(program: str, words: list[str], options: Collection[str]) -> list[str]
     Refused for what is never meant here.
     """
     if "|" in words:
-        raise Refused(f"{ONE_PROGRAM} {'|'!r}.")
+        raise Refused(ONE_PROGRAM)
     kept = _without(SERVER, words)
     for word in kept:
         if word in FOLLOWS:
