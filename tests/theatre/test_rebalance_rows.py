@@ -13,6 +13,7 @@ from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.faults import Freeze
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
+from tests.theatre import groups
 from tests.theatre.test_rebalance import member, scene, texts
 
 both_layouts = pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -152,6 +153,11 @@ def test_where_nobody_stops_for_long_it_ends_with_how_many_partitions_moved():
     last = pic.scenes[-1]
     assert last["sentence"] == "In all, 1 of 6 partitions have gone to another member."
     assert "1 of 6 moved" in texts(pic, last)
+
+
+def test_of_more_partitions_than_are_shown_only_these_count():
+    last = picture("rebalance", groups.six()).scenes[-1]
+    assert last["space"]["moved"] <= 8
 
 
 # -- steps that show only records

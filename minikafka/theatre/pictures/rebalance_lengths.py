@@ -1,6 +1,6 @@
 """What the rebalance's picture shows as lengths and counts, beside who reads what: how
 long a newcomer waits for its first partition, how long a member is silent before it is
-put out, and how many partitions have changed hands.
+put out, and how many of the partitions shown have changed hands.
 
 Who that is, is looked up in the whole trace: so a row has its room from the start. What
 is told of them is never later than the step that is shown.
@@ -99,7 +99,8 @@ class Lengths:
         for topic, number in given:
             part = Part(topic, number)
             is_another = self.last.get(part, name) != name
-            if is_another and event.at >= self.since_ms:
+            is_shown = part in self.cast.parts
+            if is_shown and is_another and event.at >= self.since_ms:
                 self.moved.add(part)
             self.last[part] = name
 

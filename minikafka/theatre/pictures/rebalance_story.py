@@ -188,7 +188,8 @@ class RebalanceStory(Story):
             self.moves = True
             moved = len(self.lengths.moved)
             what = f"{moved} of {len(self.who.parts)} partitions"
-            add_to_last(last, f"In all, {what} have gone to another member.")
+            shown = " shown" if self.who.left_out else ""
+            add_to_last(last, f"In all, {what}{shown} have gone to another member.")
             lanes = [f"time/{self.who.label(part)}" for part in self.lengths.moved]
             last["light"] = ["time/moved", *sorted(lanes)]
 

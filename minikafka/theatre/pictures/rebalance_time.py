@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.axis import Scene, Time
-from minikafka.theatre.drawing import Drawing, widest
+from minikafka.theatre.drawing import Drawing, fitting, widest
 from minikafka.theatre.pictures.rebalance_band import Band, Begun, Block
 from minikafka.theatre.pictures.rebalance_close import Close
 from minikafka.theatre.pictures.rebalance_rows import Rows
@@ -28,7 +28,7 @@ def draw_lanes(
     space = scene["space"]
     caption = top + 13
     d.note("time/caption", 0, caption, "who reads each partition")
-    _legend(d, caption, cast, space)
+    _legend(d, caption, cast, space, band.waiting_x)
     band.columns("time", caption)
     members = len(cast["actors"])
     partitions = len(cast["partitions"])
@@ -53,7 +53,7 @@ def draw_lanes(
         close.draw(band, foot + AXIS, cast, begun, scene, height)
 
 
-def _legend(d: Drawing, y: float, cast: Cast, space: Space) -> None:
+def _legend(d: Drawing, y: float, cast: Cast, space: Space, right: float) -> None:
     """What is hatched, and what is split, where something is; and how many partitions
     have changed hands, where the picture ends with that.
     """
@@ -80,8 +80,10 @@ def _legend(d: Drawing, y: float, cast: Cast, space: Space) -> None:
         words = "two" if d.narrow else "two own it"
         d.note(key + "/two/word", x + 22, y, words)
     elif cast["moves"] and space["moved"]:
-        words = f"{space['moved']} of {len(cast['partitions'])} moved"
+        count = f"{space['moved']} of {len(cast['partitions'])}"
         left = x + 22 + widest("nobody", 12.5) + 16
+        room = right - widest("waiting", 12.5) - left - 8
+        words = fitting([f"{count} moved", count], room, 12.5, bold=True)
         d.text("time/moved", left, y, words, bold=True, size=12.5)
 
 
