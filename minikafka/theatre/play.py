@@ -42,7 +42,8 @@ class Told:
     because: the id of an event, where the story knows better than the event's own
     cause. light: keys of shapes that this step is about, each with all beneath it
     ("member/a"), or what shapes share as `same`: they are outlined, the rest is dimmed,
-    and it is held.
+    and it is held. replaces: it goes on with what the step before it shows, and takes
+    its place.
     """
 
     sentence: str
@@ -51,6 +52,7 @@ class Told:
     because: EventId | None = None
     marks: list[Mark] = field(default_factory=list)
     light: Sequence[str] = ()
+    replaces: bool = False
 
 
 QUIETLY = Told("")
@@ -306,6 +308,8 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
             scenes[-1]["space"] = story.space()
         if told is None or told is QUIETLY:
             continue
+        if told.replaces:
+            scenes.pop()
         step = len(scenes)
         told_at[event.id] = step
         because = _find(

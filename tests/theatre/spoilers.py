@@ -26,6 +26,7 @@ IN_THE_FRAME = {
     ): "a poll hands records over, in every picture of a consumer",
     ("04-away-run", "nothing"): "at the start nothing is written yet",
     ("05-who-run", "two"): "the promise's lamp: no partition has two owners",
+    ("05-back-run", "payments"): "the name of the table that the program writes to",
     ("06-hasty-run", "two"): "the promise's lamp: no partition has two owners",
     ("06-hasty-run", "members"): "the picture counts the members",
     (

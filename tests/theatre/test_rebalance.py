@@ -177,7 +177,7 @@ def test_what_nobody_reads_is_counted_from_the_first_reader_on(eager, cooperativ
 
 
 def test_records_wait_where_nobody_reads_and_the_sentence_says_how_many(eager):
-    found = scene(eager, "Nobody reads P0 and P1", 3)
+    found = scene(eager, "Nobody reads P0 and P1", 1)
     waiting = found["space"]["waiting"]
     assert f"{waiting['P0'] + waiting['P1']} records wait there" in found["sentence"]
     assert f"{waiting['P0']} records wait" in texts(eager, found)
@@ -406,7 +406,9 @@ def test_nothing_is_drawn_outside_the_page(trace, width):
             right = shape["x"] + shape.get("w", 0)
             assert shape["x"] >= -0.5 and right <= width + 0.5, key
     if width == WIDE and trace is not groups.six:
-        assert max(drawing.bottom for drawing in pic.drawings(width)) <= 316
+        rows = 16 * bool(pic.cast["silent"]) + 48 * bool(pic.play.close)
+        bottom = max(drawing.bottom for drawing in pic.drawings(width))
+        assert bottom <= 316 + rows
 
 
 # -- two beside each other
@@ -449,7 +451,13 @@ def test_two_of_one_protocol_are_numbered_or_named():
     assert named.title.startswith("dynamic beside static")
 
 
-def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of(both):
+def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of():
+    both = picture(
+        "rebalance",
+        groups.classic("range"),
+        beside=groups.classic("cooperative-sticky"),
+        since_ms=16_000,  # all have joined
+    )
     last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
     sums = [
         drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("sum ")
@@ -467,8 +475,23 @@ def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of(both):
     assert not any(drawing.lit for drawing in both.drawings(WIDE)[:-1])
 
 
+def test_two_with_a_newcomer_end_with_its_two_waits(both):
+    last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
+    waits = [space["wait"] for space in last["space"]["groups"]]
+    said = [f"{(each['until_ms'] - each['since_ms']) / 1000:.1f} s" for each in waits]
+    assert last["sentence"].endswith(
+        f"after {said[0]} with range, after {said[1]} with cooperative-sticky."
+    )
+    for n, wait in enumerate(waits):
+        assert wait["who"] == C
+        assert f"time/{n}/wait/line" in drawing.lit
+        assert f"time/{n}/{wait['part']}/ground" in drawing.lit
+    assert "time/0/P0/ground" not in drawing.lit
+
+
 def test_two_leave_room_for_what_stands_around_them(both):
-    assert max(drawing.bottom for drawing in both.drawings(WIDE)) <= 346
+    rows = 2 * 18  # in each half one for the newcomer
+    assert max(drawing.bottom for drawing in both.drawings(WIDE)) <= 346 + rows
 
 
 def test_a_trace_without_a_group_is_an_empty_picture():

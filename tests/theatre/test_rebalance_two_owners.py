@@ -105,8 +105,11 @@ def test_the_step_has_light_on_both_cards_the_lane_and_the_lamp_and_no_other_ste
         "part/P2",
     } <= lit.outlined
     assert f"member/{A}" not in lit.lit and "time/P1/ground" not in lit.lit
+    last = cheated.scenes[-1]
+    assert last["sentence"] == "In all, P2 had two owners for 2.00 s."
     assert [each["step"] for each in cheated.scenes if each.get("light")] == [
-        begin["step"]
+        begin["step"],
+        last["step"],
     ]
 
 

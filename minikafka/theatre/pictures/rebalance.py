@@ -12,11 +12,13 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.pictures.rebalance_band import Begun
 from minikafka.theatre.pictures.rebalance_beside import BesidePlay, BesideStory, both
 from minikafka.theatre.pictures.rebalance_cast import actors_of
+from minikafka.theatre.pictures.rebalance_close import close_of
 from minikafka.theatre.pictures.rebalance_space import draw_space
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory
-from minikafka.theatre.pictures.rebalance_time import Begun, draw_lanes
+from minikafka.theatre.pictures.rebalance_time import draw_lanes
 from minikafka.theatre.play import Play, Story
 from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted, dotted
@@ -49,6 +51,7 @@ class RebalancePlay(Play):
         self.words = sorted(words)
         self.begun = Begun()
         self.begun.note("", scenes, spaces)
+        self.close = close_of(self.cast, scenes, self.time)
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -97,6 +100,7 @@ class RebalancePlay(Play):
             time=self.time,
             begun=self.begun,
             scene=scene,
+            close=self.close,
         )
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:

@@ -8,11 +8,13 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing, has_room, widest
+from minikafka.theatre.pictures.rebalance_band import Band, Begun, Block
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, unread_spans
+from minikafka.theatre.pictures.rebalance_lengths import Wait, in_tenths
+from minikafka.theatre.pictures.rebalance_rows import Rows
+from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
-from minikafka.theatre.pictures.rebalance_time import Band, Begun, Block
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.trace import Event
 
@@ -63,8 +65,10 @@ class BesideStory(Story):
         traces = (trace, beside)
         self.stories = [RebalanceStory(each, **options) for each in traces]
         every_ms = max(story.every_ms for story in self.stories)
+        row = self.stories[0].row
         for story in self.stories:
             story.every_ms = every_ms
+            story.row = row
         self.names = list(names or _protocols(trace, beside))
         group = self.stories[0].who.group
         first, second = self.names
@@ -81,7 +85,33 @@ class BesideStory(Story):
         return told
 
     def ends(self, last: Scene) -> None:
-        """The two sums, and the stretches that they are made of."""
+        """How long a newcomer waits in each; where none comes, for how long partitions
+        were not read.
+        """
+        waits = [story.lengths.wait for story in self.stories]
+        first, second = waits
+        if first and second and first.who == second.who:
+            self._end_with_waits(last, waits)
+        else:
+            self._end_with_sums(last)
+
+    def _end_with_waits(self, last: Scene, waits: Sequence[Wait | None]) -> None:
+        said: list[str] = []
+        light: list[str] = []
+        for n, wait in enumerate(waits):
+            assert wait is not None
+            name = self.names[n]
+            waited = wait.lasts_ms(last["at"])
+            how = "after" if wait.until_ms is not None else "not yet, after"
+            said.append(f"{how} {in_tenths(waited)} with {name}")
+            lane = f"time/{n}/{wait.part}"
+            light += [f"time/{n}/wait", f"group/{n}/title", lane]
+        who = waits[0].who if waits[0] else ""
+        add_to_last(last, f"{who} has its partition {', '.join(said)}.")
+        last["light"] = light
+
+    def _end_with_sums(self, last: Scene) -> None:
+        """The two, and the stretches that they are made of."""
         sums: list[str] = []
         light: list[str] = []
         for n, story in enumerate(self.stories):
@@ -93,7 +123,7 @@ class BesideStory(Story):
                 total_ms += lasted_ms(
                     "nobody", spans=spans, since_ms=story.since_ms, at=last["at"]
                 )
-                spans_of_all += unread_spans(f"{n}/", label, spans)
+                spans_of_all += spans_of("nobody", f"{n}/", label, spans)
             sums.append(f"{seconds(total_ms)} with {self.names[n]}")
             light += [
                 f"time/{n}/sum",
@@ -108,10 +138,16 @@ class BesideStory(Story):
         told = super().cast()
         told["names"] = self.names
         told["groups"] = [story.cast() for story in self.stories]
+        newcomers = {group["newcomer"] for group in told["groups"]}
+        told["newcomer"] = newcomers.pop() if len(newcomers) == 1 else ""
         return told
 
     def space(self) -> Space:
-        return {"groups": [story.group.space(self.number) for story in self.stories]}
+        spaces = []
+        for story in self.stories:
+            story.number = self.number
+            spaces.append(story.space())
+        return {"groups": spaces}
 
 
 class BesidePlay(Play):
@@ -162,6 +198,11 @@ class BesidePlay(Play):
             foot = block.draw(top, 2)
             key = f"time/cursor/{number}"
             band.axis.cursor(drawing, top - 2, foot + 2, key)
+            if self.cast["newcomer"]:
+                foot += GAP / 2
+                rows = Rows(band=band, cast=group, space=space, height=LANE)
+                rows.wait(f"time/{number}/wait", foot)
+                foot += LANE
             y = foot + GAP
         band.axis.foot(drawing, y - GAP)
 
@@ -176,7 +217,15 @@ class BesidePlay(Play):
             room = band.waiting_x - 70 - 190
         name = self.names[number]
         line = y + 15
-        d.text(key + "/title/name", 0, line, name, bold=True, size=14, room=room)
+        d.text(
+            key + "/title/name",
+            0,
+            line,
+            name,
+            bold=True,
+            size=14,
+            room=room,
+        )
         if state:
             widths = [widest(each, 14, bold=True) for each in self.names]
             x = min(max(widths), room) + 12
@@ -211,7 +260,13 @@ class BesidePlay(Play):
             )
             room = pitch - 27
             words = _in_short(member["words"], actor, space["assigns"], room)
-            d.note(key + "/words", left + 23, y + 37, words, room=room)
+            d.note(
+                key + "/words",
+                left + 23,
+                y + 37,
+                words,
+                room=room,
+            )
 
 
 def _in_short(words: str, actor: Actor, assigns: str, room: float) -> str:

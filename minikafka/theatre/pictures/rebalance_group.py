@@ -33,7 +33,7 @@ PHASES = {  # a group's state: in plain words, in short ones, and its fill
 class Group:
     """One group, moved on by its story. number: generation of a classic group, epoch of
     a consumer group. node: the broker that is its coordinator. assigned_at: at which
-    step an assignment was made. step: the one that is told now. spans: by lane, and
+    step an assignment was made. step: the one that is told now. at: its moment, in ms. spans: by lane, and
     only ever appended to.
     """
 
@@ -47,6 +47,7 @@ class Group:
     down: bool = False
     assigned_at: int = -1
     step: int = 0
+    at: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
@@ -165,13 +166,13 @@ class Group:
         for part in self.cast.parts:
             lane = self.cast.label(part)
             owners = all_owners.get(part, [])
-            readers = [each.actor.name for each in owners if each.reads]
+            readers = [each for each in owners if each.reads]
             if _are_two(owners):
                 holders = self.holders(part)
                 names = [each.actor.name for each in holders]
                 self._span(lane, at, names, "two")
             elif readers:
-                self._span(lane, at, readers, "reads")
+                self._reads(lane, at, readers)
             elif owners or lane in self.spans:
                 frozen = [each.actor.name for each in owners if each.life == "frozen"]
                 self._span(lane, at, frozen[:1], "nobody")
@@ -179,14 +180,26 @@ class Group:
         if self.state:
             self._span("group", at, [str(self.number)], self.state)
 
-    def _span(self, lane: str, at: int, who: list[str], what: str) -> None:
+    def _reads(self, lane: str, at: int, readers: list[Member]) -> None:
+        """Somebody does, or has other records in hand."""
+        names = [each.actor.name for each in readers]
+        works = [each.work(at) for each in readers]
+        busy = [work for work in works if work is not None]
+        if len(busy) < len(readers):
+            self._span(lane, at, names, "reads")
+        else:
+            self._span(lane, at, names, "busy", busy[0].words)
+
+    def _span(
+        self, lane: str, at: int, who: list[str], what: str, words: str = ""
+    ) -> None:
         spans = self.spans.setdefault(lane, [])
         last = spans[-1] if spans else None
         if last and (last.who, last.what) == (who, what):
             return
         if last:
             spans[-1] = last._replace(waited=self._waiting_in(lane))
-        spans.append(Span(since_ms=at, who=who, what=what, waited=None))
+        spans.append(Span(since_ms=at, who=who, what=what, waited=None, words=words))
 
     def _waiting_in(self, lane: str) -> int:
         parts = [part for part in self.cast.parts if self.cast.label(part) == lane]

@@ -6,8 +6,26 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minikafka.theatre.pictures.rebalance_cast import Actor, Part
+from minikafka.theatre.text import counted, lasting
 
+LONG_WORK_MS = 3000  # a heartbeat's interval: from here on others notice
 SILENT = ("frozen", "cut off")  # in no position to know that it is out
+
+
+class Work(NamedTuple):
+    """So many records in hand, from when to when."""
+
+    records: int
+    since_ms: int
+    until_ms: int
+
+    @property
+    def lasts_ms(self) -> int:
+        return self.until_ms - self.since_ms
+
+    @property
+    def words(self) -> str:
+        return f"{counted(self.records, 'record')}, {lasting(self.lasts_ms)}"
 
 
 class Answer(NamedTuple):
@@ -28,7 +46,7 @@ class Member:
     revoked: given up just now, its listener still runs. reconciled: nothing to give up,
     nothing to wait for, as the coordinator sees it.
 
-    asked: the request it waits for; answered: the answer that has come last. overdue:
+    busy: with what it has in hand. asked: the request it waits for; answered: the answer that has come last. overdue:
     it hasn't polled in time. told: of the rebalance, and has not joined again yet. why:
     it is in its state, in its own words.
     """
@@ -49,6 +67,7 @@ class Member:
     asked_at: int = -1
     answered: Answer | None = None
     processing_ms: int = 0
+    busy: Work | None = None
     overdue: bool = False
     told: bool = False
     why: str = ""
@@ -85,7 +104,21 @@ class Member:
         """
         return self.inside or not self.life
 
+    def work(self, at: int) -> Work | None:
+        """What keeps it from polling for long."""
+        busy = self.busy
+        is_long = busy is not None and busy.lasts_ms >= LONG_WORK_MS
+        return busy if busy and is_long and at < busy.until_ms else None
+
     # -- what happens to it
+
+    def takes(self, count: int, at: int) -> None:
+        """So many records, one after the other, behind what it has in hand."""
+        so_far = self.busy
+        if so_far is None or at >= so_far.until_ms:
+            so_far = Work(0, at, at)
+        until_ms = so_far.until_ms + count * self.processing_ms
+        self.busy = Work(so_far.records + count, so_far.since_ms, until_ms)
 
     def ask(self, api: str, step: int) -> None:
         self.asked = api

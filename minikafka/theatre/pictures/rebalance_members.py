@@ -149,7 +149,12 @@ class Members(Voice):
         self.group.about(event).overdue = True
         return self.story.tell(event)
 
-    def see_ProcessingSlowed(self, event: Event, d: Detail) -> Told:
+    def see_ProcessingSlowed(self, event: Event, d: Detail) -> Told | None:
         ms = d["processing_ms"]
-        self.group.about(event).processing_ms = ms
-        return self.story.tell(event, needs=lasting(ms))
+        member = self.group.about(event)
+        member.processing_ms = ms
+        if ms:
+            return self.story.tell(event, needs=lasting(ms))
+        if member.work(event.at):  # nothing to see before it has done what it has
+            return None
+        return Told(f"{event.node} needs no time for a record any more.")

@@ -6,14 +6,16 @@ now and then a step shows how many records wait.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_group import Group
-from minikafka.theatre.pictures.rebalance_member import Member
+from minikafka.theatre.pictures.rebalance_member import Member, Work
 from minikafka.theatre.pictures.rebalance_voice import Voice
 from minikafka.theatre.play import Detail, Told
-from minikafka.theatre.text import key_part
+from minikafka.theatre.text import counted, key_part, lasting
 from minikafka.trace import Event
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ RECORDS = (
     "RecordsAppended",
     "RecordsPolled",
     "RecordsFetched",
+    "RecordsProcessed",
     "PositionReset",
     "RequestSent",
     "ResponseReceived",
@@ -31,6 +34,34 @@ RECORDS = (
 # a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited
 # for
 LONG_MS = 3000
+
+
+@dataclass
+class Row:
+    """Steps that show nothing but records, one after the other. unread: the partitions
+    that they are about; nothing, where all are read. told_at: when anything was told
+    last.
+    """
+
+    unread: str = ""
+    steps: int = 0
+    told_at: float = -inf
+
+    def goes_on(self, unread: str) -> bool:
+        """Whether one more such step takes the place of the last one. Where records
+        wait, a row has a beginning and an end; else it is one step.
+        """
+        if unread != self.unread:
+            self.unread = unread
+            self.steps = 0
+        most = 2 if unread else 1
+        if self.steps == most:
+            return True
+        self.steps += 1
+        return False
+
+    def ends(self) -> None:
+        self.steps = 0
 
 
 class Records(Voice):
@@ -47,8 +78,30 @@ class Records(Voice):
 
     def see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
         self.group.position[_part(d)] = d["position"]
-        self.group.about(event).overdue = False
+        member = self.group.about(event)
+        member.overdue = False
+        self.story.effects.polled(event)
+        member.takes(len(d["records"]), event.at)
+        work = member.work(event.at)
+        if work is not None:
+            return self._tell_busy(member, work)
         return self._now_and_then(event.at)
+
+    def _tell_busy(self, member: Member, work: Work) -> Told | None:
+        """It has its hands full: its lanes say so."""
+        name = member.actor.name
+        self.group.note(work.since_ms)
+        if not self.story.once(("busy", name)):
+            return None
+        self.story.row.ends()
+        what = counted(work.records, "record")
+        return Told(
+            f"{name} has {what} in hand, for {lasting(work.lasts_ms)}: until then it"
+            " does not poll."
+        )
+
+    def see_RecordsProcessed(self, event: Event, d: Detail) -> None:
+        self.group.note(event.at)
 
     def see_PositionReset(self, event: Event, d: Detail) -> None:
         self.group.position[_part(d)] = d["offset"]
@@ -61,7 +114,7 @@ class Records(Voice):
 
     def _now_and_then(self, at: int) -> Told | None:
         every_ms = self.story.every_ms
-        silent_ms = at - self.story.told_at
+        silent_ms = at - self.story.row.told_at
         if not self.group.began or silent_ms < every_ms:
             return None
         unread = [part for part in self.cast.parts if self._is_unread(part)]
@@ -100,20 +153,33 @@ class Records(Voice):
             self.last = last
             self.since_ms = at
 
+    def _goes_on(self, unread: str) -> bool:
+        """Whether this step takes the place of the one before it. The picture's first
+        one stays, for there its axis begins; and in a live one each moment has levers.
+        """
+        story = self.story
+        if story.number == 1 or story.live:
+            return False
+        return story.row.goes_on(unread)
+
     def _tell_wait(self, words: str, at: int, unread: list[Part]) -> Told:
         """All have long waited for one member: it has light, once, and so have the
         lanes that wait with them.
         """
         last = self.last
-        said = self.story.said
+        story = self.story
+        said = story.said
         is_long = last is not None and at - self.since_ms >= LONG_MS
         if last is None or not is_long or said & {"two owners", "wait"}:
-            return Told(words)
+            name = f"{id(story)} {unread}" if unread else ""
+            return Told(words, replaces=self._goes_on(name))
         said.add("wait")
+        story.row.ends()
         name = last.actor.name
         label = self.cast.label
         light = [f"member/{key_part(name)}", "coordinator"]
         light += [f"part/{label(part)}" for part in last.owns]
+        light += [f"time/{label(part)}" for part in last.owns]
         for part in unread:
             light += [f"time/{label(part)}", f"time/cursor/{label(part)}"]
         words += f" All wait for {name}: it joins with its next poll."

@@ -10,15 +10,17 @@ EXACT_UP_TO_MS = 100_000  # nobody asks for hundredths of a longer time
 
 
 class Span(NamedTuple):
-    """In one lane, until the next one begins. what: "reads", "nobody", or "two" where
-    two and more own it; the state in the group's lane. waited: the records that waited
-    when it was over, or None.
+    """In one lane, until the next one begins. what: "reads", "busy" where it is read no
+    further before other records are done, "nobody", or "two" where two and more own it;
+    the state in the group's lane. waited: the records that waited when it was over, or
+    None. words: on what it is.
     """
 
     since_ms: int
     who: list[str]
     what: str
     waited: int | None
+    words: str = ""
 
 
 def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int) -> int:
@@ -35,13 +37,15 @@ def lasted_ms(what: str, spans: Sequence[Sequence[Any]], since_ms: int, at: int)
     return lasted
 
 
-def unread_spans(tag: str, label: str, spans: Sequence[Sequence[Any]]) -> list[str]:
-    """The keys of the times in which nobody read a partition."""
+def spans_of(
+    what: str, tag: str, label: str, spans: Sequence[Sequence[Any]]
+) -> list[str]:
+    """The keys of the times in which a partition was in this state."""
     lane = [Span(*each) for each in spans]
     return [
         f"time/{tag}{label}/{number}"
         for number, span in enumerate(lane)
-        if span.what == "nobody"
+        if span.what == what
     ]
 
 

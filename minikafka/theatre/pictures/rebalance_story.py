@@ -7,17 +7,18 @@ what becomes of nodes and links.
 """
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any
 
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_cast import Part, cast
 from minikafka.theatre.pictures.rebalance_coordinator import Coordinator
+from minikafka.theatre.pictures.rebalance_effects import Effects
 from minikafka.theatre.pictures.rebalance_group import Group
+from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
 from minikafka.theatre.pictures.rebalance_members import Members
-from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records
+from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records, Row
 from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, unread_spans
+from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -32,7 +33,12 @@ from minikafka.theatre.text import key_part, listed
 from minikafka.trace import Event
 
 # told by clients, of any group or none
-OF_CLIENTS = ("ProcessingSlowed", "RecordsPolled", "PositionReset")
+OF_CLIENTS = (
+    "ProcessingSlowed",
+    "RecordsPolled",
+    "RecordsProcessed",
+    "PositionReset",
+)
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
 STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
 
@@ -62,10 +68,15 @@ class RebalanceStory(Story):
             self.title = f"Rebalance of group {self.who.group}"
         self.since_ms = since_ms
         self.every_ms = max(_lasts_ms(trace, since_ms) // STEPS_OF_RECORDS, 1)
-        self.told_at = -inf
+        self.told_at = -1
+        self.row = Row()
+        self.moves = False  # whether it ends with their number
         self.group = Group(self.who)
+        self.lengths = Lengths(self.who, trace, since_ms)
+        self.effects = Effects(self, self.group)
         self.records = Records(self, self.group)
         self.handlers: dict[str, Handler] = self.records.handlers()
+        self.handlers |= self.effects.handlers()
         self.handlers |= Members(self, self.group).handlers()
         self.handlers |= Coordinator(self, self.group).handlers()
 
@@ -73,10 +84,13 @@ class RebalanceStory(Story):
         told = super().cast()
         told |= self.who.to_json()
         told["since_ms"] = self.since_ms
-        return told
+        told["table"] = self.effects.table
+        told["moves"] = self.moves
+        return told | self.lengths.cast_json()
 
     def space(self) -> Space:
-        return self.group.space(self.number)
+        space = self.group.space(self.number)
+        return space | self.lengths.space() | self.effects.space()
 
     def is_mine(self, event: Event) -> bool:
         if event.kind in OF_CLIENTS and self.group.client(event.node) is None:
@@ -111,6 +125,8 @@ class RebalanceStory(Story):
         group = self.group
         is_told = event.at >= self.since_ms
         group.step = self.number if is_told else 0
+        group.at = event.at
+        self.lengths.see(event)
         if event.kind in RECORDS:
             told = handler(event, event.detail)
             two_owners = []
@@ -121,10 +137,14 @@ class RebalanceStory(Story):
             two_owners = [part for part in group.two_owners if part not in before]
         self.records.note_wait(event.at)
         if not is_told:
+            self.row.ends()
             return None
         if told is None or told is QUIETLY:
             return told
         self.told_at = event.at
+        self.row.told_at = event.at
+        if event.kind not in RECORDS:
+            self.row.ends()
         if two_owners:
             self._tell_two_owners(told, two_owners)
         return told
@@ -143,7 +163,7 @@ class RebalanceStory(Story):
             return
         names = [key_part(each.actor.name) for each in holders]
 
-        light = ["lamp", *(f"member/{name}" for name in names)]
+        light = ["lamp", "time/close", *(f"member/{name}" for name in names)]
         for part in parts:
             label = self.who.label(part)
             lane = f"time/{label}"
@@ -153,28 +173,70 @@ class RebalanceStory(Story):
         told.light = light
 
     def ends(self, last: Scene) -> None:
-        """The partitions that nobody read for longest, if that was long."""
+        """What came of it: the first of these that there was."""
+        twice = self.effects.twice()
+        two_ms = self._lasted("two", last)
+        unread_ms = self._lasted("nobody", last)
+        if twice:
+            add_to_last(last, self.effects.in_all(twice))
+            last["light"] = self.effects.light(twice)
+        elif max(two_ms.values(), default=0):
+            self._end_with(last, "two", two_ms)
+        elif max(unread_ms.values(), default=0) >= LONG_MS:
+            self._end_with(last, "nobody", unread_ms)
+        elif self.lengths.moved:
+            self.moves = True
+            moved = len(self.lengths.moved)
+            what = f"{moved} of {len(self.who.parts)} partitions"
+            shown = " shown" if self.who.left_out else ""
+            add_to_last(last, f"In all, {what}{shown} have gone to another member.")
+            lanes = [f"time/{self.who.label(part)}" for part in self.lengths.moved]
+            last["light"] = ["time/moved", *sorted(lanes)]
+
+    def _lasted(self, what: str, last: Scene) -> dict[str, int]:
+        """For how long each partition was in this state."""
         lanes = last["space"]["spans"]
-        unread_ms: dict[str, int] = {}
+        found = {}
         for part in self.who.parts:
             label = self.who.label(part)
             lane = lanes.get(label, [])
-            unread_ms[label] = lasted_ms(
-                "nobody", spans=lane, since_ms=self.since_ms, at=last["at"]
+            found[label] = lasted_ms(
+                what, spans=lane, since_ms=self.since_ms, at=last["at"]
             )
+        return found
 
-        longest_ms = max(unread_ms.values(), default=0)
-        if longest_ms < LONG_MS:
-            return
-        which = [label for label, ms in unread_ms.items() if longest_ms - ms < ALIKE_MS]
-        words = f"In all, nobody read {listed(which)} for {seconds(longest_ms)}."
+    def _end_with(self, last: Scene, what: str, lasted: dict[str, int]) -> None:
+        """The partitions that were so for longest."""
+        longest_ms = max(lasted.values())
+        which = [label for label, ms in lasted.items() if longest_ms - ms < ALIKE_MS]
+        named = listed(which)
+        if what == "two":
+            words = f"In all, {named} had two owners for {seconds(longest_ms)}."
+            light = ["lamp", "time/close"]
+        else:
+            words = f"In all, nobody read {named} for {seconds(longest_ms)}."
+            light = ["time/silence"]
+            words += self._why_so_long()
         add_to_last(last, words)
-        light = []
         for label in which:
-            light += [f"time/{label}/name", f"time/{label}/unread"]
-        for label in which:
-            light += unread_spans("", label, lanes[label])
+            light.append(f"time/{label}/name")
+            if what == "nobody":
+                light.append(f"time/{label}/unread")
+            light += spans_of(what, "", label, last["space"]["spans"][label])
         last["light"] = light
+
+    def _why_so_long(self) -> str:
+        """Where a member was silent first."""
+        silence = self.lengths.silence
+        if not silence or silence.heard_ms is None or silence.out_ms is None:
+            return ""
+        letters = {actor.name: actor.letter for actor in self.who.actors}
+        until_out = in_tenths(silence.out_ms - silence.signs[-1])
+        until_heard = in_tenths(silence.heard_ms - silence.out_ms)
+        return (
+            f" {letters[silence.who]} was out {until_out} after its last sign of life,"
+            f" and {silence.by} heard of it {until_heard} later."
+        )
 
     # -- fold: nodes
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from minikafka.theatre.pictures.rebalance_member import Member
-from minikafka.theatre.text import lasting
+from minikafka.theatre.pictures.rebalance_member import Member, Work
+from minikafka.theatre.text import counted, lasting
 
 if TYPE_CHECKING:
     from minikafka.theatre.pictures.rebalance_group import Group
@@ -33,7 +33,7 @@ def doing(group: "Group", member: Member) -> str:
         or _overdue_or_leaving(group, member)
         or _joining(group, member)
         or _taking_over(group, member)
-        or _reading(member)
+        or _reading(group, member)
     )
 
 
@@ -67,6 +67,9 @@ def _overdue_or_leaving(group: "Group", member: Member) -> str:
 
 def _joining(group: "Group", member: Member) -> str:
     """It hears of a rebalance, joins again, and waits for what the leader assigns."""
+    work = member.work(group.at)
+    if member.told and work:
+        return f"busy, joins in {_left(work, group.at)}"
     if member.told:
         return "was told, joins at next poll"
     if member.must_give:
@@ -96,12 +99,21 @@ def _taking_over(group: "Group", member: Member) -> str:
     return f"takes over {group.labels(waits)}" if waits else ""
 
 
-def _reading(member: Member) -> str:
+def _reading(group: "Group", member: Member) -> str:
     if not member.owns:
         return "owns nothing"
+    work = member.work(group.at)
+    if work:
+        what = counted(work.records, "record")
+        return f"busy with {what}, {_left(work, group.at)} more"
     if member.processing_ms:
         return f"reads, slowly: {lasting(member.processing_ms)} for each record"
     return "reads"
+
+
+def _left(work: Work, at: int) -> str:
+    """How long it is busy from now on, in whole seconds."""
+    return f"{-(-(work.until_ms - at) // 1000)} s"
 
 
 def assigned_by(group: "Group") -> str:
