@@ -41,9 +41,12 @@ class Box(NamedTuple):
         return self.y + self.h
 
 
-# Two layouts: the width each is designed for. The player stretches them by at most a
+# Three layouts: the width each is designed for. The player stretches them by at most a
 # fifth (stage.js: LEAST, MOST).
-WIDE, NARROW = 920, 560
+WIDE, NARROW, PHONE = 920, 560, 448
+LAYOUTS = (WIDE, NARROW, PHONE)
+# no phone runs a notebook, and a notebook's pages stay small
+IN_NOTEBOOKS = (WIDE, NARROW)
 
 # stage.js: LEAST; it brings places nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
@@ -110,15 +113,15 @@ def fitting(
 
 def lamp_width(words: str) -> float:
     """What a lamp takes on the narrowest page of a layout."""
-    return text_width(words, 12, bold=True) * 1.15 + 18
+    return widest(words, 12, bold=True) + 16
 
 
-def wrap(words: str, room: float, size: float) -> list[str]:
+def wrap(words: str, room: float, size: float, *, bold: bool = False) -> list[str]:
     """The words in lines that have room, where they can; a word alone may be longer."""
     lines = [""]
     for word in words.split(" "):
         longer = f"{lines[-1]} {word}".strip()
-        is_too_long = text_width(longer, size) > room
+        is_too_long = text_width(longer, size, bold=bold) > room
         if lines[-1] and is_too_long:
             lines.append(word)
         else:
@@ -174,6 +177,11 @@ class Drawing:
     def narrow(self) -> bool:
         """Whether this is the layout for a narrow page."""
         return self.width < WIDE
+
+    @property
+    def phone(self) -> bool:
+        """Whether this is the layout for the narrowest page; it is narrow, too."""
+        return self.width < NARROW
 
     def part(self, key: str, x: float, y: float) -> "Part":
         """Something that is drawn from its corner, at this place."""

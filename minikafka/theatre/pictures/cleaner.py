@@ -10,8 +10,7 @@ them: the first partition that the cleaner came to.
 from collections.abc import Sequence
 
 from minikafka.theatre.drawing import (
-    NARROW,
-    WIDE,
+    LAYOUTS,
     Drawing,
     Look,
     has_room,
@@ -51,7 +50,7 @@ class CleanerPlay(Play):
         " record that is copied has the offset that it had."
     )
     # lines of reader labels that the log needs
-    call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}
+    call_outs: dict[int, int] = dict.fromkeys(LAYOUTS, 0)
     # left of the gauge's bar: it stays where it is, whatever the numbers are
     gauge_words = 0.0
 

@@ -65,7 +65,8 @@ def draw_lanes(
     band = Band(d, time, begun, scene)
     space = scene["space"]
     caption = top + 13
-    d.note("time/caption", 0, caption, "who reads each partition")
+    words = "who reads" if d.phone else "who reads each partition"
+    d.note("time/caption", 0, caption, words)
     _legend(d, caption, space)
     band.columns("time", caption)
     members = len(cast["actors"])
@@ -87,6 +88,8 @@ def _legend(d: Drawing, y: float, space: Space) -> None:
     """What is hatched, and what is split, where something is."""
     key = "time/legend"
     x = 200.0 if d.narrow else 220.0
+    if d.phone:
+        x = 92.0
     top = y - 10
     d.rect(key + "/nobody", x=x, y=top, w=16, h=12, fill="hatch", line="trouble", r=3)
     d.note(key + "/nobody/word", x + 22, y, "nobody")
