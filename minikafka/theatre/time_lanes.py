@@ -150,9 +150,11 @@ class _Drawn(NamedTuple):
         words, left = _with_room(bar.words, begin, begin + width, marks)
         if not words:
             return Place(left, left)
-        # nobody reads what stands on hatching
-        halo = "paper" if bar.fill == "hatch" else None
-        look = {"size": 12, "of": bar.span.number, "halo": halo}
+        if bar.fill == "hatch":  # on which nobody reads
+            plate: Look = {"fill": "paper", "r": 3}
+            wide = widest(words, 12)
+            row.rect(f"{key}/plate", x=left - 4, y=2, w=wide + 8, h=LANE - 4, **plate)
+        look = {"size": 12, "of": bar.span.number}
         row.text(f"{key}/words", left, BASE, words, bar.ink, **look)
         return Place(left, left + widest(words, 12) + 4)
 

@@ -110,13 +110,15 @@ class CleanerPlay(Play):
 
     def _pitch(self, d: Drawing) -> float:
         """From one record to the next: the widest that leaves room for all."""
-        wide = (d.width - 2 * LEFT) / (self.cast["most"] + 1.2)
+        room = d.width - 2 * LEFT
+        wide = room / (self.cast["most"] + 1.2)
         least = 40 if d.narrow else 44
         return min(max(wide, least), 94)
 
     def _rows(self, d: Drawing, scene: Scene) -> "list[CleanedRow]":
         """The log, once there is one."""
-        place = LEFT, 2, d.width - 2 * LEFT
+        room = d.width - 2 * LEFT
+        place = LEFT, 2, room
         style = self._style(d)
         rows = []
         for log in scene["space"]["partitions"]:

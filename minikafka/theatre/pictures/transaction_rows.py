@@ -127,7 +127,7 @@ def draw_record(
 
 
 def _in_short(text: str, room: float) -> str:
-    """The whole, or the word in it that tells it from others: a number, or the first."""
+    """The whole, or a word that tells it from others: a number, or the first."""
     words = text.split() or [text]
     numbers = [word for word in words if word.isdecimal()]
     short = [*numbers, *words][0]
