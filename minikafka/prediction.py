@@ -242,6 +242,7 @@ class Prediction:
             "question": self.question,
             "options": self.options,
             "asks": not self.mine_words,
+            "said": "" if self.another_run else self.mine_words,
             "verdict": self.verdict,
             "right": self.is_right,
             "answer": self.answer,

@@ -8,20 +8,56 @@ function ask() {
   if (!prediction) return;
   const asking = !released && cursor >= limit();
   const told = released && cursor >= prediction.decided && verdict !== '';
-  const changed = at('ask').hidden === asking || at('verdict').hidden === told;
+  const waits = released && !told && yours !== '' && prediction.stop !== null && cursor >= prediction.stop;
+  const changed = at('ask').hidden === asking || at('verdict').hidden === told || at('yours').hidden === waits;
+  at('answer').hidden = !asking && !told && !waits;
   at('ask').hidden = !asking;
+  at('yours').hidden = !waits;
   at('verdict').hidden = !told;
+  if (waits) at('yours').textContent = yours;
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
-  if (told) at('verdict').textContent = verdict;
+  if (told) tellVerdict(verdict);
   at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
   if (changed && drags()) choose();
   if (changed) fitFrame();
 }
 
+// The answer stands out, and not the reasons.
+function tellVerdict(words) {
+  const { answer, options } = prediction, was = answer ? `(${answer}) ${options[answer - 1]}` : '';
+  const begin = was ? words.lastIndexOf(was) : -1;
+  if (begin < 0) at('verdict').textContent = words;
+  else at('verdict').replaceChildren(words.slice(0, begin), make('b', { textContent: was }), words.slice(begin + was.length));
+}
+
+// From the question on there is one box, as high as the highest of what it will say: nothing moves while one watches.
+function reserveAnswer() {
+  if (!prediction) return;
+  const box = at('answer'), parts = ['ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
+  const before = [box, ...parts, ...(mine ? [mine] : [])].map(node => [node, node.hidden]);
+  box.style.minHeight = '';
+  box.hidden = false;
+  if (mine) mine.hidden = false;
+  let most = 0;
+  const measure = shown => {
+    for (const part of parts) part.hidden = part !== shown;
+    most = Math.max(most, box.offsetHeight);
+  };
+  if (prediction.asks) measure(parts[0]);
+  for (const words of [prediction.verdict, ...(prediction.asks ? prediction.verdicts : [])]) {
+    tellVerdict(words);
+    measure(parts[2]);
+  }
+  for (const [node, hidden] of before) node.hidden = hidden;
+  box.style.minHeight = `${most}px`;
+  ask();
+}
+
 // option: the number of the one that was chosen; the notebook's kernel hears it (course/predictions.py).
 function release(words, is_right, option) {
   [verdict, right, released] = [words, is_right, true];
+  yours = option ? `You said (${option}) ${prediction.options[option - 1]}.` : 'You go on without an answer.';
   if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
   ask();
   at('go').focus();
@@ -29,7 +65,7 @@ function release(words, is_right, option) {
 }
 
 function setUpPrediction() {
-  at('ask').hidden = at('verdict').hidden = true;
+  at('answer').hidden = at('ask').hidden = at('yours').hidden = at('verdict').hidden = true;
   if (drags()) drag.setUp();
   if (!prediction) return;
   at('question').textContent = prediction.question;

@@ -7,6 +7,7 @@ the lanes stand the chapters as strokes, round moments, and "now", which moves.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -96,14 +97,11 @@ class Axis(NamedTuple):
         draw_times(d, y + WORDS, free)
 
     def _round_times(self) -> Iterable[tuple[int, float, str]]:
-        """As many as have room."""
+        """Those that are over."""
         time = self.time
-        last = [(time.last_ms, "")]
-        ends = round_times(0, time.last_ms, time.last_ms, 1) or last
-        wide = max(widest(words, 12, mono=True) for _, words in ends) + APART
-        most = max(int((self.right - self.left) / wide), 1)
-        told = round_times(time.first_ms, time.last_ms, self.now_ms, most)
-        return [(at, self.x(at), words) for at, words in told]
+        room = self.right - self.left
+        told = even_times(time.first_ms, time.last_ms, room)
+        return [(at, self.x(at), words) for at, words in told if at <= self.now_ms]
 
     def _chapters(self, d: Drawing, y: float) -> None:
         """A stroke where one began, or several at about the same time."""
@@ -116,6 +114,23 @@ class Axis(NamedTuple):
             look["tip"] = " · ".join(names)
             key = f"time/chapter/{first.number}"
             d.upright(key, x=x, top=y + 1, bottom=y + 1 + STROKE, **look)
+
+
+@lru_cache(maxsize=256)
+def even_times(first_ms: int, last_ms: int, room: float) -> list[tuple[int, str]]:
+    """Round moments and their words, as many as have room from the first moment to the
+    last one: the same step everywhere, so that an even axis looks even.
+    """
+    every: list[tuple[int, str]] = []
+    for most in range(int(room / APART), 0, -1):
+        every = round_times(first_ms, last_ms, last_ms, most)
+        wide = max((widest(words, 12, mono=True) for _, words in every), default=0)
+        if len(every) < 2:
+            break
+        step_ms = every[1][0] - every[0][0]
+        if room * step_ms / (last_ms - first_ms) >= wide + APART:
+            break
+    return every
 
 
 def _near(

@@ -102,8 +102,9 @@ const drag = (() => {
     if (at('ask').offsetHeight !== askHeight) { askHeight = at('ask').offsetHeight; fitFrame(); }
   }
   function aim(event) {
-    const { left, right, first, last: end } = layout.ruler, begun = svg.getBoundingClientRect().left;
-    const value = first + (end - first) * ((event.clientX - begun) / stretch - left) / (right - left);
+    const { left, right, first, last: end } = layout.ruler, drawn = svg.getBoundingClientRect();
+    const at = (event.clientX - drawn.left) * layout.width / drawn.width;
+    const value = first + (end - first) * (at - left) / (right - left);
     take(Math.round((value - given.begin) / given.step));
   }
 

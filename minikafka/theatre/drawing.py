@@ -41,11 +41,12 @@ class Box(NamedTuple):
         return self.y + self.h
 
 
-# Two layouts: the width each is designed for. The player stretches them by at most a
-# fifth (stage.js: LEAST, MOST).
-WIDE, NARROW = 920, 560
+# the widths that layouts are designed for; the player stretches them (stage.js)
+WIDE, NARROW, PHONE = 920, 560, 448
+LAYOUTS = (WIDE, NARROW, PHONE)
+IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
-# stage.js: LEAST; it brings places nearer to each other, but text keeps its size
+# places come nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
 COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
 
@@ -67,9 +68,7 @@ def text_width(
 def widest(
     text: str, size: float = 13, *, mono: bool = False, bold: bool = False
 ) -> float:
-    """What a text takes on the narrowest page of a layout, in the units of the layout:
-    the page shrinks, and the text doesn't.
-    """
+    """What a text takes on the narrowest page of a layout, in the layout's units."""
     return text_width(text, size, mono=mono, bold=bold) / LEAST_STRETCH
 
 
@@ -99,9 +98,7 @@ def fitting(
     mono: bool = False,
     bold: bool = False,
 ) -> str:
-    """The first of them that has room, from the one that says most on; nothing where
-    none has.
-    """
+    """The first that has room, from the one that says most on; or nothing."""
     for text in texts:
         if has_room(text, room, size, mono=mono, bold=bold):
             return text
@@ -109,16 +106,16 @@ def fitting(
 
 
 def lamp_width(words: str) -> float:
-    """What a lamp takes on the narrowest page of a layout."""
-    return text_width(words, 12, bold=True) * 1.15 + 18
+    """What a lamp takes, at most."""
+    return widest(words, 12, bold=True) + 16
 
 
-def wrap(words: str, room: float, size: float) -> list[str]:
-    """The words in lines that have room, where they can; a word alone may be longer."""
+def wrap(words: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """The words in lines that have room; a word alone may be longer."""
     lines = [""]
     for word in words.split(" "):
         longer = f"{lines[-1]} {word}".strip()
-        is_too_long = text_width(longer, size) > room
+        is_too_long = text_width(longer, size, bold=bold) > room
         if lines[-1] and is_too_long:
             lines.append(word)
         else:
@@ -174,6 +171,11 @@ class Drawing:
     def narrow(self) -> bool:
         """Whether this is the layout for a narrow page."""
         return self.width < WIDE
+
+    @property
+    def phone(self) -> bool:
+        """Whether it is for the narrowest page; it is narrow, too."""
+        return self.width < NARROW
 
     def part(self, key: str, x: float, y: float) -> "Part":
         """Something that is drawn from its corner, at this place."""

@@ -172,7 +172,7 @@ class Row:
     ) -> None:
         """A line of the card."""
         room = (self.width - 16) * LEAST_STRETCH
-        fits = fit(words, room, 12.5)
+        fits = fit(words, room, 12.5, bold=bold)
         self.part.text(name, 10, y, fits, ink, size=12.5, bold=bold)
 
     def link(self, other: "Row", cut: bool) -> None:

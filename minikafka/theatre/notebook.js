@@ -83,29 +83,59 @@ const fitFrame = () => outside(() => {
   if (window.frameElement) window.frameElement.style.height = `${Math.ceil(height)}px`;
 });
 
-// The highest text of any step decides, so nothing jumps while it plays. But a few long ones make no room at all other steps.
+// The highest text of any step decides, so nothing jumps while it plays. But a few long ones make no room at all other steps:
+// they are written smaller, and scroll where that is not enough.
 const LINES = 3;
 
-function reserve(box, line, texts) {
+function reserve(box, line, texts, lines = Infinity) {
   const words = line.textContent;
-  box.style.minHeight = '';
+  box.style.height = box.style.minHeight = '';
   let most = 0;
   for (const text of new Set(texts)) {
     line.textContent = text;
-    most = Math.max(most, box.offsetHeight);
+    most = Math.max(most, Math.ceil(box.getBoundingClientRect().height));
   }
   line.textContent = '–';
   const one = line.offsetHeight, around = box.offsetHeight - one;
   line.textContent = words;
-  box.style.minHeight = `${Math.min(most, LINES * one + around)}px`;
+  return Math.min(most, lines * one + around);
+}
+
+// With the widest of what stands beside it.
+function reserveHeader() {
+  const box = document.querySelector('header'), corner = at('corner').textContent, time = at('time').textContent;
+  if (play.flows) at('corner').textContent = [play.corner, 'slow motion'].filter(Boolean).join(' · ');
+  at('time').textContent = steps.reduce((longest, step) => (step.time.length > longest.length ? step.time : longest), '');
+  const height = reserve(box, at('scenario'), steps.map(step => step.scenario));
+  box.style.minHeight = `${height}px`;
+  [at('corner').textContent, at('time').textContent] = [corner, time];
+}
+
+function reserveSaid() {
+  const box = at('said');
+  box.classList.remove('long');
+  box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), LINES)}px`;
+}
+
+// Whether a caption is too long for its box.
+function atLength() {
+  const box = at('said');
+  box.classList.remove('long');
+  box.classList.toggle('long', at('sentence').offsetHeight > box.clientHeight);
+  box.scrollTop = 0;
+  if (box.scrollHeight > box.clientHeight) box.setAttribute('tabindex', '0');  // it scrolls by keys too
+  else box.removeAttribute('tabindex');
 }
 
 function resize() {
   if (at('stage').hidden) return;
   choose();
   draw(cursor, false);
-  reserve(at('said'), at('sentence'), steps.map(scene => scene.sentence));
-  reserve(at('foot'), at('foot'), steps.map(scene => scene.foot));
+  reserveHeader();
+  reserveSaid();
+  atLength();
+  reserveAnswer();
+  at('foot').style.minHeight = `${reserve(at('foot'), at('foot'), steps.map(step => step.foot), LINES)}px`;
   fitFrame();
 }
 

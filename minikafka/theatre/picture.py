@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minikafka.prediction import Prediction
 from minikafka.theatre import pace, page, svg
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.drawing import IN_NOTEBOOKS, LAYOUTS, WIDE, Drawing
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
 from minikafka.theatre.play import Cast, Play
@@ -174,19 +174,25 @@ class Picture:
             " for the last one"
         )
 
-    def page(self, at_end: bool = False, at_ms: float | None = None) -> str:
+    def page(
+        self,
+        at_end: bool = False,
+        at_ms: float | None = None,
+        widths: Sequence[int] = IN_NOTEBOOKS,
+    ) -> str:
         """One self-contained HTML page: it plays without a kernel and without the
         internet.
 
-        It opens at the start, at the end, or at a moment.
+        It opens at the start, at the end, or at a moment. widths: of its layouts.
         """
-        return page.page(self.data(at_end, at_ms), self.title, self.corner)
+        data = self.data(at_end, at_ms, widths)
+        return page.page(data, self.title, self.corner)
 
     def data(
         self,
         at_end: bool = False,
         at_ms: float | None = None,
-        widths: Sequence[int] = (WIDE, NARROW),
+        widths: Sequence[int] = LAYOUTS,
     ) -> Data:
         """What the page's player plays. widths: of the layouts that it needs."""
         if not isinstance(at_ms, (int, float, type(None))):
@@ -242,8 +248,9 @@ class Picture:
         return draggable(asked, ruler, self.scenes[asked.stop or 0]["at"])
 
     def save(self, path: str | Path) -> None:
-        """Write the page as one HTML file, to open in any browser."""
-        Path(path).write_text(self.page(), encoding="utf-8", newline="\n")
+        """Write the page as one HTML file, to open in any browser, on a phone too."""
+        text = self.page(widths=LAYOUTS)
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
 
     def table(self) -> Table:
         """All steps as text."""

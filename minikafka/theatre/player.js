@@ -13,8 +13,8 @@ const MOTION = 320;
 const data = JSON.parse(at('play').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
-let play, steps, last, prediction, verdict, right, released;
-let cursor = 0, furthest = 0, ended = false, playing = null, marked = [], saidHeight = 0;
+let play, steps, last, prediction, verdict, right, released, yours;
+let cursor = 0, furthest = 0, ended = false, playing = null, marked = [];
 const limit = () => (released ? last : Math.min(prediction.stop, last));
 const speed = () => Number(at('speed').value);
 
@@ -28,6 +28,8 @@ function load(given) {
   verdict = prediction ? prediction.verdict : '';
   right = prediction ? prediction.right : null;
   released = !prediction || !prediction.asks;
+  yours = prediction?.said ? `You said ${prediction.said}.` : '';
+  at('bar').hidden = last === 0;
   at('scrub').max = last;
   at('title').textContent = play.title;
   at('corner').textContent = play.corner;
@@ -46,7 +48,7 @@ function show(step, moving) {
   const { scenario, sentence, time, number, of } = scene;
   for (const [id, words] of Object.entries({ scenario, sentence, time, when: time, number: `${number} of ${of}` })) at(id).textContent = words;
   if (!playing) tempo(cursor - 1, true);
-  if (at('said').offsetHeight !== saidHeight) { saidHeight = at('said').offsetHeight; fitFrame(); }
+  atLength();
   at('scrub').value = cursor;
   at('scrub').setAttribute('aria-valuetext', `event ${number} of ${of}, ${time}`);
   at('drawing').setAttribute('aria-label', `${sentence} ${scene.summary}.`);
@@ -57,7 +59,7 @@ function show(step, moving) {
   if (justEnded || before !== cursor) ticks();
   rows();
   ask();
-  if (cursor !== before) at('keys').hidden = at('help').getAttribute('aria-pressed') !== 'true';
+  if (cursor !== before || last === 0) at('keys').hidden = at('help').getAttribute('aria-pressed') !== 'true';
 }
 
 function ticks() {

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.columns import Column, Log, columns
 from minikafka.theatre.drawing import (
+    LAYOUTS,
     LEAST_STRETCH,
-    NARROW,
-    WIDE,
     Box,
     Drawing,
     Look,
@@ -469,7 +468,7 @@ def lines_needed(
 ) -> dict[int, int]:
     """How many lines of readers' labels a play needs, in each layout."""
     needed = {}
-    for width in (WIDE, NARROW):
+    for width in LAYOUTS:
         lines = [row.lines for scene in scenes for row in rows(Drawing(width), scene)]
         needed[width] = max([1, *lines])
     return needed

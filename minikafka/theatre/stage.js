@@ -1,8 +1,9 @@
 // The stage: what Python has drawn becomes elements, which are shown, moved and put in the light.
 
 const SVG = 'http://www.w3.org/2000/svg';
-// A layout stretches between these factors before the next one takes over (wide from 740 px of drawing on).
-const WIDE = 920, NARROW = 560;  // drawing.py
+// A layout stretches between these factors before the next one takes over (wide from 740 px of drawing on). A page that is
+// narrower than the last one makes it smaller as a whole: nothing lies outside of the window.
+const WIDE = 920, NARROW = 560, PHONE = 448;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
@@ -42,11 +43,11 @@ function shapesAt(step) {
 }
 
 const room = () => document.querySelector('main').clientWidth - 32;
-const wantedLayout = width => (width >= WIDE_FROM ? WIDE : NARROW);
+const wantedLayout = width => (width >= WIDE_FROM ? WIDE : width >= LEAST * NARROW ? NARROW : PHONE);
 
 function choose() {
   const width = room(), svg = at('drawing');
-  const fitting = layouts.find(each => each.width === wantedLayout(width)) ?? layouts[0];
+  const fitting = layouts.find(each => each.width === wantedLayout(width)) ?? layouts.at(-1);
   tellLayout();
   stretch = Math.max(LEAST, Math.min(MOST, width / fitting.width));
   if (fitting !== layout) {

@@ -12,7 +12,7 @@ from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
 from minikafka.theatre.text import key_part
 
 NAMES, NAMES_NARROW = 132, 116  # width of what stands left of the lanes
-NUMBERS, NUMBERS_NARROW = 124, 92  # and right of them
+NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 124, 92, 106  # and right of them
 BOX = 6  # width of a mark
 BASE = 13  # of a lane's words, from its top
 HEAD = 13  # above the first lane, where the cursor begins
@@ -85,7 +85,7 @@ class TimeLanes:
         right = d.width - NUMBERS
         if d.narrow:
             left = NAMES_NARROW
-            right = d.width - NUMBERS_NARROW
+            right = d.width - (NUMBERS_PHONE if d.phone else NUMBERS_NARROW)
         axis = self.time.axis(left, right, scene["at"])
         top = y + HEAD
         lane_y = top
@@ -150,9 +150,11 @@ class _Drawn(NamedTuple):
         words, left = _with_room(bar.words, begin, begin + width, marks)
         if not words:
             return Place(left, left)
-        # nobody reads what stands on hatching
-        halo = "paper" if bar.fill == "hatch" else None
-        look = {"size": 12, "of": bar.span.number, "halo": halo}
+        if bar.fill == "hatch":  # on which nobody reads
+            plate: Look = {"fill": "paper", "r": 3}
+            wide = widest(words, 12)
+            row.rect(f"{key}/plate", x=left - 4, y=2, w=wide + 8, h=LANE - 4, **plate)
+        look = {"size": 12, "of": bar.span.number}
         row.text(f"{key}/words", left, BASE, words, bar.ink, **look)
         return Place(left, left + widest(words, 12) + 4)
 

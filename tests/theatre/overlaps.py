@@ -1,5 +1,5 @@
-"""What a picture's page looks like in a browser: texts that overlap or leave the
-drawing, and a verdict in sight.
+"""What a picture's page looks like in a browser: texts that overlap, what lies outside
+of the drawing or the window, and a verdict in sight.
 
 A page is opened once, and everything is measured there.
 """
@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 from minikafka.theatre.picture import Picture
 
-# widths of the drawing: JupyterLab with its sidebar open, without it, a wide window
-DRAWN = (526, 760, 948)
+# widths of the drawing: a phone, JupyterLab with its sidebar open, without it, a wide
+# window
+DRAWN = (358, 526, 760, 948)
 MARGIN = 32  # of the page, left and right together
 HEIGHT = 900
 
-# Each text as [words, left, top, right, bottom], in pixels of the drawing; and words
-# that are wider than their cell.
+# Each text as [words, left, top, right, bottom], in pixels of the drawing; words that
+# are wider than their cell; and shapes that are not wholly in the window.
 MEASURE = """
 ([steps, width]) => {
   const at = id => document.getElementById(id), scrub = at('scrub'), svg = at('drawing');
@@ -25,7 +26,12 @@ MEASURE = """
     scrub.value = step;
     scrub.dispatchEvent(new Event('input'));
     if (Number(scrub.value) !== step) throw new Error(`it stays at step ${scrub.value} and not ${step}`);
-    const frame = svg.getBoundingClientRect(), texts = [], squeezed = [];
+    const frame = svg.getBoundingClientRect(), texts = [], squeezed = [], outside = [];
+    if (document.documentElement.scrollWidth > innerWidth) outside.push('the page');
+    for (const node of svg.querySelectorAll('[data-shape]:not(g, text)')) {
+      const { left, right, width, height } = node.getBoundingClientRect();
+      if ((width || height) && (left < 0 || right > innerWidth)) outside.push(`${node.tagName} ${left} to ${right}`);
+    }
     for (const node of svg.querySelectorAll('text')) {
       const box = node.getBoundingClientRect(), words = node.textContent;
       if (!box.width || !words.trim()) continue;  // it isn't shown
@@ -35,7 +41,7 @@ MEASURE = """
       const [box, ...inside] = [...cell.children].slice(0, 3).map(part => [part, part.getBoundingClientRect().width]);
       for (const [text, wide] of inside) if (wide > box[1] + 1) squeezed.push(text.textContent);
     }
-    return { step, width: frame.width, height: frame.height, texts, squeezed };
+    return { step, width: frame.width, height: frame.height, texts, squeezed, outside };
   });
 }
 """
@@ -122,6 +128,7 @@ def problems(where: str, shown) -> list[str]:
     a pixel is no matter.
     """
     found = [f"{where}: {words!r} is wider than its box" for words in shown["squeezed"]]
+    found += [f"{where}: {what} is outside of the window" for what in shown["outside"]]
     texts = sorted(shown["texts"], key=lambda text: text[2])
     for number, (words, left, top, right, bottom) in enumerate(texts):
         if (

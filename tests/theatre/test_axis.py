@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.course import demo
 from minikafka.theatre import picture
-from minikafka.theatre.axis import NOW, Chapter, Time
+from minikafka.theatre.axis import NOW, Chapter, Time, even_times
 from minikafka.theatre.drawing import NARROW, WIDE, Drawing
 from minikafka.theatre.pictures.share_partition_records import lane_of
 from minikafka.theatre.pictures.share_partition_time import bars as work_bars
@@ -128,3 +128,31 @@ def test_the_cursor_says_now_and_each_chapter_so_far_has_a_stroke():
     assert (now["text"], now["x"]) == (NOW, axis.x(8500))
     ticks = [shape for key, shape in d.shapes.items() if "time/axis/" in key]
     assert all(shape["x"] < now["x"] - 20 for shape in ticks)
+
+
+@pytest.mark.parametrize("first_ms", [0, 4_300, 8_200])
+@pytest.mark.parametrize(
+    "last_ms", [9_900, 10_400, 16_000, 19_082, 30_059, 101_000, 7_400_000]
+)
+@pytest.mark.parametrize("room", [180, 326, 420, 680])
+def test_the_times_under_an_axis_are_equally_far_from_each_other(
+    first_ms, last_ms, room
+):
+    told = even_times(first_ms, last_ms, room)
+    steps = {after - at for (at, _), (after, _) in pairwise(told)}
+    assert told and len(steps) <= 1
+    words = [words for _, words in told]
+    assert len(set(words)) == len(words)
+
+
+def test_what_stands_on_hatching_has_a_plate_under_it():
+    pic = picture("quorum", replicas.stale())
+    shapes = pic.drawings(WIDE)[-1].shapes
+    plates = [key for key in shapes if key.endswith("/plate")]
+    order = list(shapes)
+    assert plates
+    for key in plates:
+        words = key.removesuffix("plate") + "words"
+        plate, text = shapes[key], shapes[words]
+        assert order.index(key) < order.index(words)
+        assert plate["x"] < text["x"] < plate["x"] + plate["w"]

@@ -13,7 +13,14 @@ import pytest
 from minikafka.theatre import picture
 from minikafka.theatre.casting import letters
 from minikafka.theatre.clock import round_times, times
-from minikafka.theatre.drawing import COLOURS, LEAST_STRETCH, NARROW, WIDE, text_width
+from minikafka.theatre.drawing import (
+    COLOURS,
+    LAYOUTS,
+    LEAST_STRETCH,
+    NARROW,
+    WIDE,
+    text_width,
+)
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import lasting, spoken
@@ -273,7 +280,9 @@ def test_the_digest_is_the_same_in_another_process_and_under_other_hash_seeds():
 def test_saving_writes_the_page(tmp_path):
     pic = picture("log", traces.alice())
     pic.save(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == pic.page()
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == pic.page(
+        widths=LAYOUTS
+    )
 
 
 def test_an_unknown_picture_or_option_is_named():

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from minikafka.prediction import Prediction
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
 from tests.theatre import replicas
@@ -106,7 +107,7 @@ def test_what_is_to_come_is_faint_and_lies_on_no_words_when_one_goes_back(
     assert found == []
 
 
-def test_a_long_sentence_makes_no_room_at_the_steps_that_have_a_short_one(opened):
+def test_a_long_sentence_makes_no_room_and_can_be_read(opened):
     trace = list(replicas.stale())
     pic = picture("quorum", trace)
     longest = max(pic.scenes, key=lambda scene: len(scene["sentence"]))
@@ -117,9 +118,18 @@ def test_a_long_sentence_makes_no_room_at_the_steps_that_have_a_short_one(opened
         "() => parseFloat(getComputedStyle(document.getElementById('said')).lineHeight)"
     )
     page.evaluate(SHOW, shortest["step"])
-    assert page.evaluate(height) <= 3 * line + 12
+    room = page.evaluate(height)
+    assert room <= 3 * line + 12
     page.evaluate(SHOW, longest["step"])
-    assert page.evaluate(height) > 3 * line + 12
+    assert page.evaluate(height) == room
+    said = page.locator("#said")
+    assert "long" in said.get_attribute("class")
+    said.evaluate("said => { said.scrollTop = said.scrollHeight; }")
+    foot = said.evaluate("said => said.getBoundingClientRect().bottom")
+    words = page.locator("#sentence").evaluate(
+        "words => words.getBoundingClientRect().bottom"
+    )
+    assert words <= foot
 
 
 def test_nothing_is_clipped_at_the_upper_edge_of_the_stage(opened):
@@ -141,7 +151,7 @@ def test_a_finger_finds_every_button_of_the_player(opened):
         "all => all.filter(each => each.checkVisibility()).map(each =>"
         " [each.id, each.offsetWidth, each.offsetHeight])",
     )
-    assert len(sizes) > 8
+    assert len(sizes) >= 8
     assert [size for size in sizes if min(size[1:]) < 40] == []
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width == 390
@@ -186,3 +196,70 @@ def test_whoever_steps_is_told_of_slow_motion_and_of_silence(opened):
     page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate(SHOW, shortest)
     assert page.inner_text("#corner") == "slow motion"
+
+
+TOPS = """
+steps => steps.map(step => {
+  const scrub = document.getElementById('scrub');
+  scrub.value = step;
+  scrub.dispatchEvent(new Event('input'));
+  return document.getElementById('stage').getBoundingClientRect().top;
+})
+"""
+
+
+def asked_late():
+    """Which stops to ask in the middle, and is decided some steps later."""
+    pic = picture("commit", commit_first())
+    last = len(pic.scenes) - 1
+    asked = Prediction(
+        "What comes again, when the reader is there again?",
+        ["nothing", "what was done and not committed"],
+        answer=2,
+        because=[
+            "Nobody but the group knows where it was, and it had not said so yet, so"
+            " that is not known to anybody.",
+            "The committed offset is what is read next.",
+        ],
+    )
+    asked.stop, asked.decided = last // 3, last - 2
+    pic.prediction = asked
+    return pic, asked
+
+
+@pytest.mark.parametrize("width", [390, 980])
+@pytest.mark.parametrize("option", ["first-child", "last-child"])
+def test_the_drawing_stays_where_it_is_from_the_question_on(opened, width, option):
+    pic, asked = asked_late()
+    page = opened(pic, width)
+    page.keyboard.press("End")
+    top = "() => document.getElementById('stage').getBoundingClientRect().top"
+    at_the_question = page.evaluate(top)
+    page.click(f"#options button:{option}")
+    tops = page.evaluate(TOPS, list(range(asked.stop, len(pic.scenes))))
+    assert set(tops) == {at_the_question}
+
+
+def test_between_an_answer_and_its_verdict_stands_what_was_said(opened):
+    pic, asked = asked_late()
+    page = opened(pic)
+    page.keyboard.press("End")
+    page.click("#options button:first-child")
+    page.evaluate(SHOW, asked.decided - 1)
+    assert page.inner_text("#answer").strip() == "You said (1) nothing."
+    page.evaluate(SHOW, asked.decided)
+    assert page.inner_text("#verdict b") == "(2) what was done and not committed"
+
+
+def test_one_event_needs_no_player(opened):
+    pic = picture("commit", commit_first()[:1])
+    assert len(pic.scenes) == 1
+    page = opened(pic)
+    assert not page.is_visible("#go") and not page.is_visible("#keys")
+
+
+def test_a_phone_gets_no_hints_on_keys(opened):
+    pic = picture("commit", commit_first())
+    page = opened(pic, 390, has_touch=True, is_mobile=True)
+    assert not page.is_visible("#keys") and not page.is_visible("#help")
+    assert page.locator("#bar").bounding_box()["height"] < 100

@@ -11,7 +11,7 @@ import pytest
 
 from minikafka.course.demo import Choices
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
 from tests.theatre.traces import retention
@@ -120,7 +120,7 @@ def test_a_run_again_is_drawn_in_the_layout_that_the_page_shows_and_no_other(liv
         return [layout["width"] for layout in played(live)["layouts"]]
 
     live.press("freeze", "consumer A", 9500)
-    assert layouts() == [WIDE, NARROW], "the page has said nothing yet"
+    assert layouts() == [*LAYOUTS], "the page has said nothing yet"
     live.stage.width.value = str(NARROW)
     assert layouts() == [NARROW] and played(live)["redrawn"]
     live.press("freeze", "consumer B", 9500)

@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.prediction import Dragged, Stretch
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS
 from tests.theatre.dragged import EVERY, asked, fork, rebalance, watermark
 from tests.theatre.traces import alice
 
@@ -17,7 +17,7 @@ def test_each_place_has_its_words_and_counts_as_the_nearest_option(make):
     assert set(told["counts"]) == set(range(1, len(data["prediction"]["options"]) + 1))
     assert told["was"] in told["words"]
     assert told["counts"][told["words"].index(told["was"])] == make().prediction.answer
-    assert [layout["width"] for layout in data["layouts"]] == [WIDE, NARROW]
+    assert [layout["width"] for layout in data["layouts"]] == [*LAYOUTS]
     for layout in data["layouts"]:
         ruler = layout["ruler"]
         assert 0 <= ruler["left"] < ruler["right"] <= layout["width"]

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.text import escape
 
@@ -80,8 +80,8 @@ class Stage:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Of the layouts to draw: both, until the page has said which it shows."""
-        return (int(self.width.value),) if self.width.value else (WIDE, NARROW)
+        """Of the layouts to draw: all, until the page has said which it shows."""
+        return (int(self.width.value),) if self.width.value else LAYOUTS
 
     def _redraw(self) -> None:
         """The page needs the other layout: the first picture has both."""

@@ -21,7 +21,7 @@ from minikafka.course.publishing.pictures_of_lessons import (
     leading_to_pictures,
     shown,
 )
-from minikafka.theatre.drawing import NARROW
+from minikafka.theatre.drawing import LAYOUTS, NARROW
 from minikafka.theatre.page import colours
 from minikafka.theatre.palette import ICON
 from minikafka.theatre.picture import Picture
@@ -130,7 +130,9 @@ def pages(
         if number + 1 < len(pictures):
             links.append(f'<a href="{pictures[number + 1].name}.html">next</a>')
         nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
-        page = picture.page().replace("<body>", f"<body>\n{NAV_STYLE}{nav}", 1)
+        page = picture.page(widths=LAYOUTS).replace(
+            "<body>", f"<body>\n{NAV_STYLE}{nav}", 1
+        )
         yield f"{each.name}.html", page
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
 

@@ -37,6 +37,7 @@ from minikafka.course.publishing import (
     site_tables,
     syntheses,
 )
+from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.palette import ICON
 from minikafka.theatre.text import escape, script_json
@@ -108,7 +109,8 @@ def write(folder: Path) -> None:
     place_playground(folder)
     say("the game, with its first picture")
     save(folder / GAME, game_page())
-    save(folder / "game_stage.html", fault_game.first_picture().page())
+    stage = fault_game.first_picture().page(widths=LAYOUTS)
+    save(folder / "game_stage.html", stage)
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")

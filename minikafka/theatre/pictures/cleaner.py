@@ -10,8 +10,7 @@ them: the first partition that the cleaner came to.
 from collections.abc import Sequence
 
 from minikafka.theatre.drawing import (
-    NARROW,
-    WIDE,
+    LAYOUTS,
     Drawing,
     Look,
     has_room,
@@ -51,7 +50,7 @@ class CleanerPlay(Play):
         " record that is copied has the offset that it had."
     )
     # lines of reader labels that the log needs
-    call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}
+    call_outs: dict[int, int] = dict.fromkeys(LAYOUTS, 0)
     # left of the gauge's bar: it stays where it is, whatever the numbers are
     gauge_words = 0.0
 
@@ -111,13 +110,15 @@ class CleanerPlay(Play):
 
     def _pitch(self, d: Drawing) -> float:
         """From one record to the next: the widest that leaves room for all."""
-        wide = (d.width - 2 * LEFT) / (self.cast["most"] + 1.2)
+        room = d.width - 2 * LEFT
+        wide = room / (self.cast["most"] + 1.2)
         least = 40 if d.narrow else 44
         return min(max(wide, least), 94)
 
     def _rows(self, d: Drawing, scene: Scene) -> "list[CleanedRow]":
         """The log, once there is one."""
-        place = LEFT, 2, d.width - 2 * LEFT
+        room = d.width - 2 * LEFT
+        place = LEFT, 2, room
         style = self._style(d)
         rows = []
         for log in scene["space"]["partitions"]:

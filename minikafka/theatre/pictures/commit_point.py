@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
+    PHONE,
     WIDE,
     Box,
     Drawing,
@@ -31,7 +32,7 @@ from minikafka.theatre.text import dotted
 
 BOX = 24  # height of a record's effect
 # where records begin: the rows' names stand before them, as the lanes' do
-LEFT = {WIDE: 124, NARROW: 96}
+LEFT = {WIDE: 124, NARROW: 96, PHONE: 96}
 # heights above the records: of the lamps; of the committed offset and of what a crash
 # would do
 LAMPS, HEAD = 22, 51

@@ -90,6 +90,8 @@ class BytesPlay(Play):
         d = drawing
         space = scenes[-1]["space"]
         rows = Hex(16, 31.5) if d.narrow else Hex(8, 26)
+        if d.phone:
+            rows = Hex(12, 34)
         bottom = self._bytes(d, space, rows)
         if space["changed"]:
             is_seen = space["by"] != NOBODY

@@ -36,7 +36,7 @@ from minikafka.theatre.text import dotted
 
 # heights: of the writers, a partition, its records, a reader, what it was handed
 HEAD, PART, CELL, CARD, READ = 40, 80, 32, 62, 26
-LEFT, LEFT_NARROW = 128, 118  # where records begin
+LEFT, LEFT_NARROW, LEFT_PHONE = 128, 118, 136  # where records begin
 PITCH, GAP = 104, 10
 MOST_WRITERS, MOST_WAITS = 3, 2
 OPEN, COMMITTED, ABORTED = ("said", "ink"), ("good", "ink"), ("trouble", "paper")
@@ -143,9 +143,12 @@ class GatePlay(Play):
     # -- the logs
 
     def _columns(self, d: Drawing, log: Mapping[str, Any], y: float) -> Columns:
+        left = LEFT_NARROW if d.narrow else LEFT
+        if d.phone:
+            left = LEFT_PHONE
         return Columns.of(
             d,
-            left=LEFT_NARROW if d.narrow else LEFT,
+            left=left,
             most=self.cast["most"],
             end=log["end"],
             wanted=max(PITCH, self.widest),

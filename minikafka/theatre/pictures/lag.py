@@ -139,7 +139,7 @@ class LagPlay(Play):
         top = 24.0
         if d.narrow:
             right = d.width - 160
-            top = 42.0
+            top = 60.0 if d.phone else 42.0
         bottom = top + max(HEIGHT - lanes, 90)
         time = self.time.axis(left, right, now)
         return Field(
@@ -242,7 +242,7 @@ class LagPlay(Play):
         room = (d.width - left) * LEAST_STRETCH
         lines = [words]
         if d.narrow:
-            lines = wrap(words, room, 14)
+            lines = wrap(words, room, 15, bold=True)
         y = 12
         for number, line in enumerate(lines):
             key = f"name/rates/{number}"

@@ -164,7 +164,7 @@ class Chart:
         """Of the numbers at the end of each partition's lane."""
         y = self.field.bottom + 18
         self.d.note("name/of", self._left, y, "lag", bold=True)
-        self.d.note("name/handed", self.d.width, y, "to hand over", "end")
+        self.d.note("name/handed", self.d.width - 2, y, "to hand over", "end")
 
     def _span(self, key: str, span: Span) -> None:
         """A bracket over its time, and words on it, or beside it where it is short."""
@@ -178,12 +178,15 @@ class Chart:
         self.d.level(key, left=left, right=right, y=y, line="ink", width=2)
         bracket.upright("0", x=left, top=-5, bottom=5, line="ink", width=2)
         bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
-        width = widest(span.words, 13, bold=True)
+        words = span.words
+        if widest(words, 13, bold=True) > field.right - field.left:
+            words = words.removeprefix("caught up ")
+        width = widest(words, 13, bold=True)
         half = width / 2 + 4
         middle = self._middle(left, right, half)
         bracket.rect("paper", x=middle - half, y=-8, w=2 * half, h=16, fill="paper")
         look: Look = {"size": 13, "bold": True, "anchor": "middle"}
-        bracket.text("words", middle, 5, span.words, **look)
+        bracket.text("words", middle, 5, words, **look)
 
     def _middle(self, left: float, right: float, half: float) -> float:
         """Of the words of a bracket: on it, right of it, or left of it. half: of their

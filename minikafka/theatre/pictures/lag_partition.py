@@ -144,7 +144,7 @@ class PartitionLane:
 
     def _margin(self) -> float:
         """What the numbers of the grid take."""
-        if self.is_alone:
+        if self.is_alone and not self.d.phone:
             return 6
         return 14 + widest(f"{self.field.most:,}", 12, mono=True)
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
-    NARROW,
-    WIDE,
+    LAYOUTS,
     Drawing,
     Look,
     Point,
@@ -112,7 +111,7 @@ class LogPlay(Play):
     # -- draw
 
     # lines of reader labels that a partition needs
-    call_outs: dict[int, int] = {WIDE: 0, NARROW: 0}
+    call_outs: dict[int, int] = dict.fromkeys(LAYOUTS, 0)
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         """Measures the trays, and the lines of the readers' labels."""

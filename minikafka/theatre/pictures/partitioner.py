@@ -45,6 +45,7 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
 LEFT = 12  # where words begin in the machine
+OWN_LINE = 18  # height of the line over the captions of a phone's two columns
 
 
 class Line(NamedTuple):
@@ -96,7 +97,7 @@ class PartitionerPlay(Play):
         now = space["now"]
         ways = space["ways"]
         door = self._machine(d, space)
-        left, top = (0.0, 116) if d.narrow else (326.0, 0)
+        left, top = (0.0, 116 + OWN_LINE * d.phone) if d.narrow else (326.0, 0)
         place = Box(x=left, y=top + 26.0, w=d.width - left, h=0)
         ends = self._columns(d, space, place, door)
         if len(ways) == 2:
@@ -151,7 +152,8 @@ class PartitionerPlay(Play):
             size = 16 if d.narrow else 18
             large: Look = {"bold": True, "size": size, "anchor": "middle"}
             words = f"{differ} of {alike} {verb}"
-            d.text("said/differ", middle, y + 1, words, **large)
+            above = OWN_LINE if d.phone else 0
+            d.text("said/differ", middle, y + 1 - above, words, **large)
 
     # -- the machine
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     NARROW,
+    PHONE,
     WIDE,
     Box,
     Drawing,
@@ -76,6 +77,11 @@ COLUMNS = {
         buffer=Column(0, 226),
         flight=Column(232, 234),
         wire=Column(466, 92),
+    ),
+    PHONE: Columns(
+        buffer=Column(0, 180),
+        flight=Column(186, 186),
+        wire=Column(372, 74),
     ),
 }
 SETTINGS = {
@@ -168,7 +174,7 @@ class PipelinePlay(Play):
         batches = space["buffer"]
         waiting = sum(batch["count"] for batch in batches)
         words = f"{waiting} waiting" if waiting else "empty"
-        name = f"{self.cast['producer']}'s buffer"
+        name = "buffer" if d.phone else f"{self.cast['producer']}'s buffer"
         _head(d, key="buffer", column=column, name=name, words=words)
         hidden = len(batches) - self.rows
         for row, batch in enumerate(batches[: self.rows]):
@@ -181,7 +187,7 @@ class PipelinePlay(Play):
     def _flight(self, d: Drawing, space: dict[str, Any], column: Column) -> None:
         limit = space["config"].get("max_in_flight_requests_per_connection", ROWS)
         waits = sum(request["acks"] != 0 for request in space["in_flight"])
-        words = f"{waits} of {limit} unanswered"
+        words = f"{waits} of {limit}" if d.phone else f"{waits} of {limit} unanswered"
         _head(d, key="flight", column=column, name="in flight", words=words)
         shown = self._in_flight(space)
         for row in range(self.rows):

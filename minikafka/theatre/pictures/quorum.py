@@ -10,7 +10,7 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Drawing, Look
+from minikafka.theatre.drawing import Drawing, Look, fitting
 from minikafka.theatre.nodes import (
     MOST_WITH_LANES,
     Columns,
@@ -171,7 +171,9 @@ class QuorumPlay(Play):
         if is_fenced:
             knows = "fenced" if row.d.narrow else "fenced: leads nothing"
         elif voter["knows"] >= 0:
-            knows = f"leader {voter['knows']} of {self.cast['part']}"
+            knows = f"leader {voter['knows']}"
+            if not row.d.narrow:
+                knows += f" of {self.cast['part']}"
         chip = CHIPS[voter["role"]]
         if voter["life"] not in ("", "cut off"):
             chip = NO_CHIP
@@ -247,6 +249,8 @@ def _link(row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]) -> None:
 def _lamp(d: Drawing, two: int) -> float:
     """two: an epoch with two controllers, which should never be. Returns its width."""
     words = f"two controllers in epoch {two}" if two else "one controller in each epoch"
+    if d.phone:
+        words = "two controllers" if two else "one controller"
     return d.lamp("lamp", d.width, 0, words, bool(two), anchor="end")
 
 
@@ -255,8 +259,9 @@ def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None
     state, fill, ink = FRESH if fresh else STALE
     words_ink = "ink" if fresh else "trouble"
     wide = d.chip("clients/state", 0, 0, state, fill=fill, ink=ink)
-    words = f"{name} writes to broker {to}"
     room -= wide + 28
+    ways = [f"{name} writes to broker {to}", f"{name} → broker {to}"]
+    words = fitting(ways, room, 12.5) or f"{name} → {to}"
     d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
 
 

@@ -7,7 +7,7 @@ reads" in the coordinator's bar in between; so one sees it move.
 
 from collections.abc import Mapping, Sequence
 
-from minikafka.theatre.drawing import Box, Drawing, text_width
+from minikafka.theatre.drawing import Box, Drawing, fitting, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_card import (
     CHIP,
@@ -217,6 +217,8 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two_ms:
         words = _two_owners(two_ms, is_red)
+    if two_ms and d.phone:
+        words = f"two owners, {seconds(max(two_ms.values()))}"
     d.text(
         "lamp/words",
         d.width - 34,
@@ -248,9 +250,8 @@ def _pool(d: Drawing, free: Sequence[str], foot: float) -> None:
     """Partitions that nobody has. foot: of the coordinator's bar."""
     x: float = d.width - 12 - _pool_width(free)
     y = foot - CHIP - 3
-    d.text(
-        "pool", x - 10, y + 15, "nobody has", fill="trouble", size=12.5, anchor="end"
-    )
+    words = fitting(["nobody has", "nobody"], x - 10, 12.5)
+    d.text("pool", x - 10, y + 15, words, fill="trouble", size=12.5, anchor="end")
 
     for label in free:
         box = Box(x=x, y=y, w=_chip_width(label), h=CHIP)

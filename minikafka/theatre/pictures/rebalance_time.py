@@ -27,7 +27,8 @@ def draw_lanes(
     band = Band(d, time, begun, scene)
     space = scene["space"]
     caption = top + 13
-    d.note("time/caption", 0, caption, "who reads each partition")
+    words = "who reads" if d.phone else "who reads each partition"
+    d.note("time/caption", 0, caption, words)
     _legend(d, caption, cast, space, band.waiting_x)
     band.columns("time", caption)
     members = len(cast["actors"])
@@ -59,6 +60,8 @@ def _legend(d: Drawing, y: float, cast: Cast, space: Space, right: float) -> Non
     """
     key = "time/legend"
     x = 200.0 if d.narrow else 220.0
+    if d.phone:
+        x = 92.0
     top = y - 10
     d.rect(key + "/nobody", x=x, y=top, w=16, h=12, fill="hatch", line="trouble", r=3)
     d.note(key + "/nobody/word", x + 22, y, "nobody")

@@ -27,7 +27,8 @@ from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 # heights: of the lamp's line, of a row of what producers heard, of a record
 HEAD, TOLD, CELL = 24, 22, 26
 LINE = 16  # of the words beside a log
-NUMBERS, NUMBERS_NARROW = 136, 100  # width of what stands right of a log
+# width of what stands right of a log
+NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 136, 100, 118
 SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
 IN_ISR = ("ISR", "good", "ink")
 NOT_IN_ISR = ("not in ISR", "chip", "trouble")
@@ -100,6 +101,8 @@ class ReplicaSetPlay(Play):
         lines_of_told = 2 if self.cast["ever_lost"] else 1
         top = HEAD + TOLD * lines_of_told + 6
         right = NUMBERS_NARROW if d.narrow else NUMBERS
+        if d.phone:
+            right = NUMBERS_PHONE
         columns = Columns(
             d,
             most=self.cast["most"],
@@ -216,7 +219,7 @@ def _card(row: Row, copy: Mapping[str, Any], space: dict[str, Any]) -> None:
     if leads and epoch < space["epoch"]:
         words = f"thinks it leads, epoch {epoch}"
     elif leads:
-        words = f"leads in epoch {epoch}"
+        words = f"leads, epoch {epoch}" if row.d.narrow else f"leads in epoch {epoch}"
     elif copy["follows"] >= 0:
         words = f"follows broker {copy['follows']}"
     is_inside = broker in space["isr"]

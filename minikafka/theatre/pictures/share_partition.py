@@ -10,7 +10,7 @@ told of.
 from collections.abc import Sequence
 
 from minikafka.theatre.axis import Scene, Time
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE, Drawing
 from minikafka.theatre.pictures.share_partition_records import ACQUIRED, seconds
 from minikafka.theatre.pictures.share_partition_rows import Known, Rows
 from minikafka.theatre.pictures.share_partition_story import SharePartitionStory
@@ -18,7 +18,7 @@ from minikafka.theatre.pictures.share_partition_time import begins_ms, draw_time
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
-LEFT = {WIDE: 136, NARROW: 96}  # where records and time begin
+LEFT = {WIDE: 136, NARROW: 96, PHONE: 96}  # where records and time begin
 TIME, TIME_ALONE = 172, 118  # where the lanes begin; without a consumer group
 LAMPS = 26  # height
 

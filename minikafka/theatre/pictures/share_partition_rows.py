@@ -8,6 +8,7 @@ from typing import NamedTuple
 from minikafka.theatre.columns import Column
 from minikafka.theatre.drawing import (
     NARROW,
+    PHONE,
     WIDE,
     Box,
     Drawing,
@@ -31,7 +32,7 @@ from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
 WIDEST = 66  # from one record to the next
-LEAST = {WIDE: 44, NARROW: 34}
+LEAST = {WIDE: 44, NARROW: 34, PHONE: 46}
 GAP = 5  # between two cells
 # y: of the log's cells, of the locks, of the share group's cells, of the other's
 LOG, LOCK, SHARE, READ = 2, 45, 53, 117

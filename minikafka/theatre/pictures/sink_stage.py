@@ -325,7 +325,8 @@ class Stage:
         )
         if name in self.notes:
             noted = "none" if sink["noted"] is None else sink["noted"]
-            card.chip("noted", 8, 67, f"offset done: {noted}")
+            words = f"done: {noted}" if card.phone else f"offset done: {noted}"
+            card.chip("noted", 8, 67, words)
         card.lamp(
             "lamp",
             box.w - 8,

@@ -38,6 +38,8 @@ STATES = (
     ("PrepareCommit", "PrepareAbort"),
     ("CompleteCommit", "CompleteAbort"),
 )
+# on a phone: where its name ends, and where the states begin
+COORDINATOR, STATES_PHONE = 126, 40
 # of a producer; whatever else it may be is trouble
 CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink"), "closed": ("chip", "ink")}
 # ink of a group's offset by its state; else ink
@@ -296,11 +298,14 @@ def _coordinator(d: Drawing, space: Space, left: float) -> None:
     """The way of a transaction: one of two states in a column at the end, and where it
     is now.
     """
-    _label(d, "coordinator", "coordinator", left, 27)
+    base = 27
+    x = left
+    if d.phone:  # over the first state, which is alone in its column
+        left, base, x = COORDINATOR, 12, STATES_PHONE
+    _label(d, "coordinator", "coordinator", left, base)
     now = space["state"]
     # on a narrow page there is no room for the one that is soon over
     shown = STATES[1:] if d.narrow else STATES
-    x = left
     for column, states in enumerate(shown):
         wide = max(_chip_width(state) for state in states)
         y = 13 if len(states) == 1 else 0

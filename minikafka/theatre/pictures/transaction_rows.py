@@ -101,6 +101,8 @@ def draw_record(
     """
     state = record.state
     text = fit(record.text, MOST_WORDS, 13.5, mono=True, bold=True)
+    if d.phone:
+        text = _in_short(record.text, box.w - 8)
     if state in MARKERS:
         letter = record.text[:1]
         room = box.w - 8
@@ -122,6 +124,14 @@ def draw_record(
         begin = (box.x + 3, box.bottom - 3)
         end = (box.right - 3, box.y + 3)
         d.line(f"{key}/cross", *begin, *end, line="trouble", width=2)
+
+
+def _in_short(text: str, room: float) -> str:
+    """The whole, or a word that tells it from others: a number, or the first."""
+    words = text.split() or [text]
+    numbers = [word for word in words if word.isdecimal()]
+    short = [*numbers, *words][0]
+    return fitting([text, short], room, 13.5, mono=True, bold=True) or short
 
 
 def draw_ground(d: Drawing, key: str, columns: Columns, stable: int, end: int) -> None:
