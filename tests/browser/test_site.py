@@ -426,6 +426,26 @@ def test_a_run_with_faults_has_the_same_trace_in_the_browser(python):
     assert python(code + "json.dumps(names['digest'](7))") == scenario.digest(7)
 
 
+MAPPED = """
+import json
+from minikafka.course.experiments.lesson_09_runs import every_moment
+from minikafka.course.levers.fault_strip import ended
+
+def colours():
+    found = every_moment(1)
+    return [[list(ended(cell)) for cell in row] for row in found.rows]
+"""
+
+
+def test_a_map_of_all_faults_has_the_same_colours_in_the_browser(python):
+    names = {}
+    exec(MAPPED, names)
+    here = names["colours"]()
+    kinds = {kind for row in here for kind, *_ in row}
+    assert kinds == {"nothing", "waited", "lost"}
+    assert python(MAPPED + "\njson.dumps(colours())") == here
+
+
 @pytest.mark.parametrize("number", lesson_traces.LESSONS)
 def test_every_trace_of_a_simulated_lesson_is_the_same_in_the_browser(python, number):
     source = Path(lesson_traces.__file__).read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ STEPS = ("RecordsPolled", "EffectWritten", "CommitSent", "OffsetCommitted")
 STEPS_END_MS = BEGINS_MS + 1000
 MOST_MOMENTS = 24
 MOST_CALLS = 20_000  # of one life; who calls more doesn't wait for anything
-CPU_SECONDS = 0.5  # of the program's own, from one call to the next
+CPU_SECONDS = 1.0  # of the program's own, from one call to the next
 ENDLESS = Outcome("endless")
 
 
