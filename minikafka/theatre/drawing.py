@@ -42,8 +42,7 @@ class Box(NamedTuple):
 
 
 # the widths that layouts are designed for; the player stretches them (stage.js)
-WIDE, NARROW, PHONE = 920, 560, 448
-LAYOUTS = (WIDE, NARROW, PHONE)
+LAYOUTS = WIDE, NARROW, PHONE = 920, 560, 448
 IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
 # places come nearer to each other, but text keeps its size

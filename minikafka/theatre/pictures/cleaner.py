@@ -49,7 +49,8 @@ class CleanerPlay(Play):
         "The cleaner keeps of each key the last record below the active segment. Each"
         " record that is copied has the offset that it had."
     )
-    # lines of reader labels that the log needs
+    # lines of reader labels that the log needs, in each layout: as many as the step
+    # with the most of them
     call_outs: dict[int, int] = dict.fromkeys(LAYOUTS, 0)
     # left of the gauge's bar: it stays where it is, whatever the numbers are
     gauge_words = 0.0
