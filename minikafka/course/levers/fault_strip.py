@@ -18,7 +18,7 @@ from minikafka.simulation.fault_map import (
     named,
 )
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import Data
 from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.strip import Ended, Mark, key, packed_run, strip
@@ -166,7 +166,7 @@ def ended(cell: Cell) -> Ended:
 
 
 def played(
-    shown: Picture, plan: Sequence[Fault], widths: Sequence[int] = (WIDE, NARROW)
+    shown: Picture, plan: Sequence[Fault], widths: Sequence[int] = LAYOUTS
 ) -> Data:
     """What the player plays of a run, from its last fault on. widths: of the layouts
     that it needs.

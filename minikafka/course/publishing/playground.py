@@ -23,7 +23,7 @@ from minikafka.course.publishing.playground_run import (
     is_broker,
 )
 from minikafka.course.publishing.playground_watch import Watch
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import page
 from minikafka.wire.errors import KafkaError
 
@@ -117,7 +117,7 @@ def played(runs: Reruns, at_ms: float, asked: dict[str, Any]) -> dict[str, Any]:
     """The picture, in the layouts that the question needs, and as a page."""
     shown = runs.picture
     is_first = bool(asked.get("first"))
-    widths: tuple[int, ...] = (WIDE, NARROW)
+    widths: tuple[int, ...] = LAYOUTS
     if asked.get("width") in widths and not is_first:
         widths = (asked["width"],)
     play = shown.data(at_ms=at_ms, widths=widths)
