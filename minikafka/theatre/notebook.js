@@ -93,7 +93,7 @@ function reserve(box, line, texts, lines = Infinity) {
   let most = 0;
   for (const text of new Set(texts)) {
     line.textContent = text;
-    most = Math.max(most, Math.ceil(box.getBoundingClientRect().height));
+    most = Math.max(most, box.getBoundingClientRect().height);
   }
   line.textContent = '–';
   const one = line.offsetHeight, around = box.offsetHeight - one;
