@@ -301,7 +301,7 @@ def _cell(asked: Asked, place: Place, outcome: Outcome, ran: Ran | None) -> Cell
 
 
 def wanted(rows: int, columns: int, known: Known, coarse: int = COARSE) -> list[Place]:
-    """The cells to run next, of a map with so many rows and columns: every eighth
+    """The cells to run next, of a map with so many rows and columns: every coarse-th
     moment and the last one of each row first, then the middles between neighbours of a
     row that ended differently.
     """

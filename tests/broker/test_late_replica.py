@@ -525,3 +525,18 @@ def test_what_a_restart_finds_uncommitted_counts_only_with_the_new_leader_epoch(
     assert "new" not in pair.broker.image.topics
     pair.fetch_metadata()
     assert "new" in pair.broker.image.topics
+
+
+def test_a_stopped_node_takes_nothing_behind_what_it_noted_as_its_end(pair):
+    """A clean stop notes where each log ends. What would be appended after that makes
+    a damaged log of it at the next start.
+    """
+    wire = Wire(pair)
+    wire.produce(1, acks=1)
+    assert wire.go() == [1]
+    log = pair.broker.replicas.leader("orders", 0).log
+    end = log.log_end_offset
+    wire.produce(2, acks=1)
+    pair.broker.stop(pair.now)
+    assert wire.go() == [1] and len(wire.frames) == 1
+    assert log.log_end_offset == end
