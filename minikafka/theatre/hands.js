@@ -32,7 +32,7 @@ function act(words, onto) {
   if (!send(words, onto)) { say('Run this cell again: the levers need its kernel.'); return; }
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
-  asked = setTimeout(() => say('No answer yet. In a notebook: if the kernel is not busy, run this cell again.'), ANSWER_MS);
+  asked = setTimeout(() => say('No answer yet: Python is busy. If this stays, run the cell again, or load the page again.'), ANSWER_MS);
 }
 
 // A re-run draws only the layout that is shown (course/levers/controls.py): the kernel hears which that is, and sends the
