@@ -203,9 +203,16 @@ def test_texts_in_one_place_and_outside_are_found():
         ["on it", 38, 11, 90, 25],
         ["next", 89.5, 10, 99, 24],
     ]
-    shown = {"width": 100, "height": 60, "texts": texts, "squeezed": ["too wide"]}
+    shown = {
+        "width": 100,
+        "height": 60,
+        "texts": texts,
+        "squeezed": ["too wide"],
+        "outside": ["a rect"],
+    }
     assert problems("here", shown) == [
         "here: 'too wide' is wider than its box",
+        "here: a rect is outside of the window",
         "here: 'above' leaves the drawing",
         "here: 'left' and 'on it' overlap by 2 x 13 px",
     ]
