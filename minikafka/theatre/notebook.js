@@ -103,12 +103,13 @@ function reserve(box, line, texts, lines = Infinity) {
 
 // With the widest of what stands beside it.
 function reserveHeader() {
-  const box = document.querySelector('header'), corner = at('corner').textContent, time = at('time').textContent;
+  const box = document.querySelector('header'), corner = [...at('corner').childNodes], time = at('time').textContent;
   if (play.flows) at('corner').textContent = [play.corner, 'slow motion'].filter(Boolean).join(' · ');
   at('time').textContent = steps.reduce((longest, step) => (step.time.length > longest.length ? step.time : longest), '');
   const height = reserve(box, at('scenario'), steps.map(step => step.scenario));
   box.style.minHeight = `${height}px`;
-  [at('corner').textContent, at('time').textContent] = [corner, time];
+  at('corner').replaceChildren(...corner);
+  at('time').textContent = time;
 }
 
 function reserveSaid() {

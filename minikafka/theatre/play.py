@@ -55,6 +55,8 @@ class Told:
     replaces: bool = False
 
 
+# What is told quietly so soon after a scene is seen in it; later, in the next one only.
+AT_ONCE_MS = 1000
 QUIETLY = Told("")
 
 
@@ -304,7 +306,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
         story.number = len(scenes) + 1
         story.at = event.at - origin
         told = story.see(event)
-        if told is QUIETLY and scenes:
+        if told is QUIETLY and scenes and story.at - scenes[-1]["at"] <= AT_ONCE_MS:
             scenes[-1]["space"] = story.space()
         if told is None or told is QUIETLY:
             continue

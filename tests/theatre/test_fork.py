@@ -80,6 +80,19 @@ def test_a_producer_has_its_record_in_hand_until_it_hears_of_it(fork):
     assert not hands[heard["step"]]
 
 
+def test_one_is_cut_off_until_all_hear_each_other_again(fork):
+    """The first of two links heals without a scene of its own, 30 s after the last one:
+    that scene stays what it was.
+    """
+    cut = first(fork, "LinkCut")["step"]
+    healed = first(fork, "LinkHealed")["step"]
+    scenes = fork.scenes[cut:healed]
+    assert fork.scenes[healed]["at"] - scenes[-1]["at"] > 20_000
+    for scene in scenes:
+        lives = [copy["life"] for copy in scene["space"]["copies"]]
+        assert "cut off" in lives
+
+
 def test_lengths_are_true_and_say_how_long_somebody_waited(fork):
     last = fork.scenes[-1]
     drawn = shapes(fork, last)

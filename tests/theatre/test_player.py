@@ -90,7 +90,7 @@ def test_levers_are_never_dimmed(opened):
     for step in lit:
         page.evaluate(SHOW, step)
         assert page.locator("#drawing > .dim").count() > 0
-        assert page.locator("#drawing [data-act].dim").count() == 0
+        assert page.locator("#drawing [data-act].dim:visible").count() == 0
 
 
 @pytest.mark.parametrize("width", [526, 760])
@@ -196,6 +196,20 @@ def test_whoever_steps_is_told_of_slow_motion_and_of_silence(opened):
     page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate(SHOW, shortest)
     assert page.inner_text("#corner") == "slow motion"
+
+
+def test_the_header_is_as_high_after_the_window_has_changed(opened):
+    """A frame changes its height with what it holds: what is said beside the title
+    stays what it was.
+    """
+    pic = picture("replica-set", replicas.acks_1(), seed=3)
+    page = opened(pic, 390)
+    of_header = "() => document.querySelector('header').offsetHeight"
+    for scene in pic.scenes:
+        page.evaluate(SHOW, scene["step"])
+        before = page.evaluate(of_header), page.inner_text("#corner")
+        page.evaluate("() => dispatchEvent(new Event('resize'))")
+        assert (page.evaluate(of_header), page.inner_text("#corner")) == before
 
 
 TOPS = """

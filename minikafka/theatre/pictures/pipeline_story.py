@@ -368,7 +368,7 @@ class PipelineStory(OfTopic):
             other = found.overtaken_by
             words = (
                 "It was sent before what is already there:"
-                f" {self.records.sent[other].letter} has overtaken it."
+                f" record {self.records.sent[other].letter} has overtaken it."
             )
             return Wrong(
                 words=words,
