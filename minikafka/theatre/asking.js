@@ -14,13 +14,18 @@ function ask() {
   at('ask').hidden = !asking;
   at('yours').hidden = !waits;
   at('verdict').hidden = !told;
-  if (waits) at('yours').textContent = yours;
+  if (waits) tellYours(yours);
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
   if (told) tellVerdict(verdict);
   at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
   if (changed && drags()) choose();
   if (changed) fitFrame();
+}
+
+// Beside what it is an answer to: the question is open until its verdict.
+function tellYours(words) {
+  at('yours').replaceChildren(make('b', { textContent: prediction.question }), ` ${words}`);
 }
 
 // The answer stands out, and not the reasons.
@@ -44,7 +49,10 @@ function reserveAnswer() {
     for (const part of parts) part.hidden = part !== shown;
     most = Math.max(most, box.offsetHeight);
   };
-  if (prediction.asks) measure(parts[0]);
+  if (prediction.asks) {
+    measure(parts[0]);
+    prediction.options.forEach((words, index) => { tellYours(said(index + 1)); measure(parts[1]); });
+  }
   for (const words of [prediction.verdict, ...(prediction.asks ? prediction.verdicts : [])]) {
     tellVerdict(words);
     measure(parts[2]);
@@ -54,10 +62,12 @@ function reserveAnswer() {
   ask();
 }
 
+const said = option => `You said (${option}) ${prediction.options[option - 1]}.`;
+
 // option: the number of the one that was chosen; the notebook's kernel hears it (course/predictions.py).
 function release(words, is_right, option) {
   [verdict, right, released] = [words, is_right, true];
-  yours = option ? `You said (${option}) ${prediction.options[option - 1]}.` : 'You go on without an answer.';
+  yours = option ? said(option) : 'You go on without an answer.';
   if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
   ask();
   at('go').focus();

@@ -254,13 +254,14 @@ def test_the_drawing_stays_where_it_is_from_the_question_on(opened, width, optio
     assert set(tops) == {at_the_question}
 
 
-def test_between_an_answer_and_its_verdict_stands_what_was_said(opened):
+def test_between_an_answer_and_its_verdict_the_question_and_what_was_said_stand(opened):
     pic, asked = asked_late()
     page = opened(pic)
     page.keyboard.press("End")
     page.click("#options button:first-child")
     page.evaluate(SHOW, asked.decided - 1)
-    assert page.inner_text("#answer").strip() == "You said (1) nothing."
+    said = page.inner_text("#answer").strip()
+    assert said == f"{pic.prediction.question} You said (1) nothing."
     page.evaluate(SHOW, asked.decided)
     assert page.inner_text("#verdict b") == "(2) what was done and not committed"
 
