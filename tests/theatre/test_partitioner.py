@@ -226,6 +226,23 @@ def test_a_gauge_shows_how_far_a_keyless_record_is_from_another_partition():
         assert shapes["machine/gauge/words"]["text"].startswith("8,192 of 16,384 bytes")
 
 
+def test_it_is_said_why_a_producer_stays_longer_and_that_it_moved_on():
+    story = Story()
+    story.topic(partitions=3)
+    sticky(story, 1, sent=0)
+    sticky(story, 1, sent=20_000)
+    sticky(story, 2, sent=0)
+    first, longer, moved = (
+        scene["sentence"] for scene in picture("partitioner", story.events).scenes[1:]
+    )
+    assert "20,078 bytes have gone there, but a batch is still filling" in longer
+    assert moved == (
+        "A record without key goes to partition 2:"
+        " batch.size bytes went to the one before, so one at random again."
+    )
+    assert "again" not in first
+
+
 def test_one_record_without_a_key_is_one_step():
     story = Story()
     story.topic(partitions=3)

@@ -185,7 +185,8 @@ class LagStory(OfTopic):
             parts.append(f"{counted(written, 'record')} more")
         if counts["committed"]:
             parts.append(f"{counts['committed']} committed")
-        lag = f"the lag of all is {self._lag_of(self.chosen)}."
+        of_all = " of all" if len(self.chosen) > 1 else ""
+        lag = f"the lag{of_all} is {self._lag_of(self.chosen)}."
         return f"{', '.join(parts)}: {lag}" if parts else capital(lag)
 
     def _committed(self) -> int:

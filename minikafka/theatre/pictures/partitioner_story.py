@@ -189,7 +189,8 @@ class PartitionerStory(OfTopic):
             "way": self.ways.index(way),
             "gauge": _gauge(d),
         }
-        told = Told(_sentence(d), self._chapter(d["partitions"], kind, is_hashed))
+        anew = not self.once(("sticks", event.node))
+        told = Told(_sentence(d, anew), self._chapter(d["partitions"], kind, is_hashed))
         if is_hashed and self.grown and self.once(("notices", d["partitions"])):
             told.sentence = self._notices(event) + told.sentence
 
@@ -354,8 +355,8 @@ def _gauge(d: Detail) -> list[int] | None:
     return [sent, d["batch_size"]]
 
 
-def _sentence(d: Detail) -> str:
-    """Why a record went where it went."""
+def _sentence(d: Detail, anew: bool) -> str:
+    """Why a record went where it went. anew: its producer had another one before."""
     partition = d["partition"]
     if d["reason"] == "murmur2":
         remainder = f"{d['hash'] & POSITIVE} % {d['partitions']} = {partition}"
@@ -364,13 +365,19 @@ def _sentence(d: Detail) -> str:
     record = "A record without key"
     if d["key"] is not None:
         record = f"A record with key {d['key']}"
+
+    goes = f"{record} goes to partition {partition}"
     gauge = _gauge(d)
     if gauge and d["sent_bytes"]:
         sent, most = gauge
         went = f"{sent:,} of {most:,} bytes (batch.size) have gone there"
-        return f"{record} goes to partition {partition}, too: {went}."
+        if d["sent_bytes"] >= most:
+            went = f"{sent:,} bytes have gone there, but a batch is still filling"
+        return f"{goes}, too: {went}."
     why = d["why"].removeprefix("no key: ")
-    return f"{record} goes to partition {partition}: {why}."
+    if gauge and anew:
+        why = "batch.size bytes went to the one before, so one at random again"
+    return f"{goes}: {why}."
 
 
 # -- keys of shapes, which a story names where it puts light on them
