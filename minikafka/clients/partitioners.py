@@ -21,13 +21,15 @@ BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random")
 
 class Choice(NamedTuple):
     """The partition, why, and the murmur2 hash where one decided. rule: the name of
-    somebody's own, where that did.
+    somebody's own, where that did. sent_bytes: what went there before, while one
+    sticks.
     """
 
     partition: int
     why: Reason
     hash: int | None = None
     rule: str | None = None
+    sent_bytes: int | None = None
 
 
 class Partitions(NamedTuple):
@@ -126,8 +128,9 @@ class DefaultPartitioner(Partitioner):
         # what waited there may have been sent meanwhile
         partition = self._move_on(partitions)
         if partition in partitions.all:
-            return Choice(partition, STICKS)
-        return Choice(self._stick(partitions), BEGINS_TO_STICK)
+            _, sent = self._sticky[partitions.topic]
+            return Choice(partition, STICKS, sent_bytes=sent)
+        return Choice(self._stick(partitions), BEGINS_TO_STICK, sent_bytes=0)
 
     def no_room(
         self, choice: Choice, record: Unplaced, partitions: Partitions

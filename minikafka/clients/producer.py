@@ -22,7 +22,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from minikafka.clients.accumulator import Accumulator, Batch, Headers, record_size
+from minikafka.clients.accumulator import (
+    Accumulator,
+    Batch,
+    Headers,
+    Placed,
+    record_size,
+)
 from minikafka.clients.connection import Client, Node
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.future import Future
@@ -142,7 +148,7 @@ class Producer(Client):
         )
         self.partitioner.appended(choice.partition, placed.size_bytes, partitions)
         if self.trace:
-            self._partition_chosen(choice, record, partitions, placed.batch)
+            self._partition_chosen(choice, record, partitions, placed)
             for full in closed + placed.filled:
                 detail = full.described()
                 self.trace.emit("BatchFilled", **detail, size_bytes=full.size_bytes)
@@ -239,7 +245,7 @@ class Producer(Client):
         return Choice(given, Reason("program", "the program said so"))
 
     def _partition_chosen(
-        self, choice: Choice, record: Unplaced, partitions: Partitions, batch: Batch
+        self, choice: Choice, record: Unplaced, partitions: Partitions, placed: Placed
     ) -> None:
         self.trace.emit(
             "PartitionChosen",
@@ -251,7 +257,10 @@ class Producer(Client):
             why=choice.why,
             hash=choice.hash,
             rule=choice.rule,
-            batch=batch.number,
+            batch=placed.batch.number,
+            size_bytes=placed.size_bytes,
+            sent_bytes=choice.sent_bytes,
+            batch_size=self.config["batch_size"],
         )
 
     # a batch's way to its leader

@@ -142,3 +142,15 @@ def test_bars_are_as_long_as_the_fullest_allows():
         "  partition 2     0",
     ]
     assert from_trace.bars([0]) == "  partition 0     0"
+
+
+def test_keys_that_go_elsewhere_are_known_as_soon_as_the_topic_grows():
+    trace = list(grown())
+    growth = next(
+        number
+        for number, event in enumerate(trace)
+        if event.kind == "PartitionsCreated"
+    )
+    assert from_trace.keys_that_go_elsewhere(trace[:growth]) == []
+    assert from_trace.keys_that_go_elsewhere(trace[: growth + 1]) == ["alice"]
+    assert from_trace.keys_that_go_elsewhere(trace) == ["alice"]

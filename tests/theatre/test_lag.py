@@ -386,3 +386,111 @@ def test_who_reads_again_is_catching_up_only_while_the_lag_falls():
         .shapes["caught/0/words"]["text"]
         == "catching up"
     )
+
+
+def slow_then_dead():
+    """One of two readers is slow, then it is killed; the other takes its partition."""
+    story = Commits()
+    story.topic(partitions=2)
+    for number, name in enumerate("BC"):
+        story.at(500).tell(
+            name,
+            "PartitionsAssigned",
+            group="billing",
+            member=name,
+            generation=1,
+            partitions=[["orders", number]],
+            owned=[],
+        )
+
+    def read(owner, partition, begin, end):
+        story.poll(owner, partition, begin, end)
+        story.tell(
+            "broker 1",
+            "OffsetCommitted",
+            group="billing",
+            member="m",
+            topic="orders",
+            partition=partition,
+            offset=end,
+            was=0,
+        )
+
+    done = 0
+    for second in range(1, 101):
+        story.at(1000 * second)
+        for partition in range(2):
+            story.append(partition, 2 * second - 2, ("k", "v"), ("k", "v"))
+        read("B", 0, 2 * second - 2, 2 * second)
+        if second <= 20:
+            done = 2 * second
+            read("C", 1, done - 2, done)
+        if second == 20:
+            story.tell("C", "ProcessingSlowed", processing_ms=800)
+        if second == 40:
+            story.tell("C", "NodeCrashed")
+        if second == 60:
+            story.tell(
+                "B",
+                "PartitionsAssigned",
+                group="billing",
+                member="B",
+                generation=2,
+                partitions=[["orders", 1]],
+                owned=[["orders", 0], ["orders", 1]],
+            )
+        if second > 60 and done < 2 * second:
+            done, begin = min(done + 6, 2 * second), done
+            read("B", 1, begin, done)
+    return story.events
+
+
+def test_what_it_costs_to_be_slow_is_beside_what_it_costs_to_be_dead():
+    pic = picture("lag", slow_then_dead())
+    shapes = pic.drawings(WIDE)[-1].shapes
+    words = [shapes[f"caught/{row}/words"]["text"] for row in range(3)]
+    assert words == [
+        "C slow 20 s: lag 0 → 40",
+        "C crashed 20 s: lag 40 → 80",
+        "caught up in 20 s",
+    ]
+    heights = {shapes[f"caught/{row}/words"]["y"] for row in range(3)}
+    assert len(heights) == 3
+    assert "lines/lag/0" in shapes and "lines/end/0" not in shapes
+    assert pic.scenes[-1]["sentence"].startswith("The lag in short. C slow for 20 s")
+    takes_over = at(pic, "PartitionsAssigned", -1)["sentence"]
+    assert takes_over.endswith("It takes over C's partition 1.")
+
+
+def test_steps_that_merely_count_are_folded_and_the_lines_stay_fine():
+    pic = picture("lag", slow_then_dead())
+    assert len(pic.scenes) < 80
+    slow = [scene for scene in pic.scenes if "C has been slow" in scene["sentence"]]
+    assert len(slow) >= 10
+    assert slow[-1]["sentence"].endswith("the lag of partition 1 went from 0 to 40.")
+    drawings = pic.drawings(WIDE)
+    assert drawings[slow[0]["step"]].shapes["lag/1/slow"]["text"] == "slow"
+    lines = [key for key in drawings[-1].shapes if key.startswith("lines/lag/")]
+    assert len(lines) > len(pic.scenes)
+
+
+def test_who_has_nothing_to_read_is_seen_idle():
+    story = Commits()
+    story.topic(partitions=2)
+    for number, name in enumerate("AB"):
+        story.append(number, 0, *[("k", "v")] * 20)
+        story.at(100).tell(
+            name,
+            "PartitionsAssigned",
+            group="billing",
+            member=name,
+            generation=1,
+            partitions=[["orders", number]],
+            owned=[],
+        )
+    story.at(1000).commit(20)
+    story.at(60_000).append(1, 20, ("k", "v"))
+    for width in (WIDE, NARROW):
+        shapes = picture("lag", story.events).drawings(width)[-1].shapes
+        assert shapes["lag/0/idle/words"]["text"] == "idle"
+        assert "lag/1/idle/pale" not in shapes

@@ -198,3 +198,66 @@ def test_many_keys_and_partitions_stay_inside_the_page_and_are_counted():
         known == 60
         and f"{moved} of 60 keys" in of_kind(pic, "PartitionsCreated")[0]["sentence"]
     )
+
+
+def sticky(story, partition, sent, size=78):
+    """A record without a key, which stays where the ones before went."""
+    story.choose(partition, 3, None, "order", "no key: stays", "sticky")
+    story.events[-1].detail.update(sent_bytes=sent, size_bytes=size, batch_size=16_384)
+
+
+def test_a_gauge_shows_how_far_a_keyless_record_is_from_another_partition():
+    story = Story()
+    story.topic(partitions=3)
+    sticky(story, 1, sent=0)
+    sticky(story, 1, sent=78)
+    sticky(story, 1, sent=8_192 - 78)
+    pic = picture("partitioner", story.events)
+    assert "78 of 16,384" not in pic.scenes[1]["sentence"]
+    assert pic.scenes[2]["sentence"] == (
+        "A record without key goes to partition 1, too:"
+        " 156 of 16,384 bytes (batch.size) have gone there."
+    )
+    assert "partition 1, 8,192 bytes: the producer" in pic.scenes[3]["sentence"]
+    for width in (WIDE, NARROW):
+        shapes = pic.drawings(width)[-1].shapes
+        half = shapes["machine/gauge"]["w"] / 2
+        assert abs(shapes["machine/gauge/sent"]["w"] - half) < 1
+        assert shapes["machine/gauge/words"]["text"].startswith("8,192 of 16,384 bytes")
+
+
+def test_it_is_said_why_a_producer_stays_longer_and_that_it_moved_on():
+    story = Story()
+    story.topic(partitions=3)
+    sticky(story, 1, sent=0)
+    sticky(story, 1, sent=20_000)
+    sticky(story, 2, sent=0)
+    first, longer, moved = (
+        scene["sentence"] for scene in picture("partitioner", story.events).scenes[1:]
+    )
+    assert "20,078 bytes have gone there, but a batch is still filling" in longer
+    assert moved == (
+        "A record without key goes to partition 2:"
+        " batch.size bytes went to the one before, so one at random again."
+    )
+    assert "again" not in first
+
+
+def test_one_record_without_a_key_is_one_step():
+    story = Story()
+    story.topic(partitions=3)
+    sticky(story, 1, sent=0)
+    story.append(1, 0, (None, "order"))
+    assert len(picture("partitioner", story.events).scenes) == 2
+
+
+def test_the_time_until_a_producer_notices_a_new_partition_is_said():
+    story = Story()
+    story.topic(partitions=3)
+    story.choose(0, 3, "alice", "created", hashed=1951417749)
+    story.at(1000).tell(
+        "broker 1", "PartitionsCreated", topic="orders", partitions=4, was=3
+    )
+    story.at(301_000).choose(1, 4, "alice", "paid", hashed=1951417749)
+    said = picture("partitioner", story.events).scenes[-1]["sentence"]
+    assert said.startswith("5 minutes later: shop has asked for metadata again")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from minikafka.clients.partitioners import to_positive
 from minikafka.trace import Event
 
 T = TypeVar("T")
@@ -186,6 +187,24 @@ def keys_that_moved(trace: Iterable[Event]) -> list[str | None]:
     """The keys whose records were sent to more than one partition, sorted."""
     partitions = Counter(key for key, _ in set(partitions_chosen(trace)))
     return sorted((key for key in partitions if partitions[key] > 1), key=str)
+
+
+def keys_that_go_elsewhere(trace: Iterable[Event]) -> list[str]:
+    """The keys that murmur2 sends to another partition since the topic grew, sorted:
+    those of the records that were sent before.
+    """
+    hashes: dict[str, int] = {}
+    for event in trace:
+        d = event.detail
+        if event.kind == "PartitionChosen" and d["hash"] is not None:
+            hashes[d["key"]] = to_positive(d["hash"])
+        elif event.kind == "PartitionsCreated":
+            return sorted(
+                key
+                for key, hashed in hashes.items()
+                if hashed % d["was"] != hashed % d["partitions"]
+            )
+    return []
 
 
 def records_in_each(

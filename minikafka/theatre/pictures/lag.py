@@ -24,7 +24,8 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.pictures.lag_chart import Chart, Span
 from minikafka.theatre.pictures.lag_partition import Field, PartitionLane, states
-from minikafka.theatre.pictures.lag_story import LagStory, lasting
+from minikafka.theatre.pictures.lag_spells import lasting, moments
+from minikafka.theatre.pictures.lag_story import LagStory
 from minikafka.theatre.pictures.lag_sums import Rates, added_up, rates
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.ruler import Ruler
@@ -35,7 +36,8 @@ HEIGHT, LANES, TALLEST, LEAST = 244, 156, 100, 26
 # of the time for a record: what a rate can be dragged to, slow to fast
 FACTORS = (8, 4, 2, 1, 0.5, 0.25, 0.125)
 UNHURRIED_MS = 80  # where a record took no time: the middle of that scale
-BETWEEN = 26  # from the chart of all to the first partition
+# from the chart to the partitions; a line of brackets, and the most of them
+BETWEEN, ROW, MOST_ROWS = 26, 18, 4
 
 
 class Unit(NamedTuple):
@@ -88,7 +90,7 @@ class LagPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.told = added_up(scenes)
+        self.told = added_up(moments(scenes))
         self.highest = max([1, *(now.end for _, now in self.told)])
         self.most = 1
         for scene in scenes:
@@ -98,7 +100,20 @@ class LagPlay(Play):
         units = [unit for unit in UNITS if self.whole_ms <= unit.longest_ms]
         self.unit = units[0]
         self.many = max(len(self.cast["partitions"]), 1)
+        # two lines of offsets would be one: the lag has a chart of its own
+        highest_lag = max([1, *(now.lag for _, now in self.told)])
+        self.of_lag = self.many > 1 and 4 * highest_lag < self.highest
+        if self.of_lag:
+            self.highest = highest_lag
+        self.rows = max([1, *(_rows(scene["space"]) for scene in scenes)])
         self.pitch = min(max(LEAST, LANES // self.many), TALLEST)
+
+    def _between(self, d: Drawing) -> int:
+        """From the chart of all to the first partition."""
+        rows = self.rows
+        if rows > 1 and d.narrow:
+            rows += 1  # for the headings
+        return BETWEEN + ROW * (rows - 1)
 
     @property
     def _lanes_height(self) -> int:
@@ -116,17 +131,19 @@ class LagPlay(Play):
         lanes = self._lanes_height
         chart = self._chart(d, scene["at"], lanes)
         d.note("name/records", chart.left - 6, 12, "records", "end", size=12)
-        told = self.told[: len(scenes)]
-        speed = rates(scenes, told, self.whole_ms)
+        past = moments(scenes)
+        told = self.told[: len(past)]
+        speed = rates(past, told, self.whole_ms)
         if speed:
             self._rates(d, speed, chart.left)
         chart.grid(d, "grid", 4, 0)
-        spans = _spans(space, scene["at"], speed)
-        Chart(d, chart).draw(scenes, told, spans)
-        self._lanes(d, scenes, chart, pitch)
-        bottom = chart.bottom + BETWEEN + lanes
+        upper = Chart(d, chart, self.of_lag, self.rows)
+        upper.draw(past, told)
+        self._lanes(d, past, chart, pitch)
+        bottom = chart.bottom + self._between(d) + lanes
         foot = bottom - 4
         chart.time.cursor(d, chart.top - 4, foot)
+        upper.brackets(_spans(space, scene["at"], speed))
         chart.time.foot(d, foot)
         for number, name in enumerate(self.cast.get("live", ())):
             place = self._scale_at(d, number, bottom + 32)
@@ -153,12 +170,18 @@ class LagPlay(Play):
         self, d: Drawing, scenes: Sequence[Scene], chart: Field, pitch: int
     ) -> None:
         """The partitions, below the chart. pitch: from one to the next."""
-        top = chart.bottom + BETWEEN
-        for row, partition in enumerate(scenes[-1]["space"]["partitions"]):
+        top = chart.bottom + self._between(d)
+        space = scenes[-1]["space"]
+        for row, partition in enumerate(space["partitions"]):
             bottom = top + pitch - 7
             field = replace(chart, top=top, bottom=bottom, most=self.most)
             lane = PartitionLane(
-                d, members=self.cast["members"], now=partition, field=field
+                d,
+                members=self.cast["members"],
+                now=partition,
+                field=field,
+                is_slow=space["members"].get(partition["owner"]) == "slow",
+                whole_ms=self.whole_ms,
             )
             lane.draw(states(scenes, row, field))
             top += pitch
@@ -166,7 +189,7 @@ class LagPlay(Play):
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """Through both charts."""
         field = self._chart(drawing, scene["at"], self._lanes_height)
-        edge = field.bottom + BETWEEN + self._lanes_height - 4
+        edge = field.bottom + self._between(drawing) + self._lanes_height - 4
         return Ruler.of_time(
             field.left, field.right, self.time, edge=edge, reach=field.top
         )
@@ -280,7 +303,27 @@ def _spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     if space["catching"]:
         words = "catching up" if _comes_nearer(speed) else "behind"
         spans.append(Span(since, now, words))
-    return spans
+    for spell in space.get("spells", ()):
+        spans.append(_spell(spell, now))
+    return sorted(spans)[-MOST_ROWS:]
+
+
+def _spell(spell: Space, now: int) -> Span:
+    """How long somebody was slow or away, and what the lag did meanwhile."""
+    end = now if spell["end"] is None else spell["end"]
+    what = f"{spell['who']} {spell['state']} {lasting(end - spell['begin'])}"
+    return Span(
+        spell["begin"], end, f"{what}: lag {spell['before']} → {spell['after']}"
+    )
+
+
+def _rows(space: Space) -> int:
+    """Lines of brackets: one for all, unless spells are compared."""
+    spells = len(space.get("spells", ()))
+    if not spells:
+        return 1
+    caught_up = len(space["caught_up"]) + bool(space["catching"])
+    return min(spells + caught_up, MOST_ROWS)
 
 
 def _nearest(notches: Sequence[int], ms: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.drawing import Drawing, Look, widest
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.lag_partition import Field
-from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, bends, sums
+from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, apart, bends, sums
 
 LINES = {
     "end": "log end offset",
@@ -29,23 +29,33 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """In its place."""
+    """In its place. of_lag: the lag is the line. rows: of brackets below."""
 
     d: Drawing
     field: Field
+    of_lag: bool
+    rows: int
 
-    def draw(
-        self, scenes: Sequence[Scene], moments: Sequence[Told], spans: Sequence[Span]
-    ) -> None:
-        """All but its grid. scenes, and what each adds up to: up to the cursor."""
+    def draw(self, scenes: Sequence[Scene], moments: Sequence[Told]) -> None:
+        """All but its grid and brackets. scenes, and what each adds up to: up to the
+        cursor.
+        """
         for number, (now, then) in enumerate(pairwise(moments)):
             has_members = bool(scenes[number]["space"]["members"])
             self._shade(f"lag/all/{number}", now, then, has_members)
-        self._lines(moments)
+        if self.of_lag:
+            lags = [Value(at, each.lag) for at, each in moments]
+            self._line("lines/lag", lags, "ink", width=2)
+        else:
+            self._lines(moments)
         self._names(scenes[-1])
         self._headings()
+
+    def brackets(self, spans: Sequence[Span]) -> None:
+        """Below the chart; over the cursor, which would strike their words through."""
         for number, span in enumerate(spans):
-            self._span(f"caught/{number}", span)
+            row = number if self.rows > 1 else 0
+            self._span(f"caught/{number}", span, row)
 
     # -- the lines, and what is between them
 
@@ -58,6 +68,9 @@ class Chart:
         top = field.y((before.end + after.end) / 2)
         width = field.x(then.at) - left
         height = field.y((before.done + after.done) / 2) - top
+        if self.of_lag:
+            top = field.y((before.lag + after.lag) / 2)
+            height = field.bottom - top
         if width <= 0 or height <= 0.5:
             return
         if before.unread:
@@ -99,11 +112,16 @@ class Chart:
         """Their names and values, and the lag between them."""
         now = sums(scene)
         field = self.field
+        high = now.end
+        low = now.done
+        if self.of_lag:
+            high = now.lag
+            low = 0
         self.d.upright(
             "name/gap",
             x=field.right + 7,
-            top=field.y(now.end),
-            bottom=field.y(now.done),
+            top=field.y(high),
+            bottom=field.y(low),
             line="ink",
             width=3,
         )
@@ -121,10 +139,12 @@ class Chart:
             "lag": now.end - now.lag / 2,
             "committed": now.committed,
         }
-        if now.start > 0:
+        if self.of_lag:
+            values = dict.fromkeys(values, now.lag)
+        elif now.start > 0:
             values["start"] = now.start
         wanted = [field.y(value) for value in values.values()]
-        heights = _apart(
+        heights = apart(
             wanted,
             least=17,
             top=field.top + 2,
@@ -162,14 +182,16 @@ class Chart:
 
     def _headings(self) -> None:
         """Of the numbers at the end of each partition's lane."""
-        y = self.field.bottom + 18
+        y = self.field.bottom + 18 * self.rows
+        if self.d.narrow and self.rows > 1:
+            y += 18  # words of brackets end here
         self.d.note("name/of", self._left, y, "lag", bold=True)
         self.d.note("name/handed", self.d.width - 2, y, "to hand over", "end")
 
-    def _span(self, key: str, span: Span) -> None:
+    def _span(self, key: str, span: Span, row: int) -> None:
         """A bracket over its time, and words on it, or beside it where it is short."""
         field = self.field
-        y = field.bottom + 13
+        y = field.bottom + 13 + 18 * row
         left = field.x(span.begin)
         right = field.x(span.end)
         if right - left < 12:
@@ -180,7 +202,7 @@ class Chart:
         bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
         words = span.words
         if widest(words, 13, bold=True) > field.right - field.left:
-            words = words.removeprefix("caught up ")
+            words = words.removeprefix("caught up ").replace(": lag ", ": ")
         width = widest(words, 13, bold=True)
         half = width / 2 + 4
         middle = self._middle(left, right, half)
@@ -195,23 +217,8 @@ class Chart:
         middle = right + half + 4
         if right - left > 2 * half + 12:
             middle = (left + right) / 2
-        if middle + half > self.field.right:
+        # a row of its own has the room beside the chart, too
+        most = self.field.right if self.rows == 1 else self.d.width
+        if middle + half > most:
             middle = left - half - 4
         return max(middle, self.field.left + half)
-
-
-def _apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
-    """Near their places, in their order, but so far from each other that they can be
-    read.
-    """
-    found: list[float] = []
-    lowest = top
-    for y in ys:
-        found.append(max(y, lowest))
-        lowest = found[-1] + least
-
-    highest = bottom
-    for number in reversed(range(len(found))):
-        found[number] = min(found[number], highest)
-        highest = found[number] - least
-    return found

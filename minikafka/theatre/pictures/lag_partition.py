@@ -86,13 +86,15 @@ class State(NamedTuple):
 @dataclass(frozen=True)
 class PartitionLane:
     """members: of the group, in the order of their colours. now: the partition in the
-    scene that is drawn.
+    scene that is drawn. is_slow: its reader. whole_ms: of the play.
     """
 
     d: Drawing
     members: Sequence[str]
     now: Space
     field: Field
+    is_slow: bool
+    whole_ms: int
 
     @property
     def key(self) -> str:
@@ -115,6 +117,8 @@ class PartitionLane:
         self._names()
         for number, state in enumerate(states):
             self._state(f"{self.key}/{number}", state)
+        if states and not self.is_alone:
+            self._idle(states[-1])
         self._lags()
 
     def _ground(self) -> None:
@@ -213,6 +217,22 @@ class PartitionLane:
             foot = Box(x=left, y=bottom - waiting, w=width + 0.4, h=waiting)
             self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
 
+    def _idle(self, state: State) -> None:
+        """Whoever has had nothing to read for a while has a pale lane."""
+        partition = state.partition
+        lasts = state.end - state.begin
+        has_done_all = partition["end"] and not partition["lags"][0]
+        if not has_done_all or not partition["owner"] or lasts < self.whole_ms / 20:
+            return
+        left = self.field.x(state.begin)
+        width = self.field.x(state.end) - left
+        colour = actor_colour(actor_number(partition["owner"], self.members))
+        idle = self.d.part(f"{self.key}/idle", left, self.field.top)
+        height = self.field.height
+        idle.rect("pale", x=0, y=0, w=width, h=height, fill=colour, fade=0.15)
+        if has_room("idle", width - 8, 12):
+            idle.note("words", 5, height / 2 + 4, "idle", size=12)
+
     def _lags(self) -> None:
         """As numbers, at the end of the lane."""
         lag, waiting = self.now["lags"]
@@ -220,6 +240,9 @@ class PartitionLane:
         look: Look = {"mono": True, "bold": True, "size": 14}
         x = self.field.right + 16
         self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
+        if self.is_slow:
+            slow: Look = {"size": 12, "bold": True}
+            self.part.text("slow", x + 46, 13, "slow", "trouble", **slow)
         self.part.number("handed", self.d.width, 13, f"{waiting:,}", bold=False)
 
 

@@ -16,6 +16,14 @@ from minikafka.theatre.casting import (
     busiest_partitions,
     groups_of_members,
 )
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.lag_spells import (
+    COUNTING,
+    Folding,
+    Spell,
+    in_short,
+    lasting,
+)
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -124,6 +132,11 @@ class LagStory(OfTopic):
         self.caught_up: list[list[int]] = []  # from when to when
         if self.live:
             self.most_steps = LIVE_STEPS
+        self.spells: list[Spell] = []
+        self.former: dict[int, str] = {}  # partition -> who had it last
+        self.folding = None if self.live else Folding.of(mine)
+        self.is_news = False  # what is told now is more than a count
+        self.moment: Scene = {}  # how it was after the event before
         # what each reader needs for a record, if known
         self.processing_ms: dict[str, int] = dict(self.live or {})
 
@@ -133,6 +146,118 @@ class LagStory(OfTopic):
             "partitions": self.chosen,
             "members": list(self.members),
         }
+
+    # -- folding
+
+    def see(self, event: Event) -> Told | None:
+        self.is_news = False
+        before = self._committed()
+        told = super().see(event)
+        if told is None or told is QUIETLY or self.folding is None:
+            return told
+        more_to_say = told.chapter or told.trouble or told.light
+        if self.is_news or more_to_say or event.kind not in COUNTING:
+            self.folding.news()
+            return told
+        counts = {}
+        if event.kind == "RecordsAppended":
+            d = event.detail
+            counts["written"] = d["last_offset"] - d["base_offset"] + 1
+        counts["committed"] = self._committed() - before
+        told.replaces = self.folding.counted(
+            self.at, counts, self.moment, is_calm=self._is_calm()
+        )
+        if self.folding.events > 1:
+            told.sentence = self._in_short(self.folding.counts)
+        return told
+
+    def _in_short(self, counts: dict[str, int]) -> str:
+        """What steps that merely count came to."""
+        for spell in self.spells:
+            if spell.end is None:
+                return self._goes_on(spell)
+        behind = [p for p, each in self.followed.items() if each.is_behind]
+        if behind:
+            return self._still_behind(behind)
+        parts = []
+        written = counts.get("written", 0)
+        if written:
+            parts.append(f"{counted(written, 'record')} more")
+        if counts["committed"]:
+            parts.append(f"{counts['committed']} committed")
+        of_all = " of all" if len(self.chosen) > 1 else ""
+        lag = f"the lag{of_all} is {self._lag_of(self.chosen)}."
+        return f"{', '.join(parts)}: {lag}" if parts else capital(lag)
+
+    def _committed(self) -> int:
+        """In all partitions."""
+        return sum(each.committed or 0 for each in self.followed.values())
+
+    def _is_calm(self) -> bool:
+        """All is over, and the group keeps up again."""
+        goes_on = any(each.is_behind for each in self.followed.values())
+        goes_on = goes_on or any(spell.end is None for spell in self.spells)
+        return bool(self.caught_up) and not goes_on
+
+    def ends(self, last: Scene) -> None:
+        """What each spell did, where somebody was slow and all is over."""
+        if self.live or not any(spell.is_slow for spell in self.spells):
+            return
+        if not self._is_calm():
+            return
+        begin, end = self.caught_up[-1]
+        last["sentence"] = in_short(self.spells, lasting(end - begin))
+
+    def _goes_on(self, spell: Spell) -> str:
+        """A spell that isn't over."""
+        where = _partitions(spell.partitions)
+        spell.after = self._lag_of(spell.partitions)
+        return spell.goes_on(self.at, where)
+
+    def _still_behind(self, behind: Sequence[int]) -> str:
+        """Who catches up, and who has nothing to do meanwhile."""
+        late = [p for p in behind if self.followed[p].lags()[0]]
+        late = late or list(behind)
+        readers = dict.fromkeys(self.followed[p].owner for p in late)
+        readers.pop("", None)
+        who = listed(list(readers)) or "nobody"
+        verb = "catches" if len(readers) < 2 else "catch"
+        words = f"{capital(who)} {verb} up with {_partitions(late)}"
+        if len(readers) > 2 and late == self.chosen:
+            words = f"All {len(readers)} members catch up"
+        words += f": a lag of {self._lag_of(late)} is left."
+        owners = {each.owner: 0 for each in self.followed.values() if each.owner}
+        for each in self.followed.values():
+            if each.owner:
+                owners[each.owner] += each.lags()[0]
+        idle = [name for name, lag in sorted(owners.items()) if not lag]
+        if idle and len(owners) > 1:
+            has = "has" if len(idle) == 1 else "have"
+            words += f" {listed(idle)} {has} nothing to read."
+        return words
+
+    def _lag_of(self, partitions: Sequence[int]) -> int:
+        return sum(self.followed[each].lags()[0] for each in partitions)
+
+    # -- spells
+
+    def _begin_spell(self, node: str, state: str, partitions: Sequence[int]) -> None:
+        if partitions:
+            lag = self._lag_of(partitions)
+            spell = Spell(node, state, list(partitions), self.at, lag, lag)
+            self.spells.append(spell)
+
+    def _end_spell(self, partition: int) -> None:
+        """Whoever was slow in this partition, or away, is so no longer."""
+        for spell in self.spells:
+            if spell.end is None and partition in spell.partitions:
+                spell.end = self.at
+                spell.after = self._lag_of(spell.partitions)
+
+    def _held_by(self, node: str) -> list[int]:
+        return [p for p, each in self.followed.items() if each.owner == node]
+
+    # -- events
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = self.followed[d["partition"]]
@@ -174,6 +299,7 @@ class LagStory(OfTopic):
 
     def _handed_again(self, event: Event, count: int) -> Told:
         """Records come again, since their group had committed nothing."""
+        self.is_news = True
         chapter = self.once("the same records again")
         return Told(
             f"{event.node} is handed the same {count} records again: nothing was"
@@ -187,7 +313,10 @@ class LagStory(OfTopic):
         partition = self.followed[number]
         if partition.owner == event.node and event.kind != "NodeThawed":
             return
+        self._end_spell(number)
         partition.owner = event.node
+        if self.members.get(event.node) == "slow":
+            self._begin_spell(event.node, "slow", [number])
         _, waits = partition.lags()
         if not partition.is_behind and waits >= A_BACKLOG:
             partition.behind_since = self.at
@@ -253,6 +382,7 @@ class LagStory(OfTopic):
         self.caught_up.append([begin, end])
         if any(each.is_behind for each in self.followed.values()):
             return
+        self.is_news = True
         told.sentence = (
             f"{self.group} has caught up, {lasting(end - begin)} after it began to"
             " read what waited."
@@ -267,9 +397,22 @@ class LagStory(OfTopic):
         mine = self.parts_of(event)
         for partition in mine:
             self._reads(event, partition)
-        if mine:
-            return self.tell(event, mine=_partitions(mine))
-        return None
+        if not mine:
+            return None
+        told = self.tell(event, mine=_partitions(mine))
+        if self.folding is not None:
+            told.sentence += self._whose(mine, event.node)
+        return told
+
+    def _whose(self, mine: Sequence[int], node: str) -> str:
+        """Who had these partitions before."""
+        moved: dict[str, list[int]] = {}
+        for partition in mine:
+            former = self.former.get(partition, node)
+            if former != node:
+                moved.setdefault(former, []).append(partition)
+        words = [f"{former}'s {_partitions(each)}" for former, each in moved.items()]
+        return f" It takes over {listed(words)}." if words else ""
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self.parts_of(event)
@@ -293,6 +436,11 @@ class LagStory(OfTopic):
             told.trouble = False
         if event.node in self.members:
             self.members[event.node] = "" if is_faster else "slow"
+            held = self._held_by(event.node)
+            for partition in held:
+                self._end_spell(partition)
+            if not is_faster:
+                self._begin_spell(event.node, "slow", held)
         return told
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
@@ -305,7 +453,7 @@ class LagStory(OfTopic):
         is_member = node in self.members
         if state == "closed" and not is_member:
             return None
-        held = [p for p, each in self.followed.items() if each.owner == node]
+        held = self._held_by(node)
         if is_member:
             self.members[node] = state
             if held and state:
@@ -315,12 +463,16 @@ class LagStory(OfTopic):
                 self._reads(event, partition)
             elif is_member and state in ("crashed", "closed"):
                 self._leave(partition, node)
+        if unread:
+            self._begin_spell(node, state, held)
         return self.tell(event, unread=unread)
 
     def _leave(self, partition: int, node: str) -> None:
         """A member reads the partition no longer."""
         each = self.followed[partition]
         if each.owner == node:
+            self._end_spell(partition)
+            self.former[partition] = node
             each.owner = ""
             each.position = None
 
@@ -336,7 +488,19 @@ class LagStory(OfTopic):
         }
         if self.live:
             space["processing_ms"] = dict(self.processing_ms)
+        self.moment = {"at": self.at, "space": dict(space)}
+        if self.folding is not None and self.folding.trail:
+            space["trail"] = list(self.folding.trail)
+        # they are compared where somebody was slow: that is no better than to be away
+        if not self.live and any(spell.is_slow for spell in self.spells):
+            space["spells"] = [self._spell(each) for each in self.spells]
         return space
+
+    def _spell(self, spell: Spell) -> Space:
+        """As it is now."""
+        if spell.end is None:
+            spell.after = self._lag_of(spell.partitions)
+        return spell.to_json()
 
     def _partition(self, number: int, each: Followed) -> Space:
         """One partition as it is now."""
@@ -348,16 +512,6 @@ class LagStory(OfTopic):
             "unread": bool(self.members) and is_unread,
             "lags": list(each.lags()),
         }
-
-
-def lasting(ms: int) -> str:
-    """20 s · 90 minutes · 4.5 hours"""
-    if ms < 120_000:
-        places = 0 if ms >= 9950 else 1
-        return f"{ms / 1000:.{places}f} s"
-    if ms < 10_800_000:
-        return f"{ms / 60_000:.0f} minutes"
-    return f"{ms / 3_600_000:.1f} hours"
 
 
 def _partitions(numbers: Sequence[int]) -> str:

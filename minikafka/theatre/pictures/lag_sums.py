@@ -168,3 +168,20 @@ def _rate(points: Sequence[Value], since: float) -> float:
     if last.at <= max(first.at, since):
         return 0.0
     return (last.value - first.value) / (last.at - first.at)
+
+
+def apart(ys: Sequence[float], least: float, top: float, bottom: float) -> list[float]:
+    """Near their places, in their order, but so far from each other that they can be
+    read.
+    """
+    found: list[float] = []
+    lowest = top
+    for y in ys:
+        found.append(max(y, lowest))
+        lowest = found[-1] + least
+
+    highest = bottom
+    for number in reversed(range(len(found))):
+        found[number] = min(found[number], highest)
+        highest = found[number] - least
+    return found

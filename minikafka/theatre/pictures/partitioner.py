@@ -21,7 +21,9 @@ from minikafka.theatre.drawing import (
     actor_colour,
     actor_number,
     fit,
+    has_room,
     text_width,
+    widest,
     wrap,
 )
 from minikafka.theatre.lanes import Scene
@@ -236,7 +238,7 @@ def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
 def _kind(machine: Drawing, kind: str, width: float) -> float:
     """The rule that chose, in the machine's corner; returns the room that it takes."""
     words = fit(kind, 110, 12, bold=True)
-    wide = text_width(words, 12, bold=True) + 18
+    wide = widest(words, 12, bold=True) + 14
     x = width - 12 - wide
     machine.boxed("kind", x=x, y=9, w=wide, h=19, word=words, fill="chip")
     return wide + 8
@@ -244,6 +246,9 @@ def _kind(machine: Drawing, kind: str, width: float) -> float:
 
 def _computation(machine: Drawing, now: Space, room: float) -> None:
     """The lines in the machine: what is computed, and what comes out."""
+    if now["gauge"]:
+        _gauge(machine, now, room)
+        return
     lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, room)
     pitch = 22 if machine.narrow else 25
     last = len(lines) - 1
@@ -252,6 +257,22 @@ def _computation(machine: Drawing, now: Space, room: float) -> None:
         is_last = number == last
         size = 16 if is_last else 13
         _line(machine, f"{number}", place, line, is_last, size)
+
+
+def _gauge(machine: Drawing, now: Space, room: float) -> None:
+    """How far it is until the producer takes another partition."""
+    sent, most = now["gauge"]
+    pitch = 22 if machine.narrow else 25
+    words = f"{sent:,} of {most:,} bytes"
+    if has_room(f"{words} (batch.size)", room, 13):
+        words += " (batch.size)"
+    machine.note("gauge/words", LEFT, 50, words, room=room)
+    full = min(sent / most, 1) * room
+    y = 43 + pitch
+    machine.rect("gauge", x=LEFT, y=y, w=room, h=9, fill="paper", line="quiet", r=3)
+    machine.rect("gauge/sent", x=LEFT, y=y, w=max(full, 3), h=9, fill="ink", r=3)
+    place = LEFT, 50 + 2 * pitch, room
+    _line(machine, "2", place, Line("partition", str(now["partition"])), True, 16)
 
 
 def _hashed(now: Space) -> list[Line]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.theatre.casting import OfTopic
 from minikafka.theatre.play import Detail, Space, Told, picked
-from minikafka.theatre.text import counted, key_part
+from minikafka.theatre.text import capital, counted, key_part
 from minikafka.trace import Event
 
 Key = str | None  # of a record
@@ -100,6 +100,7 @@ class PartitionerStory(OfTopic):
         self.ways: list[Way] = []
         self.now: Space | None = None
         self.grown: tuple[str, int] | None = None
+        self.grown_at = 0
         self.divisors: list[int] | None = None
 
     # -- fold
@@ -116,12 +117,10 @@ class PartitionerStory(OfTopic):
         is for.
         """
         keys = [key for _, key, *_ in d.get("records", ())]
-        if None not in keys:
-            return None
         count = d["last_offset"] - d["base_offset"] + 1
+        if None not in keys or count == 1:
+            return None
         where = f"partition {d['partition']}"
-        if count == 1:
-            return Told(f"The record has arrived in {where}.")
         many = f"{count} records have arrived in {where}"
         return Told(f"{many}, in one batch: one request for all of them.")
 
@@ -130,6 +129,7 @@ class PartitionerStory(OfTopic):
         count = d["partitions"]
         self.count = count
         self.grown = event.id
+        self.grown_at = self.at
         self.now = None
         self.divisors = [was, count]
         chapter = f"{count} partitions"
@@ -187,8 +187,12 @@ class PartitionerStory(OfTopic):
             "hash": d.get("hash"),
             "producer": event.node,
             "way": self.ways.index(way),
+            "gauge": _gauge(d),
         }
-        told = Told(_sentence(d), self._chapter(d["partitions"], kind, is_hashed))
+        anew = not self.once(("sticks", event.node))
+        told = Told(_sentence(d, anew), self._chapter(d["partitions"], kind, is_hashed))
+        if is_hashed and self.grown and self.once(("notices", d["partitions"])):
+            told.sentence = self._notices(event) + told.sentence
 
         if earlier and is_hashed:
             told.sentence += f" Its earlier records are in partition {earlier[-1]}."
@@ -198,6 +202,17 @@ class PartitionerStory(OfTopic):
         if event.id == self.last and reason == "sticky":
             self._tell_sticky(told, way, partition)
         return told
+
+    def _notices(self, event: Event) -> str:
+        """What the time was for between the growth and the first key that moves."""
+        minutes = round((self.at - self.grown_at) / 60_000)
+        if not minutes:
+            return ""
+        return (
+            f"{capital(counted(minutes, 'minute', 'a'))} later: {event.node} has asked"
+            " for metadata again (metadata.max.age.ms at the latest)"
+            f" and divides by {event.detail['partitions']}. "
+        )
 
     def _put(self, key: Key, partition: int) -> list[int]:
         """A record in its partition; returns the others that have records of its
@@ -242,9 +257,14 @@ class PartitionerStory(OfTopic):
         count = self.bins[partition].get(None, 0)
         if len(self.bins) > 1 or count <= 2:
             return
+        went = f"All {count} records went to partition {partition}"
+        most = "batch.size bytes"
+        if self.now and self.now["gauge"]:
+            sent, limit = self.now["gauge"]
+            went += f", {sent:,} bytes"
+            most = f"{limit:,} bytes (batch.size)"
         told.sentence = (
-            f"All {count} records went to partition {partition}: the producer"
-            " stays with one partition until batch.size bytes went there."
+            f"{went}: the producer stays with one partition until {most} went there."
         )
         told.light = [*LIT, *self._chips(way, [None])]
 
@@ -324,8 +344,19 @@ def _kind(d: Detail) -> str:
     return str(d["rule"] or KINDS.get(d["reason"], d["reason"]))
 
 
-def _sentence(d: Detail) -> str:
-    """Why a record went where it went."""
+def _gauge(d: Detail) -> list[int] | None:
+    """While a producer sticks: the bytes that went to the partition, with this record,
+    and how many keep it there.
+    """
+    sent = d.get("sent_bytes")
+    if sent is None:
+        return None
+    sent += d["size_bytes"]
+    return [sent, d["batch_size"]]
+
+
+def _sentence(d: Detail, anew: bool) -> str:
+    """Why a record went where it went. anew: its producer had another one before."""
     partition = d["partition"]
     if d["reason"] == "murmur2":
         remainder = f"{d['hash'] & POSITIVE} % {d['partitions']} = {partition}"
@@ -334,8 +365,19 @@ def _sentence(d: Detail) -> str:
     record = "A record without key"
     if d["key"] is not None:
         record = f"A record with key {d['key']}"
+
+    goes = f"{record} goes to partition {partition}"
+    gauge = _gauge(d)
+    if gauge and d["sent_bytes"]:
+        sent, most = gauge
+        went = f"{sent:,} of {most:,} bytes (batch.size) have gone there"
+        if d["sent_bytes"] >= most:
+            went = f"{sent:,} bytes have gone there, but a batch is still filling"
+        return f"{goes}, too: {went}."
     why = d["why"].removeprefix("no key: ")
-    return f"{record} goes to partition {partition}: {why}."
+    if gauge and anew:
+        why = "batch.size bytes went to the one before, so one at random again"
+    return f"{goes}: {why}."
 
 
 # -- keys of shapes, which a story names where it puts light on them
