@@ -219,19 +219,30 @@ def _living(life: str, words: str) -> str:
 class Columns:
     """Which offsets have a column, the same in every row. most: records of the longest
     log ever; end: of now. right: what must stay free beside them. least, widest: of a
-    column.
+    column. counts: where not all have one, the first says how many have none.
     """
 
     def __init__(
-        self, d: Drawing, most: int, end: int, right: float, least: float, widest: float
+        self,
+        d: Drawing,
+        most: int,
+        end: int,
+        right: float,
+        least: float,
+        widest: float,
+        *,
+        counts: bool = True,
     ) -> None:
         card = CARD_NARROW if d.narrow else CARD
         self.left = card + GUTTER
         room = d.width - right - self.left
         self.pitch = min(max(room / (most + 1), least), widest)
         count = int(room // self.pitch) - 1
-        self.first = 0 if end <= count else end - count + 1
-        self.shift = 1 if self.first else 0  # the first column counts what is left out
+        self.first = 0
+        self.shift = 0
+        if end > count:
+            self.shift = 1 if counts else 0  # the first column counts what is left out
+            self.first = end - count + self.shift
 
     def __call__(self, offset: int) -> float:
         """x of a record; those left out stand in the first column."""
@@ -311,9 +322,13 @@ class _Copy:
         return Box(x=columns(offset), y=row.cells_y, w=columns.pitch - 5, h=row.cell)
 
     def left_out(self) -> None:
-        """Before the first column: how many records have none."""
-        count = min(self.columns.first, self.log["end"])
-        if self.columns.first:
+        """Before the first column: how many records have none; without one for that,
+        where none of a shorter log has one.
+        """
+        columns = self.columns
+        count = min(columns.first, self.log["end"])
+        has_none = self.log["end"] < columns.first
+        if columns.shift or has_none:
             box = self.cell_at(0)
             x = self.columns.left + box.w / 2
             y = box.y + box.h / 2

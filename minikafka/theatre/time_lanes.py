@@ -121,6 +121,8 @@ class _Drawn(NamedTuple):
         row = self.row
         axis = self.axis
         look: Look = {"bold": True, "anchor": "end", "room": axis.left - 10}
+        if row.phone:
+            look |= {"size": 12, "room": axis.left - 8}
         row.text("name", axis.left - 8, BASE, lane.name, **look)
         width = axis.right - axis.left
         row.rect("ground", x=axis.left, y=0, w=width, h=LANE, fill="wash", r=3)

@@ -7,7 +7,13 @@ import pytest
 from minikafka.course.experiments.lesson_13_held import handed_at_once, held_back
 from minikafka.prediction import Prediction
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
+    NARROW,
+    PHONE,
+    WIDE,
+    text_width,
+)
 from tests.theatre import transactions
 from tests.theatre.replicas import first, shapes
 
@@ -102,3 +108,13 @@ def test_a_transaction_that_commits_opens_the_gate_too():
     opened = first(pic, "MarkerWritten", "COMMIT")
     assert opened["light"]
     assert "committed" in opened["sentence"]
+
+
+def test_on_a_phone_a_reader_has_all_that_it_was_handed(gate):
+    drawn = shapes(gate, gate.scenes[-1], PHONE)
+    for side, name in enumerate(("dashboard", "auditor")):
+        for place, offset, *_ in dict(gate.scenes[-1]["space"]["readers"])[name]:
+            assert f"reader/{side}/{place}/{offset}" in drawn
+        words = drawn[f"reader/{side}/name"]
+        assert words["y"] < drawn[f"reader/{side}/level"]["y"]
+        assert words["room"] > text_width(name, 13, bold=True) / LEAST_STRETCH

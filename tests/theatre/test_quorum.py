@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.course.experiments.lesson_11_runs import controller_dies
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
 from tests.chromium import running_chromium
 from tests.theatre import replicas
@@ -263,3 +263,21 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
             steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
             found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
     assert not [line for each in found for line in (*each.overlaps, *each.violations)]
+
+
+def test_on_a_phone_the_last_records_of_a_log_are_seen(stale):
+    for found in stale.scenes:
+        drawn = shapes(stale, found, PHONE)
+        for voter in found["space"]["voters"]:
+            if voter["end"] < found["space"]["end"]:
+                assert f"node/{voter['broker']}" in drawn
+            elif voter["records"]:
+                offset, epoch, text, *_ = voter["records"][-1]
+                cell = drawn[f"record/{voter['broker']}/{offset}/{epoch}"]
+                assert text.startswith(cell["text"].rstrip("…"))
+
+
+def test_on_a_phone_the_votes_of_a_candidate_have_a_line_of_their_own(stale):
+    stands = first(stale, "VotesRequested", "stands for epoch 1")
+    words = [shape.get("text") for shape in shapes(stale, stands, PHONE).values()]
+    assert "1 of 2 votes" in words

@@ -10,7 +10,7 @@ import pytest
 from minikafka.anomalies import share_anomalies
 from minikafka.course.experiments.lesson_15_share_runs import ORDERS, side_by_side
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.theatre.pictures.share_partition_records import STATES, Work
 from minikafka.theatre.pictures.share_partition_time import bars
 from minikafka.trace import Event
@@ -316,3 +316,12 @@ def test_a_prediction_about_the_slow_record_stops_before_the_group_is_through():
     )
     assert pic.prediction.stop < len(pic.scenes) - 1
     assert pic.data()["prediction"]["stop"] == pic.prediction.stop
+
+
+def test_on_a_phone_twelve_records_have_a_place_in_both_groups_rows():
+    pic = drawn(shared.RUNS[0])
+    for scene in pic.scenes:
+        known = {offset for offset, *_ in scene["space"]["log"]}
+        there = shapes(pic, scene, PHONE)
+        for offset in known:
+            assert {f"share/{offset}", f"read/{offset}"} <= set(there)

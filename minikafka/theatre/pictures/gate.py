@@ -36,6 +36,7 @@ from minikafka.theatre.text import dotted
 
 # heights: of the writers, a partition, its records, a reader, what it was handed
 HEAD, PART, CELL, CARD, READ = 40, 80, 32, 62, 26
+LINE = 18  # on a phone: a second line of writers, and of readers
 LEFT, LEFT_NARROW, LEFT_PHONE = 128, 118, 136  # where records begin
 PITCH, GAP = 104, 10
 MOST_WRITERS, MOST_WAITS = 3, 2
@@ -80,7 +81,7 @@ class GatePlay(Play):
         d = drawing
         space = scenes[-1]["space"]
         self._writers(d, space)
-        top = HEAD
+        top = HEAD + _second_line(d)
         places = []
         for place, log in enumerate(space["logs"]):
             columns = self._columns(d, log, top)
@@ -89,7 +90,7 @@ class GatePlay(Play):
             top += PART
         if self.cast["levels"]:
             self._readers(d, space["readers"], top + 4, places)
-            top += CARD + 10
+            top += CARD + _second_line(d) + 10
         lanes = self._lanes(space, scenes[-1]["at"], d.asks)
         self.bars.draw(d, top, lanes, scenes[-1]["at"])
 
@@ -120,6 +121,8 @@ class GatePlay(Play):
             word, (fill, ink) = _became(is_open, ended, told)
             wide = widest(word, 12, bold=True) + 10 if word else 0
             room = pitch - 50 - wide
+            if d.phone:
+                room = pitch - 40
             part.text(
                 "name",
                 30,
@@ -131,10 +134,12 @@ class GatePlay(Play):
             taken = text_width(name, 13, bold=True) / LEAST_STRETCH
             if word:
                 left = 38 + min(taken, room)
+                if d.phone:
+                    left = 30
                 part.chip(
                     "chip",
                     x=left,
-                    y=6,
+                    y=6 + 1.2 * _second_line(d),
                     text=word,
                     fill=fill,
                     ink=ink,
@@ -200,8 +205,9 @@ class GatePlay(Play):
         places: Sequence[Columns],
     ) -> None:
         wide = (d.width - GAP) / 2
+        more = _second_line(d)
         for side, (name, found) in enumerate(readers):
-            box = Box(x=side * (wide + GAP), y=y, w=wide, h=CARD)
+            box = Box(x=side * (wide + GAP), y=y, w=wide, h=CARD + more)
             level = self.cast["levels"][name]
             key = f"reader/{side}"
             d.rect(
@@ -211,15 +217,13 @@ class GatePlay(Play):
                 line="rule",
                 r=8,
             )
-            d.note(
-                f"{key}/level",
-                box.right - 8,
-                y + 18,
-                level,
-                "end",
-                size=12,
-            )
             room = wide - 30 - widest(level, 12)
+            if d.phone:
+                room = wide - 18
+                d.note(f"{key}/level", box.x + 10, y + 34, level, size=12)
+            else:
+                right = box.right - 8
+                d.note(f"{key}/level", right, y + 18, level, "end", size=12)
             d.text(
                 f"{key}/name",
                 box.x + 10,
@@ -241,8 +245,10 @@ class GatePlay(Play):
         """What a reader was handed, in its order; new ones come from the log."""
         room = box.w - 16
         pitch = min(max(room / self.most_read, LEAST_PITCH), self.widest)
-        first = max(len(found) - int(room // pitch), 0)
-        cell = Box(x=box.x + 8, y=box.y + 28, w=pitch - 5, h=READ)
+        fits = int(room / pitch + 0.1)
+        first = max(len(found) - fits, 0)
+        y = box.bottom - READ - 8
+        cell = Box(x=box.x + 8, y=y, w=pitch - 5, h=READ)
         for place, *each in found[first:]:
             record = Record(*each)
             comes = places[place].box(record.offset)
@@ -274,6 +280,11 @@ class GatePlay(Play):
             spans = [span] if span and not asks else []
             lanes.append(lane(f"{text}: waits", spans, "trouble", now))
         return lanes
+
+
+def _second_line(d: Drawing) -> float:
+    """What a line below a name takes; beside it there is room on wider pages."""
+    return LINE if d.phone else 0
 
 
 def _became(is_open: bool, ended: str, told: int) -> tuple[str, tuple[str, str]]:

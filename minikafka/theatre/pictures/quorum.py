@@ -26,6 +26,7 @@ from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 # heights: of the first line, of a record, and where there are many brokers; units from
 # one record to the next, at least
 HEAD, CELL, LOW_CELL, PITCH = 28, 44, 40, 96
+PITCH_PHONE = 90
 ANSWERS = {True: ("yes", "ink"), False: ("no", "trouble")}
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
@@ -123,19 +124,22 @@ class QuorumPlay(Play):
 
     def _columns(self, d: Drawing, end: int) -> Columns:
         """As many as have room, over the whole width."""
+        right = -4 if d.phone else 4  # behind the last place there is a gap
 
         def of(pitch: float) -> Columns:
             return Columns(
                 d,
                 most=self.cast["most"],
                 end=end,
-                right=4,
+                right=right,
                 least=pitch,
                 widest=pitch,
+                counts=not d.phone,
             )
 
-        room = d.width - 4 - of(PITCH).left
-        whole = room // PITCH
+        least = PITCH_PHONE if d.phone else PITCH
+        room = d.width - right - of(least).left
+        whole = room // least
         return of(room / whole - 0.1)
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
@@ -181,8 +185,11 @@ class QuorumPlay(Play):
             chip = OBSERVER
         words = f"epoch {voter['epoch']}"
         if voter["role"] == "candidate":
-            has = _votes(space, voter)
-            words += f", {has} of {space['majority']} votes"
+            votes = f"{_votes(space, voter)} of {space['majority']} votes"
+            if row.d.phone:  # there is room for a line each
+                words, knows = votes, words
+            else:
+                words += f", {votes}"
         row.card(
             voter["life"],
             words,
@@ -232,6 +239,8 @@ class QuorumPlay(Play):
         row.asks(candidate, now, words, trouble=not answer.granted)
         # between it and the next card
         y = row.y - 5 if candidate.y < row.y else row.y + row.height - 5
+        if row.d.phone:  # over the epoch of the records, which are near
+            y -= 4
         look: Look = {"size": 12, "bold": True, "halo": "paper", "of": now}
         row.d.text(f"{row.key}/answer", row.gutter + 8, y + 4, word, ink, **look)
 

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.theatre.axis import Axis, Scene, Time
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, text_width
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    fitting,
+    has_room,
+    text_width,
+    widest,
+)
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_group import PHASES
 from minikafka.theatre.pictures.rebalance_spans import (
@@ -361,8 +369,15 @@ class Block:
         if said:
             d = self.d
             left = box.x + 4
-            wide = text_width(said, 12, bold=True) + 8
+            wide = paper_width(d, said) + 8
             paper = Box(x=left, y=box.y + 1, w=wide, h=self.height - 2)
             d.rect(key + "/paper", *paper, fill="paper", r=3)
             foot = box.bottom - FOOT
             d.text(key + "/who", left + 4, foot, said, size=12, bold=True)
+
+
+def paper_width(d: Drawing, words: str) -> float:
+    """Of what bold words stand on; a phone's page is narrower than its layout."""
+    if d.phone:
+        return widest(words, 12, bold=True)
+    return text_width(words, 12, bold=True)

@@ -21,8 +21,17 @@ from minikafka.trace import Event
 # before the names of the second trace's nodes: its ids are the first one's too
 OTHER = "beside "
 HEADER, GAP = 46, 9
+COLUMNS = 20  # on a phone: a line for what the numbers at the end are
 LANE = 14
 LEAST_COLUMNS = 3  # of members
+# what a member does, by its first word: where that alone says nothing
+IN_A_WORD = {
+    "must": "gives up",
+    "not": "is out",
+    "owns": "has none",
+    "too": "too slow",
+    "was": "was told",
+}
 
 
 class OfOther(Event):
@@ -191,7 +200,7 @@ class BesidePlay(Play):
             space = scene["space"]["groups"][number]
             self._header(drawing, y, number, space, band)
             self._members(drawing, y, number, space, band)
-            top = y + HEADER
+            top = y + HEADER + (COLUMNS if drawing.phone else 0)
             block = Block(
                 band=band, cast=group, space=space, tag=f"{number}/", height=LANE
             )
@@ -215,6 +224,8 @@ class BesidePlay(Play):
         room = 300.0
         if d.narrow:
             room = band.waiting_x - 70 - 190
+        if d.phone:
+            room = d.width - 210
         name = self.names[number]
         line = y + 15
         d.text(
@@ -231,7 +242,7 @@ class BesidePlay(Play):
             x = min(max(widths), room) + 12
             fill = "good" if state == "Stable" else "chip"
             d.chip(key + "/state", x, y + 1, state, fill=fill)
-        band.columns(key, line)
+        band.columns(key, y + HEADER + 11 if d.phone else line)
 
     def _members(
         self, d: Drawing, y: float, number: int, space: Space, band: Band
@@ -259,7 +270,8 @@ class BesidePlay(Play):
                 tip=f"{actor.name}: {member['words']}",
             )
             room = pitch - 27
-            words = _in_short(member["words"], actor, space["assigns"], room)
+            assigns = space["assigns"]
+            words = _in_short(member["words"], actor, assigns, room, is_phone=d.phone)
             d.note(
                 key + "/words",
                 left + 23,
@@ -269,14 +281,20 @@ class BesidePlay(Play):
             )
 
 
-def _in_short(words: str, actor: Actor, assigns: str, room: float) -> str:
+def _in_short(
+    words: str, actor: Actor, assigns: str, room: float, *, is_phone: bool
+) -> str:
     """What a member does, in as much room; which partitions, is seen below."""
     first = re.split("[:,]", words)[0]
     if has_room(first, room, 12.5):
         return first
     if assigns == actor.name:
         return "decides"
-    return re.split(" gives| [A-Za-z][0-9]", first)[0]
+    shorter = re.split(" gives| [A-Za-z][0-9]", first)[0]
+    if not is_phone or has_room(shorter, room, 12.5):
+        return shorter
+    word, *_ = shorter.split(" ")
+    return IN_A_WORD.get(word, word)
 
 
 def _protocols(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:

@@ -156,7 +156,9 @@ class Card:
         name = self.actor.name
         if not has_room(name, room, 13, bold=True):
             # the end of a long name tells it from others
-            name = "…" + re.split("[- _.]", name)[-1]
+            name = re.split("[- _.]", name)[-1]
+            if not d.phone:
+                name = f"…{name}"
         d.text(
             key + "/name",
             box.x + 38,

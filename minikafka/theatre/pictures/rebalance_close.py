@@ -15,6 +15,7 @@ from minikafka.theatre.play import Cast
 SHORT = 1 / 40  # of the axis: what is longer is seen there
 BEFORE, BEHIND = 0.2, 0.35  # how much of its length is shown around it
 ABOVE = 12  # from the main axis's words to the lane, for the lines between the two
+LINE = 15  # on a phone: from one chapter's words to the next one's
 TWO_OWNERS = "two owners"  # the chapter that is what the lane shows
 
 
@@ -71,6 +72,9 @@ class Close(NamedTuple):
         self, d: Drawing, band: Band, y: float, chapters: Sequence[Chapter]
     ) -> None:
         """What happened in it, under the lane: words behind a stroke, or before it."""
+        if d.phone:
+            self._below_each_other(d, band, y, chapters)
+            return
         places = [band.axis.x(each.at_ms) for each in chapters]
         taken = band.axis.left
         for number, each in enumerate(chapters):
@@ -107,6 +111,26 @@ class Close(NamedTuple):
                     **look,
                 )
                 taken = x
+
+    def _below_each_other(
+        self, d: Drawing, band: Band, y: float, chapters: Sequence[Chapter]
+    ) -> None:
+        """A line for each name, the last one's highest: no stroke crosses words."""
+        names = list(dict.fromkeys(each.name for each in self.time.chapters))
+        firsts = {each.name: each for each in reversed(chapters)}
+        for each in firsts.values():
+            number = names.index(each.name)
+            x = band.axis.x(each.at_ms)
+            base = y + 14 + LINE * (len(names) - 1 - number)
+            key = f"time/close/chapter/{each.number}"
+            look: Look = {"line": "trouble", "width": 2, "of": each.number}
+            d.upright(key, x=x, top=y + 1, bottom=base - 1, **look)
+            words: Look = {"size": 12, "of": each.number}
+            left = x + 5
+            if not has_room(each.name, d.width - left):
+                left = x - 5
+                words["anchor"] = "end"
+            d.text(f"{key}/words", left, base, each.name, **words)
 
 
 def close_of(cast: Cast, scenes: Sequence[Scene], time: Time) -> Close | None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from minikafka.theatre.axis import Axis
-from minikafka.theatre.drawing import Box, Look, fitting, has_room, text_width
-from minikafka.theatre.pictures.rebalance_band import FOOT, Band
+from minikafka.theatre.drawing import Box, Look, fitting, has_room, widest
+from minikafka.theatre.pictures.rebalance_band import FOOT, Band, paper_width
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance_effects import Effect
 from minikafka.theatre.pictures.rebalance_lengths import Silence, Wait, in_tenths
@@ -88,7 +88,7 @@ class Rows:
         said = fitting(texts, box.w - 24, bold=True)
         if not said:
             return False
-        wide = text_width(said, 12, bold=True) + 10
+        wide = paper_width(self.d, said) + 10
         middle = box.x + box.w / 2
         paper = Box(x=middle - wide / 2, y=box.y + 1, w=wide, h=self.height - 2)
         self.d.rect(
@@ -210,8 +210,12 @@ class Rows:
         """A tick for each; what is there twice has its key and a letter."""
         d = self.d
         told = [Effect(*each) for each in self.space["effects"]]
-        count = counted(len(told), "row")
-        self._name(key, y, f"{self.table}: {count}")
+        count = str(len(told)) if d.phone else counted(len(told), "row")
+        what = f"{self.table}: {count}"
+        self._name(key, y, what)
+        right = self.axis.right
+        if d.phone:  # words go on behind the axis
+            right = self.band.unread_x - widest(what, 12.5)
         times = Counter(each.key for each in told)
         twice = [number for number, each in enumerate(told) if times[each.key] > 1]
         for number, each in enumerate(told):
@@ -220,7 +224,7 @@ class Rows:
         ends = [self.axis.x(told[number].at_ms) for number in twice]
         taken = self.axis.left
         for place, number in enumerate(twice):
-            until = [*ends[place + 1 :], self.axis.right][0]
+            until = [*ends[place + 1 :], right][0]
             self._marked(f"{key}/{number}", y, told[number], taken, until)
             taken = ends[place]
         if twice:
@@ -255,7 +259,7 @@ class Rows:
         has_before = has_room(words, x - taken - 16, 12, bold=True)
         if not has_behind and not has_before:
             words = actor.letter
-        wide = text_width(words, 12, bold=True) + 6
+        wide = paper_width(d, words) + 6
         left = x + 4
         if has_before and not has_behind:
             left = x - 4 - wide

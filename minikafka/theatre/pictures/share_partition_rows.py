@@ -33,6 +33,7 @@ from minikafka.theatre.text import counted
 
 WIDEST = 66  # from one record to the next
 LEAST = {WIDE: 44, NARROW: 34, PHONE: 46}
+LEAST_WORDLESS = 26  # on a phone, where so every record has a place
 GAP = 5  # between two cells
 # y: of the log's cells, of the locks, of the share group's cells, of the other's
 LOG, LOCK, SHARE, READ = 2, 45, 53, 117
@@ -112,7 +113,10 @@ class Rows:
         self.left = left
         room = d.width - left - 2
         places = cast["most"] + 1  # one is empty: the log's end
-        pitch = max(room / places, LEAST[d.width])
+        pitch = room / places
+        self.is_wordless = d.phone and LEAST_WORDLESS <= pitch < LEAST[PHONE]
+        if not self.is_wordless:
+            pitch = max(pitch, LEAST[d.width])
         self.pitch = min(pitch, WIDEST)
         fits = int(room / self.pitch + 0.1)
         self.columns = self._columns(fits - 1)
@@ -228,7 +232,7 @@ class Rows:
             tip += f": {written.value}"
         look: Look = {"tip": tip, "same": f"record/{offset}", "of": written.number}
         self.d.cell(key, *box, below=str(offset), **look)
-        if not written.value:
+        if not written.value or self.is_wordless:
             return
         words = fitting([written.value, written.short], box.w - 2, 12.5)
         if words:
@@ -371,8 +375,9 @@ class Rows:
         d.upright(key, x=x, top=line.top, bottom=line.words - 12, line="ink", width=3)
         key += "/words"
         look: Look = {"size": 12.5, "bold": True}
-        right = fitting(words, d.width - x - 8, 12.5, bold=True)
-        left = fitting(words, x, 12.5, bold=True)
+        margin = 24 if d.phone else 0
+        right = fitting(words, d.width - x - 8 - margin, 12.5, bold=True)
+        left = fitting(words, x - margin, 12.5, bold=True)
         says_more = words.index(left or words[-1]) < words.index(right or words[-1])
         if left and (says_more or not right):
             d.text(key, x + 1.5, line.words, left, anchor="end", **look)

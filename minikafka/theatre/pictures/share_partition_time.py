@@ -93,7 +93,8 @@ def draw_time(
     y = top
     for group in groups:
         left_out = cast["left_out"][group.number]
-        words = _caption(group, scene["space"], left_out)
+        # on a phone only the lamp says it
+        words = _caption(group, scene["space"], left_out, tells_archived=not d.phone)
         key = f"time/{group.key}/title"
         d.text(key, left, y + 11, words, bold=True, size=12.5)
         begin = y + CAPTION
@@ -123,7 +124,7 @@ def _lanes(
     return y
 
 
-def _caption(group: Group, space: Space, left_out: int) -> str:
+def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool) -> str:
     """How far a group is."""
     number = group.number
     everything = space["all"][number]
@@ -132,7 +133,7 @@ def _caption(group: Group, space: Space, left_out: int) -> str:
     archived = 0 if number else space["archived"]
     done = space["done"][number] - archived
     words = f"{group.name}: {done} of {everything} done"
-    if archived:
+    if archived and tells_archived:
         words += f", {archived} archived"
     took = space["took"][number]
     if took is not None:

@@ -38,8 +38,10 @@ STATES = (
     ("PrepareCommit", "PrepareAbort"),
     ("CompleteCommit", "CompleteAbort"),
 )
-# on a phone: where its name ends, and where the states begin
-COORDINATOR, STATES_PHONE = 126, 40
+# on a phone: where the coordinator's name ends, and where the states begin
+COORDINATOR, STATES_PHONE = 118, 2
+# and where its first state is, above the others; these are so much lower than elsewhere
+EMPTY_PHONE, MORE_PHONE = 18, 39
 # of a producer; whatever else it may be is trouble
 CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink"), "closed": ("chip", "ink")}
 # ink of a group's offset by its state; else ink
@@ -105,10 +107,11 @@ class TransactionPlay(Play):
         _coordinator(d, space, left)
         if not d.narrow:
             room -= self._lamp(d, space["readers"])
-        pitch = room / max(len(space["producers"]), 2)
+        least = 1 if d.phone else 2
+        pitch = room / max(len(space["producers"]), least)
         self._producers(d, space, pitch, scene["number"])
 
-        top = LOGS
+        top = LOGS + _more(d)
         places = []
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
             columns = Columns.of(
@@ -145,7 +148,7 @@ class TransactionPlay(Play):
         for number, (name, epoch, life) in enumerate(space["producers"]):
             if not life:
                 continue
-            part = d.part(f"producer/{number}", number * pitch, PRODUCERS)
+            part = d.part(f"producer/{number}", number * pitch, PRODUCERS + _more(d))
             words = f"epoch {epoch}" if epoch >= 0 else "no epoch yet"
             _producer(part, number, name, life, words, pitch)
             if asks and asks.who == name and asks.number == now:
@@ -199,7 +202,7 @@ class TransactionPlay(Play):
         from_y = 0.0
         if record.state not in MARKERS:
             from_x = (actor or 0) * pitch
-            from_y = float(PRODUCERS)
+            from_y = float(PRODUCERS + _more(d))
         draw_record(
             d,
             f"{key}/{record.offset}",
@@ -234,8 +237,13 @@ class TransactionPlay(Play):
         key = f"reader/{side}"
         level = self.cast["levels"][name]
         d.rect(key, x=row.x - 6, y=row.y - 3, w=row.w + 6, h=READ + 6, fill="wash", r=6)
-        _label(d, key, name, row.x, row.y + 9)
-        _label(d, f"{key}/level", level, row.x, row.y + 24, is_plain=True)
+        if d.phone:
+            level = level.removeprefix("read_")
+        if name == level:  # who has its name says it
+            _label(d, key, name, row.x, row.y + 17)
+        else:
+            _label(d, key, name, row.x, row.y + 9)
+            _label(d, f"{key}/level", level, row.x, row.y + 24, is_plain=True)
 
         room = row.w - 64
         pitch = min(max(room / self.most_read, READ_PITCH), self.widest)
@@ -288,7 +296,8 @@ def _label(
     if is_plain:
         d.note(f"{key}/name", right, y, words, size=12, **look)
     else:
-        d.text(f"{key}/name", right, y, words, bold=True, **look)
+        size = 12 if d.phone else 13
+        d.text(f"{key}/name", right, y, words, bold=True, size=size, **look)
 
 
 # -- the coordinator
@@ -300,28 +309,43 @@ def _coordinator(d: Drawing, space: Space, left: float) -> None:
     """
     base = 27
     x = left
-    if d.phone:  # over the first state, which is alone in its column
+    if d.phone:  # over the states, which take the whole width
         left, base, x = COORDINATOR, 12, STATES_PHONE
+    top = _more(d)
     _label(d, "coordinator", "coordinator", left, base)
     now = space["state"]
-    # on a narrow page there is no room for the one that is soon over
+    # on a narrow page there is no room beside the others for the one that is soon over
     shown = STATES[1:] if d.narrow else STATES
+    if d.phone:
+        _first_state(d, x, now)
     for column, states in enumerate(shown):
-        wide = max(_chip_width(state) for state in states)
-        y = 13 if len(states) == 1 else 0
+        wide = max(_state_width(d, state) for state in states)
+        y = top + (13 if len(states) == 1 else 0)
         for state in states:
             box = Box(x=x, y=y, w=wide, h=20)
             _state(d, box, state, is_now=state == now)
             y += 26
         if column:
             key = f"state/arrow/{column}"
-            d.arrow(key, x=x - 13, y=23, x2=x - 3, y2=23, line="rule", width=1.5)
+            y = top + 23
+            d.arrow(key, x=x - 13, y=y, x2=x - 3, y2=y, line="rule", width=1.5)
         x += wide + 16
     if space["offsets"] and not d.narrow:
         words = _offset_words(space["offsets"])
         ink = OFFSET_INKS.get(GroupOffset(*space["offsets"]).state, "ink")
         room = d.width - x
         d.text("offsets", d.width, 40, words, ink, size=12, anchor="end", room=room)
+
+
+def _first_state(d: Drawing, x: float, now: str) -> None:
+    """On a phone: above the one that comes next."""
+    [[first], [after], *_] = STATES
+    wide = _state_width(d, after)
+    box = Box(x=x, y=EMPTY_PHONE, w=wide, h=20)
+    _state(d, box, first, is_now=first == now)
+    middle = x + wide / 2
+    ends: Look = {"y": box.bottom + 2, "y2": box.bottom + 12}
+    d.arrow("state/arrow/0", x=middle, x2=middle, **ends, line="rule", width=1.5)
 
 
 def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
@@ -360,7 +384,8 @@ def _producer(
     room = max(pitch - 54 - wide - epoch, 20)
     shown = fit(name, room * LEAST_STRETCH, 13, bold=True)
     part.text("name", 30, 18, shown, bold=True)
-    x = 38 + min(widest(shown, 13, bold=True), room)
+    begin = 42 if part.phone else 38
+    x = begin + min(widest(shown, 13, bold=True), room)
     part.note("words", x, 18, words, size=12)
     fill, ink = CHIPS.get(life, ("trouble", "paper"))
     part.chip("chip", x + epoch + 6, 4, life, fill=fill, ink=ink)
@@ -375,6 +400,16 @@ def _asks(part: Drawing, asks: Asked) -> None:
     tip = f"{asks.api}, to {asks.of_whom}"
     part.arrow("asks", x=12, y=begin, x2=12, y2=end, line="ink", tip=tip, **look)
     part.text("asks/words", 24, words, asks.api, size=12, mono=True, of=asks.number)
+
+
+def _state_width(d: Drawing, state: str) -> float:
+    """Bold words are wide, and on a phone pages are narrow."""
+    return _chip_width(state) + (22 if d.phone else 0)
+
+
+def _more(d: Drawing) -> float:
+    """How much lower all is that is below the coordinator's states."""
+    return MORE_PHONE if d.phone else 0
 
 
 def _chip_width(word: str) -> float:
