@@ -34,8 +34,8 @@ SAYS = {
         mark=(ANSWERS, "ok"),
     ),
     "BatchRetried": Says(
-        "{reason_why}{unsure} takes batch {batch} back{where} and tries again in"
-        " {backoff_ms} ms at the earliest.",
+        "{reason_why}{unsure} takes batch {batch} back{where} to try again in"
+        " {backoff_ms} ms or later.",
         first="taken back",
         mark=(ANSWERS, "none", True),
     ),

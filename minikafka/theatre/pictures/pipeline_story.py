@@ -426,6 +426,8 @@ class PipelineStory(OfTopic):
         if place < len(self.buffer) - 1:
             where = f", in front of batch {self.buffer[place + 1].number},"
         unsure = f". Written or not? {self.producer} can't tell. It"
+        if where:
+            unsure = f". {capital(self.producer)}"
         if reason == "refused":
             unsure = f", which may pass. {self.producer}"
         else:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from minikafka.theatre.axis import Chapter, Scene, Time
 from minikafka.theatre.drawing import Drawing, Look, has_room, text_width
 from minikafka.theatre.pictures.rebalance_band import FOOT, Band, Begun, Block
-from minikafka.theatre.pictures.rebalance_spans import Span, seconds
+from minikafka.theatre.pictures.rebalance_spans import SHORTEST_MS, Span, seconds
 from minikafka.theatre.play import Cast
 
 SHORT = 1 / 40  # of the axis: what is longer is seen there
@@ -144,7 +144,7 @@ def close_of(cast: Cast, scenes: Sequence[Scene], time: Time) -> Close | None:
         for span, after in pairwise(lane):
             lasts_ms = after.since_ms - span.since_ms
             is_shown = span.what == "two" and span.since_ms >= time.first_ms
-            if is_shown and lasts_ms < whole_ms * SHORT:
+            if is_shown and SHORTEST_MS <= lasts_ms < whole_ms * SHORT:
                 return _close(label, span.since_ms, after.since_ms, time)
     return None
 

@@ -18,7 +18,12 @@ from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
 from minikafka.theatre.pictures.rebalance_members import Members
 from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records, Row
 from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
+from minikafka.theatre.pictures.rebalance_spans import (
+    SHORTEST_MS,
+    lasted_ms,
+    seconds,
+    spans_of,
+)
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -180,7 +185,7 @@ class RebalanceStory(Story):
         if twice:
             add_to_last(last, self.effects.in_all(twice))
             last["light"] = self.effects.light(twice)
-        elif max(two_ms.values(), default=0):
+        elif max(two_ms.values(), default=0) >= SHORTEST_MS:
             self._end_with(last, "two", two_ms)
         elif max(unread_ms.values(), default=0) >= LONG_MS:
             self._end_with(last, "nobody", unread_ms)
@@ -208,7 +213,8 @@ class RebalanceStory(Story):
     def _end_with(self, last: Scene, what: str, lasted: dict[str, int]) -> None:
         """The partitions that were so for longest."""
         longest_ms = max(lasted.values())
-        which = [label for label, ms in lasted.items() if longest_ms - ms < ALIKE_MS]
+        least_ms = max(longest_ms - ALIKE_MS + 1, SHORTEST_MS)
+        which = [label for label, ms in lasted.items() if ms >= least_ms]
         named = listed(which)
         if what == "two":
             words = f"In all, {named} had two owners for {seconds(longest_ms)}."
