@@ -123,6 +123,8 @@ def _extras(data: Data) -> list[str]:
 def script(extras: Sequence[str] = ()) -> str:
     """The player."""
     js = _joined([*SCRIPTS, *(f"{name}.js" for name in extras)])
+    # comments are for who reads the files, and a page has them in each lesson
+    js = re.sub(r"(?m)^ *//.*\n", "", js)
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
 
 
