@@ -6,6 +6,7 @@ from minikafka.course import levers
 from minikafka.course.experiments.lesson_09_runs import SENT, fared, five_orders
 from minikafka.faults import Crash, Freeze
 from minikafka.simulation.fault_map import fault_map
+from minikafka.theatre.drawing import LAYOUTS
 
 FREEZE = Freeze(2, at_ms=5000, for_ms=3000)
 
@@ -61,7 +62,7 @@ def test_a_page_that_has_said_how_wide_it_is_gets_one_layout(live):
     live.stage.width.value = "560"
     live.press("cell 0/0")
     widths = [[layout["width"] for layout in play["layouts"]] for play in live.sent]
-    assert widths == [[920, 560], [560]]
+    assert widths == [list(LAYOUTS), [560]]
 
 
 def test_a_pinned_fault_happens_in_every_run_until_it_is_taken_out(live):
