@@ -36,6 +36,10 @@ IN_THE_FRAME = {
     ("06-stop-run", "joingroup"): "the request's name",
     ("06-stop-change", "p5"): "a partition's name",
     ("07-busy-run", "500"): "a poll hands over 500 records: max.poll.records",
+    (
+        "07-back-run",
+        "90",
+    ): "orders that wait after the question's own ten minutes of nine",
     ("08-stays-run", "next"): "where a reader stands is called so in every picture",
     ("08-stays-run", "record"): "what lies in a log is called so",
     ("14-two-run", "40"): "seconds on the axis",
