@@ -3,8 +3,8 @@ their leaders.
 
 It is read again when a topic is missing, when an answer showed that it is stale, and
 every metadata_max_age_ms (5 minutes); where a client wants no topic, when it means a
-broker that isn't named there: that one has come since. Between these a client does not notice that
-partitions were added.
+broker that isn't named there: that one has come since. Between these a client does not
+notice that partitions were added.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

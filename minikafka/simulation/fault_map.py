@@ -390,6 +390,7 @@ class Ahead:
         self._running.clear()
         if self._pool is not None:
             self._pool.terminate()
+            self._pool.join()
 
 
 def _forked(processes: int, ends: Ends, niceness: int = 0) -> Any:
