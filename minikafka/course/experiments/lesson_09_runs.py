@@ -308,13 +308,19 @@ def every_moment(
     return fault_map(run, faults, fared, MOMENTS_MS, also, keeps_traces=True)
 
 
-def fared(cluster: Cluster) -> Outcome:
-    """What became of the five orders."""
+def loss(cluster: Cluster) -> Outcome | None:
+    """What is worst: orders that were acknowledged are gone, or nobody leads."""
     gone = lost(cluster)
     if gone is None:
         return Outcome("nobody", "leads")
-    if gone:
-        return Outcome("lost", ", ".join(gone))
+    return Outcome("lost", ", ".join(gone)) if gone else None
+
+
+def fared(cluster: Cluster) -> Outcome:
+    """What became of the five orders."""
+    worst = loss(cluster)
+    if worst is not None:
+        return worst
     there = read(cluster)
     if len(set(there)) < len(there):
         return Outcome("twice")

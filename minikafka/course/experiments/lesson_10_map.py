@@ -8,7 +8,7 @@ from minikafka.course.experiments.lesson_09_runs import (
     ORDERS,
     TOPIC,
     acknowledged,
-    lost,
+    loss,
 )
 from minikafka.faults import Crash, Fault, Freeze
 from minikafka.simulation.cluster import Cluster
@@ -68,11 +68,9 @@ def orders_while_the_follower_is_away(
 
 def fared(cluster: Cluster) -> Outcome:
     """What became of the orders that were acknowledged."""
-    gone = lost(cluster)
-    if gone is None:
-        return Outcome("nobody", "leads")
-    if gone:
-        return Outcome("lost", ", ".join(gone))
+    worst = loss(cluster)
+    if worst is not None:
+        return worst
     if len(acknowledged(cluster)) < ORDERS:
         return Outcome("refused")
     return NOTHING
