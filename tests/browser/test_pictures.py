@@ -16,6 +16,8 @@ from tests.chromium import running_chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
+ASKS_NOTHING = 2  # lesson 02's third picture: it plays to its end without a stop
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -40,7 +42,7 @@ def lesson(browser, tmp_path_factory):
 
 
 def test_a_picture_plays_steps_back_and_pauses(lesson):
-    picture = lesson.picture()
+    picture = lesson.picture(ASKS_NOTHING)
     picture.click("go")
     picture.wait_until_past(1)
     picture.click("back")
@@ -52,7 +54,7 @@ def test_a_picture_plays_steps_back_and_pauses(lesson):
 
 
 def test_the_slider_is_moved_by_the_keyboard(lesson):
-    picture = lesson.picture()
+    picture = lesson.picture(ASKS_NOTHING)
     picture.focus("scrub")
     picture.press("Home")
     picture.expect_step(0)
@@ -65,7 +67,7 @@ def test_the_slider_is_moved_by_the_keyboard(lesson):
 
 def test_keys_reach_the_picture_and_not_the_notebook(lesson):
     """In command mode `x` would delete the cell and the arrows would leave it."""
-    picture = lesson.picture()
+    picture = lesson.picture(ASKS_NOTHING)
     cells, active = lesson.cell_count(), lesson.active_cell()
     picture.focus("back")
     picture.press("Home")
@@ -120,7 +122,7 @@ def test_a_saved_notebook_plays_after_a_restart_and_without_a_run(lesson):
     lesson.command("docmanager:save")
     lesson.restart_kernel()
     lesson.open()
-    picture = lesson.picture()
+    picture = lesson.picture(ASKS_NOTHING)
     assert picture.step() == 0
     picture.focus("go")
     picture.press("ArrowRight")
