@@ -1,7 +1,7 @@
 """The partitioner's machine."""
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.theatre.traces import Story, growing
 
 MOVERS = ("alice", "bob", "dave", "erin")
@@ -232,7 +232,8 @@ def test_it_is_said_why_a_producer_stays_longer_and_that_it_moved_on():
     sticky(story, 1, sent=0)
     sticky(story, 1, sent=20_000)
     sticky(story, 2, sent=0)
-    first, longer, moved = (
+    sticky(story, 2, sent=78)
+    first, longer, moved, last = (
         scene["sentence"] for scene in picture("partitioner", story.events).scenes[1:]
     )
     assert "20,078 bytes have gone there, but a batch is still filling" in longer
@@ -241,6 +242,10 @@ def test_it_is_said_why_a_producer_stays_longer_and_that_it_moved_on():
         " batch.size bytes went to the one before, so one at random again."
     )
     assert "again" not in first
+    assert last == (
+        "All 4 records went to partitions 1 and 2: the producer stays with one partition"
+        " until 16,384 bytes (batch.size) went there."
+    )
 
 
 def test_one_record_without_a_key_is_one_step():
@@ -261,3 +266,60 @@ def test_the_time_until_a_producer_notices_a_new_partition_is_said():
     story.at(301_000).choose(1, 4, "alice", "paid", hashed=1951417749)
     said = picture("partitioner", story.events).scenes[-1]["sentence"]
     assert said.startswith("5 minutes later: shop has asked for metadata again")
+
+
+def squares(drawing):
+    return {
+        key: shape for key, shape in drawing.shapes.items() if key.startswith("record/")
+    }
+
+
+def test_a_record_is_one_square_from_the_hand_to_its_place_in_the_log():
+    story = Story()
+    story.topic(partitions=3)
+    sticky(story, 1, sent=0)
+    sticky(story, 1, sent=78)
+    story.append(1, 4, (None, "order"), (None, "order"))
+    pic = picture("partitioner", story.events)
+    for width in LAYOUTS:
+        _, first, both, arrived = map(squares, pic.drawings(width))
+        assert first.keys() < both.keys() == arrived.keys()
+        assert all(each.get("dash") and not each.get("text") for each in both.values())
+        assert [each.get("text") for each in arrived.values()] == ["4", "5"]
+        assert not any(each.get("dash") for each in arrived.values())
+
+        shapes = pic.drawings(width)[-1].shapes
+        machine, hand = shapes["machine"], shapes["in/hand"]
+        for square in arrived.values():
+            assert (square["from_x"], square["from_y"]) == (hand["x"], hand["y"])
+            before = square["from_x"] + square["w"] <= machine["x"]
+            above = square["from_y"] + square["h"] <= machine["y"]
+            beyond = square["x"] >= machine["x"] + machine["w"]
+            below = square["y"] >= machine["y"] + machine["h"]
+            assert (before and beyond) or (above and below)
+
+
+def test_a_square_has_the_offset_that_its_own_producers_batch_got():
+    story = Story()
+    story.topic(partitions=2)
+    for producer in ("shop", "other shop"):
+        story.choose(0, 2, "alice", "paid", producer=producer, hashed=1951417748)
+    story.append(0, 7, ("alice", "paid"), producer="other shop")
+    pic = picture("partitioner", story.events)
+    waits, arrived = squares(pic.drawings(WIDE)[-1]).values()
+    assert waits["dash"] and "text" not in waits
+    assert arrived["tip"] == "key alice: offset 7 of partition 0"
+
+
+def test_the_last_sentence_tells_the_whole_story():
+    said = picture("partitioner", growing()).scenes[-1]["sentence"]
+    assert said.startswith("From 3 to 4 partitions 4 of 5 keys go elsewhere")
+    story = Story()
+    story.topic(partitions=3)
+    for number in range(6):
+        story.choose(number % 3, 3, f"k{number}", "x", hashed=number)
+    said = picture("partitioner", story.events).scenes[-1]["sentence"]
+    assert said == (
+        "6 records went to partitions 0, 1 and 2: 2, 2 and 2. A key's hash % 3 decides,"
+        " so each key has one."
+    )

@@ -3,36 +3,22 @@ out.
 
 With a key: murmur2(key), without its sign bit, modulo the number of partitions (the
 Java client's rule). Without a key: sticky, round-robin, or somebody's own function.
-When the number of partitions changes, the divisor changes, and keys move: every key
-then has a thread from its place before to its place after. Options: topic. Without it:
-the topic that was used most.
+A record is a square: it comes from the shop's hand, goes through the machine, and lies
+in the row of its partition, dashed until it is written there. When the number of
+partitions changes, the divisor changes, and keys move: every key then has a thread from
+its place before to its place after. Options: topic. Without it: the topic that was used
+most.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from minikafka.theatre.casting import letters
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Place,
-    Point,
-    actor_colour,
-    actor_number,
-    fit,
-    has_room,
-    text_width,
-    widest,
-    wrap,
-)
+from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.partitioner_story import (
-    HASH,
-    POSITIVE,
-    PartitionerStory,
-    partitions,
-)
+from minikafka.theatre.pictures.partitioner_machine import Machine
+from minikafka.theatre.pictures.partitioner_records import HASH
+from minikafka.theatre.pictures.partitioner_says import partitions
+from minikafka.theatre.pictures.partitioner_story import PartitionerStory
 from minikafka.theatre.pictures.partitioner_ways import (
     AFTER,
     BEFORE,
@@ -46,15 +32,10 @@ from minikafka.theatre.pictures.partitioner_ways import (
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
-LEFT = 12  # where words begin in the machine
+LEFT = 372.0  # of the columns, beside the machine
+CAPTION_Y, BINS_Y = 15, 26  # of the columns' captions and their partitions
 OWN_LINE = 18  # height of the line over the captions of a phone's two columns
-
-
-class Line(NamedTuple):
-    """What is computed in the machine, and what comes out."""
-
-    words: str
-    result: str
+MOST_HELD = 6  # keys of a partition that are named in words
 
 
 class PartitionerPlay(Play):
@@ -63,7 +44,7 @@ class PartitionerPlay(Play):
     story = PartitionerStory
     foot = (
         "Kafka keeps order within a partition. A key keeps its partition only while the"
-        " number of partitions stays."
+        " number of partitions stays. A dashed record waits in its producer's batch."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
@@ -98,19 +79,39 @@ class PartitionerPlay(Play):
         space = scenes[-1]["space"]
         now = space["now"]
         ways = space["ways"]
-        door = self._machine(d, space)
-        left, top = (0.0, 116 + OWN_LINE * d.phone) if d.narrow else (326.0, 0)
-        place = Box(x=left, y=top + 26.0, w=d.width - left, h=0)
-        ends = self._columns(d, space, place, door)
-        if len(ways) == 2:
-            threads(d, ways=ways, ends=ends, new=now["key"] if now else None)
-        self._captions(d, space, left, top + 15)
+        machine = Machine(d, space, self.cast["producers"])
+        machine.draw()
 
-    def _columns(self, d: Drawing, space: Space, place: Box, door: Point) -> list[Ends]:
+        left = LEFT
+        top = 0.0
+        if d.narrow:
+            left = 0.0
+            top = machine.box.bottom
+            if d.phone:
+                top += OWN_LINE
+        # records are above their machine, and behind the words in it
+        self._captions(d, space, left, top + CAPTION_Y)
+        place = Box(
+            x=left,
+            y=top + BINS_Y,
+            w=d.width - left,
+            h=0,
+        )
+        ends = self._columns(d, space, place, machine)
+        if len(ways) == 2:
+            threads(
+                d,
+                ways=ways,
+                ends=ends,
+                new=now["key"] if now else None,
+            )
+
+    def _columns(
+        self, d: Drawing, space: Space, place: Box, machine: Machine
+    ) -> list[Ends]:
         """One for each way."""
         now = space["now"]
         ways = space["ways"]
-
         ends = []
         for side, way in enumerate(ways):
             takes_this_way = now is not None and now["way"] == way["number"]
@@ -122,7 +123,8 @@ class PartitionerPlay(Play):
                 both=len(ways) == 2,
                 pitch=self.pitch,
                 now=now if takes_this_way else None,
-                door=door,
+                hand=machine.hand,
+                door=machine.door,
                 movers=movers(ways),
                 letters=self.letters,
             )
@@ -132,73 +134,60 @@ class PartitionerPlay(Play):
     def _captions(self, d: Drawing, space: Space, left: float, y: float) -> None:
         """Over each column its rule; between two, how many keys differ."""
         ways = space["ways"]
-        both = len(ways) == 2
-        grows = both and ways[0]["rule"] == ways[1]["rule"]
-        names: list[str] = []
-        if both:
-            names = ["before", "after"] if grows else [way["who"] for way in ways]
-        look: Look = {"size": 12.5, "room": d.width - left}
-        if both:
-            look["room"] = BEFORE
-        ink = "ink" if grows else "quiet"
-        for side, way in enumerate(ways):
-            words = f"{names[side]}: {_rule_of(way)}" if both else _rule_of(way)
-            x, anchor = (d.width, "end") if side else (left, "start")
-            key = f"caption/{way['number']}"
-            d.text(key, x, y, words, ink, **look, anchor=anchor)
+        if len(ways) < 2:
+            for way in ways:
+                room = d.width - left
+                d.text(_caption(way), left, y, _rule_of(way), "quiet", room=room)
+            return
 
+        before, after = ways
+        grows = before["rule"] == after["rule"]
+        names = [before["who"], after["who"]]
+        ink = "quiet"
+        if grows:
+            names = ["before", "after"]
+            ink = "ink"
+        look: Look = {"size": 12.5, "room": BEFORE}
+        words = f"{names[0]}: {_rule_of(before)}"
+        d.text(_caption(before), left, y, words, ink, **look)
+        words = f"{names[1]}: {_rule_of(after)}"
+        d.text(_caption(after), d.width, y, words, ink, **look, anchor="end")
+        self._differ(d, space, left, y, "move" if grows else "differ")
+
+    def _differ(
+        self, d: Drawing, space: Space, left: float, y: float, verb: str
+    ) -> None:
+        """How many keys have another place, between the captions or above them."""
         differ, alike = space["differ"]
-        if alike:
-            verb = "move" if grows else "differ"
-            middle = (left + BEFORE + d.width - AFTER) / 2
-            size = 16 if d.narrow else 18
-            large: Look = {"bold": True, "size": size, "anchor": "middle"}
-            words = f"{differ} of {alike} {verb}"
-            above = OWN_LINE if d.phone else 0
-            d.text("said/differ", middle, y + 1 - above, words, **large)
+        if not alike:
+            return
+        middle = (left + BEFORE + d.width - AFTER) / 2
+        base = y + 1
+        if d.phone:
+            base -= OWN_LINE
+        d.text(
+            "said/differ",
+            middle,
+            base,
+            f"{differ} of {alike} {verb}",
+            bold=True,
+            size=16 if d.narrow else 18,
+            anchor="middle",
+        )
 
-    # -- the machine
 
-    def _machine(self, d: Drawing, space: Space) -> Point:
-        """Draws what goes in and what is computed; returns the point where the record
-        leaves.
-        """
-        now = space["now"]
-        box = Box(x=0.0, y=92, w=286.0, h=118)
-        if d.narrow:
-            box = Box(x=134.0, y=2, w=d.width - 134, h=104)
-        name = "the producer's partitioner"
-        colour = "quiet"
-        if now:
-            _goes_in(d, now, box)
-            producer = now["producer"]
-            name = f"{producer}'s partitioner"
-            colour = actor_colour(actor_number(producer, self.cast["producers"]))
-        elif space["divisors"]:
-            _grows(d, *space["divisors"])
-
-        d.rect("machine", *box, "wash", colour, r=8, width=2)
-        machine = d.part("machine", box.x, box.y)
-
-        room = box.w - 24
-        if now:
-            kind_room = _kind(machine, now["kind"], box.w)
-            _computation(machine, now, room)
-            room -= kind_room
-        else:
-            _divisors(machine, space, room)
-
-        machine.text("name", LEFT, 23, name, bold=True, room=room)
-        if d.narrow:
-            return Point(box.right - 40, box.bottom)
-        return Point(box.right, box.y + 44)
+def _caption(way: Space) -> str:
+    """The key of its shape."""
+    return f"caption/{way['number']}"
 
 
 def _held(keys: Sequence[tuple[str | None, int]]) -> str:
     """What a partition holds, in words."""
     words = [f"{key or 'no key'} ×{count}" for key, count in keys]
-    if len(words) > 6:
-        words = [*words[:5], f"{len(words) - 5} more keys"]
+    if len(words) > MOST_HELD:
+        named = words[: MOST_HELD - 1]
+        more = len(words) - len(named)
+        words = [*named, f"{more} more keys"]
     return ", ".join(words) or "empty"
 
 
@@ -209,122 +198,3 @@ def _rule_of(way: Space) -> str:
     if way["rule"] == HASH:
         return f"hash % {way['count']}"
     return str(way["rule"])
-
-
-def _grows(d: Drawing, was: int, count: int) -> None:
-    """Nothing goes in: the number of partitions changes."""
-    d.note("in/caption", 0, 15, "partitions")
-    words = f"{was} → {count}"
-    d.text("in/grows", 0, 49, words, bold=True, mono=True, size=20)
-
-
-def _goes_in(d: Drawing, now: Space, machine: Box) -> None:
-    """A record, and an arrow from it to the machine."""
-    width = 108.0 if d.narrow else 150.0
-    d.note("in/caption", 0, 15, "a record goes in")
-    key = now["key"]
-    value = now["value"] or ""
-    words = "no key" if key is None else key
-    fits = fit(words, width - 14, 13.5, mono=True, bold=True)
-    look: Look = {"line": "ink", "width": 2, "tip": f"key {key}"}
-    d.cell("in/key", x=0, y=24, w=width, h=42, text=fits, more=value, **look)
-
-    if d.narrow:
-        d.arrow("in/arrow", x=width + 2, y=45, x2=machine.x - 4, y2=45)
-    else:
-        d.arrow("in/arrow", x=width / 2, y=68, x2=width / 2, y2=machine.y - 3)
-
-
-def _kind(machine: Drawing, kind: str, width: float) -> float:
-    """The rule that chose, in the machine's corner; returns the room that it takes."""
-    words = fit(kind, 110, 12, bold=True)
-    wide = widest(words, 12, bold=True) + 14
-    x = width - 12 - wide
-    machine.boxed("kind", x=x, y=9, w=wide, h=19, word=words, fill="chip")
-    return wide + 8
-
-
-def _computation(machine: Drawing, now: Space, room: float) -> None:
-    """The lines in the machine: what is computed, and what comes out."""
-    if now["gauge"]:
-        _gauge(machine, now, room)
-        return
-    lines = _hashed(now) if now["reason"] == "murmur2" else _ruled(now, room)
-    pitch = 22 if machine.narrow else 25
-    last = len(lines) - 1
-    for number, line in enumerate(lines):
-        place = LEFT, 50 + number * pitch, room
-        is_last = number == last
-        size = 16 if is_last else 13
-        _line(machine, f"{number}", place, line, is_last, size)
-
-
-def _gauge(machine: Drawing, now: Space, room: float) -> None:
-    """How far it is until the producer takes another partition."""
-    sent, most = now["gauge"]
-    pitch = 22 if machine.narrow else 25
-    words = f"{sent:,} of {most:,} bytes"
-    if has_room(f"{words} (batch.size)", room, 13):
-        words += " (batch.size)"
-    machine.note("gauge/words", LEFT, 50, words, room=room)
-    full = min(sent / most, 1) * room
-    y = 43 + pitch
-    machine.rect("gauge", x=LEFT, y=y, w=room, h=9, fill="paper", line="quiet", r=3)
-    machine.rect("gauge/sent", x=LEFT, y=y, w=max(full, 3), h=9, fill="ink", r=3)
-    place = LEFT, 50 + 2 * pitch, room
-    _line(machine, "2", place, Line("partition", str(now["partition"])), True, 16)
-
-
-def _hashed(now: Space) -> list[Line]:
-    """The default rule, step by step."""
-    positive = now["hash"] & POSITIVE
-    return [
-        Line("murmur2(key)", str(now["hash"])),
-        Line("without sign bit", str(positive)),
-        Line(f"% {now['partitions']} partitions", str(now["partition"])),
-    ]
-
-
-def _ruled(now: Space, room: float) -> list[Line]:
-    """In words, on two lines at most, how another rule chose."""
-    *_, why = now["why"].split(": ", 1)
-    first, *rest = wrap(why, room * 0.8, 12.5)
-    lines = [Line(first, "")]
-    if rest:
-        lines.append(Line(" ".join(rest), ""))
-    return [*lines, Line("partition", str(now["partition"]))]
-
-
-def _divisors(machine: Drawing, space: Space, room: float) -> None:
-    """No record is in the machine: what changed in it, with one key that moves."""
-    if not space["divisors"]:
-        machine.note("waits", LEFT, 50, "waits for the first record")
-        return
-
-    was, count = space["divisors"]
-    words = f"hash % {was} → % {count}"
-    machine.text("divisor", LEFT, 52, words, bold=True, mono=True, size=18)
-    if not space["example"]:
-        return
-    key, hashed = space["example"]
-    pitch = 18 if machine.narrow else 21
-    for number, divisor in enumerate((was, count)):
-        place = LEFT, 77 + number * pitch, room
-        line = Line(f"{key} {hashed}", f"% {divisor} = {hashed % divisor}")
-        _line(machine, f"example/{number}", place, line, True, 13)
-
-
-def _line(
-    machine: Drawing, key: str, place: Place, line: Line, bold: bool, size: int
-) -> None:
-    """A line of the machine: its words, and the result at the end."""
-    x, y, room = place
-    words, result = line
-    if not result:
-        machine.note(key, x, y, words, room=room)
-        return
-
-    beside = text_width(result, 13, mono=True, bold=bold) + 10
-    machine.note(key, x, y, words, mono=True, room=room - beside)
-    look: Look = {"mono": True, "bold": bold, "size": size, "anchor": "end"}
-    machine.text(f"{key}/result", x + room, y, result, **look)

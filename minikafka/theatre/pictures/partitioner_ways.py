@@ -1,22 +1,35 @@
 """The right part of the partitioner's picture: the ways of keys. A column for each way
-has the partitions, the keys in each, and their records; threads join the places of a
-key in two columns.
+has the partitions, the keys in each, and their records as squares; threads join the
+places of a key in two columns.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Look, Point, text_width
-from minikafka.theatre.pictures.partitioner_story import Key, chip, part
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Point,
+    has_room,
+    text_width,
+    widest,
+)
+from minikafka.theatre.pictures.partitioner_machine import SQUARE
+from minikafka.theatre.pictures.partitioner_records import Key, Sent, chip, part
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
 
 MOST_BINS = 8
 # A column, from its outer edge to its threads: a partition's label, the chip of a key,
-# three records.
-LABEL, CHIP, ROOM, GAP = 48, 104, 284, 6
-BEFORE, AFTER = LABEL + CHIP + 38, LABEL + CHIP + 39
+# its records.
+LABEL, CHIP, RECORDS = 48, 92, 48
+BEFORE = LABEL + 6 + CHIP + 5 + RECORDS
+AFTER = BEFORE + 1
+# of all rows; between partitions; between records
+ROOM, GAP, APART = 284, 6, 4
+A_FEW = 3  # records: more are counted in words, too
 
 Ends = dict[Key, Point]  # where each key's thread ends
 
@@ -52,7 +65,7 @@ def groups(way: Space) -> list[Group]:
 
 def pitch_for(ways: Sequence[Space]) -> int:
     """From one key to the next, so that each of these ways has room."""
-    pitches = [34]
+    pitches = [SQUARE + 4.0]
     for way in ways:
         rows = sum(group.rows for group in groups(way))
         if rows > 4:
@@ -64,9 +77,9 @@ def pitch_for(ways: Sequence[Space]) -> int:
 
 @dataclass(frozen=True)
 class Column:
-    """One way. side: 0 is the left one, 1 the right one of two. door: where a record
-    leaves the machine. now: the record that takes this way. movers: keys that stand
-    out. letters: for keys that have no room.
+    """One way. side: 0 is the left one, 1 the right one of two. hand: from where a
+    record comes. door: where a key's chip leaves the machine. now: the record that
+    takes this way. movers: keys that stand out. letters: for keys that have no room.
     """
 
     d: Drawing
@@ -76,6 +89,7 @@ class Column:
     both: bool
     pitch: int
     now: Space | None
+    hand: Box
     door: Point
     movers: Sequence[Key]
     letters: Mapping[Key, str]
@@ -84,6 +98,11 @@ class Column:
     def height(self) -> float:
         """Of a key."""
         return self.pitch - 3
+
+    @property
+    def square(self) -> float:
+        """The size of a record."""
+        return min(SQUARE, self.height)
 
     @property
     def label_x(self) -> float:
@@ -98,6 +117,11 @@ class Column:
         if self.side:
             return self.box.right - AFTER + 4
         return self.box.x + LABEL + 6
+
+    @property
+    def is_keyless(self) -> bool:
+        """No record has a key, so a chip would say nothing."""
+        return not self.both and all(key is None for key, _ in self.way["keys"])
 
     def draw(self) -> Ends:
         """Returns where each key's thread ends."""
@@ -132,10 +156,18 @@ class Column:
         look: Look = {"fill": "wash", "line": "rule"}
         if self._is_hit(group):
             look |= {"line": "ink", "width": 2}
-        key = f"part/{self.way['number']}/{group.partition}"
         height = group.rows * self.pitch - 3
-        box = Box(x=self.label_x, y=y, w=LABEL, h=height)
-        self.d.cell(key, *box, f"P{group.partition}", more, **look, tip=tip)
+        self.d.cell(
+            f"part/{self.way['number']}/{group.partition}",
+            x=self.label_x,
+            y=y,
+            w=LABEL,
+            h=height,
+            text=f"P{group.partition}",
+            more=more,
+            **look,
+            tip=tip,
+        )
 
     def _empty(self, group: Group, y: float) -> None:
         """That no key is here."""
@@ -146,10 +178,16 @@ class Column:
 
     def _key(self, group: Group, key: Key, records: int, y: float) -> Point:
         """A key's chip and its records; returns where its thread ends."""
-        number = self.way["number"]
-        partition = group.partition
-        is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
+        x = self.chip_x
+        if not self.is_keyless:
+            self._chip(group, key, records, y)
+            x += CHIP + 5
+        end = self._records(group, key, records, Point(x, y))
+        middle = y + self.height / 2
+        return Point(self.chip_x - 4 if self.side else end + 3, middle)
 
+    def _chip(self, group: Group, key: Key, records: int, y: float) -> None:
+        is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
         line = "rule"
         width = 1.0
         if is_new:
@@ -158,12 +196,14 @@ class Column:
         elif key in self.movers:
             line = "ink"
             width = 1.5
-
         whose = "no key" if key is None else f"key {key}"
         self.d.cell(
-            f"{chip(number, key)}/{partition}",
-            *(self.chip_x, y, CHIP, self.height),
-            self._name(key),
+            f"{chip(self.way['number'], key)}/{group.partition}",
+            x=self.chip_x,
+            y=y,
+            w=CHIP,
+            h=self.height,
+            text=self._name(key),
             fill="cell" if records else "paper",
             line=line,
             width=width,
@@ -171,10 +211,6 @@ class Column:
             from_x=self.door.x - 40,
             from_y=self.door.y,
         )
-        row = f"row/{number}/{partition}/{part(key)}"
-        middle = y + self.height / 2
-        end = self._records(row, self.chip_x + CHIP + 5, middle, records)
-        return Point(self.chip_x - 4 if self.side else end, middle)
 
     def _name(self, key: Key) -> str:
         """A key, or its beginning and its letters where it is too long."""
@@ -183,26 +219,76 @@ class Column:
             return words
         return f"{words[:4]}…{self.letters[key]}"
 
-    def _records(self, key: str, x: float, middle: float, records: int) -> float:
-        """A box each, as far as there is room; returns where they end."""
-        width = 6 if self.both else 12
-        pitch = width + 3
-        most = 3 if self.both else int((self.d.width - x - 80) // pitch)
-        drawn = records if records <= most else 0
+    # -- records
 
-        for number in range(drawn):
-            box = Box(x=x + number * pitch, y=middle - 5, w=width, h=10)
-            flies: Look = {"from_x": self.door.x, "from_y": self.door.y}
-            self.d.rect(f"{key}/{number}", *box, "quiet", r=1.5, **flies)
+    def _sent(self, group: Group, key: Key) -> list[Sent]:
+        """The latest records of a key in a partition."""
+        for owner, partition, records in self.way["records"]:
+            if owner == key and partition == group.partition:
+                return [Sent(*each) for each in records]
+        return []
 
-        end = x + drawn * pitch
-        if records > 3:
-            words = f"×{records}" if self.both else counted(records, "record")
-            at = end if self.both else end + 4
+    def _records(self, group: Group, key: Key, count: int, place: Point) -> float:
+        """The latest ones, as many as there is room for, and how many there are where
+        that can't be seen; returns where they end.
+        """
+        words = f"×{count}" if self.both else counted(count, "record")
+        taken = widest(words, 12, mono=self.both)
+        room = float(RECORDS)
+        if not self.both:
+            room = self.d.width - place.x
+        fits = self._fits(room)
+        is_counted = count > fits
+        if count > A_FEW and not self.both:
+            is_counted = True
+        if is_counted:
+            fits = self._fits(room - taken)
+
+        x = place.x
+        y = place.y + (self.height - self.square) / 2
+        sent = self._sent(group, key)
+        for each in sent[max(len(sent) - fits, 0) :]:
+            self._record(each, group, key, Point(x, y))
+            x += self.square + APART
+        if is_counted:
+            row = f"row/{self.way['number']}/{group.partition}/{part(key)}"
+            base = place.y + self.height / 2 + 4.5
             look: Look = {"size": 12, "mono": self.both}
-            self.d.text(key, at, middle + 4.5, words, "quiet", **look)
-            end += text_width(words, 12, mono=self.both)
-        return end + 3
+            self.d.text(row, x, base, words, "quiet", **look)
+            x += taken
+        return x
+
+    def _fits(self, room: float) -> int:
+        """How many records."""
+        return max(int((room + APART) // (self.square + APART)), 0)
+
+    def _record(self, sent: Sent, group: Group, key: Key, place: Point) -> None:
+        """It comes from the hand; its offset is known when it is written."""
+        offset = sent.offset
+        whose = "no key" if key is None else f"key {key}"
+        number = ""
+        if offset is None:
+            where = "waits in its batch"
+            look: Look = {"fill": "paper", "line": "ink", "dash": "3 3"}
+        else:
+            where = f"offset {offset} of partition {group.partition}"
+            look = {"fill": "cell", "line": "ink"}
+            if has_room(str(offset), self.square, 13.5, mono=True, bold=True):
+                number = str(offset)
+        self.d.cell(
+            f"record/{sent.number}",
+            x=place.x,
+            y=place.y,
+            w=self.square,
+            h=self.square,
+            text=number,
+            **look,
+            of=sent.number,
+            same=f"record/{sent.number}",
+            tip=f"{whose}: {where}",
+            from_x=self.hand.x,
+            from_y=self.hand.y,
+        )
 
 
 def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -> None:
