@@ -33,9 +33,12 @@ ROWS = 5  # batches that wait, and requests in flight: Kafka's default of five
 # pitch of the rows, width of a record, and of one of which the program was told
 ROW, CELL, TOLD = 30, 28, 44
 HEAD = 24
-LINE, MOST_LINES = 46, 3  # of a log: pitch of its lines, and so many at most
+MOST_LINES = 3  # of a log
+OFFSET = 14  # height of an offset below a record
+LAMP = 22  # pitch of the lamps' lines
 LABEL = 30  # width of a partition's name
-TOLD_LEFT = 178  # where what the program was told begins
+# where what the program was told begins, and how much lower that is on narrow pages
+TOLD_LEFT, LINE_OF_TOLD = 178, 28
 MOST_UNTRUE = 2  # of it that are always shown
 
 
@@ -57,6 +60,16 @@ class Column(NamedTuple):
 
     def row(self, number: int) -> Box:
         return Box(x=self.x, y=self.top + number * ROW, w=self.w, h=ROW - 6)
+
+
+class Lines(NamedTuple):
+    """Of logs. high: of their records."""
+
+    pitch: float
+    high: float
+
+
+LINES, MANY_LINES = Lines(46, 28), Lines(40, 25)
 
 
 class Columns(NamedTuple):
@@ -150,6 +163,7 @@ class PipelinePlay(Play):
         logs = spaces[-1]["logs"] if spaces else ()
         self.longest = max((log["end"] for log in logs), default=0)
         self.are_many = len(self.cast["chosen"]) > 1
+        self.lamps_wide = max((_width(_lamps(space)) for space in spaces), default=0)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
@@ -165,8 +179,8 @@ class PipelinePlay(Play):
             left = columns.wire.right + 10
             logs = Column(left, d.width - left)
         foot = max(self._logs(d, space, logs), foot)
-        self._told(d, space, foot + 4)
-        self.lanes.draw(d, foot + 33, self._lanes(space), scene["step"])
+        foot = self._told(d, space, foot + 4)
+        self.lanes.draw(d, foot, self._lanes(space), scene["step"])
 
     # -- batches
 
@@ -222,9 +236,7 @@ class PipelinePlay(Play):
         key = f"batch/{batch['batch']}"
         line, dash = ("trouble", "4 3") if trouble else ("actor1", None)
         d.rect(key, *box, fill="wash", line=line, r=6, width=1.5, dash=dash)
-        name = f"batch {batch['batch']}"
-        if self.are_many:
-            name += f" P{batch['partition']}"
+        name = f"batch P{batch['partition']}" if self.are_many else "batch"
         y = box.y + 17
         d.text(key + "/name", box.x + 8, y, name, size=12.5, bold=True)
         wide = text_width(name, 12.5, bold=True) / LEAST_STRETCH
@@ -262,9 +274,10 @@ class PipelinePlay(Play):
 
     # -- what the program was told
 
-    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> None:
+    def _told(self, d: Drawing, space: dict[str, Any], y: float) -> float:
         """Beside each other: what the program was told of its records, and whether that
-        is true.
+        is true; on narrow pages the records have a line of their own. Returns the
+        lowest point.
         """
         d.text("caption/told", 0, y + 17, "the program is told", bold=True)
         words = "told the truth"
@@ -273,17 +286,22 @@ class PipelinePlay(Play):
         is_red = space["untrue"] > 0
         lamp = d.lamp("lamp/truth", d.width, y + 3, words, is_red, anchor="end")
         pitch = TOLD + 4
-        room = d.width - TOLD_LEFT - lamp - 8
+        x = TOLD_LEFT
+        room = d.width - x - lamp - 8
+        if d.narrow:
+            x = 0
+            y += LINE_OF_TOLD
+            room = float(d.width)
         most = int(room // pitch)
         told = [Outcome(*each) for each in space["told"]]
         untrue = [each for each in told if each.untrue][-MOST_UNTRUE:]
         latest = [each for each in told if each not in untrue]
         latest = latest[len(untrue) - most :]
 
-        x = TOLD_LEFT
         for outcome in sorted([*untrue, *latest]):
             _outcome(d, Box(x=x, y=y, w=TOLD, h=25), outcome)
             x += pitch
+        return y + 29
 
     # -- logs
 
@@ -305,6 +323,8 @@ class PipelinePlay(Play):
             needed = -(-self.longest // per_line)
             lines = min(max(needed, 1), MOST_LINES)
 
+        rows = len(space["logs"]) if self.are_many else lines
+        pitch, high = LINES if rows < 3 else MANY_LINES
         top = column.top
         for log in space["logs"]:
             if self.are_many:
@@ -312,16 +332,27 @@ class PipelinePlay(Play):
                 key = f"log/{log['partition']}/name"
                 d.text(key, x, top + 19, label, mono=True, bold=True)
             grid = Grid(
-                x=x + indent, y=top, per_line=per_line, lines=lines, end=log["end"]
+                x=x + indent,
+                y=top,
+                pitch=pitch,
+                high=high,
+                per_line=per_line,
+                lines=lines,
+                end=log["end"],
             )
             _log(d, log, grid)
-            top += LINE
+            top += pitch
 
-        top += LINE * (lines - 1)
+        top += pitch * lines - high - OFFSET
+        in_lines = [_lamps(space)]
+        if self.lamps_wide > column.w + 10:
+            *first, last = _lamps(space)
+            in_lines = [first, [last]]
+        for lamps in in_lines:
+            _draw_lamps(d, lamps, x, top)
+            top += LAMP
 
-        _draw_lamps(d, _lamps(space), column, top + 2)
-
-        return top + 22
+        return top - 2
 
     def _lanes(self, space: dict[str, Any]) -> list[Lane]:
         written = sum(log["end"] for log in space["logs"])
@@ -351,20 +382,15 @@ class PipelinePlay(Play):
         return [lane for lane in lanes if lane.key in self.lanes.marks]
 
 
-def _draw_lamps(d: Drawing, lamps: Sequence["Lamp"], column: Column, y: float) -> None:
-    """Beside each other, up to the column's right edge; in shorter words where they
-    would stand over the broker's door, which is left of them.
-    """
-    needed = 0.0
+def _width(lamps: Sequence["Lamp"]) -> float:
+    """Of lamps beside each other."""
+    return sum(lamp_width(lamp.words) + 4 for lamp in lamps)
+
+
+def _draw_lamps(d: Drawing, lamps: Sequence["Lamp"], x: float, y: float) -> None:
+    """Beside each other."""
     for lamp in lamps:
-        needed += lamp_width(lamp.words) + 4
-    is_scarce = needed > column.w
-    right = float(column.right)
-    for lamp in reversed(lamps):
-        key = f"lamp/{lamp.name}"
-        words = lamp.short if is_scarce else lamp.words
-        wide = d.lamp(key, right, y, words, lamp.is_broken, anchor="end")
-        right -= wide + 4
+        x += d.lamp(f"lamp/{lamp.name}", x, y, lamp.words, lamp.is_broken) + 4
 
 
 def _head(d: Drawing, key: str, column: Column, name: str, words: str) -> None:
@@ -436,10 +462,12 @@ def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
 
 
 class Grid(NamedTuple):
-    """A log in lines of so many records. end: its end offset."""
+    """A log in lines of so many records. pitch: of its lines. end: its end offset."""
 
     x: float
     y: float
+    pitch: float
+    high: float
     per_line: int
     lines: int
     end: int
@@ -452,8 +480,8 @@ class Grid(NamedTuple):
     def box(self, offset: int) -> Box:
         line, column = divmod(offset - self.first, self.per_line)
         x = self.x + column * (CELL + 5)
-        y = self.y + line * LINE
-        return Box(x=x, y=y, w=CELL, h=28)
+        y = self.y + line * self.pitch
+        return Box(x=x, y=y, w=CELL, h=self.high)
 
 
 def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
@@ -480,7 +508,6 @@ def _log(d: Drawing, log: Mapping[str, Any], grid: Grid) -> None:
 class Lamp(NamedTuple):
     name: str
     words: str
-    short: str
     is_broken: bool
 
 
@@ -489,18 +516,11 @@ def _lamps(space: dict[str, Any]) -> list[Lamp]:
     twice = space["twice"]
     late = space["late"]
     lost = space["lost"]
-    once = "each once"
-    order = late_in_short = "in order"
-    whole = "none lost"
-    if twice:
-        once = f"{twice} twice"
-    if late:
-        order = f"{late} overtaken"
-        late_in_short = f"{late} late"
-    if lost:
-        whole = f"{lost} lost"
+    once = f"{twice} twice" if twice else "each once"
+    order = f"{late} overtaken" if late else "in order"
+    whole = f"{lost} lost" if lost else "none lost"
     return [
-        Lamp("once", once, once, bool(twice)),
-        Lamp("order", order, late_in_short, bool(late)),
-        Lamp("lost", whole, whole, bool(lost)),
+        Lamp("once", once, bool(twice)),
+        Lamp("order", order, bool(late)),
+        Lamp("lost", whole, bool(lost)),
     ]

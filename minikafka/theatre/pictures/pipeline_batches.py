@@ -21,7 +21,8 @@ class RequestKey(NamedTuple):
 class Batch:
     """A batch as the producer holds it. records: numbers in the order of send().
     base_sequence: -1 before it has left, and where the producer isn't idempotent. sent:
-    the event that told of it.
+    the event that told of it. attempts: how often it has left. waited_ms: until it was
+    given up. is_known: it came again, and the broker knew it.
     """
 
     number: int
@@ -29,7 +30,11 @@ class Batch:
     records: list[int] = field(default_factory=list)
     state: str = "lingers"
     base_sequence: int = -1
+    begun_ms: int = 0
     sent: tuple[str, int] | None = None
+    attempts: int = 0
+    waited_ms: int = 0
+    is_known: bool = False
 
     def space(self, sent: Sequence[Sent]) -> dict[str, Any]:
         first = self.records[:MOST_RECORDS]

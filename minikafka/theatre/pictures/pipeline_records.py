@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.play import Space
+from minikafka.theatre.text import quoted
 
 # of a log, and of what the program was told, that are in a scene
 LATEST_WRITTEN, LATEST_TOLD = 40, 24
@@ -40,6 +41,17 @@ class Append(NamedTuple):
     overtaken_by: int
 
 
+class Wrong(NamedTuple):
+    """What is wrong with records that were just written. lamp: the one that turns red.
+    records: what it is about.
+    """
+
+    words: str
+    chapter: str
+    lamp: str
+    records: Sequence[int]
+
+
 class Outcome(NamedTuple):
     """What the program was told of a record, and whether that is untrue."""
 
@@ -51,10 +63,11 @@ class Outcome(NamedTuple):
 
 class Records:
     """sent: by number. heard: whether it is done, of those of which the program was
-    told. logs: by partition.
+    told. logs: by partition. differ: whether no two have the same value.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, differ: bool = True) -> None:
+        self.differ = differ
         self.sent: list[Sent] = []
         self.logs: dict[int, list[Entry]] = {}
         self.copies: Counter[int] = Counter()
@@ -75,6 +88,15 @@ class Records:
         if len(numbers) > MOST_NAMED:
             return f"+{len(numbers)}"
         return " ".join(self.sent[number].letter for number in numbers)
+
+    def called(self, numbers: Sequence[int]) -> str:
+        """Some records in a sentence: “order 3” · “order 3” and 4 more"""
+        first, *more = numbers
+        value = self.sent[first].value
+        name = f"record {first + 1}"
+        if value and self.differ:
+            name = quoted(value, 24)
+        return f"{name} and {len(more)} more" if more else name
 
     def missing(self, numbers: Iterable[int]) -> list[int]:
         return [number for number in numbers if not self.copies[number]]
@@ -101,6 +123,55 @@ class Records:
         self.late.update(late)
         self.copies.update(numbers)
         return Append(again, late, highest)
+
+    def held(self) -> list[str]:
+        """What the logs hold, as letters."""
+        found = []
+        for log in self.logs.values():
+            for entry in log:
+                letter = "–"
+                if entry.number is not None:
+                    letter = self.sent[entry.number].letter
+                found.append(letter)
+        return found
+
+    def wrong(self, numbers: Sequence[int], found: Append, state: str) -> Wrong | None:
+        """What is wrong with a batch of these that was just written. state: of the
+        batch.
+        """
+        if found.again:
+            twice = "The record is" if len(found.again) == 1 else "Its records are"
+            words = (
+                f"To the broker this is a new batch like any other. {twice} in the log"
+                " twice now."
+            )
+            return Wrong(
+                words=words,
+                chapter="written twice",
+                lamp="once",
+                records=found.again,
+            )
+        if state == "failed":
+            words = "The program was told that it failed."
+            return Wrong(
+                words=words,
+                chapter="written after all",
+                lamp="truth",
+                records=numbers,
+            )
+        if found.late:
+            other = found.overtaken_by
+            words = (
+                f"It was sent before {self.called([other])}, which is there already and"
+                " has overtaken it."
+            )
+            return Wrong(
+                words=words,
+                chapter="overtaken",
+                lamp="order",
+                records=[other, *found.late],
+            )
+        return None
 
     def offsets_of(self, partition: int, numbers: Sequence[int]) -> list[int]:
         log = self.logs.get(partition, ())

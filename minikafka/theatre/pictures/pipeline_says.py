@@ -11,37 +11,38 @@ SAYS = {
         "Topic {topic} is deleted, with all its records.", "topic deleted"
     ),
     "BatchFilled": Says(
-        "Batch {batch} is full: {many}, {size_bytes} bytes. It need not linger.",
+        "The batch with {batch} is full: {many}, {size_bytes} bytes. It need not"
+        " linger.",
         first="a full batch",
         mark=(SEND, "full"),
     ),
     "DuplicateRecognized": Says(
-        "The broker knows batch {batch}: this producer's sequence number"
+        "The broker knows {batch}: this producer's sequence number"
         " {base_sequence} is at offset {base_offset}. It writes nothing and answers as"
         " it did before.",
         first="recognised",
         mark=(LOG, "known"),
     ),
     "BatchRefused": Says(
-        "The broker refuses batch {batch} with {error}: {message}.",
+        "The broker refuses {batch} with {error}: {message}.",
         trouble=True,
         first="{error}",
         mark=(LOG, "refused", True),
     ),
     "RecordsAcknowledged": Says(
-        "{node} hears that batch {batch} is written{where}.",
+        "{node} hears that {batch} is written{where}.",
         first="acknowledged",
         mark=(ANSWERS, "ok"),
     ),
     "BatchRetried": Says(
-        "{reason_why}{unsure} takes batch {batch} back{where} to try again in"
-        " {backoff_ms} ms or later.",
+        "{reason_why}{unsure} takes {batch} back{where} to try again in {backoff_ms} ms"
+        " or later.{turned}",
         first="taken back",
         mark=(ANSWERS, "none", True),
     ),
     "SendFailed": Says(
-        "{node} gives batch {batch} up: {reason_why}. The program is told that it"
-        " failed.{but}",
+        "{node} gives {batch} up: {reason_why}. The program is told that it failed."
+        "{but}",
         trouble=True,
         first="given up",
         mark=(ANSWERS, "failed", True),

@@ -9,11 +9,13 @@ because everything that goes wrong here goes wrong between the two.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
 from minikafka.theatre.pictures.pipeline_batches import Batch, Request, RequestKey
-from minikafka.theatre.pictures.pipeline_records import Append, Records, Sent
+from minikafka.theatre.pictures.pipeline_ending import in_short
+from minikafka.theatre.pictures.pipeline_records import Records, Sent
 from minikafka.theatre.pictures.pipeline_says import ANSWERS, LOG, REQUESTS, SAYS, SEND
 from minikafka.theatre.play import LIVES, Detail, Says, Space, Told, picked
 from minikafka.theatre.text import capital, counted, quoted, span_of
@@ -28,17 +30,6 @@ _OF_A_BATCH = (
     "SendFailed",
 )
 _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
-
-
-class Wrong(NamedTuple):
-    """What is wrong with records that were just written. lamp: the one that turns red.
-    records: what it is about.
-    """
-
-    words: str
-    chapter: str
-    lamp: str
-    records: list[int]
 
 
 class PipelineStory(OfTopic):
@@ -66,9 +57,11 @@ class PipelineStory(OfTopic):
         own = [event.detail for event in sent if event.node == self.producer]
         self._choose_letters(own)
         self.config: dict[str, Any] = _config_of(trace, self.producer)
-        self.records = Records()
+        values = [detail["value"] for detail in own]
+        self.records = Records(differ=len(set(values)) == len(values))
         # by number; a producer that starts again counts anew
         self.batches: dict[int, Batch] = {}
+        self.every: list[Batch] = []
         self.buffer: list[Batch] = []  # batches that wait, the next to leave first
         self.in_flight: dict[RequestKey, Request] = {}
         # every request; one may arrive after it was given up
@@ -144,20 +137,27 @@ class PipelineStory(OfTopic):
         batch = self.batches.get(d["batch"])
         if batch is None:
             batch = self._begin_batch(d)
-            joins = f"begins batch {batch.number}"
+            joins = "begins a batch"
             linger_ms = self.config.get("linger_ms")
             if linger_ms:
                 joins += f", which may linger {linger_ms} ms for company"
         else:
-            joins = f"joins batch {batch.number}"
+            joins = f"joins the batch with {self._called(batch)}"
         batch.records.append(number)
         what = quoted(value, 24) if value else ""
         sentence = f"send({what}) returns at once. The record {joins}."
         return Told(sentence, marks=self.mark(SEND, letter))
 
+    def _called(self, batch: Batch) -> str:
+        """In sentences a batch is told by its records: numbers of its own would be
+        taken for theirs.
+        """
+        return self.records.called(batch.records)
+
     def _begin_batch(self, d: Detail) -> Batch:
-        batch = Batch(d["batch"], d["partition"])
+        batch = Batch(d["batch"], d["partition"], begun_ms=self.at)
         self.batches[batch.number] = batch
+        self.every.append(batch)
         self.buffer.append(batch)
         return batch
 
@@ -174,7 +174,11 @@ class PipelineStory(OfTopic):
         if batch not in self.buffer:
             return None
         batch.state = "full"
-        return self.tell(event, many=counted(d["count"], "record", "one"))
+        return self.tell(
+            event,
+            batch=self._called(batch),
+            many=counted(d["count"], "record", "one"),
+        )
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -188,17 +192,16 @@ class PipelineStory(OfTopic):
         self._leave_buffer(batch)
         batch.base_sequence = d["base_sequence"]
         batch.sent = event.id
+        batch.attempts = attempt
         chapter = "the first request"
-        many = counted(d["count"], "record", "one")
-        sentence = f"Batch {batch.number} leaves with {many}: {d['why']}."
+        who = f"The batch with {self._called(batch)}"
+        sentence = f"{who} leaves: {d['why']}."
         mark = self.records.names(batch.records)
         if attempt > 1:
             chapter = "tried again"
-            who = f"Batch {batch.number}"
             if is_first:
                 who += ", the first in the buffer,"
             sentence = f"{who} leaves once more: attempt {attempt}."
-            mark = f"try {attempt}"
         if request.nobody_waits:
             sentence += " acks=0: for the program it is done, whatever happens now."
             self.records.hear(batch.records, done=True)
@@ -209,8 +212,8 @@ class PipelineStory(OfTopic):
         request.state = "lost"
         self._let_go(request)
         sentence += (
-            f" {self.producer} doesn't know yet that the connection is broken: it"
-            " won't arrive."
+            f" {capital(self.producer)} doesn't know yet that the connection is broken:"
+            " it won't arrive."
         )
         return Told(sentence, trouble=True, marks=marks)
 
@@ -256,11 +259,8 @@ class PipelineStory(OfTopic):
         request.state = "lost"
         self._let_go(request)
         first = request.batches[0]
-        numbers = ", ".join(str(batch.number) for batch in request.batches)
-        batches = "batches" if len(request.batches) > 1 else "batch"
-        sentence = (
-            f"The request with {batches} {numbers} is lost, and the connection with it."
-        )
+        what = self.records.called(request.records)
+        sentence = f"The request with {what} is lost, and the connection with it."
         light: list[str] = []
         if request.nobody_waits:
             sentence += " Nobody will ever know."
@@ -320,8 +320,9 @@ class PipelineStory(OfTopic):
         found = self.records.append(partition, batch.records, offsets[0])
         is_odd = bool(found.again or found.late)
         marks = self.mark(LOG, self.records.names(batch.records), is_odd)
-        sentence = f"The broker writes batch {batch.number}: {span_of(offsets)}."
-        wrong = self._wrong(batch, found)
+        what = self._called(batch)
+        sentence = f"The broker writes {what}: {span_of(offsets)}."
+        wrong = self.records.wrong(batch.records, found, batch.state)
         if wrong is None:
             written = self.once("written")
             return Told(sentence, written, because=batch.sent, marks=marks)
@@ -346,38 +347,6 @@ class PipelineStory(OfTopic):
         if request.nobody_waits:
             self.in_flight.pop(request.key, None)
 
-    def _wrong(self, batch: Batch, found: Append) -> Wrong | None:
-        if found.again:
-            twice = "The record is" if len(found.again) == 1 else "Its records are"
-            words = (
-                f"To the broker this is a new batch like any other. {twice} in the log"
-                " twice now."
-            )
-            return Wrong(
-                words=words, chapter="written twice", lamp="once", records=found.again
-            )
-        if batch.state == "failed":
-            words = "The program was told that it failed."
-            return Wrong(
-                words=words,
-                chapter="written after all",
-                lamp="truth",
-                records=batch.records,
-            )
-        if found.late:
-            other = found.overtaken_by
-            words = (
-                "It was sent before what is already there:"
-                f" record {self.records.sent[other].letter} has overtaken it."
-            )
-            return Wrong(
-                words=words,
-                chapter="overtaken",
-                lamp="order",
-                records=[other, *found.late],
-            )
-        return None
-
     def _answered(self, event: Event, d: Detail) -> Told | None:
         """The broker writes nothing: it knows the batch, or refuses it."""
         served = self._served(event)
@@ -390,11 +359,12 @@ class PipelineStory(OfTopic):
             request.state = "refused"
             self._let_go(request)
         else:
+            batch.is_known = True
             at = f"log/{batch.partition}/{d['base_offset']}"
             light = self.first("light on known", at, f"batch/{batch.number}", "caption")
         return self.tell(
             event,
-            batch=batch.number,
+            batch=self._called(batch),
             base_sequence=batch.base_sequence,
             because=batch.sent,
             light=light,
@@ -424,17 +394,36 @@ class PipelineStory(OfTopic):
         place = self._take_back(batch)
         where = ""
         if place < len(self.buffer) - 1:
-            where = f", in front of batch {self.buffer[place + 1].number},"
-        unsure = f". Written or not? {self.producer} can't tell. It"
+            where = f", in front of {self._called(self.buffer[place + 1])},"
+        unsure = f". Written or not? {capital(self.producer)} can't tell. It"
         if where:
             unsure = f". {capital(self.producer)}"
         if reason == "refused":
-            unsure = f", which may pass. {self.producer}"
+            unsure = f", which may pass. {capital(self.producer)}"
         else:
             self.cut = True
-        return self.tell(
-            event, reason_why=capital(d["why"]), unsure=unsure, where=where
+        back = self._turned_round()
+        told = self.tell(
+            event,
+            batch=self._called(batch),
+            reason_why=capital(d["why"]),
+            unsure=unsure,
+            where=where,
+            turned=f" All {len(back)} are back, the last one in front." if back else "",
         )
+        if back and self.once("turned round"):
+            told.chapter = "the other way round"
+            told.light = [f"batch/{each.number}" for each in back]
+        return told
+
+    def _turned_round(self) -> list[Batch]:
+        """What was in flight, once all of it has come back in the other order."""
+        back = [batch for batch in self.buffer if batch.sent]
+        numbers = [batch.number for batch in back]
+        is_turned = numbers == sorted(numbers, reverse=True)
+        if self.in_flight or len(back) < 3 or not is_turned:
+            return []
+        return back
 
     def _where_it_stuck(self, batch: Batch) -> list[Any]:
         """Rows in flight, and where the batch got lost."""
@@ -467,8 +456,11 @@ class PipelineStory(OfTopic):
         self.records.hear(batch.records, done=True)
         where = ""
         if d["base_offset"] >= 0:
-            where = f", from offset {d['base_offset']} on. Its futures are done"
-        return self.tell(event, where=where)
+            where = f", from offset {d['base_offset']} on"
+            if len(batch.records) == 1:
+                where = f" at offset {d['base_offset']}"
+            where += ", and tells the program: done"
+        return self.tell(event, batch=self._called(batch), where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
@@ -476,15 +468,24 @@ class PipelineStory(OfTopic):
         self._leave_flight(batch)
         self._leave_buffer(batch)
         batch.state = "failed"
+        batch.waited_ms = self.at - batch.begun_ms
         self.records.hear(batch.records, done=False)
         missing = self.records.missing(batch.records)
         self.records.lost.update(missing)
+        what = self._called(batch)
         if missing:
-            return self.tell(event, reason_why=why, but="")
+            return self.tell(event, batch=what, reason_why=why, but="")
         light = self._light("truth", batch, batch.records)
-        return self.tell(
-            event, reason_why=why, but=" But the log holds it.", light=light
-        )
+        but = " But the log holds it."
+        return self.tell(event, batch=what, reason_why=why, but=but, light=light)
+
+    def ends(self, last: Scene) -> None:
+        """What came of it, where nothing is on its way any more."""
+        if self.buffer or self.in_flight or not self.records.sent:
+            return
+        words = in_short(self.records, self.every, len(self.made), self.producer)
+        is_answer = last["kind"] == "RecordsAcknowledged"
+        last["sentence"] = words if is_answer else f"{last['sentence']} {words}"
 
     # -- fold: nodes
 

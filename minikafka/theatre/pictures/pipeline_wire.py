@@ -42,9 +42,11 @@ def draw_wire(
         line="rule",
         width=3,
     )
-    for row, number, state in messages:
+    for row, _, state in messages:
         y = box.y + row * pitch + 12
         _row(d, key=f"wire/{row}", wire=wire, y=y, state=state)
+    for row, number, state in messages:
+        y = box.y + row * pitch + 12
         # What broke, broke behind what is on its way; what was cut by hand holds it
         # back.
         past = space["cut"] and not by_hand and state == "on its way"
