@@ -8,13 +8,28 @@ anomalies: a record is skipped when nobody holds it any more and a reader begins
 it; it is a duplicate when its effect is written a second time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.casting import (
     busiest_group,
     busiest_partitions,
     groups_of_members,
+)
+from minikafka.theatre.pictures.commit_cast import (
+    READ,
+    TO_DO,
+    Asked,
+    Commit,
+    Hand,
+)
+from minikafka.theatre.pictures.commit_fates import Fates
+from minikafka.theatre.pictures.commit_says import (
+    HOW,
+    SAYS,
+    once_more,
+    records,
+    these_are,
 )
 from minikafka.theatre.pictures.log_state import Position
 from minikafka.theatre.pictures.log_story import LogStory
@@ -23,60 +38,17 @@ from minikafka.theatre.play import (
     Cast,
     Detail,
     EventId,
-    Says,
     Space,
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, listed
+from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
-HOW = {
-    "auto": "Auto-commit: ",
-    "close": "On closing, ",
-    "revoke": "Before it gives the partition up, ",
-}
 # who writes an effect, where that is done outside of any client's program
 YOUR_PROGRAM = "Your program"
 ASSIGNMENTS = ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost")
-READ = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
-OF_THE_LOG = {
-    kind: says
-    for kind, says in LogStory.says.items()
-    if kind != "SegmentRolled"  # no story of this picture
-}
-SAYS = {
-    **OF_THE_LOG,
-    "EffectWritten": Says(
-        "{writer} writes record {record} to {table}{twice}.", first="first effect"
-    ),
-    "CommitSent": Says(
-        "{by}{node} asks the coordinator to note offset {asked} for the group."
-    ),
-    "CommitFailed": Says(
-        "{node} could not commit: {error}.",
-        "{error}",
-        True,
-        mark=("{lane}", "refused", True),
-    ),
-    "OffsetsExpired": Says(
-        "The committed offset of group {group} has expired: it is deleted.",
-        "the commit expires",
-        True,
-        mark=("commits", "expired", True),
-    ),
-    "GroupDeleted": Says(
-        "Group {group} is deleted, with its commits.",
-        "the group is deleted",
-        mark=("commits", "deleted"),
-    ),
-    "PartitionsAssigned": Says(
-        "{node} is given partition {mine}, in generation {generation} of the group."
-    ),
-    "PartitionsRevoked": Says("{node} gives partition {mine} up."),
-    "PartitionsLost": Says("{node} gives partition {mine} up."),
-    "MemberLeft": Says("{who} is out of the group: {why}."),
-}
+OF_READING = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
 
 
 class CommitStory(LogStory):
@@ -95,42 +67,42 @@ class CommitStory(LogStory):
         table: str | None = None,
         **options: Any,
     ) -> None:
-        commits = [event for event in trace if event.kind == "OffsetCommitted"]
-        polls = [event for event in trace if event.kind == "RecordsPolled"]
+        commits = _of_kind(trace, "OffsetCommitted")
+        polls = _of_kind(trace, "RecordsPolled")
         mine = self.choose(trace, topic, commits, polls)
         if partition is None:
             partition = _busiest(mine)
-        super().__init__(trace, topic=self.topic, partitions=[partition], **options)
+        super().__init__(
+            trace,
+            topic=self.topic,
+            partitions=[partition],
+            **options,
+        )
         self.partition = partition
         self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
-        effects = [event for event in trace if event.kind == "EffectWritten"]
-        tables = [event.detail["table"] for event in effects]
-        self.table = table or (tables[0] if tables else "")
-
+        effects = _of_kind(trace, "EffectWritten")
+        self.table = table or ""
+        if effects and not table:
+            self.table = effects[0].detail["table"]
         if self.topic:
             who = self.group or "A reader"
             self.title = f"{who} and partition {partition} of {self.topic}"
 
         self.committed: int | None = None
         self.commit: EventId | None = None  # id of the event that moved it
-        # reader -> offset of a commit that has no answer yet
-        self.under_way: dict[str, int] = {}
-        # offset -> id of the event that last asked to commit it
-        self.asked: dict[int, EventId] = {}
-        self.given: set[int] = set()  # offsets handed over to anyone of the group
-        # those of them whose effect isn't there, and that may come yet
-        self.undone: set[int] = set()
-        # reader -> offsets handed over and not done
-        self.in_hand: dict[str, list[int]] = {}
-        # offset -> numbers of the events that wrote its effect
-        self.effects: dict[int, list[int]] = {}
-        # offset -> number of the event after which nobody will read it
-        self.skipped: dict[int, int] = {}
-        self.furthest: int | None = None  # the group has read up to here
+        self.flag: int | None = None  # number of the event that asked to move it
+        # reader -> its commit that has no answer yet
+        self.under_way: dict[str, Commit] = {}
+        self.asked: dict[int, Asked] = {}  # by offset
+        self.fates = Fates()
+        self.hands: dict[str, Hand] = {}  # by reader
+        # whose memory the effect that was written last came from
+        self.wrote = ""
         # while nothing is committed: the log's start, where a reader began
         self.began: int | None = None
         self.crashed: EventId | None = None
+        self.producers: list[str] = []
 
     def cast(self) -> Cast:
         return super().cast() | {"group": self.group}
@@ -138,40 +110,45 @@ class CommitStory(LogStory):
     def space(self) -> Space:
         log = self._log(self.partition)
         readers = list(self.readers.values())
-        places = [reader.next.get(self.partition) for reader in readers]
-        standing = [offset for offset in places if offset is not None]
-        repeated = [offset for offset in self.effects if len(self.effects[offset]) > 1]
-        near = [*standing, self.committed or 0, *self.skipped, *repeated]
-        effects = sorted(self.effects.items())
-        return picked(self, "topic", "group") | {
-            "log": log.space(near),
-            "committed": self.committed,
-            "readers": [self._reader_space(reader) for reader in readers],
-            "table": self.table,
-            "effects": {str(offset): list(numbers) for offset, numbers in effects},
-            "spans": self._spans(),
-            "comes_again": self._comes_again(),
-            "skipped": {
-                str(offset): each for offset, each in sorted(self.skipped.items())
-            },
-            "down": self.away,
-        }
+        standing = self._places(readers)
+        committed = self.committed or 0
+        near = [*standing, committed, *self.fates.worth_showing()]
+        space = picked(
+            self,
+            "topic",
+            "group",
+            "table",
+            "committed",
+            "flag",
+            "wrote",
+        )
+        space |= self.fates.space()
+        space["log"] = log.space(near)
+        space["producers"] = list(self.producers)
+        space["readers"] = [self._reader_space(reader) for reader in readers]
+        space["spans"] = self._spans()
+        space["comes_again"] = self._comes_again()
+        space["down"] = self.away
+        return space
 
     def _reader_space(self, reader: Position) -> Space:
-        """A reader, and what it has in hand and under way."""
-        in_hand = sorted(self.in_hand.get(reader.name, ()))
-        return picked(reader, "name", "state") | {
-            "next": reader.next.get(self.partition),
-            "in_hand": in_hand,
-            "commits": self.under_way.get(reader.name),
-        }
+        """A reader, and what it has in memory and under way."""
+        name = reader.name
+        hand = self.hands.get(name, Hand())
+        commit = self.under_way.get(name)
+        space = picked(reader, "name", "state")
+        space["next"] = reader.next.get(self.partition)
+        space["hand"] = hand.space()
+        space["holds"] = len(hand.held)
+        space["commits"] = list(commit) if commit else None
+        return space
 
     def _spans(self) -> Detail:
         """What a crash would make of the records between the committed offset and the
         position, as [from, up to].
         """
         begins = self.began if self.committed is None else self.committed
-        furthest = self.furthest or 0
+        furthest = self.fates.furthest or 0
 
         again = None
         if begins is not None:
@@ -180,24 +157,31 @@ class CommitStory(LogStory):
             first = begins if position is None or not is_back else position
             again = [first, furthest] if first < furthest else None
 
-        before = self._undone_before(self.committed or 0)
+        before = self.fates.undone_before(self.committed or 0)
         lost = [min(before), self.committed] if before else None
         return {"lost": lost, "again": again}
 
     def _comes_again(self) -> bool:
         """Whether the group goes over records once more, whatever happens now."""
         position = self._position()
-        return position is None or position < (self.furthest or 0)
-
-    def _undone_before(self, offset: int) -> list[int]:
-        """Records that were handed over, are not done, and stand before an offset."""
-        return [each for each in self.undone if each < offset]
+        furthest = self.fates.furthest or 0
+        return position is None or position < furthest
 
     def _position(self) -> int | None:
         """Where the group reads: the furthest of its readers that live."""
-        alive = [each for each in self.readers.values() if each.state in ("", "frozen")]
-        places = [each.next.get(self.partition) for each in alive]
-        return max((place for place in places if place is not None), default=None)
+        alive = [
+            reader for reader in self.readers.values() if reader.state in ("", "frozen")
+        ]
+        return max(self._places(alive), default=None)
+
+    def _places(self, readers: Sequence[Position]) -> list[int]:
+        """Where those of these readers stand that stand anywhere."""
+        places = []
+        for reader in readers:
+            place = reader.next.get(self.partition)
+            if place is not None:
+                places.append(place)
+        return places
 
     def is_mine(self, event: Event) -> bool:
         """An effect may be anybody's; of members it is who reads this partition."""
@@ -211,9 +195,18 @@ class CommitStory(LogStory):
         return super().is_mine(event)
 
     def details(self, event: Event) -> Detail:
-        return super().details(event) | {"mine": self.partition, "group": self.group}
+        names = super().details(event)
+        names["mine"] = self.partition
+        names["group"] = self.group
+        return names
 
-    # -- handed over, done
+    # -- written, handed over, done
+
+    def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
+        who = self.asker(event) or "a producer"
+        if who not in self.producers:
+            self.producers.append(who)
+        return super()._see_RecordsAppended(event, d)
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         offsets = [offset for offset, *_ in d["records"]]
@@ -222,30 +215,38 @@ class CommitStory(LogStory):
             return QUIETLY
 
         skipped = self._jump(offsets[0])
-        again = [offset for offset in offsets if offset in self.given]
         told = super()._see_RecordsPolled(event, d)
-        self.given.update(offsets)
-        self.undone.update(self._not_done(offsets))
-        self.furthest = max(self.furthest or 0, d["position"])
-
-        if self.table:
-            held = self._not_done(self.in_hand.get(event.node, ()))
-            self.in_hand[event.node] = [*held, *offsets]
-        else:
-            for offset in offsets:
-                self._done(offset)
+        position = d["position"]
+        again = self.fates.hand_over(offsets, position)
+        self._into_hand(event.node, offsets)
 
         what = self._with_value(offsets)
-        told.sentence = (
-            f"{event.node} is handed {what}: its next one is {d['position']}."
-        )
+        told.sentence = f"{event.node} is handed {what}: its next one is {position}."
         if again:
-            told.sentence += f" {capital(records(again))} had been handed over before."
+            which = capital(records(again))
+            told.sentence += f" {which} had been handed over before."
             told.because = self.commit or told.because
             if not self.table:
                 told.trouble = True
                 told.light = self._light(again, "twice")
         return self._with_skipped(told, skipped, "never read")
+
+    def _into_hand(self, name: str, offsets: Sequence[int]) -> None:
+        """Where there is no table, a record is done when it is handed over."""
+        hand = self._hand(name)
+        for offset in hand.to_do():
+            if offset in self.fates.effects:
+                hand.is_done(offset, self.number)
+        hand.puts_down(self.committed or 0)
+        state = TO_DO if self.table else READ
+        hand.takes(offsets, state, self.number)
+        if not self.table:
+            for offset in offsets:
+                self.fates.do(offset, self.number)
+
+    def _hand(self, name: str) -> Hand:
+        """What a reader has in memory; it may be new."""
+        return self.hands.setdefault(name, Hand())
 
     def _with_value(self, offsets: Sequence[int]) -> str:
         """The records in words; of a single one its value, where that is short."""
@@ -256,26 +257,20 @@ class CommitStory(LogStory):
             return f"{records(offsets)} (“{value}”)"
         return records(offsets)
 
-    def _not_done(self, offsets: Iterable[int]) -> list[int]:
-        """Those of these records whose effect is not there."""
-        return [offset for offset in offsets if offset not in self.effects]
-
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
         offset = self._meant(event, d)
-        mine = {"table": self.table, "topic": self.topic, "partition": self.partition}
-        is_of_another = any(d.get(name) not in (None, mine[name]) for name in mine)
-        if offset is None or is_of_another:
+        if offset is None or self._is_of_another(d):
             return None
-        times = self._done(offset)
-        for held in self.in_hand.values():
-            if offset in held:
-                held.remove(offset)
-
+        times = self.fates.do(offset, self.number)
+        self._out_of_hand(offset, event.node)
         is_there_twice = times > 1
-        mark = ("effects", str(offset), is_there_twice)
         writer = event.node if event.node in self.readers else YOUR_PROGRAM
         told = self.tell(
-            event, writer=writer, record=offset, twice=_again(times), mark=mark
+            event,
+            writer=writer,
+            record=offset,
+            twice=once_more(times),
+            mark=("effects", str(offset), is_there_twice),
         )
 
         if is_there_twice:
@@ -284,21 +279,30 @@ class CommitStory(LogStory):
             told.light = self._light([offset], "twice")
         return told
 
+    def _is_of_another(self, d: Detail) -> bool:
+        """Whether an effect is of another table or partition, as far as it says."""
+        mine = picked(self, "table", "topic", "partition")
+        return any(d.get(name) not in (None, mine[name]) for name in mine)
+
+    def _out_of_hand(self, offset: int, writer: str) -> None:
+        """Whoever holds the record has it to do no more. writer: of its effect."""
+        self.wrote = writer if writer in self.readers else ""
+        for name, hand in self.hands.items():
+            if offset in hand.to_do():
+                hand.is_done(offset, self.number)
+                hand.puts_down(self.committed or 0)
+                self.wrote = self.wrote or name
+
     def _meant(self, event: Event, d: Detail) -> int | None:
         """The record behind an effect that does not name one: the oldest in its
         writer's hand.
         """
         if d.get("offset") is not None:
             return int(d["offset"])
-        hands = [self.in_hand.get(event.node, []), *self.in_hand.values()]
-        return next((held[0] for held in hands if held), None)
-
-    def _done(self, offset: int) -> int:
-        """How often this record's effect is there now."""
-        self.effects.setdefault(offset, []).append(self.number)
-        self.skipped.pop(offset, None)
-        self.undone.discard(offset)
-        return len(self.effects[offset])
+        of_its_writer = self.hands.get(event.node, Hand())
+        hands = [of_its_writer, *self.hands.values()]
+        in_hand = [offset for hand in hands for offset in hand.to_do()]
+        return in_hand[0] if in_hand else None
 
     # -- commits
 
@@ -308,8 +312,8 @@ class CommitStory(LogStory):
         offset = asked[0] if asked else None
         if offset in (None, self.committed) or event.node not in self.readers:
             return None  # auto-commit says the same every few seconds
-        self.under_way[event.node] = offset
-        self.asked[offset] = event.id
+        self.under_way[event.node] = Commit(offset, self.number)
+        self.asked[offset] = Asked(event.id, self.number)
         return self.tell(event, by=HOW.get(d["how"], ""), asked=offset)
 
     def _do_CommitAcknowledged(self, event: Event, d: Detail) -> None:
@@ -322,29 +326,36 @@ class CommitStory(LogStory):
         before = self.committed
         if offset == before:
             return None
+        asked = self.asked.get(offset)
         self.committed = offset
         self.commit = event.id
-        words = f"group {self.group} has committed {offset}"
+        self.flag = asked.number if asked else self.number
+        for hand in self.hands.values():
+            hand.puts_down(offset)
+
+        sentence = (
+            f"The coordinator notes it: group {self.group} has committed {offset}"
+        )
         if before is not None and offset < before:
-            words += f", which is behind {before}"
-        sentence = f"The coordinator notes it: {words}."
+            sentence += f", which is behind {before}"
+        sentence += "."
         held = sorted(each for each in self._all_in_hand() if each < offset)
         if self.table and held:
-            sentence += f" {_these_are(held)} in hand and not yet in {self.table}."
+            sentence += f" {these_are(held)} in hand and not yet in {self.table}."
         told = Told(
             sentence,
             self.once("first commit"),
-            because=self.asked.get(offset),
+            because=asked.event if asked else None,
             marks=self.mark("commits", str(offset)),
         )
         return self._with_skipped(told, self._settle())
 
     def _all_in_hand(self) -> list[int]:
         """Whoever has them."""
-        return [offset for held in self.in_hand.values() for offset in held]
+        return [offset for hand in self.hands.values() for offset in hand.to_do()]
 
     def _do_OffsetsExpired(self, event: Event, d: Detail) -> None:
-        self.committed = self.began = None
+        self.committed = self.began = self.flag = None
         self.commit = event.id
 
     _do_GroupDeleted = _do_OffsetsExpired
@@ -381,31 +392,33 @@ class CommitStory(LogStory):
         told = super()._see_life(event, d)
         reader = self.readers.get(event.node)
         held: list[int] = []
-        if event.kind in ("NodeCrashed", "ClientClosed"):
-            held = self.in_hand.pop(event.node, [])
+        if event.kind in ("NodeCrashed", "ClientClosed") and event.node in self.hands:
+            held = self.hands[event.node].is_lost(self.number)
         if told is None or reader is None:
             return told
         if event.kind == "NodeCrashed":
             self.crashed = event.id
-            self._crash(told, event.node, self._not_done(held))
+            self._crash(told, event.node, self.fates.not_done(held))
         elif event.kind == "NodeRestarted":
             reader.next.pop(self.partition, None)
+            self.hands.pop(event.node, None)
+            self.under_way.pop(event.node, None)
             told.sentence = f"{event.node} is back, and remembers nothing."
         return told
 
     def _crash(self, told: Told, node: str, held: Sequence[int]) -> None:
         """What a reader forgets, and what stays."""
-        under_way = self.under_way.pop(node, None)
+        under_way = self.under_way.get(node)
         committed = self.committed or 0
-        done = sorted(offset for offset in self.effects if offset >= committed)
+        done = sorted(each for each in self.fates.effects if each >= committed)
 
         if held:
             forgets = f"forgets {records(held)}, which it had in hand"
             told.sentence = f"{node} crashes, and {forgets}."
-        if under_way is not None and under_way != self.committed:
-            told.sentence += f" Its commit of {under_way} may be on its way."
+        if under_way and under_way.offset != self.committed:
+            told.sentence += f" Its commit of {under_way.offset} may be on its way."
         if not held and done and self.table:
-            told.sentence += f" {_these_are(done)} in {self.table} and not committed."
+            told.sentence += f" {these_are(done)} in {self.table} and not committed."
 
     # -- who will never be read
 
@@ -415,26 +428,12 @@ class CommitStory(LogStory):
         """
         passed = min(self.committed or 0, self._position() or 0)
         held = set(self._all_in_hand())
-        given_up = [each for each in self._undone_before(passed) if each not in held]
-        return self._skip(sorted(given_up))
+        return self.fates.give_up(passed, held, self.number)
 
     def _jump(self, offset: int) -> list[int]:
-        """Records that a reader goes past without reading them, where the group was
-        before.
-        """
-        if self.furthest is None or offset <= self.furthest:
-            return []
+        """Records that a reader goes past without reading them."""
         known = self._log(self.partition).records
-        past = [each for each in range(self.furthest, offset) if each in known]
-        self.furthest = offset
-        return self._skip(past)
-
-    def _skip(self, offsets: Iterable[int]) -> list[int]:
-        """Nobody will read these; returns those that this is news of."""
-        new = [each for each in self._not_done(offsets) if each not in self.skipped]
-        self.skipped.update(dict.fromkeys(new, self.number))
-        self.undone.difference_update(new)
-        return new
+        return self.fates.jump(offset, known, self.number)
 
     def _with_skipped(
         self, told: Told, skipped: list[int], why: str = "committed, and never done"
@@ -442,7 +441,7 @@ class CommitStory(LogStory):
         """Tells what was lost with this event."""
         if not skipped:
             return told
-        told.sentence += f" {_these_are(skipped)} lost: {why}."
+        told.sentence += f" {these_are(skipped)} lost: {why}."
         told.trouble = True
         told.chapter = "lost"
         which = skipped[0] if len(skipped) == 1 else len(skipped)
@@ -461,38 +460,18 @@ class CommitStory(LogStory):
             keys += [f"record/{partition}/{offset}", effect, f"{effect}/2"]
 
         keys += [f"lamp/{lamp}", f"boundary/{partition}/committed"]
-        return self.first(f"light on {lamp}", *keys, f"reader/{partition}", "row")
+        keys += [f"commit/{self.flag}"]
+        return self.first(
+            f"light on {lamp}", *keys, f"reader/{partition}", "row", "card"
+        )
+
+
+def _of_kind(trace: Sequence[Event], kind: str) -> list[Event]:
+    return [event for event in trace if event.kind == kind]
 
 
 def _busiest(mine: Sequence[Event]) -> int:
     """The partition that is read most."""
-    reading = [event for event in mine if event.kind in READ]
+    reading = [event for event in mine if event.kind in OF_READING]
     found = busiest_partitions(reading or mine, 1)
     return found[0] if found else 0
-
-
-def records(offsets: Sequence[int]) -> str:
-    """record 4 · records 4 and 6 · records 4 to 6"""
-    first = offsets[0]
-    last = offsets[-1]
-    count = len(offsets)
-    if 2 < count == last - first + 1:
-        return f"records {first} to {last}"
-    if count > 6:
-        return f"{count} records"
-    return f"record{'s' if count > 1 else ''} {listed(offsets)}"
-
-
-def _again(times: int) -> str:
-    """How often an effect is there, where it is more than once."""
-    if times <= 1:
-        return ""
-    if times == 2:
-        return " again: it is there twice"
-    return f" yet again: it is there {times} times"
-
-
-def _these_are(offsets: Sequence[int]) -> str:
-    """The beginning of a sentence about records."""
-    verb = "is" if len(offsets) == 1 else "are"
-    return f"{capital(records(offsets))} {verb}"

@@ -1,0 +1,279 @@
+"""The commit point's actors: who writes, and the readers with what is in their memory.
+A record is a square that comes from the log, and lies there until it is done and
+committed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Part,
+    Point,
+    actor_colour,
+    actor_number,
+    fitting,
+    widest,
+)
+from minikafka.theatre.pictures.commit_cast import (
+    DONE,
+    GONE,
+    TO_DO,
+    Commit,
+    Held,
+)
+from minikafka.theatre.pictures.commit_row import FLAG, CommitRow, draw_flag
+from minikafka.theatre.play import Space
+from minikafka.theatre.text import counted, key_part
+
+SHOP_Y, SHOP = 10, 34  # of the card of who writes
+CARD, GAP = 68, 10  # height of a reader's card; between two
+SQUARE, STEP = 30, 34  # of a record in memory, and to the next one
+MOST, MOST_NARROW = 4, 2  # cards beside each other
+WIDEST = 455  # card
+
+
+def draw_producers(d: Drawing, space: Space, width: float, now: int) -> None:
+    """Who wrote to this partition. now: the event that is shown."""
+    names = space["producers"]
+    if not names:
+        return
+    writes = any(number == now for *_, number in space["log"]["records"])
+    box = Box(
+        x=0,
+        y=SHOP_Y,
+        w=width,
+        h=SHOP,
+    )
+    look: Look = {"line": "ink", "width": 2} if writes else {"line": "rule"}
+    d.rect("producer", *box, fill="wash", r=8, **look)
+    words = names[0] if len(names) == 1 else counted(len(names), "producer")
+    card = d.part("producer", box.x, box.y)
+    card.text("name", 10, 21, words, bold=True, room=width - 16)
+
+
+def home_of_records() -> Point:
+    """Where a record comes from."""
+    return Point(8, SHOP_Y + 2)
+
+
+class Cards:
+    """The readers beside each other. y: of their upper edge."""
+
+    def __init__(
+        self,
+        d: Drawing,
+        cast: Mapping[str, Any],
+        space: Space,
+        y: float,
+    ) -> None:
+        self.d = d
+        self.space = space
+        self.y = y
+        self.names = list(cast["readers"])
+        most = MOST_NARROW if d.narrow else MOST
+        self.count = min(len(self.names), most)
+
+    @property
+    def height(self) -> float:
+        """With what lies between them and what is below."""
+        return CARD + GAP if self.count else 0
+
+    def draw(self, row: CommitRow) -> None:
+        """row: where their records come from."""
+        for number, reader in self._shown().items():
+            _Card(self, reader, self._box(number), row).draw()
+
+    def home_of(self, name: str) -> Point | None:
+        """Where an effect of this reader comes from."""
+        for number, reader in self._shown().items():
+            if reader["name"] == name:
+                box = self._box(number)
+                return Point(box.x + 8, box.y + 30)
+        return None
+
+    def _box(self, number: int) -> Box:
+        gaps = GAP * (self.count - 1)
+        width = min((self.d.width - gaps) / self.count, WIDEST)
+        return Box(
+            x=number * (width + GAP),
+            y=self.y,
+            w=width,
+            h=CARD,
+        )
+
+    def _shown(self) -> dict[int, Space]:
+        """Each at its place; of several at one place who lives, and came last."""
+        shown: dict[int, Space] = {}
+        for reader in self.space["readers"]:
+            place = self.names.index(reader["name"]) % self.count
+            there = shown.get(place)
+            if there is None or there["state"] or not reader["state"]:
+                shown[place] = reader
+        return shown
+
+
+class _Card:
+    """One reader's."""
+
+    def __init__(
+        self,
+        cards: Cards,
+        reader: Space,
+        box: Box,
+        row: CommitRow,
+    ) -> None:
+        self.d = cards.d
+        self.space = cards.space
+        self.reader = reader
+        self.name = reader["name"]
+        self.actor = actor_number(self.name, cards.names)
+        self.box = box
+        self.row = row
+        self.key = f"card/{key_part(self.name)}"
+        self.hand = [Held(*each) for each in reader["hand"]]
+
+    def draw(self) -> None:
+        """Its name and state, and the records in its memory below."""
+        state = self.reader["state"]
+        look: Look = {"fill": "wash", "line": "rule"}
+        if state:
+            look = {"fill": "paper", "line": "rule", "dash": "7 4"}
+        if state == "crashed":
+            look |= {"line": "trouble", "width": 2}
+        self.d.rect(self.key, *self.box, r=8, **look)
+        card = self.d.part(self.key, self.box.x, self.box.y)
+        letter = self.name[:1].upper()
+        fade = 0.4 if state in ("crashed", "closed") else None
+        card.disc(
+            "disc",
+            x=18,
+            y=17,
+            r=10,
+            letter=letter,
+            number=self.actor,
+            size=12,
+            fade=fade,
+        )
+        told = self._tell(card)
+        room = self.box.w - 44 - told
+        card.text("name", 34, 22, self.name, bold=True, room=room)
+        self._memory()
+
+    # -- in words
+
+    def _tell(self, card: Part) -> float:
+        """At the right what it is about; returns the room that this takes."""
+        state = self.reader["state"]
+        commit = self._under_way()
+        if commit:
+            return self._send(commit)
+        if state:
+            is_trouble = state == "crashed"
+            look: Look = {"fill": "chip", "ink": "ink"}
+            if is_trouble:
+                look = {"fill": "trouble", "ink": "paper"}
+            width = widest(state, 12, bold=True) + 10
+            return card.chip("state", self.box.w - 8 - width, 7, state, **look)
+        words = fitting(self._states(), self.box.w / 2, 12)
+        card.note("does", self.box.w - 10, 21, words, "end", size=12)
+        return widest(words, 12)
+
+    def _under_way(self) -> Commit | None:
+        """Its commit, until it is noted."""
+        if self.reader["commits"] is None:
+            return None
+        commit = Commit(*self.reader["commits"])
+        return None if commit.number == self.space["flag"] else commit
+
+    def _send(self, commit: Commit) -> float:
+        """It leaves the card at its upper edge."""
+        words = f"commit {commit.offset}"
+        width = widest(words, 12, bold=True) + 10
+        place = Box(
+            x=self.box.right - 8 - width,
+            y=self.box.y - FLAG / 2 + 3,
+            w=width,
+            h=FLAG,
+        )
+        draw_flag(self.d, commit.number, words, place)
+        return width
+
+    def _states(self) -> Sequence[str]:
+        """What its memory holds, the longest words first."""
+        committed = self.space["committed"] or 0
+        waiting = self.reader["holds"]
+        undone = []
+        for held in self.hand:
+            if held.state == TO_DO and held.offset < committed:
+                undone.append(held)
+        if undone:
+            many = len(undone)
+            return [f"{many} committed, not done", f"{many} not done"]
+        if waiting:
+            return [
+                f"{waiting} read, not committed",
+                f"{waiting} not committed",
+                f"{waiting} read",
+            ]
+        return ["nothing in memory", "nothing"]
+
+    # -- its memory
+
+    def _memory(self) -> None:
+        """The latest records that have room, and how many lie under them."""
+        hand = self.hand
+        count = self.reader["holds"]
+        has_room_for = int((self.box.w - 12) // STEP)
+        x = self.box.x + 8
+        y = self.box.y + 32
+        if count > min(has_room_for, len(hand)):
+            hand = hand[-(has_room_for - 2) :]
+            self.d.left_out(
+                f"{self.key}/more",
+                x + STEP - 4,
+                y + 13,
+                count - len(hand),
+                tip="records that it had before",
+            )
+            x += 2 * STEP
+        for held in hand:
+            square = Box(
+                x=x,
+                y=y,
+                w=SQUARE,
+                h=SQUARE,
+            )
+            self._square(held, square)
+            x += STEP
+
+    def _square(self, held: Held, box: Box) -> None:
+        """A record in memory. It comes from its row in the log, at each reading."""
+        look: Look = {
+            "fill": "good" if held.state == DONE else "paper",
+            "line": actor_colour(self.actor),
+            "width": 2,
+            "of": held.number,
+            "same": f"{self.row.key}/{held.offset}",
+            "tip": f"record {held.offset}, in memory: {held.state}",
+        }
+        is_gone = held.state == GONE
+        if is_gone:
+            look |= {
+                "fill": "none",
+                "line": "gone",
+                "ink": "gone",
+                "dash": "3 3",
+                "width": None,
+            }
+        if held.handed == self.row.now:
+            home = self.row.place_of(held.offset)
+            look |= {"from_x": home.x, "from_y": home.y}
+        key = f"{self.key}/{held.offset}/{held.handed}"
+        self.d.cell(key, *box, text=str(held.offset), **look)
+        if is_gone:
+            begin = Point(box.x + 3, box.bottom - 3)
+            end = Point(box.right - 3, box.y + 3)
+            self.d.line(f"{key}/gone", *begin, *end, line="gone")

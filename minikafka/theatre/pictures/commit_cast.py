@@ -1,0 +1,92 @@
+"""What the commit point's story keeps of each reader, and its picture draws: the
+records in its memory, and the commit that it has on its way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minikafka.theatre.play import EventId
+
+MOST_TOLD = 12  # records in one reader's memory that are in a scene
+
+# what a record in a reader's memory is: handed over, where no table says more; still
+# to be written to the table; written; gone with the process
+READ = "read"
+TO_DO = "to do"
+DONE = "done"
+GONE = "gone"
+
+
+class Held(NamedTuple):
+    """A record in a reader's memory. handed, number: of the events that brought it
+    there, and that made it what it is.
+    """
+
+    offset: int
+    state: str
+    handed: int
+    number: int
+
+
+class Commit(NamedTuple):
+    """A commit that a reader has sent. number: of the event."""
+
+    offset: int
+    number: int
+
+
+class Asked(NamedTuple):
+    """The event that last asked to commit an offset: its id, and its number."""
+
+    event: EventId
+    number: int
+
+
+@dataclass
+class Hand:
+    """A reader's memory: what it was handed and is not done with. A record stays there
+    until its effect is written and its offset is committed.
+    """
+
+    held: dict[int, Held] = field(default_factory=dict)  # by offset
+
+    def space(self) -> list[list[int | str]]:
+        """The latest of them, as a scene has them."""
+        latest = list(self.held.values())[-MOST_TOLD:]
+        return [list(held) for held in latest]
+
+    def takes(self, offsets: Sequence[int], state: str, number: int) -> None:
+        """Records are handed over; what was there before lies under them."""
+        for offset in offsets:
+            self.held.pop(offset, None)
+            self.held[offset] = Held(
+                offset=offset,
+                state=state,
+                handed=number,
+                number=number,
+            )
+
+    def to_do(self) -> list[int]:
+        """What is not written, in the order in which it came."""
+        return [held.offset for held in self.held.values() if held.state == TO_DO]
+
+    def is_done(self, offset: int, number: int) -> None:
+        """Its effect is there."""
+        held = self.held[offset]
+        self.held[offset] = held._replace(state=DONE, number=number)
+
+    def puts_down(self, up_to: int) -> None:
+        """What is done and committed needs no memory."""
+        kept = {}
+        for offset, held in self.held.items():
+            if offset >= up_to or held.state == TO_DO:
+                kept[offset] = held
+        self.held = kept
+
+    def is_lost(self, number: int) -> list[int]:
+        """The process is gone; returns what was still to do."""
+        to_do = self.to_do()
+        for offset, held in self.held.items():
+            self.held[offset] = held._replace(state=GONE, number=number)
+        return to_do
