@@ -31,11 +31,12 @@ def test_kip_996_a_voter_first_asks_whether_it_would_win_and_begins_no_epoch(sta
 
 def test_a_voter_gives_one_vote_an_epoch_and_a_refusal_says_why(stale):
     refused = first(stale, "VoteAnswered", "does not vote")
-    assert "because it has voted for broker" in refused["sentence"]
+    assert "because it has voted for itself" in refused["sentence"]
     voter = int(refused["node"].split()[1]) - 1
     drawn = shapes(stale, refused)
     assert drawn[f"node/{voter + 1}/asks"]["line"] == "trouble"
-    assert drawn[f"node/{voter + 1}/vote/word"]["text"] == str(voter + 1)
+    assert drawn[f"vote/{voter + 1}/word"]["text"] == str(voter + 1)
+    assert on_the_card(drawn, voter + 1) == {voter + 1}
 
 
 def test_one_that_hears_its_controller_gives_no_vote():
@@ -189,22 +190,62 @@ def test_kip_595_observers_follow_the_metadata_log_and_are_no_part_of_a_majority
     ]
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_a_candidates_card_counts_its_votes_and_an_answer_is_said(stale, width):
-    refused = first(stale, "VoteAnswered", "does not vote for broker 2 in epoch 2")
-    drawn = shapes(stale, refused, WIDE)
-    assert drawn["node/2/words"]["text"] == "epoch 2, 1 of 2 votes"
-    drawn = shapes(stale, refused, width)
-    assert drawn["node/3/answer"]["text"] == "no"
-    assert refused["light"] == [
-        "time/lane/controller",
-        *("node/2", "record/2"),
-        *("node/3", "record/3"),
-    ]
-    wins = stale.scenes[first(stale, "ControllerElected", "epoch 3")["step"] - 1]
-    drawn = shapes(stale, wins, WIDE)
-    assert drawn["node/3/words"]["text"] == "epoch 3, 2 of 2 votes"
-    assert shapes(stale, wins, width)["node/2/answer"]["text"] == "yes"
+def on_the_card(drawn, broker):
+    """Whose votes lie on a broker's card."""
+    card = drawn[f"node/{broker}"]
+    found = set()
+    for key, shape in drawn.items():
+        is_a_vote = key.startswith("vote/") and key.count("/") == 1
+        if is_a_vote and card["y"] < shape["y"] < card["y"] + card["h"]:
+            found.add(int(key.removeprefix("vote/")))
+    return found
+
+
+def lacking(drawn, broker):
+    return [key for key in drawn if key.startswith(f"node/{broker}/lacks/")]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
+def test_a_vote_lies_on_the_card_of_whom_it_is_for_and_what_is_lacking_is_seen(
+    stale, width
+):
+    stands = first(stale, "VotesRequested", "stands for epoch 3")
+    drawn = shapes(stale, stands, width)
+    assert on_the_card(drawn, 3) == {3} and len(lacking(drawn, 3)) == 1
+    gives = first(stale, "VoteAnswered", "one vote in epoch 3")
+    drawn = shapes(stale, gives, width)
+    assert on_the_card(drawn, 3) == {2, 3} and not lacking(drawn, 3)
+    assert drawn["node/2/answer"]["text"] == "vote"
+    assert "node/3/asks" not in drawn
+    wins = first(stale, "ControllerElected", "epoch 3")
+    assert on_the_card(shapes(stale, wins, width), 3) == {2, 3}
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
+def test_when_nobody_can_win_an_epoch_any_more_that_is_said_with_the_votes(
+    stale, width
+):
+    tie = first(stale, "VoteAnswered", "nobody wins epoch 2")
+    assert "Each has 1 vote, and a majority is 2" in tie["sentence"]
+    assert tie["chapter"] == "nobody wins epoch 2" and tie["trouble"]
+    assert tie["light"] == ["time/lane/controller", "vote", "node/2", "node/3"]
+    drawn = shapes(stale, tie, width)
+    for broker in (2, 3):
+        assert drawn[f"node/{broker}/chip/word"]["text"] == "no majority"
+        assert on_the_card(drawn, broker) == {broker}
+        assert len(lacking(drawn, broker)) == 1
+    answers = [s["text"] for key, s in drawn.items() if key.endswith("/answer")]
+    assert answers == ["no"]
+    refused_once = stale.scenes[tie["step"] - 1]
+    assert "nobody wins" not in refused_once["sentence"]
+
+
+def test_kip_996_a_prevote_gives_no_vote(stale):
+    would = first(stale, "VoteAnswered", "would vote")
+    drawn = shapes(stale, would)
+    answers = {key: s["text"] for key, s in drawn.items() if key.endswith("/answer")}
+    assert set(answers.values()) == {"would vote"}
+    assert not [key for key in drawn if key.startswith("vote/")]
 
 
 def test_of_five_brokers_the_axis_says_for_how_long_nobody_was_the_controller():
@@ -222,6 +263,22 @@ def test_of_five_brokers_the_axis_says_for_how_long_nobody_was_the_controller():
         assert nobody["w"] == pytest.approx((elected - crashed) * scale, abs=0.2)
     votes = first(pic, "VotesRequested", "stands for epoch 3")
     assert "nobody is the controller" in pic.play.scenario(votes)
+
+
+def test_at_the_end_it_is_said_for_how_long_nobody_was_the_controller_and_why():
+    cluster, since_ms, _ = controller_dies(lambda cluster: cluster.crash(1))
+    last = picture("quorum", cluster.trace, since_ms=since_ms).scenes[-1]
+    assert last["sentence"] == (
+        "Broker 1 is fenced. For 3.4 s nobody was the controller: broker 1 crashed,"
+        " nobody won epoch 2 and broker 3 won epoch 3. Broker 4 led orders-0 all the"
+        " while."
+    )
+
+
+def test_who_led_and_was_the_controller_did_not_lead_all_the_while(stale):
+    last = stale.scenes[-1]["sentence"]
+    assert "nobody was the controller: broker 1 was frozen" in last
+    assert "all the while" not in last
 
 
 def test_only_a_live_picture_has_levers():
@@ -275,9 +332,3 @@ def test_on_a_phone_the_last_records_of_a_log_are_seen(stale):
                 offset, epoch, text, *_ = voter["records"][-1]
                 cell = drawn[f"record/{voter['broker']}/{offset}/{epoch}"]
                 assert text.startswith(cell["text"].rstrip("…"))
-
-
-def test_on_a_phone_the_votes_of_a_candidate_have_a_line_of_their_own(stale):
-    stands = first(stale, "VotesRequested", "stands for epoch 1")
-    words = [shape.get("text") for shape in shapes(stale, stands, PHONE).values()]
-    assert "1 of 2 votes" in words

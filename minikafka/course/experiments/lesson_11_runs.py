@@ -203,6 +203,29 @@ def _answer_told(detail: Mapping[str, Any]) -> str:
     return f"{votes} for broker {detail['candidate']}"
 
 
+def votes_in_epoch_2(event: Event) -> bool:
+    """Whether a voter answers a candidate of that epoch. (With a PreVote nobody votes
+    yet.)
+    """
+    detail = event.detail
+    return (
+        event.kind == "VoteAnswered" and detail["epoch"] == 2 and not detail["pre_vote"]
+    )
+
+
+def who_wins(trace: Sequence[Event]) -> int | None:
+    """Of epoch 2, after controller_dies: 1 broker 2, 2 broker 3, 3 neither, since each
+    has refused the other; None: not decided yet.
+    """
+    refused = set()
+    for event in trace:
+        if event.kind == "ControllerElected" and event.detail["epoch"] == 2:
+            return 1 if event.node == "broker 2" else 2
+        if votes_in_epoch_2(event) and not event.detail["granted"]:
+            refused.add(event.detail["candidate"])
+    return 3 if refused == {2, 3} else None
+
+
 def who_may_win(cluster: Cluster, since_ms: int) -> int:
     """After one_lacks_it: 1 broker 2 or 3, 2 broker 2 alone, 3 nobody."""
     if active_controller(cluster) == 1:

@@ -18,7 +18,9 @@ from minikafka.theatre.nodes import (
     draw_log,
     rows_of,
 )
-from minikafka.theatre.pictures.quorum_story import QuorumStory, VoteAnswer
+from minikafka.theatre.pictures.quorum_ballot import draw_votes, votes_of
+from minikafka.theatre.pictures.quorum_story import QuorumStory
+from minikafka.theatre.pictures.quorum_votes import LOST, VoteAnswer
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import TimeLane, TimeLanes
@@ -27,7 +29,13 @@ from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 # one record to the next, at least
 HEAD, CELL, LOW_CELL, PITCH = 28, 44, 40, 96
 PITCH_PHONE = 90
-ANSWERS = {True: ("yes", "ink"), False: ("no", "trouble")}
+# what an arrow says: by whether it was only a PreVote, and whether it was granted
+ANSWERS = {
+    (True, True): "would vote",
+    (True, False): "would not",
+    (False, True): "vote",
+    (False, False): "no",
+}
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -36,6 +44,7 @@ OBSERVER = ("observer", "chip", "ink")
 CHIPS = {
     "controller": ("controller", "good", "ink"),
     "candidate": ("candidate", "said", "ink"),
+    LOST: (LOST, "trouble", "paper"),
     "pre-candidate": ("PreVote", "said", "ink"),
     "follower": ("follower", "chip", "ink"),
     "": ("no leader", "chip", "trouble"),
@@ -75,9 +84,12 @@ class QuorumPlay(Play):
         said = []
         for voter in space["voters"]:
             state = voter["life"] or voter["role"] or "without a leader"
+            epoch = f"epoch {voter['epoch']}"
+            if state in ("candidate", LOST):
+                epoch += f" with {counted(len(votes_of(space, voter)), 'vote')}"
             said.append(
-                f"broker {voter['broker']}: {state}, epoch {voter['epoch']}, metadata"
-                f" up to {voter['end']}"
+                f"broker {voter['broker']}: {state}, {epoch}, metadata up to"
+                f" {voter['end']}"
             )
         if space["fenced"]:
             said.append(f"fenced: {', '.join(map(str, space['fenced']))}")
@@ -106,7 +118,6 @@ class QuorumPlay(Play):
 
         for row, voter in zip(rows.values(), space["voters"], strict=True):
             self._card(row, voter, space)
-            self._vote(row, voter, rows)
             leader = rows.get(voter["leader"])
             comes_from = leader if leader is not row else None
             from_y = comes_from.cells_y if comes_from else None
@@ -116,6 +127,10 @@ class QuorumPlay(Play):
                 row, columns=columns, log=voter, leaders=leaders, now=now, from_y=from_y
             )
             self._answer(row, voter["answered"], rows, now)
+
+        # over all cards, since a vote goes from one to another
+        for row, voter in zip(rows.values(), space["voters"], strict=True):
+            draw_votes(row, voter, space)
 
         # the levers of many brokers leave no room for time
         if not (is_low and live):
@@ -184,12 +199,10 @@ class QuorumPlay(Play):
         elif row.name in self.cast["observers"]:
             chip = OBSERVER
         words = f"epoch {voter['epoch']}"
-        if voter["role"] == "candidate":
-            votes = f"{_votes(space, voter)} of {space['majority']} votes"
-            if row.d.phone:  # there is room for a line each
-                words, knows = votes, words
-            else:
-                words += f", {votes}"
+        if voter["role"] == "" and voter["vote"] >= 0:
+            words += f", vote {voter['vote']}"
+            if not row.d.narrow:
+                words = f"epoch {voter['epoch']}, voted for {voter['vote']}"
         row.card(
             voter["life"],
             words,
@@ -197,31 +210,6 @@ class QuorumPlay(Play):
             leads=voter["role"] == "controller",
             knows=knows,
             trouble=is_fenced,
-        )
-
-    def _vote(
-        self, row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]
-    ) -> None:
-        """On the card, in the candidate's colour, whom it has voted for."""
-        candidate = rows.get(voter["vote"])
-        if candidate is None or voter["life"]:
-            return
-        d = row.d
-        x = row.width - 20
-        y = row.y + (18 if d.narrow else 38)
-        tip = f"voted for {candidate.name} in epoch {voter['epoch']}"
-        number = candidate.broker
-        if not d.narrow:
-            d.note(row.key + "/voted", x - 12, y + 4, "vote", anchor="end", size=12)
-        d.disc(
-            row.key + "/vote",
-            x=x,
-            y=y,
-            r=8,
-            letter=str(number),
-            number=number - 1,
-            size=12,
-            tip=tip,
         )
 
     def _answer(
@@ -234,8 +222,9 @@ class QuorumPlay(Play):
         candidate = rows.get(answer.candidate)
         if answer.number != now or candidate is None or candidate is row:
             return
-        word, ink = ANSWERS[answer.granted]
-        words = f"{word} to {candidate.name}"
+        word = ANSWERS[answer.pre_vote, answer.granted]
+        ink = "ink" if answer.granted else "trouble"
+        words = f"{row.name} to {candidate.name}: {word}"
         row.asks(candidate, now, words, trouble=not answer.granted)
         # between it and the next card
         y = row.y - 5 if candidate.y < row.y else row.y + row.height - 5
@@ -272,12 +261,6 @@ def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None
     ways = [f"{name} writes to broker {to}", f"{name} → broker {to}"]
     words = fitting(ways, room, 12.5) or f"{name} → {to}"
     d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
-
-
-def _votes(space: Mapping[str, Any], candidate: Mapping[str, Any]) -> int:
-    """How many it has in its epoch."""
-    mine = candidate["broker"], candidate["epoch"]
-    return sum((each["vote"], each["epoch"]) == mine for each in space["voters"])
 
 
 def _is_away(space: Mapping[str, Any], broker: int) -> bool:

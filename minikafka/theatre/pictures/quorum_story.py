@@ -5,22 +5,28 @@ partition, and which client still believes otherwise.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.nodes import Links, epoch_at, node_id
 from minikafka.theatre.pictures.log_copies import (
     OF_NODES,
     CopiesStory,
     Described,
     Held,
-    LogCopy,
     RecordId,
 )
 from minikafka.theatre.pictures.quorum_records import (
     UNCHANGED,
     MetadataRecord,
     describe,
+)
+from minikafka.theatre.pictures.quorum_votes import (
+    LOST,
+    Voter,
+    Votes,
+    Without,
+    answer_in_words,
 )
 from minikafka.theatre.play import (
     LIVES,
@@ -45,18 +51,12 @@ QUORUM = (
     "MetadataCommitted",
 )
 OF_TOPICS = ("LeaderElected", "TopicCreated", "RecordsAppended")
+GONE = {"frozen": "was frozen"}
 METADATA_TOPIC = "__cluster_metadata"
 NEAR = 14  # records of a log that are in a scene
 MOST_SAID = 4  # records that the sentence of an append names
 OF_BROKERS = ("RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 OF_PARTITIONS = ("PartitionRecord", "PartitionChangeRecord")
-# by whether it was a PreVote, and whether it was granted
-ANSWERS = {
-    (True, True): "would vote",
-    (True, False): "would not vote",
-    (False, True): "votes",
-    (False, False): "does not vote",
-}
 SAYS = OF_NODES | {
     "ControllerElected": Says(
         "{Node} has {votes} votes, a majority: it is the active controller of epoch"
@@ -98,58 +98,11 @@ SAYS = OF_NODES | {
 }
 
 
-class VoteAnswer(NamedTuple):
-    """number: of the event that told it."""
-
-    candidate: int
-    granted: bool
-    number: int
-
-
 class Image(NamedTuple):
     """What the committed records say. leader: of the partition that is shown."""
 
     fenced: frozenset[int]
     leader: int
-
-
-@dataclass
-class Voter(LogCopy):
-    """role: "", pre-candidate, candidate, controller, follower. vote: for whom, in this
-    epoch. answered: its latest answer to a candidate, or nothing.
-    """
-
-    role: str = ""
-    epoch: int = 0
-    leader: int = -1
-    vote: int = -1
-    answered: VoteAnswer | tuple[()] = field(default=())
-
-    def stand(self, epoch: int, *, pre_vote: bool) -> None:
-        """It would lead. With a PreVote it only asks, and votes for nobody yet."""
-        self.role = "pre-candidate" if pre_vote else "candidate"
-        self.epoch = epoch
-        self.leader = -1
-        if not pre_vote:
-            self.vote = self.broker
-
-    def grant(self, candidate: int) -> None:
-        self.vote = candidate
-        self.role = ""
-        self.leader = -1
-
-    def lead(self, epoch: int) -> None:
-        self.role = "controller"
-        self.epoch = epoch
-        self.leader = self.broker
-
-    def follow(self, leader: int, epoch: int) -> None:
-        if epoch != self.epoch:
-            self.vote = -1
-        self.role = "follower"
-        self.epoch = epoch
-        self.leader = leader
-        self.answered = ()
 
 
 class QuorumStory(CopiesStory):
@@ -180,7 +133,10 @@ class QuorumStory(CopiesStory):
         self.part = (topic or _busiest_topic(trace), partition)
         self.records: dict[tuple[int, int], MetadataRecord] = {}  # offset, leader epoch
         self.topics: dict[str, str] = {}  # id -> name
+        self.votes = Votes(self.voters.values(), self.observers)
         self.controllers: dict[int, int] = {}  # epoch -> node
+        self.without = Without()
+        self.news = ""  # what was decided last
         self.two = 0  # an epoch that had two controllers
         self.clients: dict[str, int] = {}  # to whom it last sent records
 
@@ -211,6 +167,23 @@ class QuorumStory(CopiesStory):
         topic, partition = self.part
         return f"{topic}-{partition}"
 
+    def ends(self, last: Scene) -> None:
+        """For how long nobody was the controller, and who led the partition
+        meanwhile.
+        """
+        words = self.without.in_words
+        if self.live or not words:
+            return
+        decided = last["kind"] == "MetadataCommitted" and self.news
+        before = capital(f"{self.news}.") if decided else last["sentence"]
+        leader = self.without.leader
+        if leader:
+            words += f" {capital(leader)} led {self.part_name} all the while."
+        last["sentence"] = f"{before} {words}"
+        last["light"] = ["time/lane/controller", "time/lane/leader", "vote"]
+        if self.active:
+            last["light"].append(f"node/{self.active.broker}")
+
     # -- who has what
 
     @property
@@ -226,6 +199,12 @@ class QuorumStory(CopiesStory):
         """What the active controller's committed records say."""
         active = self.active
         return self.image(active) if active else Image(frozenset(), -1)
+
+    def _leads(self) -> str:
+        """Who leads the partition and is there, or ""."""
+        name = f"broker {self.decided.leader}"
+        leader = self.voters.get(name)
+        return name if leader and not leader.life else ""
 
     def image(self, voter: Voter) -> Image:
         """What this voter's committed records say."""
@@ -255,12 +234,11 @@ class QuorumStory(CopiesStory):
     def space(self) -> Space:
         active = self.active
         decided = self.decided
-        voting = len(self.voters) - len(self.observers)
         leader = decided.leader
         return {
             "epoch": max(self.controllers, default=0),
             "controller": active.broker if active else -1,
-            "majority": voting // 2 + 1,
+            "majority": self.votes.majority,
             "fenced": sorted(decided.fenced),
             "leader": leader,
             "two": self.two,
@@ -288,48 +266,55 @@ class QuorumStory(CopiesStory):
     def _see_VotesRequested(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
         epoch = d["epoch"]
-        pre = d["pre_vote"]
-        voter.stand(epoch, pre_vote=pre)
+        has_lost = voter.role == LOST
+        voter.stand(epoch, pre_vote=d["pre_vote"])
         for each in self.voters.values():
             each.answered = ()
-        if pre:
-            words = (
-                f"{capital(event.node)} hears no controller. It asks whether it would"
-                " win: a PreVote, and no new epoch."
-            )
-            chapter = "no controller" if self.once(f"silence {epoch}") else None
-            return Told(words, chapter, marks=self.mark(event.node, "?"))
+        if d["pre_vote"]:
+            return self._asks_before(event.node, epoch, has_lost=has_lost)
         words = (
-            f"{capital(event.node)} stands for epoch {epoch}: it votes for itself,"
-            " and asks the others."
+            f"{capital(event.node)} stands for epoch {epoch}: it votes for itself, and"
+            " asks the others."
         )
         marks = self.mark(event.node, "asks for votes")
         return Told(words, f"votes for epoch {epoch}", marks=marks)
 
+    def _asks_before(self, node: str, epoch: int, *, has_lost: bool) -> Told:
+        """A PreVote. has_lost: nobody has won the epoch before."""
+        name = capital(node)
+        chapter = "no controller" if self.once(f"silence {epoch}") else None
+        first = f"{name} hears no controller. It asks whether it would win"
+        if has_lost:
+            chapter = f"{node} tries again"
+            first = f"{name} has waited for a random while. It asks again whether it"
+            first += " would win"
+        words = f"{first}: a PreVote, and no new epoch."
+        return Told(words, chapter, marks=self.mark(node, "?"))
+
     def _see_VoteAnswered(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
-        epoch = d["epoch"]
         candidate = d["candidate"]
-        pre = d["pre_vote"]
-        granted = d["granted"]
-        if epoch > voter.epoch:
-            voter.epoch = epoch
-            voter.vote = -1
-        voter.answered = VoteAnswer(candidate, granted, self.number)
-        if granted and not pre:
-            voter.grant(candidate)
-        why = "" if granted else _why_not(voter, d)
-        words = (
-            f"{capital(event.node)} {ANSWERS[pre, granted]} for broker {candidate} in"
-            f" epoch {epoch}{why}."
-        )
-        if pre:
+        voter.answer(d, self.number)
+        words = answer_in_words(voter, d)
+        if d["pre_vote"]:
             return Told(words)
-        sign = f"votes {candidate}" if granted else f"not {candidate}"
-        light: list[str] = []
-        if voter.vote not in (-1, candidate) and self.once("split"):
-            light = self._lit(candidate, voter.vote)
-        return Told(words, marks=self.mark(event.node, sign), light=light)
+        if d["granted"]:
+            return Told(words, marks=self.mark(event.node, f"votes {candidate}"))
+
+        marks = self.mark(event.node, f"not {candidate}")
+        epoch = d["epoch"]
+        lost = self.votes.refused(voter, candidate, epoch)
+        if not lost:
+            return Told(words, marks=marks)
+        self.without.nobody_wins(epoch)
+        cards = [f"node/{each.broker}" for each in lost]
+        return Told(
+            f"{words} {self.votes.why_nobody_won(lost)}",
+            f"nobody wins epoch {epoch}",
+            trouble=True,
+            marks=marks,
+            light=["time/lane/controller", "vote", *cards],
+        )
 
     def _see_ControllerElected(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
@@ -338,17 +323,15 @@ class QuorumStory(CopiesStory):
         first = self.controllers.setdefault(epoch, voter.broker)
         if first != voter.broker:
             self.two = epoch
-        return self.tell(event, light=self._lit(voter.broker))
-
-    def _lit(self, *brokers: int) -> list[str]:
-        """The cards of these brokers and their logs, and how long nobody decided."""
-        light = ["time/lane/controller"]
-        for broker in brokers:
-            light += [f"node/{broker}", f"record/{broker}"]
-        return light
+        self.without.ends(event.at, event.node, epoch, self._leads())
+        light = ["time/lane/controller", "vote"]
+        light += [f"node/{voter.broker}", f"record/{voter.broker}"]
+        return self.tell(event, light=light)
 
     def _see_ControllerResigned(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
+        if voter is self.active:
+            self.without.begins(event.at, f"{event.node} gave up", self._leads())
         voter.role = ""
         voter.leader = -1
         return self.tell(event)
@@ -415,7 +398,8 @@ class QuorumStory(CopiesStory):
         voter.high_watermark = d["high_watermark"]
         now = self.image(voter)
         news = self._news(before, now)
-        what = f" So {' and '.join(news)}." if news else ""
+        self.news = " and ".join(news)
+        what = f" So {self.news}." if news else ""
         new_leader = now.leader != before.leader
         if voter.role == "controller":
             words = f"the high watermark of the metadata log is {d['high_watermark']}"
@@ -485,6 +469,12 @@ class QuorumStory(CopiesStory):
             return None
         voter.life = LIVES[event.kind]
         voter.answered = ()
+        if voter is self.active and voter.role == "controller":
+            if voter.life:
+                why = f"{event.node} {GONE.get(voter.life, voter.life)}"
+                self.without.begins(event.at, why, self._leads())
+            else:
+                self.without.is_back()
         if event.kind == "NodeRestarted":
             voter.role = ""
             voter.leader = -1
@@ -512,15 +502,3 @@ def _busiest_topic(trace: Sequence[Event]) -> str:
     told = Counter(topics)
     own = [name for name in told if not name.startswith("__")]
     return max(own, key=lambda name: (told[name], name), default="")
-
-
-def _why_not(voter: Voter, d: Detail) -> str:
-    """Why it doesn't vote for a candidate. ends: where the candidate's log ends, and
-    where its own does.
-    """
-    theirs, own = d["ends"]
-    if theirs < own:
-        return ", because its own log goes further"
-    if d["pre_vote"] or voter.vote < 0:
-        return ", because it hears a controller"
-    return f", because it has voted for broker {voter.vote}"
