@@ -325,3 +325,22 @@ def test_on_a_phone_twelve_records_have_a_place_in_both_groups_rows():
         there = shapes(pic, scene, PHONE)
         for offset in known:
             assert {f"share/{offset}", f"read/{offset}"} <= set(there)
+
+
+def test_its_time_begins_when_there_is_work_and_what_was_before_has_a_minus():
+    pic = drawn(shared.slow)
+    written = first(pic, "RecordsAppended")
+    assert written["at"] == 0 and written["time"] == "0.000 s"
+    assert pic.scenes[0]["time"].startswith("−")
+    axis = shapes(pic, pic.scenes[-1])
+    times = [s["text"] for key, s in axis.items() if key.startswith("time/axis/")]
+    assert times[:2] == ["0 s", "2 s"]
+    assert took(pic)[0] == first(pic, "ShareRecordsAcknowledged", "through")["at"]
+
+
+def test_at_the_end_it_is_said_how_long_either_group_took_and_with_how_many():
+    assert drawn(shared.slow).scenes[-1]["sentence"] == (
+        "Both groups are through. Group workers took 5 s, with 3 members at work."
+        " Group billing took 15.1 s, with 1 member at work. In a consumer group a"
+        " partition has one reader."
+    )

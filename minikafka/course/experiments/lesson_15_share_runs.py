@@ -5,11 +5,13 @@ Each group has three workers, and every worker needs a second for an order. In b
 same goes wrong.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.simulation.cluster import Cluster
+from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 TOPIC, SHARE_GROUP, CLASSIC_GROUP = "orders", "workers", "billing"
@@ -80,6 +82,25 @@ def side_by_side(
     is_stuck_soon = poison is not None and not killed
     cluster.run(seconds=STUCK_S if is_stuck_soon else ALL_S)
     return cluster
+
+
+def when_through(trace: Sequence[Event]) -> int | None:
+    """When the share group has accepted all orders: 1 after about 5 s, 2 after about 8,
+    3 after about 15; None: it has not yet.
+    """
+    since_ms = 0
+    accepted = set[int]()
+    for event in trace:
+        d = event.detail
+        if event.kind == "RecordsAppended" and d["topic"] == TOPIC:
+            since_ms = event.at
+        elif event.kind == "ShareRecordsAcknowledged":
+            for first, last, *_ in d["batches"]:
+                accepted.update(range(first, last + 1))
+        if len(accepted) == ORDERS:
+            took_s = (event.at - since_ms) / 1000
+            return 1 if took_s < 6.5 else 2 if took_s < 11.5 else 3
+    return None
 
 
 def _send(cluster: Cluster, special: dict[int | None, str]) -> None:

@@ -14,7 +14,7 @@ from minikafka.theatre.drawing import NARROW, PHONE, WIDE, Drawing
 from minikafka.theatre.pictures.share_partition_records import ACQUIRED, seconds
 from minikafka.theatre.pictures.share_partition_rows import Known, Rows
 from minikafka.theatre.pictures.share_partition_story import SharePartitionStory
-from minikafka.theatre.pictures.share_partition_time import begins_ms, draw_time
+from minikafka.theatre.pictures.share_partition_time import draw_time
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
@@ -83,7 +83,7 @@ class SharePartitionPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.time = Time.of(scenes, begins_ms(scenes))
+        self.time = Time.of(scenes, since_ms=0)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """The log with both groups, the lanes, and lamps: beside the lanes' title where

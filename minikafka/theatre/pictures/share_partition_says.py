@@ -120,3 +120,10 @@ def refused(
     if since != who:
         why += f", and {since} has had it since"
     return f"{who} {verbs} {what} too late: {error}. {why}."
+
+
+def took(group: str, ms: int, members: int) -> str:
+    """How long a group was at work, and how many members had something to do."""
+    return (
+        f"Group {group} took {seconds(ms)}, with {counted(members, 'member')} at work."
+    )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import (
     OfTopic,
     busiest_partitions,
@@ -136,9 +137,47 @@ class SharePartitionStory(OfTopic):
         self.records: dict[int, Shared] = {}
         self.lock_ms = 0
         self.most_deliveries = 0
-        self.began_at: int | None = None
+        self.zero = self._work_begins(trace)
         self.done_at: list[int | None] = [None, None]  # of either group
         self.accepted: Counter[int] = Counter()
+
+    def _work_begins(self, trace: Sequence[Event]) -> int:
+        """When there is first a record for somebody: there the picture's time begins,
+        and how long a group takes is counted from there.
+        """
+        is_anybody_there = False
+        for event in trace:
+            if not self.is_mine(event):
+                continue
+            if event.kind in ("ShareStateRead", "PartitionsAssigned"):
+                is_anybody_there = True
+            is_there = event.kind == "RecordsAppended" and is_anybody_there
+            if is_there or event.kind == "ShareRecordsAcquired":
+                return event.at
+        return trace[0].at if trace else 0
+
+    def see(self, event: Event) -> Told | None:
+        self.at = event.at - self.zero
+        return super().see(event)
+
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """What happens before the picture's time begins has a minus."""
+        return [words.replace("-", "−") for words in super().clock(ms)]
+
+    def ends(self, last: Scene) -> None:
+        """How long either group took, and with how many members."""
+        first, second = self.done_at
+        if self.live or not self.other or first is None or second is None:
+            return
+        said = ["Both groups are through."]
+        said.append(in_words.took(self.group, first, self._at_work(self.sharing)))
+        said.append(in_words.took(self.other, second, self._at_work(self.reading)))
+        said.append("In a consumer group a partition has one reader.")
+        last["sentence"] = " ".join(said)
+
+    def _at_work(self, names: Sequence[str]) -> int:
+        """How many of these have done anything."""
+        return sum(self.members[name].done > 0 for name in names)
 
     def cast(self) -> Cast:
         return super().cast() | {"partition": f"{self.topic}-{self.partition}"}
@@ -188,7 +227,7 @@ class SharePartitionStory(OfTopic):
             "members": members,
             "done": self._done(),
             "all": self._all(),
-            "took": [self._took(at) for at in self.done_at],
+            "took": list(self.done_at),
             "archived": self._count(ARCHIVED),
             "twice": len(twice),
         }
@@ -198,12 +237,6 @@ class SharePartitionStory(OfTopic):
         value = self.values.by_offset.get(offset)
         letter = self.values.letters[value]
         return [offset, value or "", letter, self.log.get(offset, 0)]
-
-    def _took(self, at: int | None) -> int | None:
-        """Since the first record could be had, ms."""
-        if at is None:
-            return None
-        return at - (self.began_at or 0)
 
     def _count(self, state: str) -> int:
         return sum(each.state == state for each in self.records.values())
@@ -229,8 +262,6 @@ class SharePartitionStory(OfTopic):
         self.done_at = [None, None]
         if self.start is None and not self.beside.owner:
             return QUIETLY  # nobody is there to see it
-        if self.began_at is None:
-            self.began_at = self.at
         return Told(in_words.written(first, last), self.once("records come"))
 
     # -- the share group
@@ -259,8 +290,6 @@ class SharePartitionStory(OfTopic):
         who = self._who(d["member"])
         self.lock_ms = d["lock_ms"]
         self.most_deliveries = d["most_deliveries"]
-        if self.began_at is None:
-            self.began_at = self.at
         said = []
         most = 0
         because = None
@@ -491,7 +520,7 @@ class SharePartitionStory(OfTopic):
         self.done_at[which] = self.at
         if told.trouble:  # that is what this step is about
             return told
-        took = seconds(self._took(self.at) or 0)
+        took = seconds(self.at)
         name = (self.group, self.other)[which]
         told.sentence += (
             f" Group {name} is through with all {done[which]}, after {took}."

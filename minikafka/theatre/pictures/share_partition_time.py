@@ -59,17 +59,6 @@ class Bar(NamedTuple):
         return f"{self.first}–{self.last}"
 
 
-def begins_ms(scenes: Sequence[Scene]) -> int | None:
-    """When somebody first had a record."""
-    begins = [
-        work[1]
-        for scene in scenes
-        for member in scene["space"]["members"]
-        for work in member["work"]
-    ]
-    return min(begins, default=None)
-
-
 class Group(NamedTuple):
     """A group's lanes. number: 0 the share group, 1 the consumer group."""
 
