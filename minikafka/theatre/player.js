@@ -106,7 +106,7 @@ function turn() {
   if (cursor >= limit()) { pause(); return; }
   playing = playing || true;
   if (flows()) {
-    draw(cursor + 1, true, play.flows === 'axis');
+    draw(cursor + 1, true, true);
     tempo(cursor);
     playing = setTimeout(arrive, steps[cursor].passes / speed());
   } else arrive();
@@ -144,12 +144,13 @@ function lasted(ms) {
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s later` : `${Math.round(ms / 60_000)} min later`;
 }
 
-// While time passes the clock runs, in the words of its step (clock.py).
+// While time passes the clock runs, in the words of its step (clock.py); thousandths only as long as they tell it from that.
 function clock(part) {
   const { at: now, time } = steps[cursor], ms = now + ((steps[cursor + 1]?.at ?? now) - now) * part;
+  const second = Math.floor(ms / 1000), thousandths = second === Math.floor(now / 1000) ? `.${String(Math.floor(ms % 1000)).padStart(3, '0')}` : '';
   const two = number => String(Math.floor(number)).padStart(2, '0'), places = /\.(\d+) s$/.exec(time);
   const running = `${two((ms / 3_600_000) % 24)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}`;
-  const words = time.replace(/\d\d:\d\d(:\d\d)?(\.\d+)?/, (_, seconds) => running.slice(0, seconds ? 8 : 5));
+  const words = time.replace(/\d\d:\d\d(:\d\d)?(\.\d+)?/, (_, seconds, exact) => running.slice(0, seconds ? 8 : 5) + (exact ? thousandths : ''));
   at('time').textContent = places ? `${(ms / 1000).toFixed(places[1].length)} s` : words.replace(/^day \d+/, `day ${Math.floor(ms / 86_400_000)}`);
 }
 

@@ -33,13 +33,14 @@ function decode(packed) {
   return { ...packed, states, known, lit, ofLanes: new Set(packed.lanes), cursors: new Set(packed.cursor) };
 }
 
-// What was played to the end once may stay in sight, faintly, behind the cursor's present; but not its words, which would
-// stand on those of the present.
+// What was played to the end once may stay in sight, faintly, behind the cursor's present; but not its words and their plates,
+// which would stand on those of the present.
 function shapesAt(step) {
   const state = layout.states[step];
   if (!ended || step === last) return state;
-  const later = layout.lanes.filter(shape => !state.has(shape) && layout.states[last].has(shape) && layout.known[shape].kind !== 'text');
-  return new Map([...state, ...later.map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35 }])]);
+  const stays = shape => layout.states[last].has(shape) && layout.known[shape].kind !== 'text' && !isPlate(layout.known[shape]);
+  layout.later ??= layout.lanes.filter(stays).map(shape => [shape, { ...layout.states[last].get(shape), fade: 0.35, later: true }]);
+  return new Map([...layout.later, ...state]);
 }
 
 const room = () => document.querySelector('main').clientWidth - 32;
@@ -153,24 +154,22 @@ function cut(node, s) {
 // What moves, in the order in which it happened: requests, then what somebody knows, then records.
 const stageOf = s => (s.arrow ? 0 : s.kind === 'cell' || s.from_x !== undefined ? 2 : 1);
 
-// While time passes the cursor moves, and what lasts on: what happens at its end has not happened yet.
-const lastsOn = (shape, from, to) => layout.cursors.has(shape) || (layout.ofLanes.has(shape) && from?.kind === 'rect' && to?.fill === from.fill);
-
 function draw(step, moving, flow = false) {
   cancelAnimationFrame(frame);
-  moves.forEach(each => animate(each, 1));  // what was still on its way arrives first
+  moves.forEach(each => each.to(1));  // what was still on its way arrives first
   const now = shapesAt(step), staged = moving && step === drawn + 1;
-  moves = [];
-  elements.forEach((element, shape) => {
-    const to = now.get(shape) || null, from = element.shape, { node } = element;
-    if (flow && !lastsOn(shape, from, to)) return;
-    element.shape = to;
-    if (!moving) settle(node, to);
-    else if (to !== from) moves.push({ node, from, to, stage: staged ? stageOf(to || from) : 0, begun: false });
-  });
+  moves = flow ? passages(now) : [];
+  if (!flow) {
+    elements.forEach((element, shape) => {
+      const to = now.get(shape) || null, from = element.shape;
+      element.shape = to;
+      if (!moving) settle(element.node, to);
+      else if (to !== from) moves.push(eased(element.node, from, to, staged ? stageOf(to || from) : 0));
+    });
+    drawn = step;
+  }
   flowing = flow;
-  if (!flow) drawn = step;
-  if (moves.length) move(flowing || play.flows === 'all');
+  if (moves.length || flow) move();
   tabStops();
   light(step === cursor ? step : -1);
 }
@@ -192,37 +191,110 @@ function light(step) {
   at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
 }
 
-function move(inTime) {
-  const started = performance.now(), even = inTime && flows() && playing;
-  const stages = [...new Set(moves.map(each => each.stage))].sort();
-  const time = Math.max(1, even ? steps[cursor].passes : MOTION) / speed();
+function move() {
+  const started = performance.now(), stages = [...new Set(moves.map(each => each.stage))].sort();
+  const time = Math.max(1, flowing ? steps[cursor].passes : MOTION) / speed(), lasts = Math.max(1, stages.length);
   const on = now => {
-    const gone = (now - started) / time;
-    if (even) clock(Math.min(1, gone));
+    const gone = Math.max(0, (now - started) / time);  // a frame is as old as its beginning
+    if (flowing) clock(Math.min(1, gone));
     for (const each of moves) {
       const part = Math.min(1, gone - stages.indexOf(each.stage));
-      if (part >= 0) animate(each, part, even);
+      if (part >= 0) each.to(part);
     }
-    if (gone < stages.length) frame = requestAnimationFrame(on);
+    if (gone < lasts) frame = requestAnimationFrame(on);
     else moves = [];
   };
   on(started);
 }
 
-function animate(each, part, evenly) {
-  const { node, from, to } = each;
-  if (!each.begun) {
-    each.begun = true;
-    node.style.display = '';
-    if (to) paint(node, to);
-  }
-  const eased = evenly ? part : part * (2 - part);
-  // What is new fades in; where time flows it is drawn from its left end on.
-  const first = evenly ? { ...to, w: 0, x2: to?.x, y2: to?.y } : { ...to, x: to?.from_x ?? to?.x, y: to?.from_y ?? to?.y, fade: 0 };
-  const start = from || first, end = to || { ...from, fade: 0 };
-  const between = { ...end };
-  for (const name of MOVED) if (name in end) between[name] = (start[name] ?? end[name]) * (1 - eased) + end[name] * eased;
-  place(node, between);
-  node.style.opacity = (start.fade ?? 1) * (1 - eased) + (end.fade ?? 1) * eased;
-  if (part === 1) settle(node, to);
+function between(node, start, end, part) {
+  const now = { ...end };
+  for (const name of MOVED) if (name in end) now[name] = (start[name] ?? end[name]) * (1 - part) + end[name] * part;
+  place(node, now);
+}
+
+// To what has just happened. Who is new fades in.
+function eased(node, from, to, stage) {
+  const start = from || { ...to, x: to.from_x ?? to.x, y: to.from_y ?? to.y, fade: 0 }, end = to || { ...from, fade: 0 };
+  let begun = false;
+  return { stage, to: part => {
+    if (!begun && to) paint(node, to);
+    if (!begun) node.style.display = '';
+    begun = true;
+    const slower = part * (2 - part);
+    between(node, start, end, slower);
+    node.style.opacity = (start.fade ?? 1) * (1 - slower) + (end.fade ?? 1) * slower;
+    if (part === 1) settle(node, to);
+  } };
+}
+
+// -- while time passes: lengths grow with the clock, evenly, and so do numbers that say how long. All other words, and who comes
+// or goes, belong to what happens at its end: until then they stay as they are.
+
+const isPlate = s => s.fill === 'paper' && (s.line ?? 'none') === 'none';
+const isLength = s => ['rect', 'line'].includes(s?.kind) && !s.later && !isPlate(s);
+const goesOn = (from, to) => isLength(from) && isLength(to) && from.fill === to.fill && from.line === to.line;
+
+function passages(now) {
+  const cursorAt = [...layout.cursors].find(shape => elements[shape].shape && now.has(shape));
+  const [begin, end] = [elements[cursorAt]?.shape.x, now.get(cursorAt)?.x], everything = play.flows === 'all';
+  return elements.map((element, shape) => {
+    const { shape: from } = element, to = now.get(shape);
+    if (!to || to === from || to.later) return null;
+    const isCursor = layout.cursors.has(shape), moves = everything || isCursor || layout.ofLanes.has(shape);
+    if (from?.kind === 'text') return runs(element, to, moves);
+    if (!moves) return null;
+    if (from && isPlate(from) && isPlate(to)) return grows(element, { ...from, x: to.x, y: to.y });
+    if ((isCursor && from) || goesOn(from, to)) return grows(element, to);
+    const isNew = (!from || from.later) && isLength(to) && Math.max(to.w ?? 0, (to.x2 ?? 0) - to.x) > 0;
+    return isNew ? appears(element, to, begin, end) : null;
+  }).filter(Boolean);
+}
+
+function grows(element, to) {
+  const { node, shape: from } = element;
+  element.shape = to;
+  paint(node, to);
+  return { stage: 0, to: part => between(node, from, to, part) };
+}
+
+// What is new, as far as the cursor has come.
+function appears(element, to, begin, end) {
+  const { node } = element, start = { ...to, w: 0, x2: to.x, y2: to.y }, long = to.w ?? to.x2 - to.x;
+  element.shape = to;
+  settle(node, to);
+  return { stage: 0, to: part => {
+    const now = begin + (end - begin) * part;
+    node.style.display = now > to.x || part === 1 ? '' : 'none';
+    between(node, start, to, part === 1 ? 1 : Math.max(0, Math.min(1, (now - to.x) / long)));
+  } };
+}
+
+// Words, which stay on what gets longer, and say how long it has lasted.
+function runs(element, to, moves) {
+  const { node, shape: from } = element, saying = durations(from.text, to.text);
+  if (!moves && !saying) return null;
+  const end = moves ? { ...from, x: to.x, y: to.y } : from;
+  element.shape = { ...end, text: saying ? saying(1) : from.text };
+  return { stage: 0, to: part => {
+    const text = saying ? saying(part) : from.text;
+    if (text !== node.textContent) paintText(node, { ...from, text });
+    between(node, from, end, part);
+  } };
+}
+
+// Those of the two texts' numbers of seconds that differ by what passes (several of them in a sum) run.
+const DURATION = /(\d+(?:\.(\d+))?) (ms|s)\b/g;
+
+function durations(text, then) {
+  const gap = (steps[cursor + 1]?.at ?? 0) - steps[cursor].at, read = ([, number, places = '', unit]) => {
+    const one = unit === 's' ? 1000 : 1;
+    return { ms: number * one, least: one / 10 ** places.length, say: ms => `${(ms / one).toFixed(places.length)} ${unit}` };
+  };
+  const [before, after] = [text, then].map(words => [...words.matchAll(DURATION)].map(read));
+  if (gap <= 0 || before.length !== after.length) return null;
+  const times = before.map(({ ms }, index) => Math.round((after[index].ms - ms) / gap));
+  const fit = before.every(({ ms, least }, index) => Math.abs(after[index].ms - ms - times[index] * gap) <= Math.max(least, after[index].least));
+  if (!fit || !times.some(Boolean)) return null;
+  return part => { let index = -1; return text.replace(DURATION, () => { index += 1; return after[index].say(before[index].ms + times[index] * gap * part); }); };
 }
