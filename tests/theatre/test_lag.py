@@ -179,7 +179,7 @@ def test_the_rates_that_are_told_add_up_to_the_change_that_is_told(speed, words)
     story = Commits().orders(5)
     story.at(1000).starts(0)
     play = picture("lag", story.events).play
-    assert play._rates_in_words(speed) == words
+    assert play.rates_in_words(speed) == words
 
 
 def test_commits_in_steps_have_the_rate_of_the_stairs():
@@ -256,7 +256,11 @@ def test_the_same_records_again_without_a_commit_are_the_climax():
         scene["at"]
         for scene in scenes
         if "the same 50 records again" in scene["sentence"]
-    ] == [30_000, 40_000]
+    ] == [30_000]
+    assert scenes[-1]["sentence"] == (
+        "billing was handed the same 50 records 3 times before it had committed: the lag"
+        " is still 60."
+    )
     assert [scene["at"] for scene in scenes if "light" in scene] == [30_000]
 
 
@@ -494,3 +498,21 @@ def test_who_has_nothing_to_read_is_seen_idle():
         shapes = picture("lag", story.events).drawings(width)[-1].shapes
         assert shapes["lag/0/idle/words"]["text"] == "idle"
         assert "lag/1/idle/pale" not in shapes
+
+
+def test_the_last_sentence_says_why_the_lag_was_what_it_was():
+    story = Commits()
+    story.topic()
+    story.starts(0)
+    done = 0
+    for second in range(30):
+        story.at(1000 * second).append(0, second, ("k", "v"))
+        story.poll("billing", 0, second, second + 1)
+        if second % 10 == 9:
+            done = second + 1
+            story.commit(done)
+    story.at(31_000).append(0, 30, ("k", "v"))
+    assert picture("lag", story.events).scenes[-1]["sentence"] == (
+        "At most 1 record waited for billing, but it commits every 10 s: in between the"
+        " lag grew to 10."
+    )

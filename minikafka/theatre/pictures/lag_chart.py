@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, Look, widest
+from minikafka.theatre.drawing import Box, Drawing, Part, widest
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.lag_partition import Field
+from minikafka.theatre.pictures.lag_partition import BESIDE, Field
+from minikafka.theatre.pictures.lag_pile import Pile, legend
 from minikafka.theatre.pictures.lag_sums import Sums, Told, Value, apart, bends, sums
 
 LINES = {
@@ -17,6 +18,7 @@ LINES = {
     "committed": "committed offset",
     "start": "log start offset",
 }
+ROW = 18  # from one line of brackets to the next
 
 
 class Span(NamedTuple):
@@ -29,12 +31,15 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """In its place. of_lag: the lag is the line. rows: of brackets below."""
+    """In its place. of_lag: the lag is the line. rows: of brackets below. pile: of
+    any partition.
+    """
 
     d: Drawing
     field: Field
     of_lag: bool
     rows: int
+    pile: Pile
 
     def draw(self, scenes: Sequence[Scene], moments: Sequence[Told]) -> None:
         """All but its grid and brackets. scenes, and what each adds up to: up to the
@@ -64,29 +69,44 @@ class Chart:
         field = self.field
         before = now.sums
         after = then.sums
-        left = field.x(now.at)
-        top = field.y((before.end + after.end) / 2)
-        width = field.x(then.at) - left
-        height = field.y((before.done + after.done) / 2) - top
         if self.of_lag:
-            top = field.y((before.lag + after.lag) / 2)
-            height = field.bottom - top
-        if width <= 0 or height <= 0.5:
+            high = (before.lag + after.lag) / 2
+            low = 0.0
+        else:
+            high = (before.end + after.end) / 2
+            low = (before.done + after.done) / 2
+
+        left = field.x(now.at)
+        right = field.x(then.at)
+        top = field.y(high)
+        bottom = field.y(low)
+        box = Box(
+            x=left,
+            y=top,
+            w=right - left,
+            h=bottom - top,
+        )
+        if box.w <= 0 or box.h <= 0.5:
             return
         if before.unread:
-            self.d.rect(key, left, top, width, height, fill="hatch", fade=0.5)
+            self.d.rect(key, *box, fill="hatch", fade=0.5)
             return
         fill = "chip" if has_members else "wash"
-        self.d.rect(key, left, top, width + 0.5, height, fill=fill)
+        wider = box._replace(w=box.w + 0.5)
+        self.d.rect(key, *wider, fill=fill)
 
     def _lines(self, moments: Sequence[Told]) -> None:
         """What is written and what is committed; and the log's start, once it moves."""
         now = moments[-1].sums
         if now.start:
             starts = [Value(at, each.start) for at, each in moments]
-            ink = "trouble" if now.lost else "quiet"
-            self._line("lines/start", starts, ink, width=1.5, dash="3 3")
-
+            self._line(
+                "lines/start",
+                starts,
+                "trouble" if now.lost else "quiet",
+                width=1.5,
+                dash="3 3",
+            )
         committed = [Value(at, each.committed) for at, each in moments]
         self._line("lines/committed", committed, "ink", width=2)
         ends = [Value(at, each.end) for at, each in moments]
@@ -155,13 +175,19 @@ class Chart:
     @property
     def _left(self) -> float:
         """Where the names begin."""
-        return self.field.right + 16
+        return self.field.right + BESIDE
 
     def _lag(self, lag: int, y: float) -> None:
         x = self._left
-        room = self.d.width - x
-        look: Look = {"bold": True, "size": 15, "room": room}
-        self.d.text("name/lag", x, y + 5, f"lag {lag:,}", **look)
+        self.d.text(
+            "name/lag",
+            x,
+            y + 5,
+            f"lag {lag:,}",
+            bold=True,
+            size=15,
+            room=self.d.width - x,
+        )
 
     def _name(self, name: str, y: float, now: Sums) -> None:
         """A line's, and its value."""
@@ -173,42 +199,86 @@ class Chart:
         if name == "committed" and now.nothing:
             value = "none"
         x = self._left
-        room = d.width - x - 44  # without the value
         base = y + 4
-        d.note(f"name/{name}", x, base, words, size=12, room=room)
-        d.number(f"name/{name}/value", d.width, base, value, "ink", bold=False)
+        d.note(
+            f"name/{name}",
+            x,
+            base,
+            words,
+            size=12,
+            room=d.width - x - 44,  # without the value
+        )
+        d.number(
+            f"name/{name}/value",
+            d.width,
+            base,
+            value,
+            "ink",
+            bold=False,
+        )
 
     # -- below
 
     def _headings(self) -> None:
-        """Of the numbers at the end of each partition's lane."""
-        y = self.field.bottom + 18 * self.rows
+        """Over what stands at the end of each partition's lane."""
+        y = self.field.bottom + ROW * self.rows
         if self.d.narrow and self.rows > 1:
-            y += 18  # words of brackets end here
+            y += ROW  # words of brackets end here
         self.d.note("name/of", self._left, y, "lag", bold=True)
-        self.d.note("name/handed", self.d.width - 2, y, "to hand over", "end")
+        legend(self.d, self.pile, y)
 
     def _span(self, key: str, span: Span, row: int) -> None:
         """A bracket over its time, and words on it, or beside it where it is short."""
         field = self.field
-        y = field.bottom + 13 + 18 * row
+        y = field.bottom + 13 + ROW * row
         left = field.x(span.begin)
         right = field.x(span.end)
         if right - left < 12:
             return
         bracket = self.d.part(key, 0, y)
-        self.d.level(key, left=left, right=right, y=y, line="ink", width=2)
-        bracket.upright("0", x=left, top=-5, bottom=5, line="ink", width=2)
-        bracket.upright("1", x=right, top=-5, bottom=5, line="ink", width=2)
-        words = span.words
+        self.d.level(
+            key,
+            left=left,
+            right=right,
+            y=y,
+            line="ink",
+            width=2,
+        )
+        for number, x in enumerate((left, right)):
+            bracket.upright(
+                str(number),
+                x=x,
+                top=-5,
+                bottom=5,
+                line="ink",
+                width=2,
+            )
+        self._words_of(bracket, span.words, left, right)
+
+    def _words_of(self, bracket: Part, words: str, left: float, right: float) -> None:
+        """On paper, so that nothing strikes them through."""
+        field = self.field
         if widest(words, 13, bold=True) > field.right - field.left:
             words = words.removeprefix("caught up ").replace(": lag ", ": ")
-        width = widest(words, 13, bold=True)
-        half = width / 2 + 4
+        half = widest(words, 13, bold=True) / 2 + 4
         middle = self._middle(left, right, half)
-        bracket.rect("paper", x=middle - half, y=-8, w=2 * half, h=16, fill="paper")
-        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
-        bracket.text("words", middle, 5, words, **look)
+        bracket.rect(
+            "paper",
+            x=middle - half,
+            y=-8,
+            w=2 * half,
+            h=16,
+            fill="paper",
+        )
+        bracket.text(
+            "words",
+            middle,
+            5,
+            words,
+            size=13,
+            bold=True,
+            anchor="middle",
+        )
 
     def _middle(self, left: float, right: float, half: float) -> float:
         """Of the words of a bracket: on it, right of it, or left of it. half: of their

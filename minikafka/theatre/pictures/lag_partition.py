@@ -19,9 +19,10 @@ from minikafka.theatre.drawing import (
     has_room,
     widest,
 )
+from minikafka.theatre.pictures.lag_pile import STEPS, Pile
 from minikafka.theatre.play import Space
 
-STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+BESIDE = 16  # from the end of the axis to what stands there
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class PartitionLane:
     field: Field
     is_slow: bool
     whole_ms: int
+    pile: Pile
 
     @property
     def key(self) -> str:
@@ -111,6 +113,10 @@ class PartitionLane:
         """There is only one partition, and much room."""
         return self.field.height > 80
 
+    @property
+    def owner(self) -> str:
+        return str(self.now["owner"])
+
     def draw(self, states: Sequence[State]) -> None:
         """The lane. states: of the partition up to the cursor."""
         self._ground()
@@ -119,17 +125,28 @@ class PartitionLane:
             self._state(f"{self.key}/{number}", state)
         if states and not self.is_alone:
             self._idle(states[-1])
-        self._lags()
+        self._lag()
+
+    def _colour(self, owner: str) -> str:
+        number = actor_number(owner, self.members)
+        return actor_colour(number)
 
     def _ground(self) -> None:
         """The place, with its grid."""
         field = self.field
-        width = field.right - field.left
         self.part.rect(
-            "ground", x=field.left, y=0, w=width, h=field.height, fill="wash", r=3
+            "ground",
+            x=field.left,
+            y=0,
+            w=field.right - field.left,
+            h=field.height,
+            fill="wash",
+            r=3,
         )
         most, least = (3, 0) if field.height > 60 else (2, 1)
         field.grid(self.d, f"grid/{self.now['partition']}", most, least)
+
+    # -- who reads
 
     def _names(self) -> None:
         """The partition's, and its reader's beside it or below it."""
@@ -140,8 +157,7 @@ class PartitionLane:
         is_beside = self.is_alone or is_low
         place = Point(24, base) if is_beside else Point(0, 29)
         room = self.field.left - place.x - self._margin()
-
-        if self.now["unread"] or not self.now["owner"]:
+        if self.now["unread"] or not self.owner:
             self._nobody(place, room)
         else:
             self._reader(place, room - 14)
@@ -158,48 +174,71 @@ class PartitionLane:
         if has_room("nobody", room, bold=True):
             self.part.text("owner", *place, "nobody", ink, size=12, bold=True)
             return
-        x = place.x + 9
-        y = place.y - 4
-        look: Look = {"dash": "3 3", "width": 1.5, "tip": "nobody reads it"}
-        self.part.circle("nobody", x=x, y=y, r=8.5, fill="none", line=ink, **look)
+        self.part.circle(
+            "nobody",
+            x=place.x + 9,
+            y=place.y - 4,
+            r=8.5,
+            fill="none",
+            line=ink,
+            dash="3 3",
+            width=1.5,
+            tip="nobody reads it",
+        )
 
     def _reader(self, place: Point, room: float) -> None:
         """A disc of the member's colour: with its letter, or beside its name."""
-        name = self.now["owner"]
-        number = actor_number(name, self.members)
+        name = self.owner
         *_, letter = name.split(" ")
-        x, y = place
-        middle = y - 4
-
+        middle = place.y - 4
         if len(letter) == 1:
             self.part.disc(
                 "reader",
-                x=x + 9,
+                x=place.x + 9,
                 y=middle,
                 r=8.5,
                 letter=letter,
-                number=number,
+                number=actor_number(name, self.members),
                 size=12,
                 tip=name,
             )
             return
 
         self.part.circle(
-            "reader", x=x + 5, y=middle, r=5, fill=actor_colour(number), tip=name
+            "reader",
+            x=place.x + 5,
+            y=middle,
+            r=5,
+            fill=self._colour(name),
+            tip=name,
         )
-        self.part.note("owner", x + 14, y, name, size=12, room=room)
+        self.part.note(
+            "owner",
+            place.x + 14,
+            place.y,
+            name,
+            size=12,
+            room=room,
+        )
+
+    # -- the lag over time
 
     def _state(self, key: str, state: State) -> None:
         """The lag as high as it is, for as long as it is."""
         partition = state.partition
-        left = self.field.x(state.begin)
-        right = self.field.x(state.end)
-        bottom = self.field.bottom
-        width = right - left
-        lag, waiting = (bottom - self.field.y(value) for value in partition["lags"])
+        field = self.field
+        lag, _ = partition["lags"]
         if not lag:
             return
-        whole = Box(x=left, y=bottom - lag, w=width, h=lag)
+        left = field.x(state.begin)
+        right = field.x(state.end)
+        top = field.y(lag)
+        whole = Box(
+            x=left,
+            y=top,
+            w=right - left,
+            h=field.bottom - top,
+        )
         tip = _sum_of(partition)
         if partition["unread"]:
             self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
@@ -208,14 +247,24 @@ class PartitionLane:
             tip = f"{tip} · nobody has begun to read"
             self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
             return
+        self._read(key, whole, partition)
 
-        colour = actor_colour(actor_number(partition["owner"], self.members))
-        handed = whole._replace(h=max(lag - waiting, 0))
+    def _read(self, key: str, whole: Box, partition: Space) -> None:
+        """Pale: in the reader's hand; below that what is not."""
+        colour = self._colour(partition["owner"])
+        tip = _sum_of(partition)
+        _, waiting = partition["lags"]
+        waits_y = self.field.y(waiting)
+        handed = whole._replace(h=max(waits_y - whole.y, 0))
         self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
-
         if waiting:
-            foot = Box(x=left, y=bottom - waiting, w=width + 0.4, h=waiting)
-            self.d.rect(f"{key}/wait", *foot, colour, tip=tip)
+            waits = Box(
+                x=whole.x,
+                y=waits_y,
+                w=whole.w + 0.4,
+                h=self.field.bottom - waits_y,
+            )
+            self.d.rect(f"{key}/wait", *waits, colour, tip=tip)
 
     def _idle(self, state: State) -> None:
         """Whoever has had nothing to read for a while has a pale lane."""
@@ -226,24 +275,56 @@ class PartitionLane:
             return
         left = self.field.x(state.begin)
         width = self.field.x(state.end) - left
-        colour = actor_colour(actor_number(partition["owner"], self.members))
-        idle = self.d.part(f"{self.key}/idle", left, self.field.top)
         height = self.field.height
-        idle.rect("pale", x=0, y=0, w=width, h=height, fill=colour, fade=0.15)
+        idle = self.d.part(f"{self.key}/idle", left, self.field.top)
+        idle.rect(
+            "pale",
+            x=0,
+            y=0,
+            w=width,
+            h=height,
+            fill=self._colour(partition["owner"]),
+            fade=0.15,
+        )
         if has_room("idle", width - 8, 12):
             idle.note("words", 5, height / 2 + 4, "idle", size=12)
 
-    def _lags(self) -> None:
-        """As numbers, at the end of the lane."""
-        lag, waiting = self.now["lags"]
-        ink = "trouble" if self.now["unread"] and lag else "ink"
-        look: Look = {"mono": True, "bold": True, "size": 14}
-        x = self.field.right + 16
-        self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
+    # -- the lag now
+
+    def _lag(self) -> None:
+        """As a number and as things, at the end of the lane."""
+        lag, _ = self.now["lags"]
+        x = self.field.right + BESIDE
+        self.part.text(
+            "lag",
+            x,
+            13,
+            f"{lag:,}",
+            "trouble" if self.now["unread"] and lag else "ink",
+            mono=True,
+            bold=True,
+            size=14,
+        )
+        colour = self._colour(self.owner) if self.owner else None
+        key = f"pile/{self.now['partition']}"
+        self.pile.draw(self.d, key, self.now, colour)
         if self.is_slow:
-            slow: Look = {"size": 12, "bold": True}
-            self.part.text("slow", x + 46, 13, "slow", "trouble", **slow)
-        self.part.number("handed", self.d.width, 13, f"{waiting:,}", bold=False)
+            self._slow(x)
+
+    def _slow(self, x: float) -> None:
+        """Below the number, or at the end where a lane has one line only."""
+        is_low = self.field.height < 28
+        self.part.text(
+            "slow",
+            self.d.width if is_low else x,
+            13 if is_low else 27,
+            "slow",
+            "trouble",
+            size=12,
+            bold=True,
+            anchor="end" if is_low else "start",
+            halo="paper",
+        )
 
 
 def _sum_of(partition: Space) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.lag_followed import Partitions
 from minikafka.theatre.play import Space
 from minikafka.trace import Event
 
@@ -44,6 +45,52 @@ class Spell:
 
     def to_json(self) -> Space:
         return dict(vars(self))
+
+
+class Spells(list[Spell]):
+    """In the order in which they began."""
+
+    @property
+    def going_on(self) -> Spell | None:
+        """The first that isn't over."""
+        for spell in self:
+            if spell.end is None:
+                return spell
+        return None
+
+    @property
+    def is_any_slow(self) -> bool:
+        return any(spell.is_slow for spell in self)
+
+    def begin(
+        self, who: str, state: str, numbers: Sequence[int], at_ms: int, lag: int
+    ) -> None:
+        """numbers: of the partitions that it is about."""
+        if not numbers:
+            return
+        spell = Spell(
+            who,
+            state,
+            list(numbers),
+            begin=at_ms,
+            before=lag,
+            after=lag,
+        )
+        self.append(spell)
+
+    def end(self, number: int, at_ms: int, partitions: Partitions) -> None:
+        """Whoever was slow in this partition, or away, is so no longer."""
+        for spell in self:
+            if spell.end is None and number in spell.partitions:
+                spell.end = at_ms
+                spell.after = partitions.lag_of(spell.partitions)
+
+    def to_json(self, partitions: Partitions) -> list[Space]:
+        """As they are now."""
+        for spell in self:
+            if spell.end is None:
+                spell.after = partitions.lag_of(spell.partitions)
+        return [spell.to_json() for spell in self]
 
 
 @dataclass
@@ -97,17 +144,6 @@ class Folding:
             return True
         since = moment["at"] - self.trail[-1]["at"]
         return bool(since >= self.fold_ms * FOLDS / MOMENTS)
-
-
-def in_short(spells: Sequence[Spell], caught_up: str) -> str:
-    """After all spells, and how long it took to catch up: what each did."""
-    words = []
-    for spell in spells:
-        lasts = lasting((spell.end or spell.begin) - spell.begin)
-        what = f"{spell.who} {spell.state} for {lasts}"
-        words.append(f"{what}: {spell.before} → {spell.after}")
-    words.append(f"caught up in {caught_up}")
-    return f"The lag in short. {'; '.join(words)}."
 
 
 def lasting(ms: int) -> str:

@@ -1,0 +1,183 @@
+"""What the lag's story says in the end: all of it in one sentence, with what it came of
+and how much it was.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from minikafka.theatre import text
+from minikafka.theatre.pictures.lag_followed import Followed, Partitions
+from minikafka.theatre.pictures.lag_spells import Spell, lasting
+from minikafka.theatre.text import capital, counted, listed
+
+A_FEW = 3  # commits: of fewer one can't say how often they come
+
+
+class Done(NamedTuple):
+    """A partition is caught up with."""
+
+    owner: str
+    at_ms: int
+
+
+@dataclass
+class Again:
+    """A reader is handed records that it was handed before."""
+
+    reader: str
+    records: int
+    times: int = 1
+
+
+@dataclass
+class SoFar:
+    """What is kept for the end. given_up: by members, partitions. came, committed:
+    while the group caught up.
+    """
+
+    most_lag: int = 0
+    most_waiting: int = 0
+    commits_ms: list[int] = field(default_factory=list)
+    again: Again | None = None
+    given_up: Counter[str] = field(default_factory=Counter)
+    done: dict[int, Done] = field(default_factory=dict)
+    came: int = 0
+    committed: int = 0
+
+    def note(self, partitions: Partitions) -> None:
+        """How it is after an event."""
+        self.most_lag = max(self.most_lag, partitions.lag)
+        self.most_waiting = max(self.most_waiting, partitions.waiting)
+
+    def handed_again(self, reader: str, records: int) -> None:
+        if self.again is None or self.again.reader != reader:
+            self.again = Again(reader, records)
+        self.again.times += 1
+
+    def caught_up(self, number: int, partition: Followed, at_ms: int) -> None:
+        self.done[number] = Done(partition.owner, at_ms)
+        self.came += partition.end - partition.began_end
+        committed = partition.committed or 0
+        self.committed += committed - partition.began_committed
+
+    @property
+    def commits_every_ms(self) -> int:
+        """From one to the next, usually."""
+        gaps = [after - before for before, after in pairwise(self.commits_ms)]
+        middle = len(gaps) // 2
+        return sorted(gaps)[middle]
+
+    @property
+    def is_a_saw(self) -> bool:
+        """The lag comes from commits, not from a reader that is late."""
+        if len(self.commits_ms) < A_FEW:
+            return False
+        return 0 < 2 * self.most_waiting <= self.most_lag
+
+    @property
+    def last(self) -> Done:
+        """Of the partitions that were caught up with."""
+        return max(self.done.values(), key=lambda done: done.at_ms)
+
+
+def nothing_committed(again: Again, so_far: SoFar, lag: int) -> str:
+    """The same records again and again."""
+    handed = f"{again.reader} was handed the same {again.records} records"
+    words = f"{handed} {again.times} times"
+    given_up = so_far.given_up[again.reader]
+    if given_up:
+        words += f" and lost its partition {given_up} times"
+    return f"{words} before it had committed: the lag is still {lag:,}."
+
+
+def in_short(spells: Sequence[Spell], lasted_ms: int, so_far: SoFar) -> str:
+    """After all spells: what each did, and how long it took to catch up."""
+    words = []
+    for spell in spells:
+        end = spell.end or spell.begin
+        lasts = lasting(end - spell.begin)
+        what = f"{spell.who} {spell.state} for {lasts}"
+        words.append(f"{what}: {spell.before} → {spell.after}")
+    words.append(f"caught up in {lasting(lasted_ms)}")
+    told = f"The lag in short. {'; '.join(words)}"
+    if so_far.came:
+        told += f", while {so_far.came} came in and {so_far.committed} were committed"
+    return f"{told}."
+
+
+def all_caught_up(group: str, lasted_ms: int, so_far: SoFar) -> str:
+    """Who was the last, and how much earlier all others were done."""
+    many = counted(so_far.committed, "record")
+    words = f"{capital(group)} has caught up with {many} in {lasting(lasted_ms)}"
+    last = so_far.last
+    mine = []
+    earlier_ms = []
+    for number, done in sorted(so_far.done.items()):
+        if done.owner == last.owner:
+            mine.append(number)
+        else:
+            earlier_ms.append(last.at_ms - done.at_ms)
+    if not earlier_ms:
+        return f"{words}."
+    earlier = lasting(min(earlier_ms))
+    words += f": {last.owner} was the last, with {named(mine)}"
+    return f"{words}; all others were done {earlier} earlier."
+
+
+def saw(group: str, so_far: SoFar) -> str:
+    """Why the lag goes up and down where nothing waits."""
+    every = text.lasting(so_far.commits_every_ms)
+    waited = counted(so_far.most_waiting, "record")
+    return (
+        f"At most {waited} waited for {group}, but it commits every {every}: in between"
+        f" the lag grew to {so_far.most_lag}."
+    )
+
+
+def added_up(partitions: Partitions, lasted_ms: int, so_far: SoFar) -> str:
+    """Where nothing else is to be said."""
+    written = counted(partitions.written, "record")
+    words = f"{written} written and {partitions.committed} committed"
+    words += f" in {lasting(lasted_ms)}"
+    if partitions.lost:
+        words += f", {partitions.lost} lost"
+    return f"{words}: the lag was {so_far.most_lag} at most, and is {partitions.lag}."
+
+
+def still_behind(partitions: Partitions, chosen: Sequence[int]) -> str:
+    """Who catches up, and who has nothing to do meanwhile."""
+    late = partitions.late(partitions.behind)
+    readers = partitions.readers(late)
+    who = listed(readers) if readers else "nobody"
+    verb = "catches" if len(readers) < 2 else "catch"
+    words = f"{capital(who)} {verb} up with {named(late)}"
+    if len(readers) > 2 and late == chosen:
+        words = f"All {len(readers)} members catch up"
+    words += f": a lag of {partitions.lag_of(late)} is left."
+    idle = partitions.idle()
+    if idle:
+        has = "has" if len(idle) == 1 else "have"
+        words += f" {listed(idle)} {has} nothing to read."
+    return words
+
+
+def counts_in_words(counts: Mapping[str, int], partitions: Partitions) -> str:
+    """What steps that merely count came to."""
+    parts = []
+    written = counts.get("written", 0)
+    if written:
+        parts.append(f"{counted(written, 'record')} more")
+    if counts["committed"]:
+        parts.append(f"{counts['committed']} committed")
+    of_all = " of all" if len(partitions) > 1 else ""
+    lag = f"the lag{of_all} is {partitions.lag}."
+    return f"{', '.join(parts)}: {lag}" if parts else capital(lag)
+
+
+def named(numbers: Sequence[int]) -> str:
+    """partition 2 · partitions 0 and 1"""
+    noun = "partitions" if len(numbers) > 1 else "partition"
+    return f"{noun} {listed(numbers)}"
