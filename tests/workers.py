@@ -24,7 +24,10 @@ EACH_ALONE = re.compile(
     r"tests/simulation/test_(group|hand|replication|share|transaction)_schedules"
     r"|tests/soak/"
     r"|tests/course/test_lesson_23_checks"
-    r"|tests/course/test_on_call\.py::test_(an_opening|the_solution|another_way)"
+)
+# each is computed once in a process (tests/course/nights.py)
+NIGHTS = re.compile(
+    r"tests/course/test_on_call\.py::test_.*\[([a-z0-9-]+?)(-lines.*)?\]$"
 )
 # each draws all pictures of all lessons, once in a process (tests/theatre/lessons.py)
 PICTURES = re.compile(r"tests/theatre/test_(lessons|lessons_browser|pace)\.py")
@@ -41,6 +44,8 @@ def together(nodeid: str) -> str:
         return "pictures of lessons"
     if EACH_ALONE.match(nodeid):
         return nodeid
+    if night := NIGHTS.match(nodeid):
+        return f"night {night[1]}"
     if answers := WRONG_ANSWERS.match(nodeid):
         return f"wrong answers of lesson {answers[1]}"
     return nodeid.rsplit("::", 1)[0]

@@ -9,25 +9,27 @@ from minikafka.course.on_call import fates, on_call, plans
 from minikafka.course.on_call.apps import Death, Pod
 from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
+from tests.course.nights import at_night, in_a_fork, kept
 
 pytestmark = pytest.mark.timeout(1200)
 
 NIGHTS = [name for name in plans.names() if plans.read(name).exercise is not None]
 
 
-def begun(name):
-    return Incident(plans.read(name))
+@pytest.fixture
+def night(request):
+    """The one that a test asks for, as it is when somebody is called."""
+    return kept(request.param)
 
 
-def played(name, *lines):
+def played(night, *lines):
     """How an incident ends after these lines; a number is minutes of waiting."""
-    incident = begun(name)
     for line in lines:
         if isinstance(line, str):
-            incident.act(line)
+            night.act(line)
         else:
-            incident.wait(line)
-    return incident.outcome()
+            night.wait(line)
+    return night.outcome()
 
 
 SENSIBLE = (
@@ -42,19 +44,23 @@ SENSIBLE = (
 )
 
 
-def looked_at(name):
-    """An incident after eight sensible questions."""
-    incident = begun(name)
-    [app] = [app.name for app in incident.world.readers()]
+def look_at(night):
+    """Eight sensible questions."""
+    [app] = [app.name for app in night.world.readers()]
     for line in SENSIBLE:
-        incident.ask(line.format(app=app, topic=incident.plan.topics[0]["name"]))
-    return incident
+        night.ask(line.format(app=app, topic=night.plan.topics[0]["name"]))
 
 
-def ending(number):
+def ending(night):
     """The solution's play after eight questions: (incident, verdict)."""
-    source = lessons.solutions("22")[str(number)]
-    names = {"on_call": looked_at, "lesson": lessons.lesson}
+
+    def opened(name):
+        assert name == night.plan.name
+        look_at(night)
+        return night
+
+    source = lessons.solutions("22")[str(night.plan.exercise)]
+    names = {"on_call": opened, "lesson": lessons.lesson}
     play, _, check = source.rpartition("\n")
     exec(play, names)
     return names["incident"], eval(check, names)
@@ -94,17 +100,20 @@ OPENINGS = {
 }
 
 
-@pytest.mark.parametrize("name", NIGHTS)
-def test_an_opening_is_true_when_somebody_is_called(name):
-    night = begun(name)
+@at_night(*NIGHTS)
+def test_an_opening_is_true_when_somebody_is_called(night):
     assert night.world.now_ms == night.plan.called_ms
-    assert OPENINGS[name](night)
+    assert OPENINGS[night.plan.name](night)
 
 
-@pytest.mark.parametrize("number", range(1, 13))
-def test_the_solution_ends_its_incident_by_what_is_shown(number):
-    incident, found = ending(number)
-    assert incident.plan.exercise == number
+def test_each_exercise_is_one_incident():
+    exercises = sorted(plans.read(name).exercise for name in NIGHTS)
+    assert exercises == list(range(1, 13))
+
+
+@at_night(*NIGHTS)
+def test_the_solution_ends_its_incident_by_what_is_shown(night):
+    incident, found = ending(night)
     assert found.right, found
     assert incident.outcome().wrong == ()
     refused = [text for text in incident.told if "It goes so:" in text]
@@ -220,9 +229,10 @@ WORSE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "lines", "is_worse"), WORSE)
-def test_another_way_has_a_worse_end(name, lines, is_worse):
-    assert is_worse(played(name, *lines))
+@pytest.mark.parametrize(("night", "lines", "is_worse"), WORSE, indirect=["night"])
+@in_a_fork
+def test_another_way_has_a_worse_end(night, lines, is_worse):
+    assert is_worse(played(night, *lines))
 
 
 def test_each_incident_has_two_ways_that_are_worse():
@@ -242,6 +252,10 @@ def test_the_same_lines_print_the_same_again(capsys):
     assert texts[0] == texts[1]
 
 
+def unasked(name):
+    return Incident(plans.read(name))
+
+
 def test_an_unknown_incident_says_which_there_are():
     with pytest.raises(ValueError, match='there are "rebalance-loop", "poison"'):
         on_call("rebalance")
@@ -252,8 +266,8 @@ def test_an_unknown_incident_says_which_there_are():
     [
         (None, "Not attempted yet"),
         ("hot-key", 'should be on_call("hot-key")'),
-        (lambda: begun("poison"), 'here it is "hot-key"'),
-        (lambda: begun("hot-key"), "Not attempted yet: you have not asked anything."),
+        (lambda: unasked("poison"), 'here it is "hot-key"'),
+        (lambda: unasked("hot-key"), "Not attempted yet: you have not asked anything."),
     ],
 )
 def test_what_is_no_incident_is_told(answer, words):
@@ -261,15 +275,15 @@ def test_what_is_no_incident_is_told(answer, words):
     assert words in str(verdict("22", 3, given))
 
 
-def test_the_cause_that_was_named_is_judged_first():
-    incident = begun("retention")
-    incident.cause(1)
-    assert "doesn't explain it" in str(verdict("22", 10, incident))
-    incident.cause(2)
-    assert "it isn't over" in str(verdict("22", 10, incident))
-    ended = incident.outcome()._replace(wrong=(), minutes=73 / 6)
-    incident.outcome = lambda: ended
-    assert "12.2 minutes of outage; it can be" in str(verdict("22", 10, incident))
+@at_night("retention")
+def test_the_cause_that_was_named_is_judged_first(night):
+    night.cause(1)
+    assert "doesn't explain it" in str(verdict("22", 10, night))
+    night.cause(2)
+    assert "it isn't over" in str(verdict("22", 10, night))
+    ended = night.outcome()._replace(wrong=(), minutes=73 / 6)
+    night.outcome = lambda: ended
+    assert "12.2 minutes of outage; it can be" in str(verdict("22", 10, night))
 
 
 # -- a teacher's own
@@ -333,8 +347,8 @@ def test_a_teachers_file_that_lacks_something_is_told(tmp_path):
         on_call(str(file))
 
 
-def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted():
-    night = begun("unclean-election")
+@at_night("unclean-election")
+def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted(night):
     elect = "kafka-leader-election --election-type unclean --topic orders --partition 1"
     night.act(elect)
     night.wait(minutes=7)
@@ -347,9 +361,9 @@ def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted():
     assert night.outcome().lost == lost > 0
 
 
-def test_whoever_restarts_the_only_voter_first_loses_time_and_no_partition():
+@at_night("voters-lost")
+def test_whoever_restarts_the_only_voter_first_loses_time_and_no_partition(night):
     """What kafka-1 had at its clean stop it has when it is back: it can lead again."""
-    night = begun("voters-lost")
     night.act("systemctl restart kafka-1")
     night.act("systemctl start kafka-2")
     night.wait(minutes=3)
@@ -358,8 +372,10 @@ def test_whoever_restarts_the_only_voter_first_loses_time_and_no_partition():
     assert "Leader: none" not in night.told[-1]
 
 
-def test_ending_the_transaction_does_not_bring_back_the_program_that_stands_still():
-    night = begun("open-transaction")
+@at_night("open-transaction")
+def test_ending_the_transaction_does_not_bring_back_the_program_that_stands_still(
+    night,
+):
     night.act("kafka-transactions forceTerminateTransaction --transactionalId payouts")
     night.wait(minutes=3)
     night.ask("kubectl logs deployment/payouts")
@@ -371,8 +387,8 @@ def test_ending_the_transaction_does_not_bring_back_the_program_that_stands_stil
     assert night.outcome().wrong == ()
 
 
-def test_the_report_says_who_handled_orders_twice_and_why():
-    night = begun("rebalance-loop")
+@at_night("rebalance-loop")
+def test_the_report_says_who_handled_orders_twice_and_why(night):
     ended = night.outcome()
     assert ended.twice > 0
     assert any(
@@ -383,8 +399,8 @@ def test_the_report_says_who_handled_orders_twice_and_why():
     assert ended.lines()[ended.lines().index(row) + 1].strip() == ended.again[0]
 
 
-def test_who_sets_offsets_back_reads_in_the_report_that_this_is_why():
-    night = begun("quiet-night")
+@at_night("quiet-night")
+def test_who_sets_offsets_back_reads_in_the_report_that_this_is_why(night):
     night.act(SCALE.format("billing", 0))
     night.act(RESET.format("billing", "--to-earliest"))
     night.act(SCALE.format("billing", 2))
@@ -393,9 +409,9 @@ def test_who_sets_offsets_back_reads_in_the_report_that_this_is_why():
     assert again and all("the offset was set back" in line for line in again)
 
 
-def test_whoever_restarts_the_shop_first_can_still_be_right():
+@at_night("rolling-restart")
+def test_whoever_restarts_the_shop_first_can_still_be_right(night):
     """Orders in flight in the pod that ends get no answer, and nobody waits for them."""
-    night = on_call("rolling-restart")
     night.act("kubectl rollout restart deployment/shop")
     night.act(RETENTION.format("orders", "min.insync.replicas=2"))
     night.wait(minutes=5)
@@ -418,8 +434,8 @@ def test_a_pod_that_dies_again_and_again_waits_longer_each_time():
     assert pod.due_ms - pod.death.at_ms == 10_000
 
 
-def test_a_deleted_segment_stays_on_the_disk_for_a_minute():
-    night = begun("retention")
+@at_night("retention")
+def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
     night.act(RETENTION.format("orders", "retention.ms=60000"))
     sizes = []
     for _ in range(24):
@@ -430,9 +446,9 @@ def test_a_deleted_segment_stays_on_the_disk_for_a_minute():
     assert max(sizes) > 0 and sizes[0] == 0
 
 
-def test_a_deleted_topic_stays_on_the_disks_for_a_minute():
+@at_night("full-disk")
+def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
     """file.delete.delay.ms"""
-    night = begun("full-disk")
     disk = night.world.disk(1)
     before = disk.used_bytes
     night.act("kafka-topics --delete --topic clicks-debug")
@@ -445,16 +461,16 @@ def test_a_deleted_topic_stays_on_the_disks_for_a_minute():
     assert disk.used_bytes == seen
 
 
-def test_reports_can_not_come_back_before_its_database():
-    night = begun("retention")
+@at_night("retention")
+def test_reports_can_not_come_back_before_its_database(night):
     night.act(SCALE.format("reports", 2))
     night.ask("kubectl logs deployment/reports")
     assert "no connection to its database" in night.told[-1]
     assert all(pod.restarts > 0 for pod in night.world.apps["reports"].pods)
 
 
-def test_what_an_unclean_election_throws_away_was_not_billed_yet():
-    night = begun("unclean-election")
+@at_night("unclean-election")
+def test_what_an_unclean_election_throws_away_was_not_billed_yet(night):
     night.act(UNCLEAN)
     night.wait(minutes=1)
     waiting = night.world.orders.not_done("billing").values()

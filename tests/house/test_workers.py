@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULE = "tests/clients/test_groups.py"
 SOLVED = "tests/notebooks/test_solved_editions.py::test_a"
 STORED = "tests/notebooks/test_stored_outputs.py::test_b"
+NIGHT = "tests/course/test_on_call.py::test"
 WRONG = "tests/course/test_wrong_answers.py::test_a"
 
 
@@ -32,6 +33,7 @@ def test_what_is_named_is_there(name):
             "tests/theatre/test_lessons_browser.py::test_b[07]",
         ),
         (f"{SOLVED}[17_spark_kafka_as_a_source]", f"{STORED}[20_spark_state]"),
+        (f"{NIGHT}_a[hot-key]", f"{NIGHT}_b[hot-key-lines5-<lambda>]"),
     ],
 )
 def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
@@ -49,6 +51,7 @@ def test_what_shares_what_takes_long_to_start_goes_to_one_worker(one, other):
             "tests/soak/test_slices.py::test_a[1]",
             "tests/soak/test_slices.py::test_a[2]",
         ),
+        (f"{NIGHT}_a[hot-key]", f"{NIGHT}_a[poison]"),
     ],
 )
 def test_what_shares_nothing_goes_to_whoever_is_free(one, other):
