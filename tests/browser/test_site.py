@@ -446,6 +446,39 @@ def test_a_map_of_all_faults_has_the_same_colours_in_the_browser(python):
     assert python(MAPPED + "\njson.dumps(colours())") == here
 
 
+WATCHED = """
+import json
+from minikafka.course.judging.watchdog import StillRunning, Watchdog
+from minikafka.simulation.fibres import Fibre
+
+def stands_aside(fibre):
+    while True:
+        fibre[0].give_way()
+
+programs = []
+for _ in range(3):
+    own = []
+    programs.append(Fibre(lambda own=own: stands_aside(own)))
+    own.append(programs[-1])
+    programs[-1].resume()
+ended = []
+for _ in range(2):
+    try:
+        with Watchdog(0.2) as watchdog, watchdog.theirs():
+            exec(compile("while True: pass", "<a cell>", "exec"))
+    except StillRunning:
+        ended.append(watchdog.over)
+for program in programs:
+    program.resume()
+json.dumps(ended)
+"""
+
+
+def test_an_endless_loop_is_ended_in_a_tab_while_programs_stand_aside(python):
+    ended = python(WATCHED)
+    assert ["never ends" in over for over in ended] == [True, True]
+
+
 @pytest.mark.parametrize("number", lesson_traces.LESSONS)
 def test_every_trace_of_a_simulated_lesson_is_the_same_in_the_browser(python, number):
     source = Path(lesson_traces.__file__).read_text(encoding="utf-8")

@@ -13,7 +13,6 @@ import contextlib
 import functools
 import io
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -107,7 +106,7 @@ def paid_by(program: Pays, faults: list[Fault]) -> Cluster:
     """
     with (
         contextlib.redirect_stdout(io.StringIO()),
-        _watchdog() as watchdog,
+        Watchdog(CPU_SECONDS) as watchdog,
     ):
         cluster = Cluster(seed=3, faults=faults)
         cluster.create_topic("orders", partitions=1)
@@ -132,26 +131,6 @@ def paid_by(program: Pays, faults: list[Fault]) -> Cluster:
             if _is_endless(running):
                 break
     return cluster
-
-
-class _Unwatched(Watchdog):
-    """Stops nobody."""
-
-    def __enter__(self) -> Watchdog:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    theirs = ours = staticmethod(contextlib.nullcontext)  # type: ignore[assignment]
-
-
-def _watchdog() -> Watchdog:
-    """In a browser's tab the watchdog looks at every jump of the simulation, too, and a
-    run of a minute never ends. What runs there has held its check: nobody is watched.
-    """
-    kind = _Unwatched if sys.platform == "emscripten" else Watchdog
-    return kind(CPU_SECONDS)
 
 
 def _may_come(cluster: Cluster) -> bool:

@@ -11,8 +11,11 @@ misses loops inside greenlets. A wait in C code doesn't see the exception: a sig
 it, where the answer runs in the main thread, as a notebook's cells do.
 
 In a browser's tab there is no second thread: there CPython's monitoring (PEP 669) looks
-at every jump and call of the learner's code, and raises in it. A wait that blocks the
-whole kernel can only be ended by restarting that.
+at every jump and call of the learner's code, and raises in it. That begins when this
+module is loaded, and never ends: whenever it is switched, CPython walks the frames of all
+stacks, and those of programs that stand aside can't be walked in WebAssembly (see
+fibres_in_browser.py). A wait that blocks the whole kernel can only be ended by restarting
+that.
 """
 
 import contextlib
@@ -30,7 +33,6 @@ _WALL = 10  # seconds on the wall for each second of CPU time
 _IDLE = 0.01  # of the wall: who computes more only waits for a turn on a busy machine
 _ALL_CALLS = 5  # CPU time of all calls together, as a multiple of one call's
 _THREADS = sys.platform != "emscripten"
-_OURS = str(Path(__file__).parents[2])  # where no endless loop of a learner's stands
 _WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
 
@@ -69,7 +71,7 @@ class Watchdog:
         if _THREADS:
             threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
         else:
-            _at_every_jump(self._jumped)
+            _in_tab.watchdog = self
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,8 +80,7 @@ class Watchdog:
             self._closed.set()
         if self._wakes:
             signal.signal(_WAKE, self._handler)
-        if not _THREADS:
-            _at_every_jump(None)
+        _in_tab.watchdog = None
 
     @contextlib.contextmanager
     def theirs(self) -> Iterator[None]:
@@ -172,20 +173,17 @@ class Watchdog:
             )
         return waits
 
-    def _jumped(self, code: Any, *_: object) -> Any:
-        """Called by CPython; what it returns for our own code says: not again here."""
-        if code.co_filename.startswith(_OURS):
-            return _MONITORING.DISABLE
-        if (
-            self._began is not None
-            and time.monotonic() > self._looked + _LOOK_EVERY_SECONDS
-        ):
-            self._look()
-            # what stands between us and their code has time to stop their clock
-            self._looked = time.monotonic()
-            if self.over is not None:
-                raise StillRunning
-        return None
+    def jumped(self) -> None:
+        """In a tab: the learner's code has called or jumped back."""
+        if self._began is None:
+            return
+        if time.monotonic() < self._looked + _LOOK_EVERY_SECONDS:
+            return
+        self._look()
+        # what stands between us and their code has time to stop their clock
+        self._looked = time.monotonic()
+        if self.over is not None:
+            raise StillRunning
 
     def _woken(self, *_: object) -> None:
         """Handles the signal: the exception is on its way already; outside their code
@@ -195,23 +193,47 @@ class Watchdog:
             raise StillRunning
 
 
-_MONITORING: Any = getattr(sys, "monitoring", None)  # CPython has it from 3.12 on
-_TOOL = 4  # of the six that may look: none of those with a name
+def _source(function: Any) -> Path:
+    """Its file, as its code calls it: a module from an archive has another `__file__`."""
+    return Path(function.__code__.co_filename)
 
 
-def _at_every_jump(look: Callable[..., Any] | None) -> None:
-    """Let it be called at every backward jump and call of Python code; None: no
-    more.
+class _InTab:
+    """Looks at every backward jump and call of Python code; at those that can't be a
+    learner's, once each. watchdog: who is told of the others.
     """
-    events = _MONITORING.events.JUMP | _MONITORING.events.PY_START
-    if look is None:
-        _MONITORING.free_tool_id(_TOOL)
-        return
-    _MONITORING.use_tool_id(_TOOL, "watchdog")
-    for event in (_MONITORING.events.JUMP, _MONITORING.events.PY_START):
-        _MONITORING.register_callback(_TOOL, event, look)
-    _MONITORING.restart_events()
-    _MONITORING.set_events(_TOOL, events)
+
+    TOOL = 4  # of the six that may look: none of those with a name
+    # where no endless loop of a learner's stands: our code, Python's own, and what that
+    # makes while it runs (a dataclass's methods)
+    OTHERS = (
+        str(_source(_source).parents[2]),
+        str(_source(contextlib.contextmanager).parent),
+        "<string>",
+    )
+
+    watchdog: Watchdog | None = None
+
+    def begin(self) -> None:
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined]  # from 3.12 on
+        self.not_again_here = monitoring.DISABLE
+        monitoring.use_tool_id(self.TOOL, "watchdog")
+        jumps, calls = monitoring.events.JUMP, monitoring.events.PY_START
+        for event in (jumps, calls):
+            monitoring.register_callback(self.TOOL, event, self._met)
+        monitoring.set_events(self.TOOL, jumps | calls)
+
+    def _met(self, code: Any, *_: object) -> Any:
+        if code.co_filename.startswith(self.OTHERS):
+            return self.not_again_here
+        if self.watchdog is not None:
+            self.watchdog.jumped()
+        return None
+
+
+_in_tab = _InTab()
+if not _THREADS:
+    _in_tab.begin()
 
 
 def _wake(thread: int) -> None:
