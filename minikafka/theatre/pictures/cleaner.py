@@ -8,12 +8,15 @@ them: the first partition that the cleaner came to.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
     LAYOUTS,
+    Box,
     Drawing,
     Look,
-    has_room,
+    fitting,
     widest,
 )
 from minikafka.theatre.lanes import Scene
@@ -35,10 +38,112 @@ LEFT = 4
 MAP_HEIGHT = 56
 COPY_HEIGHT = 72
 CHIP, CHIP_GAP = 24, 8  # of an entry of the map
+MAPPING, COPYING = 1, 2  # the halves of a pass
+# from one record to the next: at most, with its value, at least
+WIDEST, WITH_VALUE, LEAST, LEAST_NARROW = 94, 78, 44, 40
+COPIED = 30  # height of a record in the copy
+NULL = 40  # width of a record that has room for the word
+# what is not copied, and what is gone
+OUTLINE: Look = {"fill": "none", "ink": "gone", "dash": "3 3"}
 TITLES = {
     "map": ("1  the map: the last offset of each key", "1  the map"),
     "copy": ("2  the copy: {file}.cleaned", "2  the copy"),
 }
+
+
+class Entry(NamedTuple):
+    """Of the map: the last offset of a key."""
+
+    letter: str
+    offset: int
+
+    @property
+    def words(self) -> str:
+        return f"→ {self.offset}"
+
+
+class CleanedRow(Row):
+    """A partition that is compacted. space: the scene's."""
+
+    space: Space
+
+    def boundaries(self) -> list[Boundary]:
+        """Where the log starts and ends: the cleaner stops before the active segment,
+        wherever the high watermark is.
+        """
+        log = self.partition
+        start = Boundary("log start offset", log["log_start_offset"])
+        return [start, Boundary("log end offset", log["log_end_offset"])]
+
+    def look(self, record: Record) -> Look:
+        """What goes and what is gone, tombstones and markers."""
+        offset = record.offset
+        look: Look = {}
+        tips = [f"offset {offset}"]
+        outcome = _told(self.space["markers"], offset)
+        if outcome is not None:
+            look["text"] = "✓" if outcome == "committed" else "✗"
+            tips.append(f"marker: the transaction is {outcome}")
+        elif record.value is None:
+            look["more"] = "" if self.cell < NULL else "null"
+            tips.append(f"key {record.key}, no value: a tombstone")
+        else:
+            tips.append(f"key {record.key} · value {record.value}")
+        horizon = _told(self.space["horizons"], offset)
+        if horizon:
+            tips.append(f"may go from {horizon} on")
+
+        if offset in self.space["gone"]:
+            look |= OUTLINE
+            look["fade"] = 0.6
+            tips.append("gone")
+        elif offset in self.space["leaving"]:
+            look |= OUTLINE
+            look["line"] = "ink"
+            tips.append("not copied")
+        look["tip"] = " · ".join(tips)
+        return look
+
+    def draw_copy(self, y: float) -> None:
+        """The copied records, in the columns that they have in the log."""
+        known = {}
+        for told in self.partition["records"]:
+            record = Record(*told)
+            known[record.offset] = record
+        copied = set(self.space["copied"])
+        for number, column in enumerate(self.columns):
+            is_alone = column.up_to - column.first == 1
+            is_copied = column.first in copied and column.first in known
+            if is_alone and is_copied:
+                self._copied(known[column.first], self.x_of(number), y)
+
+    def _copied(self, record: Record, x: float, y: float) -> None:
+        """It comes from above, and its offset is what it was."""
+        offset = record.offset
+        look = self.look(record)
+        look["text"] = look.get("text") or record.letter
+        place = Box(
+            x=x,
+            y=y,
+            w=self.cell,
+            h=COPIED,
+        )
+        self.d.cell(
+            f"copy/{offset}",
+            *place,
+            below=str(offset),
+            line="actor1",
+            width=2,
+            from_x=x,
+            from_y=self.cells_y,
+            same=f"{self.key}/{offset}",
+            **look,
+        )
+
+
+def _told(of: Sequence[tuple[int, str]], offset: int) -> str | None:
+    """What is told of an offset."""
+    return dict(of).get(offset)
 
 
 class CleanerPlay(Play):
@@ -57,10 +162,13 @@ class CleanerPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        log = space["partitions"][:1]
-        segments = len(log[0]["segments"]) if log else 0
-        parts = [f"{counted(segments, 'segment')} on disk"]
-        parts += [f"{node} {state}" for node, state in space["down"].items()]
+        segments = 0
+        for log in space["partitions"][:1]:
+            segments = len(log["segments"])
+        many = counted(segments, "segment")
+        parts = [f"{many} on disk"]
+        for node, state in space["down"].items():
+            parts.append(f"{node} {state}")
         return dotted(*parts, self.cast["legend"])
 
     def summary(self, space: Space) -> str:
@@ -69,15 +177,20 @@ class CleanerPlay(Play):
         log = space["partitions"][0]
         gone = set(space["gone"])
         there = [record for record in log["records"] if record[0] not in gone]
+        many = counted(len(there), "record")
+        end = log["log_end_offset"]
+        dirty = space["dirty_bytes"]
+        clean = space["clean_bytes"]
         parts = [
-            f"{counted(len(there), 'record')} below offset {log['log_end_offset']},"
-            f" {len(gone)} gone",
-            f"{space['dirty_bytes']} bytes dirty, {space['clean_bytes']} clean",
+            f"{many} below offset {end}, {len(gone)} gone",
+            f"{dirty} bytes dirty, {clean} clean",
         ]
-        if space["half"]:
-            parts.append(f"the map has {counted(space['keys'], 'key')}")
-        if space["half"] == 2:
-            parts.append(f"{counted(len(space['copied']), 'record')} copied")
+        if space["half"] >= MAPPING:
+            keys = counted(space["keys"], "key")
+            parts.append(f"the map has {keys}")
+        if space["half"] == COPYING:
+            copied = counted(len(space["copied"]), "record")
+            parts.append(f"{copied} copied")
         for reader in space["readers"]:
             offset = next(iter(reader["next"].values()))
             parts.append(f"{reader['name']} reads {offset} next")
@@ -87,7 +200,10 @@ class CleanerPlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         """Measures the lines of the readers' labels, and the words of the gauge."""
-        said = [widest(self._dirty(scene["space"]), 12.5) for scene in scenes]
+        said = set()
+        for scene in scenes:
+            words = self._dirty(scene["space"])
+            said.add(widest(words, 12.5))
         self.gauge_words = max(said, default=0)
         if self.cast["readers"]:
             self.call_outs = lines_needed(self._rows, scenes)
@@ -107,60 +223,82 @@ class CleanerPlay(Play):
 
     def _style(self, d: Drawing) -> Style:
         """A record shows its value where there is room."""
-        return TALL if self._pitch(d) >= 78 else LARGE
+        has_room_for_values = self._pitch(d) >= WITH_VALUE
+        return TALL if has_room_for_values else LARGE
 
     def _pitch(self, d: Drawing) -> float:
         """From one record to the next: the widest that leaves room for all."""
         room = d.width - 2 * LEFT
         wide = room / (self.cast["most"] + 1.2)
-        least = 40 if d.narrow else 44
-        return min(max(wide, least), 94)
+        least = LEAST_NARROW if d.narrow else LEAST
+        return min(max(wide, least), WIDEST)
 
-    def _rows(self, d: Drawing, scene: Scene) -> "list[CleanedRow]":
+    def _rows(self, d: Drawing, scene: Scene) -> list[CleanedRow]:
         """The log, once there is one."""
         room = d.width - 2 * LEFT
-        place = LEFT, 2, room
-        style = self._style(d)
+        space = scene["space"]
         rows = []
-        for log in scene["space"]["partitions"]:
-            number = str(log["partition"])
-            readers = [
-                _reader(each, number, self.cast)
-                for each in scene["space"]["readers"]
-                if number in each["next"]
-            ]
+        for log in space["partitions"]:
             row = CleanedRow(
-                d, log, place, self._pitch(d), scene["number"], readers, style
+                d,
+                log,
+                place=(LEFT, 2, room),
+                pitch=self._pitch(d),
+                now=scene["number"],
+                readers=self._readers(log, space["readers"]),
+                style=self._style(d),
             )
-            row.space = scene["space"]
+            row.space = space
             rows.append(row)
         return rows
 
+    def _readers(self, log: Log, readers: Sequence[Space]) -> list[Reader]:
+        """Those that read this partition."""
+        number = str(log["partition"])
+        here = []
+        for reader in readers:
+            if number in reader["next"]:
+                here.append(_reader(reader, number, self.cast))
+        return here
+
     def _map(self, d: Drawing, space: Space, y: float) -> None:
         """An entry for each key, as far as there is room."""
-        is_on = space["half"] > 0
+        is_on = space["half"] >= MAPPING
         _title(d, "map", y, is_on)
-        entries = space["noted"] if is_on else []
+        entries = []
+        if is_on:
+            entries = [Entry(*each) for each in space["noted"]]
         x: float = LEFT
-        for number, (letter, offset) in enumerate(entries):
-            words = f"→ {offset}"
-            wide = widest(letter + words, 13.5, mono=True) + 16
+        for number, entry in enumerate(entries):
+            wide = widest(entry.letter + entry.words, 13.5, mono=True) + 16
             more = f"+ {len(entries) - number}"
             if x + wide + widest(more) > d.width - LEFT:
                 d.note("map/more", x, y + 42, more)
                 break
-            look: Look = {
-                "text": letter,
-                "more": words,
-                "tip": f"the last offset of key {letter} is {offset}",
-                "same": f"{self.cast['chosen'][0]}/{offset}",
-            }
-            d.cell(f"map/{letter}", x, y + 25, wide, CHIP, fill="chip", **look)
+            place = Box(
+                x=x,
+                y=y + 25,
+                w=wide,
+                h=CHIP,
+            )
+            self._entry(d, entry, place)
             x += wide + CHIP_GAP
 
-    def _copy(self, d: Drawing, space: Space, row: "CleanedRow", y: float) -> None:
+    def _entry(self, d: Drawing, entry: Entry, place: Box) -> None:
+        """The last offset of a key."""
+        partition = self.cast["chosen"][0]
+        look: Look = {
+            "fill": "chip",
+            "text": entry.letter,
+            "more": entry.words,
+            "tip": f"the last offset of key {entry.letter} is {entry.offset}",
+            "same": f"{partition}/{entry.offset}",
+        }
+        d.cell(f"map/{entry.letter}", *place, **look)
+
+    def _copy(self, d: Drawing, space: Space, row: CleanedRow, y: float) -> None:
         """What is copied so far, each record below its place in the log."""
-        is_on = space["half"] == 2 and space["into"] is not None
+        is_on = space["half"] == COPYING and space["into"] is not None
         file = f"{space['into'] or 0:020d}.log"
         _title(d, "copy", y, is_on, file)
         if is_on:
@@ -169,7 +307,8 @@ class CleanerPlay(Play):
     def _dirty(self, space: Space) -> str:
         """How much is dirty, and how much is enough for a pass."""
         dirty = space["dirty_bytes"]
-        words = f"dirty: {dirty} of {dirty + space['clean_bytes']} bytes"
+        both = dirty + space["clean_bytes"]
+        words = f"dirty: {dirty} of {both} bytes"
         ratio = self.cast["min_ratio"]
         if ratio is None:
             return words
@@ -183,25 +322,50 @@ class CleanerPlay(Play):
         left = LEFT if d.narrow else d.width * 0.36
         gauge = d.part("gauge", left, y)
         gauge.text("words", 0, 16, self._dirty(space), size=12.5)
-        bar = self.gauge_words + 8
-        wide = d.width - LEFT - left - bar
-        tip = f"{clean} bytes clean, {dirty} bytes dirty in closed segments"
-        gauge.rect("all", bar, 5, wide, 13, "good", "rule", r=3, tip=tip)
-        gauge.rect("dirty", bar, 5, wide * share, 13, "quiet", r=3, tip=tip)
+
+        begins = self.gauge_words + 8
+        bar = Box(
+            x=begins,
+            y=5,
+            w=d.width - LEFT - left - begins,
+            h=13,
+        )
+        look: Look = {
+            "r": 3,
+            "tip": f"{clean} bytes clean, {dirty} bytes dirty in closed segments",
+        }
+        gauge.rect("all", *bar, fill="good", line="rule", **look)
+        filled = bar._replace(w=bar.w * share)
+        gauge.rect("dirty", *filled, fill="quiet", **look)
         ratio = self.cast["min_ratio"]
         if ratio is not None:
-            x = bar + wide * ratio
-            tip = f"min.cleanable.dirty.ratio {ratio}"
-            gauge.upright("enough", x=x, top=0, bottom=23, line="ink", width=2, tip=tip)
+            gauge.upright(
+                "enough",
+                x=bar.x + bar.w * ratio,
+                top=0,
+                bottom=23,
+                line="ink",
+                width=2,
+                tip=f"min.cleanable.dirty.ratio {ratio}",
+            )
 
 
 def _title(d: Drawing, key: str, y: float, is_on: bool, file: str = "") -> None:
     """Of the map or the copy: faint where the cleaner isn't at it."""
     long, short = TITLES[key]
-    long = long.format(file=file)
-    words = long if is_on and has_room(long, d.width, 12.5, bold=True) else short
-    ink = "ink" if is_on else "gone"
-    d.text(f"{key}/title", LEFT, y + 16, words, ink, size=12.5, bold=is_on)
+    words = short
+    if is_on:
+        whole = long.format(file=file)
+        words = fitting([whole], d.width, 12.5, bold=True) or short
+    d.text(
+        f"{key}/title",
+        LEFT,
+        y + 16,
+        words,
+        "ink" if is_on else "gone",
+        size=12.5,
+        bold=is_on,
+    )
 
 
 def _reader(reader: Space, partition: str, cast: Cast) -> Reader:
@@ -215,65 +379,3 @@ def _reader(reader: Space, partition: str, cast: Cast) -> Reader:
         colour=cast["readers"][reader["name"]],
         away=bool(reader["state"]),
     )
-
-
-class CleanedRow(Row):
-    """A partition that is compacted. space: the scene's."""
-
-    space: Space
-
-    def boundaries(self) -> list[Boundary]:
-        """Where the log starts and ends: the cleaner stops before the active segment,
-        wherever the high watermark is.
-        """
-        log = self.partition
-        start = Boundary("log start offset", log["log_start_offset"])
-        return [start, Boundary("log end offset", log["log_end_offset"])]
-
-    def look(self, record: Record) -> Look:
-        """What goes and what is gone, tombstones and markers."""
-        look: Look = {}
-        tips = [f"offset {record.offset}"]
-        outcome = dict(self.space["markers"]).get(record.offset)
-        if outcome is not None:
-            look["text"] = "✓" if outcome == "committed" else "✗"
-            tips.append(f"marker: the transaction is {outcome}")
-        elif record.value is None:
-            look["more"] = "" if self.cell < 40 else "null"
-            tips.append(f"key {record.key}, no value: a tombstone")
-        else:
-            tips.append(f"key {record.key} · value {record.value}")
-        horizon = dict(self.space["horizons"]).get(record.offset)
-        if horizon:
-            tips.append(f"may go from {horizon} on")
-        if record.offset in self.space["gone"]:
-            look |= {"fill": "none", "ink": "gone", "dash": "3 3", "fade": 0.6}
-            tips.append("gone")
-        elif record.offset in self.space["leaving"]:
-            look |= {"fill": "none", "ink": "gone", "dash": "3 3", "line": "ink"}
-            tips.append("not copied")
-        return look | {"tip": " · ".join(tips)}
-
-    def draw_copy(self, y: float) -> None:
-        """The copied records, in the columns that they have in the log."""
-        known = {record[0]: Record(*record) for record in self.partition["records"]}
-        copied = set(self.space["copied"])
-        for number, column in enumerate(self.columns):
-            record = known.get(column.first)
-            is_alone = column.up_to - column.first == 1
-            if record is None or record.offset not in copied or not is_alone:
-                continue
-            look = self.look(record)
-            look["text"] = look.get("text") or record.letter
-            x = self.x_of(number)
-            self.d.cell(
-                f"copy/{record.offset}",
-                *(x, y, self.cell, 30),
-                below=str(record.offset),
-                line="actor1",
-                width=2,
-                from_x=x,
-                from_y=self.cells_y,
-                same=f"{self.key}/{record.offset}",
-                **look,
-            )

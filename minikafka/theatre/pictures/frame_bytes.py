@@ -8,9 +8,11 @@ unread. On a narrow page the fields stand under the bytes.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
+    Box,
     Drawing,
     Look,
     fit,
@@ -32,7 +34,8 @@ LABEL = 34  # left of a row's first byte
 BYTE = 18  # height of a row of bytes
 LINE = 16  # height of a field
 INDENT = 9
-COLUMN_GAP = 14
+COLUMN_GAP, WIDEST_COLUMN = 14, 420
+END = 0  # the number of the line that says what is not read
 FEW = 16  # lines stand in one column
 READ_ONLY = "read-only here: in the lesson's notebook, with its kernel, you change it"
 HOW_TO = "click a byte, or go there with the arrow keys, and type two hex digits"
@@ -47,6 +50,40 @@ class Hex(NamedTuple):
     @property
     def width(self) -> float:
         return LABEL + self.a_row * self.pitch
+
+    def box_of(self, at: int) -> Box:
+        """Of a byte."""
+        row, column = divmod(at, self.a_row)
+        return Box(
+            x=LABEL + column * self.pitch,
+            y=row * BYTE,
+            w=self.pitch - 2,
+            h=BYTE - 2,
+        )
+
+
+WIDE_ROWS = Hex(a_row=8, pitch=26)
+NARROW_ROWS = Hex(a_row=16, pitch=31.5)
+PHONE_ROWS = Hex(a_row=12, pitch=34)
+
+
+class Columns(NamedTuple):
+    """Where the tree stands. most: lines of each column."""
+
+    left: float
+    top: float
+    width: float
+    most: int
+
+    def box_of(self, number: int) -> Box:
+        """Of a line."""
+        column, row = divmod(number, self.most)
+        return Box(
+            x=self.left + column * (self.width + COLUMN_GAP),
+            y=self.top + row * LINE,
+            w=self.width,
+            h=LINE - 1,
+        )
 
 
 class Line(NamedTuple):
@@ -71,12 +108,12 @@ class BytesPlay(Play):
         return dotted(counted(size, "byte"), how)
 
     def summary(self, space: Space) -> str:
-        parts = [Part(*part) for part in space["parts"]]
-        shown = parts[:MOST_LINES]
-        told = [f"{part.name} {part.value}" for part in shown]
-        unread = len(space["data"]) // 2 - space["end"]
+        told = []
+        for part in _parts(space)[:MOST_LINES]:
+            told.append(f"{part.name} {part.value}")
+        unread = _unread(space)
         if unread:
-            told.append(f"{counted(unread, 'byte')} not read")
+            told.append(unread)
         return ", ".join(told) or "nothing yet"
 
     # -- draw
@@ -89,70 +126,75 @@ class BytesPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         space = scenes[-1]["space"]
-        rows = Hex(16, 31.5) if d.narrow else Hex(8, 26)
-        if d.phone:
-            rows = Hex(12, 34)
+        rows = _rows(d)
         bottom = self._bytes(d, space, rows)
         if space["changed"]:
             is_seen = space["by"] != NOBODY
             words = f"{space['by']} notices"
             d.lamp("lamp", 0, bottom + 6, words, is_seen)
-        left, top = rows.width + 18, 0.0
+        left = rows.width + 18
+        top = 0.0
         if d.narrow:
-            left, top = 0.0, self._hex_height(rows) + 34
+            left = 0.0
+            top = self._hex_height(rows) + 34
         self._tree(d, space, left, top)
 
     def _hex_height(self, rows: Hex) -> float:
-        size = min(len(self.cast["sent"]) // 2, MOST_BYTES)
-        return -(-size // rows.a_row) * BYTE
+        size = len(self.cast["sent"]) // 2
+        shown = min(size, MOST_BYTES)
+        return -(-shown // rows.a_row) * BYTE
 
     def _bytes(self, d: Drawing, space: Space, rows: Hex) -> float:
         """The frame, row by row. Returns where it ends."""
         data = bytes.fromhex(space["data"])
-        parts = [Part(*part) for part in space["parts"]]
-        for at in range(0, min(len(data), MOST_BYTES), rows.a_row):
-            y = at // rows.a_row * BYTE
-            d.note(f"at/{at}", 0, y + 12, f"{at:03}", size=12, mono=True)
-        for at, byte in enumerate(data[:MOST_BYTES]):
-            part = part_at(parts, at)
-            self._byte(d, space, rows, at, byte, part)
+        shown = data[:MOST_BYTES]
+        parts = _parts(space)
+        for at in range(0, len(shown), rows.a_row):
+            y = rows.box_of(at).y
+            d.note(
+                f"at/{at}",
+                0,
+                y + 12,
+                f"{at:03}",
+                size=12,
+                mono=True,
+            )
+        for at, byte in enumerate(shown):
+            number = _number_at(parts, at)
+            part = None if number is None else parts[number]
+            look = self._look(space, at, number, part)
+            look["tip"] = _tip(at, byte, part, is_read=at < space["end"])
+            is_changed = at in space["changed"]
+            ink = "gone" if part is None else "ink"
+            _draw_byte(d, at, byte, rows.box_of(at), look, ink, is_changed)
         bottom = self._hex_height(rows)
-        more = len(data) - MOST_BYTES
-        if more > 0:
+        more = len(data) - len(shown)
+        if more:
             d.note("more", LABEL, bottom + 12, f"and {more} more bytes")
         return bottom
 
-    def _byte(
+    def _look(
         self,
-        d: Drawing,
         space: Space,
-        rows: Hex,
         at: int,
-        byte: int,
+        number: int | None,
         part: Part | None,
-    ) -> None:
-        """One byte; those of a field have one shade, and neighbours another."""
-        row, column = divmod(at, rows.a_row)
-        x = LABEL + column * rows.pitch
-        y = row * BYTE
-        key = f"byte/{at}"
-        is_changed = at in space["changed"]
+    ) -> Look:
+        """The bytes of a field have one shade, and neighbours another. number: of the
+        field.
+        """
         look: Look = {
             "fill": "none",
             "line": "rule",
             "dash": "3 3",
             "r": 3,
-            "tip": _tip(at, byte, part, is_read=at < space["end"]),
             "grid": "bytes",
         }
-        ink = "gone"
-        if part is not None:
-            number = space["parts"].index(list(part))
+        if number is not None and part is not None:
             look["fill"] = "cell" if number % 2 else "wash"
             look["dash"] = None
             look["same"] = _same(part)
-            ink = "ink"
-        if is_changed:
+        if at in space["changed"]:
             look["fill"] = "said"
             look["line"] = "ink"
         if at == space["at"]:
@@ -160,56 +202,97 @@ class BytesPlay(Play):
         if "live" in self.cast:
             look["act"] = f"byte {at}"
             look["digits"] = 2
-        d.rect(key, x, y, rows.pitch - 2, BYTE - 2, **look)
-
-        middle = x + rows.pitch / 2 - 1
-        words: Look = {
-            "size": 12.5,
-            "mono": True,
-            "anchor": "middle",
-            "bold": is_changed,
-        }
-        d.text(f"{key}/hex", middle, y + 12, f"{byte:02x}", ink, **words)
+        return look
 
     def _tree(self, d: Drawing, space: Space, left: float, top: float) -> None:
         """The fields, in one column or two."""
         lines = _lines(space)
-        columns = 1 if self.lines_most <= FEW else 2
-        most = -(-min(self.lines_most, MOST_LINES) // columns)
-        width = (d.width - left - COLUMN_GAP * (columns - 1)) / columns
-        width = min(width, 420)
+        columns = self._columns(d, left, top)
         for number, line in enumerate(lines[:MOST_LINES]):
-            column, row = divmod(number, most)
-            x = left + column * (width + COLUMN_GAP)
-            y = top + row * LINE
+            box = columns.box_of(number)
             if line.part is None:
-                key = f"section/{number}"
-                is_end = line.number == 0
-                ink = "trouble" if is_end else "ink"
-                words = fit(line.section, width * 0.8, 12.5, bold=True)
-                d.text(key, x, y + 12, words, ink, size=12.5, bold=True)
+                _draw_section(d, f"section/{number}", line, box)
             else:
                 is_other = line.number in space["other"]
-                _field(d, line.part, line.number, x, y, width, is_other)
+                _draw_field(d, line.part, line.number, box, is_other)
         more = len(lines) - MOST_LINES
         if more > 0:
-            y = top + most * LINE
+            y = top + columns.most * LINE
             d.note("tree/more", left, y + 12, f"and {more} more lines")
+
+    def _columns(self, d: Drawing, left: float, top: float) -> Columns:
+        count = 1 if self.lines_most <= FEW else 2
+        lines = min(self.lines_most, MOST_LINES)
+        gaps = COLUMN_GAP * (count - 1)
+        width = (d.width - left - gaps) / count
+        return Columns(
+            left=left,
+            top=top,
+            width=min(width, WIDEST_COLUMN),
+            most=-(-lines // count),
+        )
+
+
+def _rows(d: Drawing) -> Hex:
+    """How the bytes stand on a page."""
+    if d.phone:
+        return PHONE_ROWS
+    return NARROW_ROWS if d.narrow else WIDE_ROWS
+
+
+def _parts(space: Space) -> list[Part]:
+    return [Part(*given) for given in space["parts"]]
+
+
+def _unread(space: Space) -> str:
+    """How many bytes make no sense, in words; nothing, where all do."""
+    count = len(space["data"]) // 2 - space["end"]
+    if not count:
+        return ""
+    return f"{counted(count, 'byte')} not read"
+
+
+def _number_at(parts: Sequence[Part], at: int) -> int | None:
+    """Of the field that a byte belongs to."""
+    part = part_at(parts, at)
+    if part is None:
+        return None
+    return list(parts).index(part)
+
+
+def _draw_byte(
+    d: Drawing,
+    at: int,
+    byte: int,
+    box: Box,
+    look: Look,
+    ink: str,
+    is_changed: bool,
+) -> None:
+    """A box, and the byte in it."""
+    d.rect(f"byte/{at}", *box, **look)
+    words: Look = {
+        "size": 12.5,
+        "mono": True,
+        "anchor": "middle",
+        "bold": is_changed,
+    }
+    middle = box.x + box.w / 2
+    d.text(f"byte/{at}/hex", middle, box.y + 12, f"{byte:02x}", ink, **words)
 
 
 def _lines(space: Space) -> list[Line]:
     """The tree, line by line."""
     lines = []
     section = ""
-    parts = [Part(*given) for given in space["parts"]]
-    for number, part in enumerate(parts):
+    for number, part in enumerate(_parts(space)):
         if part.section != section:
             section = part.section
             lines.append(Line(section))
         lines.append(Line(section, number, part))
-    unread = len(space["data"]) // 2 - space["end"]
+    unread = _unread(space)
     if unread:
-        lines.append(Line(f"{counted(unread, 'byte')} not read", 0))
+        lines.append(Line(unread, END))
     return lines
 
 
@@ -228,29 +311,45 @@ def _same(part: Part) -> str:
     return f"field/{part.first}/{part.name}"
 
 
-def _field(
-    d: Drawing, part: Part, number: int, x: float, y: float, width: float, other: bool
-) -> None:
+def _draw_section(d: Drawing, key: str, line: Line, box: Box) -> None:
+    """Its name, or what is not read."""
+    words = fit(line.section, box.w * LEAST_STRETCH, 12.5, bold=True)
+    d.text(
+        key,
+        box.x,
+        box.y + 12,
+        words,
+        "trouble" if line.number == END else "ink",
+        size=12.5,
+        bold=True,
+    )
+
+
+def _draw_field(d: Drawing, part: Part, number: int, box: Box, is_other: bool) -> None:
     """Its name, its type where there is room, and at the right its value."""
+    key = f"field/{number}"
     look: Look = {
+        "fill": "said" if is_other else "none",
         "r": 3,
         "tip": f"{part.bytes}: {part.name}, {part.type}: {part.value}",
         "same": _same(part),
         "grid": "fields",
     }
-    key = f"field/{number}"
-    fill, ink = ("said", "ink") if other else ("none", "quiet")
-    d.rect(key, x, y, width, LINE - 1, fill, **look)
-    left = x + 6 + INDENT * (part.depth + 1)
-    room = x + width - left - 6
+    d.rect(key, *box, **look)
+    left = box.x + 6 + INDENT * (part.depth + 1)
+    room = box.right - left - 6
+    y = box.y + 12
 
     value = fit(part.value, room * 0.5 - 4, 12.5, mono=True)
-    taken = text_width(value, 12.5, mono=True) / 0.8 + 8
-    words: Look = {"size": 12.5}
+    taken = text_width(value, 12.5, mono=True) / LEAST_STRETCH + 8
+    for_name = room - taken
     whole = f"{part.name}  {part.type}"
-    has_type = has_room(whole, room - taken, 13)
-    name = part.name if has_type else fit(part.name, (room - taken) * 0.8, 12.5)
-    more: Any = part.type if has_type else None
-
-    d.text(f"{key}/name", left, y + 12, name, "ink", more=more, ink="quiet", **words)
-    d.number(f"{key}/value", x + width - 4, y + 12, value, ink, bold=other)
+    words: Look = {"ink": "quiet", "size": 12.5}
+    if has_room(whole, for_name, 13):
+        words["more"] = part.type
+        name = part.name
+    else:
+        name = fit(part.name, for_name * LEAST_STRETCH, 12.5)
+    d.text(f"{key}/name", left, y, name, "ink", **words)
+    ink = "ink" if is_other else "quiet"
+    d.number(f"{key}/value", box.right - 4, y, value, ink, bold=is_other)
