@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import LAYOUTS, WIDE
+from minikafka.theatre.drawing import LAYOUTS, PHONE, WIDE
 from tests.theatre.commit_traces import Commits, commit_after
 
 
@@ -117,3 +117,30 @@ def test_a_record_that_is_read_twice_arrives_twice():
     [new], [old] = memory(pic, again).items(), memory(pic, first).items()
     assert new[0] != old[0] and new[1]["text"] == old[1]["text"] == "3"
     assert "from_x" in new[1] and "from_x" in old[1]
+
+
+def test_a_commit_that_expires_leaves_a_trace_where_it_stood():
+    story = Commits().orders(6)
+    story.at(1000).starts(0)
+    story.at(2000).poll("billing", 0, 0, 3)
+    story.at(2100).commit(3)
+    kept = picture("commit", story.events)
+    assert "expired" not in drawn(kept, kept.scenes[-1])
+    story.at(700_000_000).tell(
+        "broker 1", "OffsetsExpired", group="billing", partitions=[["orders", 0]]
+    )
+    pic = picture("commit", story.events)
+    for width in LAYOUTS:
+        before = drawn(pic, at(pic, "OffsetCommitted"), width)
+        shapes = drawn(pic, pic.scenes[-1], width)
+        assert shapes["expired"]["x"] == before["boundary/0/committed"]["x"]
+        assert shapes["expired"]["dash"] and "boundary/0/committed" not in shapes
+        assert shapes["expired/name"]["text"] == "committed 3, deleted"
+
+
+def test_a_phone_shows_every_record_as_long_as_it_is_seen():
+    story = Commits().orders(11)
+    story.at(2000).starts(0)
+    pic = picture("commit", story.events)
+    shapes = drawn(pic, pic.scenes[-1], PHONE)
+    assert len([key for key in shapes if key.startswith("record/0/")]) == 11

@@ -5,7 +5,7 @@ of its readers.
 import pytest
 
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE, text_width
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE, text_width
 from minikafka.theatre.pictures.journey_story import Seen
 from minikafka.theatre.pictures.log_trays import Slots, last_lines
 from minikafka.trace import HOUR_MS
@@ -98,14 +98,15 @@ def test_what_retention_deletes_before_it_was_read_is_lost_and_what_a_reset_pass
         and "Offsets 4 to 7 are still there: 4 records are lost to billing."
         in passed["sentence"]
     )
-    for told, lost in ((deleted, "1 2 3"), (passed, "4 5 6 7")):
+    for told, lost, says in (
+        (deleted, "1 2 3", "3 deleted"),
+        (passed, "4 5 6 7", "4 skipped"),
+    ):
         drawing = pic.drawings(WIDE)[told["step"]]
         records = {f"record/0/{offset}" for offset in lost.split()}
         assert records | {"tray/billing", "reader/0/billing"} <= drawing.outlined
         assert {drawing.shapes[key]["line"] for key in records} == {"trouble"}
-        assert (
-            drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == f"{len(records)} lost"
-        )
+        assert drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == says
     assert "7 lost to it" in pic.summary(passed) and "light" not in scene(
         pic, "SegmentDeleted"
     )
@@ -151,12 +152,28 @@ def test_a_reader_that_starts_at_the_end_is_lit_with_what_it_does_not_get():
     story.tell(
         "audit", "PositionReset", topic="orders", partition=0, offset=2, why="latest"
     )
-    told = picture("log", story.events).scenes[-1]
+    pic = picture("log", story.events)
+    told = pic.scenes[-1]
     assert (
         told["sentence"].endswith("It will not get the 2 records before it.")
         and not told["trouble"]
     )
-    assert told["light"] == ["reader/0/audit", "tray/audit", "record/0/0", "record/0/1"]
+    assert told["light"] == [
+        "reader/0/audit",
+        "tray/audit",
+        "record/0/0",
+        "record/0/1",
+        "passed",
+    ]
+    for width in LAYOUTS:
+        drawn = shapes(pic, told, width)
+        place, record = drawn["passed"], drawn["record/0/0"]
+        assert record["x"] - 10 < place["x"] <= record["x"] and place["dash"]
+        assert "earliest" in drawn["passed/name"]["text"]
+    story.append(0, 2, ("a", "3"))
+    story.poll("audit", 0, 2, 3)
+    pic = picture("log", story.events)
+    assert "passed" not in shapes(pic, pic.scenes[-1]), "it reads"
 
 
 def test_an_empty_log_has_one_label_for_its_start_and_its_end():

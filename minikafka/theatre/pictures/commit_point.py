@@ -38,7 +38,8 @@ from minikafka.theatre.text import dotted
 LEFT = {WIDE: 124, NARROW: 96, PHONE: 96}
 LAMPS = 27  # their height, above the records
 PITCHES = (94, 78, 62, 47)  # from one record to the next: the widest that fits
-LEAST_PITCH = {WIDE: 47, NARROW: 40, PHONE: 38}
+LEAST_PITCH, LEAST_NARROW = 47, 40
+LEAST_FOR_ALL = 28
 
 
 class CommitPlay(Play):
@@ -114,10 +115,15 @@ class CommitPlay(Play):
     def _pitch(self, d: Drawing) -> int:
         """From one record to the next: the widest that leaves room for all."""
         room = d.width - LEFT[d.width] - 2
+        most: int = self.cast["most"]
         for pitch in PITCHES:
-            if (self.cast["most"] + 1.2) * pitch <= room:
+            if (most + 1.2) * pitch <= room:
                 return pitch
-        return LEAST_PITCH[d.width]
+        if not d.narrow:
+            return LEAST_PITCH
+        # every record, as long as it is seen
+        for_all = int(room // (most + 1))
+        return for_all if for_all >= LEAST_FOR_ALL else LEAST_NARROW
 
     def _style(self, d: Drawing) -> Style:
         """How high the records are, and what stands under them."""
@@ -191,7 +197,8 @@ class CommitPlay(Play):
             )
 
         committed = space["committed"]
-        wrong = len(twice(space)) + len(space["skipped"])
+        wrong = _wrong(space)
+        lost = "lost" if space["skipped"] else ""
         others = [
             Lane(
                 key="commits",
@@ -201,14 +208,25 @@ class CommitPlay(Play):
             ),
             Lane(
                 key="effects",
-                name=space["table"] or "lost",
+                name=space["table"] or lost,
                 colour="quiet",
-                number=f"{wrong} wrong" if wrong else "",
-                trouble=wrong > 0,
+                number=wrong,
+                trouble=bool(wrong),
             ),
             Lane("log", "log", "ink"),
         ]
         return rows + [lane for lane in others if lane.key in self.lanes.marks]
+
+
+def _wrong(space: Space) -> str:
+    """What went wrong, as the lamps say it."""
+    doubled = len(twice(space))
+    lost = len(space["skipped"])
+    if doubled and lost:
+        return f"{doubled + lost} wrong"
+    if doubled:
+        return f"{doubled} twice"
+    return f"{lost} lost" if lost else ""
 
 
 def _draw_effects(row: CommitRow, space: Space, cards: Cards) -> None:

@@ -29,6 +29,7 @@ HEAD = 51  # above the records: the flag, and what a crash would do
 BOX = 24  # height of a record's effect
 FLAG = 18  # height of the flag
 LEAST_FOR_LOST = 40  # from one record to the next, so that the word has room
+EXPIRED = "deleted, committed"  # takes as much room as what is said
 # records that went wrong and are drawn in a log that is longer than the page
 MOST_WRONG = 4
 
@@ -50,6 +51,7 @@ class CommitRow(Row):
         home: Point,
     ) -> None:
         self.committed: int | None = space["committed"]
+        self.expired: int | None = space["expired"]
         self.flag: int | None = space["flag"]
         self.home = home
         super().__init__(d, space["log"], place, pitch, now, readers, style)
@@ -58,6 +60,8 @@ class CommitRow(Row):
         self.effects_y = self.cells_y + style.cell + 24
         wrong = sorted(map(int, [*space["skipped"], *twice(space)]))
         places = [reader.next for reader in readers]
+        if self.expired is not None:
+            places.append(self.expired)
         self.columns = self.columns_with([*places, *wrong[-MOST_WRONG:]])
 
     def effect_at(self, column: int) -> Box:
@@ -92,6 +96,8 @@ class CommitRow(Row):
                 shown.append(mark)
         if self.committed is not None:
             shown.insert(0, Boundary("committed", self.committed))
+        if self.expired is not None:
+            shown.insert(0, Boundary(EXPIRED, self.expired))
         return shown
 
     def _boundaries(self) -> None:
@@ -99,6 +105,7 @@ class CommitRow(Row):
         is the flag that a reader has sent.
         """
         super()._boundaries()
+        self._expired()
         key = f"boundary/{self.key}/committed"
         line = self.d.shapes.get(key)
         if line is None:
@@ -108,13 +115,28 @@ class CommitRow(Row):
         words = name["text"]
         most = text_width(words, 12.5, bold=True) / LEAST_STRETCH
         left_of_it = most * LEFT_OF_ANCHOR[name.get("anchor", "start")]
+        width = most + 14
+        left = name["x"] - left_of_it - 7
         place = Box(
-            x=name["x"] - left_of_it - 7,
+            x=min(left, self.d.width - width),
             y=name["y"] - 13,
-            w=most + 14,
+            w=width,
             h=FLAG,
         )
         draw_flag(self.d, self.flag, words, place)
+
+    def _expired(self) -> None:
+        """Where a commit stood that is deleted: its trace."""
+        key = f"boundary/{self.key}/{EXPIRED}"
+        line = self.d.shapes.pop(key, None)
+        if line is None:
+            return
+        name = self.d.shapes.pop(f"{key}/name")
+        foot = self.effects_y + BOX + 3
+        faint: Look = {"line": "gone", "width": 2, "dash": "5 3"}
+        self.d.add("expired", **line | faint | {"y2": foot})
+        words = f"committed {self.expired}, deleted"
+        self.d.add("expired/name", **name | {"fill": "gone", "text": words})
 
     def span(self, name: str, ends: Sequence[int], words: Sequence[str]) -> None:
         """Shade records and effects between two offsets. words: its name, and a shorter

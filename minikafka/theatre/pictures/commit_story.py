@@ -92,6 +92,7 @@ class CommitStory(LogStory):
         self.committed: int | None = None
         self.commit: EventId | None = None  # id of the event that moved it
         self.flag: int | None = None  # number of the event that asked to move it
+        self.expired: int | None = None  # what was committed, and is deleted
         # reader -> its commit that has no answer yet
         self.under_way: dict[str, Commit] = {}
         self.asked: dict[int, Asked] = {}  # by offset
@@ -112,13 +113,15 @@ class CommitStory(LogStory):
         readers = list(self.readers.values())
         standing = self._places(readers)
         committed = self.committed or 0
-        near = [*standing, committed, *self.fates.worth_showing()]
+        expired = self.expired or 0
+        near = [*standing, committed, expired, *self.fates.worth_showing()]
         space = picked(
             self,
             "topic",
             "group",
             "table",
             "committed",
+            "expired",
             "flag",
             "wrote",
         )
@@ -355,6 +358,8 @@ class CommitStory(LogStory):
         return [offset for hand in self.hands.values() for offset in hand.to_do()]
 
     def _do_OffsetsExpired(self, event: Event, d: Detail) -> None:
+        if self.committed is not None:
+            self.expired = self.committed
         self.committed = self.began = self.flag = None
         self.commit = event.id
 
@@ -460,7 +465,7 @@ class CommitStory(LogStory):
             keys += [f"record/{partition}/{offset}", effect, f"{effect}/2"]
 
         keys += [f"lamp/{lamp}", f"boundary/{partition}/committed"]
-        keys += [f"commit/{self.flag}"]
+        keys += [f"commit/{self.flag}", "expired"]
         return self.first(
             f"light on {lamp}", *keys, f"reader/{partition}", "row", "card"
         )

@@ -18,11 +18,14 @@ from minikafka.trace import DAY_MS, Event
 
 NEAR = 36  # as many records a tray may hold
 MANY = 12  # a poll of more is one thing in it
+# why records are lost to a reader: retention took them, or a reset went past them
+DELETED, SKIPPED = "deleted", "skipped"
 
 
 class Seen(NamedTuple):
     """A record that a reader was handed, or as many records from the offset on.
-    letter: of its key, None where they are lost to the reader. number: of the event.
+    letter: of its key, None where they are lost to the reader, and then the value says
+    why. number: of the event.
     """
 
     partition: int
@@ -44,11 +47,12 @@ class Seen(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Records of a partition that a reader never gets."""
+    """Records of a partition that a reader never gets, and why."""
 
     first: int
     up_to: int
     reader: str
+    why: str
 
     @property
     def records(self) -> int:
@@ -77,6 +81,8 @@ class JourneyStory(LogStory):
         self.saw: dict[str, list[Seen]] = {}
         # by reader and partition
         self.lost: dict[tuple[str, int], list[Lost]] = {}
+        # reader -> where it would stand, had it begun at the earliest record
+        self.passed: dict[str, int] = {}
         # (reader, key) -> the latest written of those it has read, and its partition
         self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
 
@@ -107,6 +113,7 @@ class JourneyStory(LogStory):
             saw = self.saw.get(reader["name"], [])
             reader["saw"] = [list(item) for item in saw[-NEAR:]]
             reader["seen"] = sum(item.records for item in saw if not item.is_lost)
+            reader["passed"] = self.passed.get(reader["name"])
         return space
 
     def _days_since(self, at: int) -> int:
@@ -143,6 +150,7 @@ class JourneyStory(LogStory):
     ) -> Told:
         """What was handed over is in the reader's tray, and no longer lost to it."""
         told = super()._reads(event, name, partition, offsets, position)
+        self.passed.pop(name, None)
         told = _of_record(told, partition, offsets)
         records = self._log(partition).records
         is_many = len(offsets) > MANY
@@ -269,7 +277,9 @@ class JourneyStory(LogStory):
             many = counted(len(before), "record")
             told.sentence += f" It will not get the {many} before it."
             reader_keys = _keys_of_reader(name, partition)
+            self.passed[name] = log.log_start_offset
             told.light = [*reader_keys, *_keys_of_records(partition, before[-NEAR:])]
+            told.light.append("passed")
         return told
 
     def _lose(
@@ -280,7 +290,9 @@ class JourneyStory(LogStory):
         first = max([first, *(span.up_to for span in spans)])
         if first >= up_to or self._shares_a_group(name):
             return
-        span = Lost(first, up_to, name)
+        is_there = first >= self._log(partition).log_start_offset
+        why = SKIPPED if is_there else DELETED
+        span = Lost(first, up_to, name, why)
         self.lost[name, partition] = [*spans, span]
         self._put(
             name,
@@ -288,14 +300,14 @@ class JourneyStory(LogStory):
                 partition=partition,
                 offset=first,
                 letter=None,
-                value=None,
+                value=why,
                 number=self.number,
                 records=span.records,
             ),
         )
         verb = "is" if span.records == 1 else "are"
         offsets = range(first, up_to)
-        if first >= self._log(partition).log_start_offset:
+        if is_there:
             told.sentence += f" {capital(span_of(offsets))} {verb} still there:"
         told.sentence += f" {counted(span.records, 'record')} {verb} lost to {name}."
         told.trouble = True

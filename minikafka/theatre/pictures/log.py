@@ -14,6 +14,8 @@ from typing import NamedTuple
 from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
     LAYOUTS,
+    NARROW,
+    PHONE,
     Drawing,
     Look,
     Point,
@@ -21,6 +23,7 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.lanes import Lane, Scene
 from minikafka.theatre.pictures.journey_story import JourneyStory, Lost
+from minikafka.theatre.pictures.log_row import MOST, JourneyRow, producer_at, room_in
 from minikafka.theatre.pictures.log_story import lane_of
 from minikafka.theatre.pictures.log_trays import Trays
 from minikafka.theatre.play import Cast, Play, Space
@@ -39,9 +42,14 @@ from minikafka.theatre.text import counted, dotted, key_part
 
 MOST_WITH_LANES = 4  # partitions; more of them leave no room below
 PRODUCERS = 76  # width of a card on a wide page
-STRIP = 36  # height of the producers on a narrow one
-MOST = 4  # of them are drawn
+PRODUCER = 44  # height of a card there
+PRODUCERS_NARROW, PRODUCER_NARROW = 124, 26  # on a narrow page
+STRIP = 36  # what they take there
 BRACKET = 11  # height of what stands under lost records
+# units from one record to the next: at most; so that every record is there; else
+WIDEST, WIDEST_OF_SEVERAL = 94, 120
+LEAST_FOR_ALL = 31
+LEAST_WIDE, LEAST_NARROW = 47, 40
 
 
 class Room(NamedTuple):
@@ -66,14 +74,17 @@ class LogPlay(Play):
         there = space["partition_count"]
         parts = []
         if self.cast["rolls"]:
-            parts.append(f"{counted(_on_disk(space), 'segment')} on disk")
+            many = counted(_on_disk(space), "segment")
+            parts.append(f"{many} on disk")
         if shown > 1 or there > 1:
             parts.append(f"{there or shown} partitions")
             if shown < there:
                 parts.append(f"{shown} of them shown")
         if space["readers"]:
-            parts.append(counted(len(space["readers"]), "reader"))
-        parts += [f"{node} {state}" for node, state in space["down"].items()]
+            many = counted(len(space["readers"]), "reader")
+            parts.append(many)
+        for node, state in space["down"].items():
+            parts.append(f"{node} {state}")
         if not self.cast["one_key"]:
             parts.append(self.cast["legend"])
         return dotted(*parts)
@@ -83,17 +94,17 @@ class LogPlay(Play):
         lost = []
         for log in space["partitions"]:
             parts.append(f"partition {log['partition']}: {_held(log)}")
-            lost += [Lost(*span) for span in log["lost"]]
+            for span in log["lost"]:
+                lost.append(Lost(*span))
 
         for reader in space["readers"]:
             name = reader["name"]
             state = f" ({reader['state']})" if reader["state"] else ""
             places = ", ".join(self._places(reader))
             parts.append(f"{name} reads {places} next{state}")
-            spans = [span for span in lost if span.reader == name]
-            if spans:
-                count = sum(span.records for span in spans)
-                parts.append(f"{count} lost to it")
+            of_it = [span.records for span in lost if span.reader == name]
+            if of_it:
+                parts.append(f"{sum(of_it)} lost to it")
         return "; ".join(parts) or "nothing yet"
 
     def _places(self, reader: Space) -> list[str]:
@@ -115,9 +126,30 @@ class LogPlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         """Measures the trays, and the lines of the readers' labels."""
-        self.trays = Trays(self.cast, scenes)
+        self.trays = Trays(
+            self.cast,
+            scenes,
+            by_offset=self._without_values(scenes),
+        )
         if self.cast["readers"]:
             self.call_outs = lines_needed(self._partitions, scenes)
+
+    def _without_values(self, scenes: Sequence[Scene]) -> list[int]:
+        """Narrow layouts in which no record of the log has room for its value."""
+        if not self.cast["one_key"]:
+            return []
+        values = set()
+        for scene in scenes:
+            for log in scene["space"]["partitions"]:
+                for record in log["records"]:
+                    values.add(Record(*record).value or "")
+        longest = max((text_width(value, 12.5) for value in values), default=0)
+        without = []
+        for layout in (NARROW, PHONE):
+            pitch = self._pitch(Drawing(layout))
+            if longest > room_in(pitch - 5):
+                without.append(layout)
+        return without
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """The way of the records, and the lanes below it."""
@@ -152,40 +184,61 @@ class LogPlay(Play):
         x = row.x - 8
         middle = row.cells_y + row.style.cell / 2 + 5
         inside = "days old" if self.cast["in_days"] else ""
-        d.note("caption/inside", x, middle, inside, "end", size=12)
-        d.note("caption/below", x, row.cells_foot + 16, "offset", "end", size=12)
+        look: Look = {"anchor": "end", "size": 12}
+        d.note("caption/inside", x, middle, inside, **look)
+        d.note("caption/below", x, row.cells_foot + 16, "offset", **look)
 
-    def _producers(
-        self, d: Drawing, scene: Scene, rows: "Sequence[JourneyRow]"
-    ) -> None:
+    def _producers(self, d: Drawing, scene: Scene, rows: Sequence[JourneyRow]) -> None:
         """Cards of those who write, and an arrow into one of several logs."""
         if not rows:
             return
         names = scene["space"]["producers"]
-        writer, into = "", rows[0]
+        writer = ""
+        into = rows[0]
         for row in reversed(rows):
             for record in reversed(row.written_now()):
-                writer, into = names[record.producer], row
+                writer = names[record.producer]
+                into = row
 
         for number, name in enumerate(names[:MOST]):
             place = producer_at(d, number, into.home_y)
             self._producer(d, name, place, writes=name == writer)
         if writer in names[:MOST] and len(rows) > 1 and not d.narrow:
-            y = into.home_y + 22 + 50 * names.index(writer)
-            end = into.x - 50, into.cells_y + 15
-            d.arrow("way/written", PRODUCERS + 5, y, *end, width=2)
+            begin = producer_at(d, names.index(writer), into.home_y)
+            d.arrow(
+                "way/written",
+                x=PRODUCERS + 5,
+                y=begin.y + PRODUCER / 2,
+                x2=into.x - 50,
+                y2=into.cells_y + 15,
+                width=2,
+            )
 
     def _producer(self, d: Drawing, name: str, place: Point, writes: bool) -> None:
         """A card: what it does stands beside its name, or below it on a wide page."""
         key = f"producer/{key_part(name)}"
         card = d.part(key, *place)
-        width, height = (124, 26) if d.narrow else (PRODUCERS, 44)
-        line, thick = ("ink", 2) if writes else ("rule", None)
-        look: Look = {"r": 8, "width": thick, "tip": name}
-        d.rect(key, *place, width, height, "wash", line, **look)
-        room = width - (60 if d.narrow else 16)
-        card.text("name", 8, 18, name, bold=True, room=room, tip=name)
-
+        width, height = PRODUCERS, PRODUCER
+        if d.narrow:
+            width, height = PRODUCERS_NARROW, PRODUCER_NARROW
+        look: Look = {
+            "fill": "wash",
+            "line": "ink" if writes else "rule",
+            "r": 8,
+            "width": 2 if writes else None,
+            "tip": name,
+        }
+        d.rect(key, *place, width, height, **look)
+        taken = 60 if d.narrow else 16
+        card.text(
+            "name",
+            8,
+            18,
+            name,
+            bold=True,
+            room=width - taken,
+            tip=name,
+        )
         if d.narrow:
             card.note("does", width - 8, 18, "writes", "end", size=12)
         else:
@@ -193,15 +246,18 @@ class LogPlay(Play):
 
     def _rows_at(self, d: Drawing) -> tuple[int, int]:
         """Where the first partition begins, and how high each is."""
-        return 2 + STRIP * d.narrow, self._style(d).height(self.call_outs[d.width])
+        top = 2 + STRIP if d.narrow else 2
+        height = self._style(d).height(self.call_outs[d.width])
+        return top, height
 
     def _pitch(self, d: Drawing) -> float:
         """Units from one record to the next: the widest that leaves room for all."""
         most: int = self.cast["most"]
         wide = self._room(d).width / (most + 1.2)
-        if wide >= 31:
-            return min(wide, 120 if self.several else 94)
-        return 40 if d.narrow else 47
+        widest = WIDEST_OF_SEVERAL if self.several else WIDEST
+        if wide >= LEAST_FOR_ALL:
+            return min(wide, widest)
+        return LEAST_NARROW if d.narrow else LEAST_WIDE
 
     def _style(self, d: Drawing) -> Style:
         """With room for brackets where records get lost."""
@@ -225,33 +281,42 @@ class LogPlay(Play):
         """Between the producers and the trays; several partitions have their names
         before, and their offsets after it.
         """
+        left = PRODUCERS + 12
+        right = d.width - 6
+        before, after = 72, 104
         if d.narrow:
-            left, right = 4, d.width - 6
+            left = 4
+            before, after = 42, 74
         else:
-            left, right = PRODUCERS + 12, d.width - self.trays.width(d) - 14
-        if self.several and d.narrow:
-            left += 42
-            right -= 74
-        elif self.several:
-            left += 72
-            right -= 104
+            right = d.width - self.trays.width(d) - 14
+        if self.several:
+            left += before
+            right -= after
         return Room(left, right - left)
 
-    def _partitions(self, d: Drawing, scene: Scene) -> "list[JourneyRow]":
+    def _partitions(self, d: Drawing, scene: Scene) -> list[JourneyRow]:
         """The rows, each with its readers."""
         room = self._room(d)
         pitch = self._pitch(d)
         style = self._style(d)
         top, height = self._rows_at(d)
         chosen = self.cast["chosen"]
+        space = scene["space"]
 
         rows = []
-        for log in scene["space"]["partitions"]:
+        for log in space["partitions"]:
             y = chosen.index(log["partition"]) * height + top
-            place = room.left, y, room.width
-            readers = self._readers(log, scene["space"]["readers"])
-            row = JourneyRow(d, log, place, pitch, scene["number"], readers, style)
+            row = JourneyRow(
+                d,
+                log,
+                place=(room.left, y, room.width),
+                pitch=pitch,
+                now=scene["number"],
+                readers=self._readers(log, space["readers"]),
+                style=style,
+            )
             row.cast = self.cast
+            row.passed = _passed(space)
             row.home_y = row.y
             if self.several:
                 longest = (self.cast["most"] + 1.2) * pitch
@@ -271,37 +336,37 @@ class LogPlay(Play):
     def _rows(self, space: Space) -> list[Lane]:
         """The lanes: who wrote, who read, what became of the log."""
         written = sum(log["log_end_offset"] for log in space["partitions"])
-        rows = [Lane("written", "written", number=counted(written, "record"))]
+        many = counted(written, "record")
+        rows = [Lane("written", "written", number=many)]
         seen = {reader["name"]: reader for reader in space["readers"]}
-
         for name, colour in self.cast["readers"].items():
-            if name not in seen:
-                rows.append(Lane(lane_of(name), ""))
-                continue
-            reader = seen[name]
-            refused = bool(reader["refused"])
-            lag = f"lag {sum(reader['lag'].values())}"
-            number = "out of range" if refused else lag
-            rows.append(
-                Lane(
-                    key=lane_of(name),
-                    name=name,
-                    colour=colour,
-                    number=number,
-                    trouble=refused,
-                )
-            )
+            rows.append(_lane(name, seen.get(name), colour))
+
         if "log" in self.lanes.marks:
             there = counted(_on_disk(space), "segment")
-            rows.append(
-                Lane(
-                    key="log",
-                    name="log",
-                    colour="ink",
-                    number=there if self.cast["rolls"] else "",
-                )
+            log = Lane(
+                key="log",
+                name="log",
+                colour="ink",
+                number=there if self.cast["rolls"] else "",
             )
+            rows.append(log)
         return rows
+
+
+def _lane(name: str, reader: Space | None, colour: str) -> Lane:
+    """A reader's; it has no name as long as there is no such reader."""
+    if reader is None:
+        return Lane(lane_of(name), "")
+    refused = bool(reader["refused"])
+    lag = sum(reader["lag"].values())
+    return Lane(
+        key=lane_of(name),
+        name=name,
+        colour=colour,
+        number="out of range" if refused else f"lag {lag}",
+        trouble=refused,
+    )
 
 
 def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
@@ -322,6 +387,14 @@ def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
         away=is_away,
         act=f"seek {name}" if can_be_dragged else None,
     )
+
+
+def _passed(space: Space) -> int | None:
+    """Where the reader that came last would stand, had it begun at the start."""
+    for reader in reversed(space["readers"]):
+        if reader["passed"] is not None:
+            return int(reader["passed"])
+    return None
 
 
 def _held(log: Log) -> str:
@@ -351,90 +424,16 @@ def _margin(d: Drawing, row: Row) -> None:
     y = row.cells_y
     partition = log["partition"]
     start = log["log_start_offset"]
-    name = f"P{partition}"
-    d.text(f"name/{partition}", row.x - 42, y + 20, name, mono=True, bold=True)
+    d.text(
+        f"name/{partition}",
+        row.x - 42,
+        y + 20,
+        f"P{partition}",
+        mono=True,
+        bold=True,
+    )
+    look: Look = {"anchor": "end", "mono": True}
     end_words = f"end {log['log_end_offset']}"
-    d.note(f"end/{partition}", row.right, y + 12, end_words, "end", mono=True)
+    d.note(f"end/{partition}", row.right, y + 12, end_words, **look)
     start_words = f"start {start}" if start else ""
-    d.note(f"start/{partition}", row.right, y + 28, start_words, "end", mono=True)
-
-
-class JourneyRow(Row):
-    """A partition whose records come from producers. cast: what the whole play holds;
-    home_y: of the first producer.
-    """
-
-    cast: Cast
-    home_y: float
-
-    def written_now(self) -> list[Record]:
-        """By the event that is shown."""
-        records = [Record(*record) for record in self.partition["records"]]
-        return [record for record in records if record.number == self.now]
-
-    def look(self, record: Record) -> Look:
-        """It flies in from its producer, and shows its key or its age."""
-        producer = min(record.producer, MOST - 1)
-        home = producer_at(self.d, producer, self.home_y)
-        look: Look = {"from_x": home.x, "from_y": home.y}
-        if record.days is not None:
-            look |= self._aged(record)
-        elif self.cast["one_key"]:
-            look |= {"text": "", "more": self._value(record)}
-        for span in self._lost():
-            if span.first <= record.offset < span.up_to:
-                look |= {"line": "trouble", "width": 2}
-        return look
-
-    def _value(self, record: Record) -> str:
-        """As far as it has room."""
-        if record.value is None:
-            return ""
-        fits = text_width(record.value, 12.5) <= self.cell * 0.82 - 8
-        return record.value if fits else ""
-
-    def _aged(self, record: Record) -> dict[str, str]:
-        """A record says how old it is, beside its letter or instead of it."""
-        age = f"{record.days}d" if self.d.narrow else str(record.days)
-        text = "" if self.cast["one_key"] else record.letter
-        if text and self.style.cell >= 40:
-            return {"text": text, "more": age}
-        return {"text": age, "more": ""}
-
-    def _lost(self) -> list[Lost]:
-        """The records that somebody never gets."""
-        return [Lost(*span) for span in self.partition["lost"]]
-
-    def draw(self) -> None:
-        """The row, and brackets under what is lost."""
-        super().draw()
-        y = self.cells_foot + (26 if self.style.header else 20)
-        free = 10**9
-        for span in reversed(self._lost()):
-            is_under_another = span.up_to > free  # of another reader
-            if not is_under_another:
-                free = span.first
-                self._bracket(span, y)
-
-    def _bracket(self, span: Lost, y: float) -> None:
-        """Under records that are lost, with their number."""
-        left = self.left_of(span.first)
-        right = self.left_of(span.up_to) - 5
-        key = f"lost/{self.key}/{span.first}"
-        words = f"{span.records} lost"
-        bracket = self.d.part(key, 0, y)
-        self.d.level(key, left=left, right=right, y=y, line="trouble", width=2)
-        bracket.upright("from", x=left, top=-4, bottom=0, line="trouble", width=2)
-        bracket.upright("to", x=right, top=-4, bottom=0, line="trouble", width=2)
-        half = text_width(words, 13, bold=True) / 2
-        middle = max((left + right) / 2, self.x + half)
-        middle = min(middle, self.right - half)
-        look: Look = {"bold": True, "anchor": "middle", "halo": "paper"}
-        bracket.text("count", middle, 14, words, "trouble", **look)
-
-
-def producer_at(d: Drawing, number: int, y: float) -> Point:
-    """Where a producer stands. y: of the first one, on a wide page."""
-    if d.narrow:
-        return Point(number * 132.0, 1.0)
-    return Point(0.0, y + number * 50)
+    d.note(f"start/{partition}", row.right, y + 28, start_words, **look)

@@ -2,10 +2,19 @@
 is lost to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Look, Part, fit, text_width
+from minikafka.theatre.drawing import (
+    LAYOUTS,
+    Box,
+    Drawing,
+    Look,
+    Part,
+    actor_number,
+    fit,
+    text_width,
+)
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.journey_story import Seen
 from minikafka.theatre.play import Cast, Space
@@ -14,9 +23,10 @@ from minikafka.theatre.text import key_part
 
 MOST = 4  # trays are drawn
 # a record in a tray, what is between two, what a tray says above them
-CHIP, GAP, HEAD = 22, 4, 26
-ROOM = 190  # height that trays may take beside a low log
-LEAST_OF_MANY = 68  # width of what stands for several records
+CHIP, GAP, HEAD = 28, 4, 28
+ROOM = 206  # height that trays may take beside a low log
+LEAST = 28  # width of a record
+LEAST_OF_MANY = 104  # width of what stands for several records
 
 
 class Slots(NamedTuple):
@@ -37,37 +47,48 @@ class Placed(NamedTuple):
 
 
 class Trays:
-    """The whole play decides how much room they take."""
+    """The whole play decides how much room they take. by_offset: layouts in which the
+    log has no room for values; so a record is an offset in the trays, too.
+    """
 
-    def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
+    def __init__(
+        self,
+        cast: Cast,
+        scenes: Sequence[Scene],
+        by_offset: Collection[int],
+    ) -> None:
+        self.names = list(cast["readers"])
         drawn = list(cast["readers"].items())[:MOST]
         self.colours: dict[str, str] = dict(drawn)
         self.several = len(cast["chosen"]) > 1
         self.one_key = cast["one_key"]
-        self.short = cast["in_days"] or cast["most"] > 8
-        self.widest = 0
+        self.is_long = cast["in_days"] or cast["most"] > 8
+        self.by_offset = by_offset
+        self.widest = dict.fromkeys(LAYOUTS, LEAST)
         self.fullest: dict[str, list[Seen]] = {name: [] for name in self.colours}
 
         for scene in scenes:
             for reader in scene["space"]["readers"]:
                 saw = list(map(Seen._make, reader["saw"]))
                 self._measure(reader["name"], saw)
-        self.widest = self.widest or 28
 
     def _measure(self, name: str, saw: list[Seen]) -> None:
         """How wide a record is, and how many a tray holds at most."""
         for item in saw:
-            if item.records == 1 and not item.is_lost:
-                text, more = self._words(item)
-                self.widest = max(self.widest, _width_of(text, more))
+            if item.records > 1 or item.is_lost:
+                continue
+            for layout, widest in self.widest.items():
+                needed = _width_of(*self._words(item, layout))
+                self.widest[layout] = max(widest, needed)
         if name in self.fullest and len(saw) > len(self.fullest[name]):
             self.fullest[name] = saw
 
-    def _words(self, item: Seen) -> tuple[str, str]:
+    def _words(self, item: Seen, layout: int) -> tuple[str, str]:
         """In bold, and beside it."""
         if item.records > 1:
             return f"{item.offset}–{item.offset + item.records - 1}", ""
-        by_offset = self.short and not self.several
+        is_short = self.is_long or layout in self.by_offset
+        by_offset = is_short and not self.several
         if item.value is not None and not by_offset:
             letter = item.letter or ""
             if self.one_key:
@@ -83,7 +104,7 @@ class Trays:
             return d.width
         if self.several:
             return 180
-        return 150 if self.short else 160
+        return 150 if self.is_long else 160
 
     def height(self, d: Drawing, room: float) -> int:
         """Of all trays. room: what the log's rows take."""
@@ -93,7 +114,7 @@ class Trays:
     def _slots(self, d: Drawing) -> Slots:
         """As many as have room beside each other."""
         inside = self.width(d) - 8
-        pitch = min(self.widest, inside) + GAP
+        pitch = min(self.widest[d.width], inside) + GAP
         count = max(int(inside // pitch), 1)
         longest = max(map(len, self.fullest.values()), default=0)
         # a few, one below the other, show their order best
@@ -178,7 +199,7 @@ class Trays:
                 self._way(tray, row, middle, colour, way)
                 way["from_x"] = row.left_of(item.offset)
                 way["from_y"] = row.cells_y
-            self._chip(tray, chip, item, is_new, way)
+            self._chip(tray, chip, item, self.colours[reader["name"]], is_new, way)
 
     def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
         """The tray itself, with its reader's name and how much that has read."""
@@ -192,10 +213,12 @@ class Trays:
             "tip": f"what {name} has read so far, in its order",
         }
         tray.whole.rect(tray.key, *box, fill="wash", **look)
-        tray.rect("colour", x=7, y=7, w=5, h=13, fill=colour, r=2)
+        number = actor_number(name, self.names)
+        letter = name[:1].upper()
+        tray.disc("disc", x=15, y=14, r=9, letter=letter, number=number, size=12)
         count = f"{reader['seen']} read"
-        room = box.w - 34 - text_width(count, 12)
-        tray.text("name", 17, 18, name, bold=True, room=room)
+        room = box.w - 48 - text_width(count, 12)
+        tray.text("name", 29, 18, name, bold=True, room=room)
         tray.note("count", box.w - 8, 18, count, "end", size=12)
 
     def _way(self, tray: Part, row: Row, y: float, colour: str, way: Look) -> None:
@@ -213,7 +236,15 @@ class Trays:
                 **way,
             )
 
-    def _chip(self, tray: Part, box: Box, item: Seen, is_new: bool, way: Look) -> None:
+    def _chip(
+        self,
+        tray: Part,
+        box: Box,
+        item: Seen,
+        colour: str,
+        is_new: bool,
+        way: Look,
+    ) -> None:
         """A record in a tray, or several, or what is lost."""
         key = item.same
         while f"{tray.key}/{key}" in tray.shapes:  # read again
@@ -221,7 +252,7 @@ class Trays:
         look: Look
         if item.is_lost:
             text = ""
-            more = f"{item.records} lost"
+            more = f"{item.records} {item.value}"
             look = {
                 "fill": "none",
                 "line": "trouble",
@@ -229,10 +260,11 @@ class Trays:
                 "dash": "3 3",
             }
         else:
-            text, more = self._words(item)
+            text, more = self._words(item, tray.width)
             look = {
                 "fill": "paper",
-                "line": "ink" if is_new else "rule",
+                "line": colour,
+                "width": 2 if is_new else None,
                 "ink": "ink",
             }
 

@@ -1,0 +1,160 @@
+"""A partition of the log's picture: its records come from producers, and what readers
+lose stands under it.
+"""
+
+from minikafka.theatre.drawing import (
+    Drawing,
+    Look,
+    Point,
+    fitting,
+    text_width,
+)
+from minikafka.theatre.pictures.journey_story import Lost
+from minikafka.theatre.play import Cast
+from minikafka.theatre.row import Record, Row
+
+MOST = 4  # producers are drawn
+# from one producer to the next, on a narrow page and on a wide one
+APART_NARROW, APART = 132, 50
+TWO_WORDS = 40  # height of a record that has room for them
+# where a reader would stand that now has begun at the end
+EARLIEST = ("“earliest” would begin here", "“earliest”: here", "earliest")
+
+
+class JourneyRow(Row):
+    """A partition whose records come from producers. cast: what the whole play holds;
+    home_y: of the first producer. passed: where a reader that began at the end would
+    stand, had it begun at the start.
+    """
+
+    cast: Cast
+    home_y: float
+    passed: int | None = None
+
+    def written_now(self) -> list[Record]:
+        """By the event that is shown."""
+        records = [Record(*record) for record in self.partition["records"]]
+        return [record for record in records if record.number == self.now]
+
+    def look(self, record: Record) -> Look:
+        """It flies in from its producer, and shows its key or its age."""
+        producer = min(record.producer, MOST - 1)
+        home = producer_at(self.d, producer, self.home_y)
+        look: Look = {"from_x": home.x, "from_y": home.y}
+        if record.days is not None:
+            look |= self._aged(record.letter, record.days)
+        elif self.cast["one_key"]:
+            look["text"] = ""
+            look["more"] = self._value(record)
+        for span in self._lost():
+            if span.first <= record.offset < span.up_to:
+                look["line"] = "trouble"
+                look["width"] = 2
+        return look
+
+    def _value(self, record: Record) -> str:
+        """As far as it has room."""
+        if record.value is None:
+            return ""
+        needed = text_width(record.value, 12.5)
+        if needed > room_in(self.cell):
+            return ""
+        return record.value
+
+    def _aged(self, letter: str, days: int) -> dict[str, str]:
+        """A record says how old it is, beside its letter or instead of it."""
+        age = f"{days}d" if self.d.narrow else str(days)
+        has_two_words = not self.cast["one_key"] and self.style.cell >= TWO_WORDS
+        if letter and has_two_words:
+            return {"text": letter, "more": age}
+        return {"text": age, "more": ""}
+
+    def _lost(self) -> list[Lost]:
+        """The records that somebody never gets."""
+        return [Lost(*span) for span in self.partition["lost"]]
+
+    def draw(self) -> None:
+        """The row, and brackets under what is lost."""
+        super().draw()
+        if self.passed is not None:
+            self._other_place(self.passed)
+        y = self.cells_foot + (26 if self.style.header else 20)
+        free = float("inf")
+        for span in reversed(self._lost()):
+            is_under_another = span.up_to > free  # of another reader
+            if not is_under_another:
+                free = span.first
+                self._bracket(span, y)
+
+    def _other_place(self, offset: int) -> None:
+        """Where a reader would stand that begins at the earliest record, as far as
+        there is room beside those that are there.
+        """
+        x = self.left_of(offset) - 2.5
+        ends = [label.left for _, label in self.call_outs()]
+        room = min([self.right, *ends]) - x - 18
+        words = fitting(EARLIEST, room, 12)
+        if not words:
+            return
+        top = self.cells_foot + 2
+        foot = self.cells_foot + self.style.words - 6
+        self.d.upright(
+            "passed",
+            x=x,
+            top=top,
+            bottom=foot,
+            line="gone",
+            dash="3 3",
+        )
+        self.d.path(
+            "passed/head",
+            x=x,
+            y=foot - 4,
+            d="M0,0 l-6,10 h12 z",
+            line="gone",
+        )
+        self.d.text(
+            "passed/name",
+            x + 9,
+            foot + 6,
+            words,
+            "gone",
+            size=12,
+        )
+
+    def _bracket(self, span: Lost, y: float) -> None:
+        """Under records that are lost, with their number."""
+        left = self.left_of(span.first)
+        right = self.left_of(span.up_to) - 5
+        key = f"lost/{self.key}/{span.first}"
+        bracket = self.d.part(key, 0, y)
+        look: Look = {
+            "line": "trouble",
+            "width": 2,
+        }
+        self.d.level(key, left=left, right=right, y=y, **look)
+        bracket.upright("from", x=left, top=-4, bottom=0, **look)
+        bracket.upright("to", x=right, top=-4, bottom=0, **look)
+
+        words = f"{span.records} {span.why}"
+        half = text_width(words, 13, bold=True) / 2
+        middle = max((left + right) / 2, self.x + half)
+        middle = min(middle, self.right - half)
+        look = {
+            "bold": True,
+            "anchor": "middle",
+            "halo": "paper",
+        }
+        bracket.text("count", middle, 14, words, "trouble", **look)
+
+
+def room_in(cell: float) -> float:
+    """For words, in a record that is so wide."""
+    return cell * 0.82 - 8
+
+
+def producer_at(d: Drawing, number: int, y: float) -> Point:
+    """Where a producer stands. y: of the first one, on a wide page."""
+    if d.narrow:
+        return Point(number * APART_NARROW, 1)
+    return Point(0, y + number * APART)
