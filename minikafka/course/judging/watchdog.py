@@ -194,7 +194,7 @@ class Watchdog:
 
 
 def _source(function: Any) -> Path:
-    """Its file, as its code calls it: a module from an archive has another `__file__`."""
+    """Its file, as its code calls it: an archive's module has another `__file__`."""
     return Path(function.__code__.co_filename)
 
 
