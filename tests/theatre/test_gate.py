@@ -69,6 +69,14 @@ def test_what_waits_is_read_when_the_transaction_has_ended(gate):
     assert end - begin > 60_000
 
 
+def test_the_end_says_who_waited_for_whom_and_how_long(gate):
+    assert gate.scenes[-1]["sentence"] == (
+        "Kiosk's “5 euros” was written at once and reached auditor 70 s later: it lay"
+        " behind the transaction of shop, which stayed open for 70 s until it was"
+        " aborted."
+    )
+
+
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_a_record_comes_from_its_writer_and_goes_on_to_a_reader(gate, width):
     drawn = shapes(gate, gate.scenes[-1], width)

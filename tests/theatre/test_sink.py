@@ -18,7 +18,7 @@ from minikafka.course.experiments.lesson_14_sinks import (
 )
 from minikafka.prediction import Prediction
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_width
 from minikafka.theatre.pace import to_the_verdict
 from minikafka.theatre.picture import Picture
 from tests.theatre import commit_traces
@@ -153,6 +153,39 @@ def test_two_readers_write_to_one_sink_and_one_of_them_by_a_note_that_is_old(
     assert drawn["sink/accounts"]["w"] == WIDE
     stood = shapes(pic, first(pic, "NodeFrozen"))
     assert stood["reader/A/life/word"]["text"] == "stands still"
+
+
+def test_the_end_says_which_order_is_twice_and_why(pic):
+    assert pic.scenes[-1]["sentence"] == (
+        "Order 2 is twice in plain's database (60 cents, not 50), because plain was"
+        " killed before its commit; noting's database has order 2 once (50 cents):"
+        " offset 2 is noted in it."
+    )
+    two = picture("sink", beside_each_other(checks_late=False).cluster.trace)
+    assert two.scenes[-1]["sentence"] == (
+        "Order 0 is twice in accounts (40 cents, not 20), because A stood still for"
+        " 60 s with it in hand, B did it meanwhile, and Kafka refused only A's commit,"
+        " not its write."
+    )
+    late = picture("sink", beside_each_other(checks_late=True).cluster.trace)
+    assert "Each order is once in accounts (20 cents)." in late.scenes[-1]["sentence"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
+def test_rows_of_a_sink_with_two_writers_say_who_wrote_them(width):
+    two = picture("sink", beside_each_other(checks_late=False).cluster.trace)
+    drawn = shapes(two, two.scenes[-1], width)
+    rows = [drawn[f"sink/accounts/row/{number}"] for number in range(2)]
+    assert [row["more"] for row in rows] == ["by B", "by A"]
+    assert [row["line"] for row in rows] == ["trouble", "trouble"]
+
+
+def test_on_a_phone_a_sinks_name_and_all_its_orders_are_there(pic):
+    drawn = shapes(pic, pic.scenes[-1], PHONE)
+    for number in range(6):
+        assert f"sink/plain's database/row/{number}" in drawn
+    name = drawn["sink/plain's database/name"]
+    assert name["room"] > text_width(name["text"], 13, bold=True) / LEAST_STRETCH
 
 
 def test_a_trace_of_a_table_and_one_without_any_sink_are_drawn_too():

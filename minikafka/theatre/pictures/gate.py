@@ -7,7 +7,7 @@ as lengths: how long a transaction was open, and how long others' records waited
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.theatre.bars import Bars, Lane, lane
 from minikafka.theatre.drawing import (
@@ -15,6 +15,7 @@ from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Look,
+    Part,
     actor_colour,
     text_width,
     widest,
@@ -40,7 +41,18 @@ LINE = 18  # on a phone: a second line of writers, and of readers
 LEFT, LEFT_NARROW, LEFT_PHONE = 128, 118, 136  # where records begin
 PITCH, GAP = 104, 10
 MOST_WRITERS, MOST_WAITS = 3, 2
-OPEN, COMMITTED, ABORTED = ("said", "ink"), ("good", "ink"), ("trouble", "paper")
+
+
+class Paint(NamedTuple):
+    """Of a chip."""
+
+    fill: str
+    ink: str
+
+
+OPEN = Paint("said", "ink")
+COMMITTED = Paint("good", "ink")
+ABORTED = Paint("trouble", "paper")
 
 
 class GatePlay(Play):
@@ -52,21 +64,21 @@ class GatePlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        words = [
-            f"{name} has a transaction open"
-            for name, is_open, *_ in scene["space"]["writers"]
-            if is_open
-        ]
+        words = []
+        for writer in _writers(scene["space"]):
+            if writer.is_open:
+                words.append(f"{writer.name} has a transaction open")
         return dotted(*words) or "no transaction is open"
 
     def summary(self, space: Space) -> str:
         said = []
         for part, log in zip(self.cast["parts"], space["logs"], strict=True):
-            values = [Record(*each).text for each in log["records"]]
-            said.append(f"{part} holds {', '.join(values) or 'nothing'}")
+            held = _values(log["records"])
+            said.append(f"{part} holds {held}")
         for name, found in space["readers"]:
-            values = [Record(*each).text for _, *each in found]
-            said.append(f"{name} has {', '.join(values) or 'nothing'}")
+            records = [each for _, *each in found]
+            had = _values(records)
+            said.append(f"{name} has {had}")
         return "; ".join(said)
 
     # -- draw
@@ -79,9 +91,12 @@ class GatePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
-        space = scenes[-1]["space"]
+        scene = scenes[-1]
+        space = scene["space"]
+        now = scene["at"]
+        more = _second_line(d)
         self._writers(d, space)
-        top = HEAD + _second_line(d)
+        top = HEAD + more
         places = []
         for place, log in enumerate(space["logs"]):
             columns = self._columns(d, log, top)
@@ -89,68 +104,46 @@ class GatePlay(Play):
             places.append(columns)
             top += PART
         if self.cast["levels"]:
-            self._readers(d, space["readers"], top + 4, places)
-            top += CARD + _second_line(d) + 10
-        lanes = self._lanes(space, scenes[-1]["at"], d.asks)
-        self.bars.draw(d, top, lanes, scenes[-1]["at"])
+            self._readers(
+                d,
+                space["readers"],
+                top + 4,
+                places,
+            )
+            top += CARD + more + 10
+        lanes = self._lanes(space, now, d.asks)
+        self.bars.draw(d, top, lanes, now)
 
     def _actor(self, writer: str) -> int | None:
+        """Its number among the writers; None where it isn't shown."""
         writers = self.cast["writers"]
-        return writers.index(writer) if writer in writers else None
+        if writer not in writers:
+            return None
+        number: int = writers.index(writer)
+        return number
 
     def _pitch(self, d: Drawing) -> float:
         """From one writer to the next."""
-        return d.width / max(len(self.cast["writers"][:MOST_WRITERS]), 2)
+        writers = len(self.cast["writers"])
+        shown = min(writers, MOST_WRITERS)
+        return d.width / max(shown, 2)
 
     def _writers(self, d: Drawing, space: Space) -> None:
         """Who writes, and what has become of it."""
         pitch = self._pitch(d)
-        for number, writer in enumerate(space["writers"][:MOST_WRITERS]):
-            name, is_open, ended, told, _ = writer
+        shown = _writers(space)[:MOST_WRITERS]
+        for number, writer in enumerate(shown):
             part = d.part(f"writer/{number}", number * pitch, 0)
-            letter = name[:1].upper()
-            part.disc(
-                "disc",
-                x=12,
-                y=15,
-                r=11,
-                letter=letter,
-                number=number,
-                size=13,
-            )
-            word, (fill, ink) = _became(is_open, ended, told)
-            wide = widest(word, 12, bold=True) + 10 if word else 0
-            room = pitch - 50 - wide
-            if d.phone:
-                room = pitch - 40
-            part.text(
-                "name",
-                30,
-                20,
-                name,
-                bold=True,
-                room=room,
-            )
-            taken = text_width(name, 13, bold=True) / LEAST_STRETCH
-            if word:
-                left = 38 + min(taken, room)
-                if d.phone:
-                    left = 30
-                part.chip(
-                    "chip",
-                    x=left,
-                    y=6 + 1.2 * _second_line(d),
-                    text=word,
-                    fill=fill,
-                    ink=ink,
-                )
+            _writer(part, number, writer, pitch)
 
     # -- the logs
 
     def _columns(self, d: Drawing, log: Mapping[str, Any], y: float) -> Columns:
-        left = LEFT_NARROW if d.narrow else LEFT
+        left = LEFT
         if d.phone:
             left = LEFT_PHONE
+        elif d.narrow:
+            left = LEFT_NARROW
         return Columns.of(
             d,
             left=left,
@@ -170,27 +163,41 @@ class GatePlay(Play):
         key = f"log/{place}"
         end = log["end"]
         stable = log["last_stable_offset"]
-        look: Look = {"bold": True, "anchor": "end", "room": left - 14}
-        d.text(f"{key}/name", left - 12, columns.y + 21, part, **look)
         is_shut = log["is_held"] and not d.asks
+        look: Look = {
+            "bold": True,
+            "anchor": "end",
+            "room": left - 14,
+        }
+        d.text(
+            f"{key}/name",
+            left - 12,
+            columns.y + 21,
+            part,
+            **look,
+        )
         if is_shut:
             draw_ground(d, key, columns, stable, end)
         for each in log["records"]:
             record = Record(*each)
-            if record.offset >= columns.first:
-                actor = self._actor(record.producer)
-                from_x = None if actor is None else actor * self._pitch(d)
-                draw_record(
-                    d,
-                    f"record/{place}/{record.offset}",
-                    columns.box(record.offset),
-                    record,
-                    actor,
-                    part=part,
-                    below=str(record.offset),
-                    from_x=from_x,
-                    from_y=0.0,
-                )
+            offset = record.offset
+            if offset < columns.first:
+                continue
+            actor = self._actor(record.producer)
+            from_x = None
+            if actor is not None:
+                from_x = actor * self._pitch(d)
+            draw_record(
+                d,
+                f"record/{place}/{offset}",
+                columns.box(offset),
+                record,
+                actor,
+                part=part,
+                below=str(offset),
+                from_x=from_x,
+                from_y=0.0,
+            )
         d.slot(f"{key}/next", *columns.box(end), end)
         if not d.asks:
             draw_gate(d, key, columns, stable, is_shut=is_shut)
@@ -217,17 +224,31 @@ class GatePlay(Play):
                 line="rule",
                 r=8,
             )
+            left = box.x + 10
+            base = y + 18
             room = wide - 30 - widest(level, 12)
             if d.phone:
                 room = wide - 18
-                d.note(f"{key}/level", box.x + 10, y + 34, level, size=12)
+                d.note(
+                    f"{key}/level",
+                    left,
+                    base + 16,
+                    level,
+                    size=12,
+                )
             else:
-                right = box.right - 8
-                d.note(f"{key}/level", right, y + 18, level, "end", size=12)
+                d.note(
+                    f"{key}/level",
+                    box.right - 8,
+                    base,
+                    level,
+                    "end",
+                    size=12,
+                )
             d.text(
                 f"{key}/name",
-                box.x + 10,
-                y + 18,
+                left,
+                base,
                 name,
                 bold=True,
                 room=room,
@@ -248,38 +269,117 @@ class GatePlay(Play):
         fits = int(room / pitch + 0.1)
         first = max(len(found) - fits, 0)
         y = box.bottom - READ - 8
-        cell = Box(x=box.x + 8, y=y, w=pitch - 5, h=READ)
+        x = box.x + 8
         for place, *each in found[first:]:
             record = Record(*each)
-            comes = places[place].box(record.offset)
+            offset = record.offset
+            columns = places[place]
+            comes = columns.box(offset)
+            cell = Box(
+                x=x,
+                y=y,
+                w=pitch - 5,
+                h=READ,
+            )
             draw_record(
                 d,
-                f"{key}/{place}/{record.offset}",
+                f"{key}/{place}/{offset}",
                 cell,
                 record,
                 self._actor(record.producer),
                 part=self.cast["parts"][place],
-                from_x=max(comes.x, places[place].left),
+                from_x=max(comes.x, columns.left),
                 from_y=comes.y,
             )
-            cell = cell._replace(x=cell.x + pitch)
+            x += pitch
 
     # -- how long
 
     def _lanes(self, space: Space, now: int, asks: bool) -> list[Lane]:
         lanes = []
-        there = {name: spans for name, *_, spans in space["writers"]}
-        for number, name in enumerate(self.cast["writers"][:MOST_WRITERS]):
-            spans = there.get(name, ())
-            if name in self.cast["transactional"]:
-                colour = actor_colour(number)
-                lanes.append(lane(f"{name}: open", spans, colour, now))
-        waited = {(place, offset): span for place, offset, *span in space["waits"]}
+        open_spans = {writer.name: writer.spans for writer in _writers(space)}
+        shown = self.cast["writers"][:MOST_WRITERS]
+        for number, name in enumerate(shown):
+            if name not in self.cast["transactional"]:
+                continue
+            spans = open_spans.get(name, [])
+            colour = actor_colour(number)
+            lanes.append(lane(f"{name}: open", spans, colour, now))
+
+        waited = {}
+        for place, offset, *span in space["waits"]:
+            waited[place, offset] = span
         for place, offset, text in self.cast["waited"][:MOST_WAITS]:
-            span = waited.get((place, offset))
-            spans = [span] if span and not asks else []
+            spans = []
+            if (place, offset) in waited and not asks:
+                spans.append(waited[place, offset])
             lanes.append(lane(f"{text}: waits", spans, "trouble", now))
         return lanes
+
+
+class Writer(NamedTuple):
+    """As the story tells it. ended: how its last transaction did. told: how many of its
+    records were acknowledged.
+    """
+
+    name: str
+    is_open: bool
+    ended: str
+    told: int
+    spans: list[list[Any]]
+
+
+def _writers(space: Space) -> list[Writer]:
+    return [Writer(*each) for each in space["writers"]]
+
+
+def _writer(part: Part, number: int, writer: Writer, pitch: float) -> None:
+    """Its name, and a chip that says what has become of its records. pitch: to the
+    next one.
+    """
+    name = writer.name
+    part.disc(
+        "disc",
+        x=12,
+        y=15,
+        r=11,
+        letter=name[:1].upper(),
+        number=number,
+        size=13,
+    )
+    word, paint = _became(writer)
+    fill, ink = paint
+    room = pitch - 40
+    if word and not part.phone:
+        room -= widest(word, 12, bold=True) + 20
+    part.text(
+        "name",
+        30,
+        20,
+        name,
+        bold=True,
+        room=room,
+    )
+    if not word:
+        return
+    taken = text_width(name, 13, bold=True) / LEAST_STRETCH
+    left = 38 + min(taken, room)
+    if part.phone:
+        left = 30
+    part.chip(
+        "chip",
+        x=left,
+        y=6 + 1.2 * _second_line(part),
+        text=word,
+        fill=fill,
+        ink=ink,
+    )
+
+
+def _values(records: Sequence[Sequence[Any]]) -> str:
+    """What they say, one after the other."""
+    texts = [Record(*each).text for each in records]
+    return ", ".join(texts) or "nothing"
 
 
 def _second_line(d: Drawing) -> float:
@@ -287,12 +387,13 @@ def _second_line(d: Drawing) -> float:
     return LINE if d.phone else 0
 
 
-def _became(is_open: bool, ended: str, told: int) -> tuple[str, tuple[str, str]]:
-    """What a writer's chip says, with its fill and ink."""
-    if is_open:
+def _became(writer: Writer) -> tuple[str, Paint]:
+    """What a writer's chip says."""
+    if writer.is_open:
         return "transaction open", OPEN
-    if ended == "aborted":
-        return ended, ABORTED
-    if ended:
-        return ended, COMMITTED
-    return (f"{told} acknowledged" if told else ""), COMMITTED
+    if writer.ended == "aborted":
+        return writer.ended, ABORTED
+    if writer.ended:
+        return writer.ended, COMMITTED
+    words = f"{writer.told} acknowledged" if writer.told else ""
+    return words, COMMITTED

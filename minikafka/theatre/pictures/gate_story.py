@@ -5,9 +5,11 @@ readers are handed.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, replace
 from typing import Any, ClassVar
 
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.pictures.gate_cast import Freed, Place, Read, Span, Writer
 from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
 from minikafka.theatre.pictures.transaction_story import (
     READ_COMMITTED,
@@ -29,6 +31,8 @@ from minikafka.theatre.text import capital, listed, quoted, span_of
 from minikafka.trace import Event
 
 MOST_PARTITIONS = 2
+AS_ASKED = "its producer asked for it"
+BY_ITS_PRODUCER = ("producer_aborts", "producer_commits")
 SAYS = {
     "NodeCrashed": Says("{node} crashes: what it had open stays open.", None, True),
     "NodeFrozen": Says("{node} is frozen: what it has open stays open.", None, True),
@@ -37,40 +41,11 @@ SAYS = {
 }
 
 
-@dataclass
-class Writer:
-    """open: partitions of its open transaction, by name. ended: how the last one did.
-    spans: from when to when one was open, in ms, with the event's number. told: how
-    many of its records were acknowledged.
+class GateStory(Story):
+    """The gate of a partition is its last stable offset, which Log computes from what
+    is open. The story adds who waits behind it, since when, and until when.
     """
 
-    is_open: bool = False
-    ended: str = ""
-    spans: list[list[int | None]] = field(default_factory=list)
-    told: int = 0
-
-    def begins(self, at: int, number: int) -> None:
-        if not self.is_open:
-            self.spans.append([at, None, number])
-        self.is_open = True
-        self.ended = ""
-
-    def ends(self, how: str, at: int) -> None:
-        if self.is_open:
-            self.spans[-1][1] = at
-        self.is_open = False
-        self.ended = how
-
-
-@dataclass
-class Read:
-    """A record that a reader was handed."""
-
-    place: int
-    record: Record
-
-
-class GateStory(Story):
     name = "gate"
     title = "Records, and two who read them"
     says: ClassVar[Mapping[str, Says]] = SAYS
@@ -78,233 +53,369 @@ class GateStory(Story):
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
+        appended = _appended(trace)
         self.markers = markers_of(trace)
-        appended = [
-            event
-            for event in trace
-            if event.kind == "RecordsAppended"
-            and not event.detail["topic"].startswith("__")
-        ]
-        self.logs = {part: Log() for part in _busiest_parts(appended)}
-        if self.logs:
-            topics = listed(sorted({part.topic for part in self.logs}))
-            self.title = f"{capital(topics)}, and two who read them"
-        ends = [
-            e.detail["last_offset"] + 1 for e in appended if part_of(e) in self.logs
-        ]
-        self.most = max(ends, default=0)
-        self.levels = readers_of(trace, {part.topic for part in self.logs})
-        self.read: dict[str, list[Read]] = {name: [] for name in self.levels}
+        self.logs: dict[Part, Log] = {}
+        for part in _busiest_parts(appended):
+            self.logs[part] = Log()
+
+        topics = {part.topic for part in self.logs}
+        if topics:
+            names = listed(sorted(topics))
+            self.title = f"{capital(names)}, and two who read them"
+
+        # records of the longest log, in the end
+        self.most = 0
+        for event in appended:
+            end = event.detail["last_offset"] + 1
+            if part_of(event) in self.logs:
+                self.most = max(self.most, end)
+
+        self.levels = readers_of(trace, topics)
+        self.read: dict[str, list[Read]] = {}
+        for name in self.levels:
+            self.read[name] = []
+
         self.writers: dict[str, Writer] = {}
-        self.ids: dict[str, str] = {}  # transactional id -> writer
-        # (place, offset) -> from when to when it waited, in ms, with the event's number
-        self.waits: dict[tuple[int, int], list[int | None]] = {}
+        # transactional id -> writer
+        self.ids: dict[str, str] = {}
+        self.waits: dict[Place, Span] = {}
+        # the last one that had waited
+        self.freed: Freed | None = None
 
     def cast(self) -> Cast:
+        """Who writes, and whose records ever waited: lanes are named before they begin."""
+        transactional = []
+        for name, writer in self.writers.items():
+            if writer.spans:
+                transactional.append(name)
+
+        waited = []
+        for place in self.waits:
+            record = self._record(place)
+            waited.append([*place, record.text])
+
         told = super().cast()
         told["parts"] = [part.name for part in self.logs]
         told["writers"] = list(self.writers)
-        told["transactional"] = [
-            name for name, writer in self.writers.items() if writer.spans
-        ]
-        told["waited"] = [
-            [place, offset, self._log(place).records[offset].text]
-            for place, offset in self.waits
-        ]
+        told["transactional"] = transactional
+        told["waited"] = waited
         return told
 
     def is_mine(self, event: Event) -> bool:
+        """Where nothing is written there is nothing to tell."""
         return bool(self.logs)
 
-    def _log(self, place: int) -> Log:
-        return list(self.logs.values())[place]
+    def _log(self, number: int) -> Log:
+        """By the number of its partition."""
+        logs = list(self.logs.values())
+        return logs[number]
+
+    def _number(self, part: Part) -> int:
+        """Of a partition among those that are shown."""
+        parts = list(self.logs)
+        return parts.index(part)
+
+    def _writer(self, name: str) -> Writer:
+        """One that is known already, or a new one."""
+        if name not in self.writers:
+            self.writers[name] = Writer(name)
+        return self.writers[name]
+
+    def _record(self, place: Place) -> Record:
+        """What lies there."""
+        log = self._log(place.log)
+        return log.records[place.offset]
 
     def space(self) -> Space:
+        """All as it is now."""
+        readers = []
+        for name, found in self.read.items():
+            handed = [self._as_it_is(read) for read in found]
+            readers.append([name, handed])
+
+        waits = []
+        for place, span in self.waits.items():
+            waits.append([*place, *span])
+
         return {
             "logs": [log.shown() for log in self.logs.values()],
-            "writers": [
-                [name, writer.is_open, writer.ended, writer.told, writer.spans]
-                for name, writer in self._copied_writers()
-            ],
-            "readers": [
-                [name, [self._as_it_is(read) for read in found]]
-                for name, found in self.read.items()
-            ],
-            "waits": [[*key, *span] for key, span in self.waits.items()],
+            "writers": [writer.space() for writer in self.writers.values()],
+            "readers": readers,
+            "waits": waits,
         }
 
     def _as_it_is(self, read: Read) -> list[Any]:
         """A record that was read, with what has become of it."""
-        there = self._log(read.place).records.get(read.record.offset)
-        state = there.state if there else read.record.state
-        return [read.place, *astuple(replace(read.record, state=state))]
-
-    def _copied_writers(self) -> list[tuple[str, Writer]]:
-        copied = []
-        for name, writer in self.writers.items():
-            spans = [list(span) for span in writer.spans]
-            copied.append(
-                (name, Writer(writer.is_open, writer.ended, spans, writer.told))
-            )
-        return copied
+        record = read.record
+        log = self._log(read.log)
+        there = log.records.get(record.offset)
+        if there:
+            record = replace(record, state=there.state)
+        return [read.log, *astuple(record)]
 
     # -- fold: the transaction
 
     def _see_TransactionStateChanged(self, event: Event, d: Detail) -> Told | None:
+        """It begins with its first partition, and ends with the decision."""
         asker = self.asker(event)
         name = d["transactional_id"]
         state = d["state"]
         if state == "Ongoing" and asker:
             self.ids[name] = asker
-        writer = self.writers.get(self.ids.get(name, ""))
-        if state == "Ongoing" and asker:
-            writer = self.writers.setdefault(asker, Writer())
+            writer = self._writer(asker)
             writer.begins(self.at, self.number)
             if d["was"] == "Ongoing":
                 return QUIETLY
             return Told(f"{capital(asker)} begins a transaction.")
-        if writer is None or not state.startswith("Prepare"):
+
+        who = self.ids.get(name, "")
+        if who not in self.writers or not state.startswith("Prepare"):
             return QUIETLY
-        how = "committed" if state == "PrepareCommit" else "aborted"
-        writer.ends(how, self.at)
-        why = "its producer asked for it"
-        if how == "aborted":
-            why = WHY_ABORTED.get(d["reason"], why)
+        return self._ends(who, d)
+
+    def _ends(self, who: str, d: Detail) -> Told:
+        """It is decided how a transaction ends."""
+        reason = d["reason"]
+        how = "aborted"
+        why = WHY_ABORTED.get(reason, AS_ASKED)
+        if d["state"] == "PrepareCommit":
+            how = "committed"
+            why = AS_ASKED
+
+        self.writers[who].ends(how, self.at)
+        words = f"The coordinator ends the transaction of {who}: {how}, because {why}."
         return Told(
-            f"The coordinator ends the transaction of {self.ids[name]}: {how}, because"
-            f" {why}.",
+            words,
             f"the transaction is {how}",
-            trouble=d["reason"] not in ("producer_aborts", "producer_commits"),
+            trouble=reason not in BY_ITS_PRODUCER,
         )
 
     # -- fold: the logs
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
+        """A record of no transaction waits behind one that is open."""
         part = part_of(event)
         log = self.logs.get(part)
         base = d["base_offset"]
         if log is None or (*part, base) in self.markers:
             return None
         who = self.asker(event) or "a producer"
-        writer = self.writers.setdefault(who, Writer())
+        writer = self._writer(who)
         is_open = "producer_id" in d
         if is_open:
             writer.begins(self.at, self.number)
-        place = list(self.logs).index(part)
-        values = {offset: value or "" for offset, _, value, *_ in d["records"]}
-        offsets = range(base, d["last_offset"] + 1)
+
+        number = self._number(part)
+        state = "open" if is_open else ""
+        values = {}
+        for offset, _, value, *_ in d["records"]:
+            values[offset] = value or ""
+
+        end = d["last_offset"] + 1
+        offsets = range(base, end)
+        texts = []
         for offset in offsets:
-            if log.open and not is_open:
-                self.waits[place, offset] = [self.at, None, self.number]
             text = values.get(offset, "")
-            state = "open" if is_open else ""
-            log.append(
-                Record(
-                    offset,
-                    text,
-                    who,
-                    state,
-                    self.number,
-                )
-            )
+            texts.append(text)
             if is_open:
                 log.open[offset] = d["producer_id"]
+            elif log.open:
+                place = Place(number, offset)
+                span = Span(self.at, None, self.number)
+                self.waits[place] = span
+            record = Record(
+                offset,
+                text,
+                who,
+                state,
+                self.number,
+            )
+            log.append(record)
 
-        what = listed([quoted(values.get(each, ""), 24) for each in offsets], most=3)
-        within = ", in its transaction" if is_open else ""
-        return Told(
-            f"{capital(who)} writes {what} to {part.name}{within}: {span_of(offsets)}.",
-            self.once(f"{who} writes"),
-        )
+        what = _quoted(texts)
+        where = span_of(offsets)
+        words = f"{capital(who)} writes {what} to {part.name}"
+        if is_open:
+            words += ", in its transaction"
+        chapter = self.once(f"{who} writes")
+        return Told(f"{words}: {where}.", chapter)
+
+    # -- fold: how far it goes
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
+        """Its writer has done all it can: for it the record is written."""
+        part = part_of(event)
         writer = self.writers.get(event.node)
-        if writer is None or part_of(event) not in self.logs:
+        if writer is None or part not in self.logs:
             return None
         writer.told += d["count"]
         return QUIETLY
 
     def _see_MarkerWritten(self, event: Event, d: Detail) -> Told | None:
+        """A marker opens the gate, if no other transaction is open before it."""
         part = part_of(event)
         log = self.logs.get(part)
         if log is None:
             return None
-        offset, outcome = d["offset"], d["outcome"]
+
+        offset = d["offset"]
+        outcome = d["outcome"]
         before = log.last_stable_offset
         word = "COMMIT" if outcome == "committed" else "ABORT"
         log.settle(d["producer_id"], outcome)
-        log.append(
-            Record(
-                offset,
-                word,
-                "",
-                word,
-                self.number,
-            )
+        marker = Record(
+            offset,
+            word,
+            "",
+            word,
+            self.number,
         )
+        log.append(marker)
+
         words = (
             f"The leader of {part.name} appends the marker {word} at offset {offset}:"
             f" what the transaction wrote here is {outcome}."
         )
-        opens = log.last_stable_offset > before
-        light = [f"record/{list(self.logs).index(part)}/{offset}"] if opens else []
+        light = []
+        if log.last_stable_offset > before:
+            number = self._number(part)
+            light.append(f"record/{number}/{offset}")
         return Told(words, f"{part.name}: {word}", light=light)
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
-        log = self.logs.get(part_of(event))
-        if log is None or d["high_watermark"] <= log.high_watermark:
+        """Until all replicas have a record, nobody is handed it."""
+        part = part_of(event)
+        log = self.logs.get(part)
+        if log is None:
             return None
-        log.high_watermark = d["high_watermark"]
+        high_watermark = d["high_watermark"]
+        # a follower hears of it later
+        if high_watermark <= log.high_watermark:
+            return None
+        log.high_watermark = high_watermark
         return QUIETLY
 
     # -- fold: who reads, who is away
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
+        """What a reader was handed, and whether it had to wait for that."""
         part = part_of(event)
         name = event.node
         if name not in self.read or part not in self.logs or not d["records"]:
             return None
-        place = list(self.logs).index(part)
-        log = self.logs[part]
-        reads_committed = self.levels[name] == READ_COMMITTED
-        freed = False
-        for offset, _, value in d["records"]:
-            there = log.records.get(offset)
-            state = there.state if there else ""
-            producer = there.producer if there else ""
-            handed = Record(
-                offset,
-                value or "",
-                producer,
-                state,
-                self.number,
-            )
-            self.read[name].append(Read(place, handed))
-            waited = self.waits.get((place, offset))
-            if reads_committed and waited and waited[1] is None:
-                waited[1] = self.at
-                freed = True
 
-        what = listed([quoted(value or "–", 24) for _, _, value in d["records"]], 3)
-        words = f"{capital(name)}, with {self.levels[name]}, is handed {what} of"
-        words += f" {part.name}."
+        number = self._number(part)
+        values = []
+        places = []
+        for offset, _, value in d["records"]:
+            place = Place(number, offset)
+            text = value or ""
+            places.append(place)
+            values.append(text)
+            self._hand_over(name, place, text)
+
+        level = self.levels[name]
+        what = _quoted(values)
         chapter = self.once(f"{name} is handed records")
-        if freed:
+        if level == READ_COMMITTED and self._frees(name, places):
             chapter = "what waited is read"
-        return Told(words, chapter)
+        return Told(
+            f"{capital(name)}, with {level}, is handed {what} of {part.name}.",
+            chapter,
+        )
+
+    def _hand_over(self, name: str, place: Place, value: str) -> None:
+        """A reader has a record now."""
+        log = self._log(place.log)
+        there = log.records.get(place.offset)
+        record = Record(
+            place.offset,
+            value,
+            producer="",
+            state="",
+            number=self.number,
+        )
+
+        if there:
+            record.producer = there.producer
+            record.state = there.state
+        read = Read(place.log, record)
+        self.read[name].append(read)
+
+    def _frees(self, name: str, places: Sequence[Place]) -> bool:
+        """Whether some of what a reader was handed had waited until now."""
+        freed = False
+        for place in places:
+            span = self.waits.get(place)
+            if span is None or span.end_ms is not None:
+                continue
+            self.waits[place] = span._replace(end_ms=self.at)
+            self.freed = Freed(place, name)
+            freed = True
+        return freed
+
+    def ends(self, last: Scene) -> None:
+        """How long somebody's record waited, and for what."""
+        if self.freed is None:
+            return
+        place, reader = self.freed
+        record = self._record(place)
+        span = self.waits[place]
+        held_by = max(
+            self.writers.values(),
+            key=lambda writer: writer.longest_ms(self.at),
+        )
+
+        waited = _seconds(span.lasts_ms(self.at))
+        was_open = _seconds(held_by.longest_ms(self.at))
+        who = capital(record.producer)
+        what = quoted(record.text, 24)
+
+        last["sentence"] = (
+            f"{who}'s {what} was written at once and reached {reader} {waited} later: it"
+            f" lay behind the transaction of {held_by.name}, which stayed open for"
+            f" {was_open} until it was {held_by.ended}."
+        )
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
+        """Who goes away leaves its transaction open."""
+        kind = event.kind
         if event.node not in self.writers:
             return None
-        life = LIVES[event.kind]
-        if life == "closed" or event.kind not in self.says:
+        if kind not in self.says or LIVES[kind] == "closed":
             return None
         return self.tell(event)
 
 
+def _appended(trace: Sequence[Event]) -> list[Event]:
+    """What was written to the topics of programs."""
+    found = []
+    for event in trace:
+        if event.kind != "RecordsAppended":
+            continue
+        if not event.detail["topic"].startswith("__"):
+            found.append(event)
+    return found
+
+
 def _busiest_parts(appended: Sequence[Event]) -> list[Part]:
     """The partitions to which most is written, those with transactions first."""
-    used: Counter[Part] = Counter()
+    used = Counter[Part]()
     for event in appended:
-        used[part_of(event)] += 100 if "producer_id" in event.detail else 1
-    return sorted(part for part, _ in used.most_common(MOST_PARTITIONS))
+        part = part_of(event)
+        is_in_a_transaction = "producer_id" in event.detail
+        used[part] += 100 if is_in_a_transaction else 1
+    busiest = used.most_common(MOST_PARTITIONS)
+    return sorted(part for part, _ in busiest)
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """Values in a sentence."""
+    words = [quoted(text or "–", 24) for text in texts]
+    return listed(words, most=3)
+
+
+def _seconds(ms: int) -> str:
+    """As one says them of a minute and more."""
+    return f"{ms / 1000:.0f} s"

@@ -86,6 +86,7 @@ class Reader:
     hand: dict[int, Held] = field(default_factory=dict)
     spans: list[Lasted] = field(default_factory=list)
     away: list[Away] = field(default_factory=list)
+    refused: str = ""  # the error of a commit that was refused
 
     def space(self) -> Space:
         told = picked(self, "name", "life")
@@ -138,26 +139,38 @@ class Reader:
 
 @dataclass
 class Sink:
-    """noted: the offset that is stored there. sums: by unit."""
+    """noted: the offset that is stored there. sums: by unit, and what they would be if
+    each order were there once.
+    """
 
     name: str
     rows: list[Row] = field(default_factory=list)
     times: Counter[int] = field(default_factory=Counter)
     noted: int | None = None
     sums: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def twice(self) -> list[int]:
+        """Orders that are there more than once."""
+        return [offset for offset, times in sorted(self.times.items()) if times > 1]
 
     def space(self) -> Space:
-        twice = []
-        for offset, times in sorted(self.times.items()):
-            if times > 1:
-                twice.append(offset)
-        words = [f"{amount} {unit}" for unit, amount in self.sums.items()]
         told = picked(self, "name", "noted")
         told["rows"] = [list(row) for row in self.rows[-NEAR:]]
         told["count"] = len(self.rows)
-        told["twice"] = twice[:NEAR]
-        told["sum"] = " ".join(words[:1])
+        told["twice"] = self.twice[:NEAR]
+        told["sum"] = _amount(self.sums)
         return told
+
+    @property
+    def amounts(self) -> str:
+        """In brackets, in a sentence: what it has, and what would be right."""
+        now = _amount(self.sums)
+        if not now:
+            return ""
+        right = next(iter(self.right.values()))
+        return f" ({now})" if now == _amount(self.right) else f" ({now}, not {right})"
 
     def gets(self, offset: int, writer: str, number: int) -> int:
         """One row more; returns how often its order is there now."""
@@ -166,6 +179,13 @@ class Sink:
         row = Row(offset, writer, times, number)
         self.rows.append(row)
         return times
+
+
+def _amount(sums: Counter[str]) -> str:
+    """Of the first unit."""
+    for unit, amount in sums.items():
+        return f"{amount} {unit}"
+    return ""
 
 
 def orders(offsets: Sequence[int]) -> str:

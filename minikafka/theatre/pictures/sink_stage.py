@@ -32,9 +32,12 @@ from minikafka.theatre.text import counted
 LEFT, LEFT_NARROW = 124, 96  # where records begin, as the lanes do
 PITCH, LEAST_PITCH = 64, 40  # from record to record
 SQUARE, STEP = 30, 34  # of a record outside of the log, and to the next one
+# in a sink, instead: on a phone, if it is one of two; and if several write to it
+STEP_PHONE, STEP_SHARED = 28, 68
 GAP = 10  # between what stands beside each other
 ROW_Y, CELL, FLAG = 8, 30, 20  # of the log; of its records; of each group's flag
 PROCESS, SINK, APART = 54, 92, 12  # heights, and what lies between
+SUM = 22  # on a phone: the height of the sum below a sink's name
 MOST_IN_HAND = 3
 REACH = 17  # of the cross through who is dead
 
@@ -78,6 +81,8 @@ class Stage:
         self.actors = actors
         self.records = [Record(*each) for each in space["records"]]
         self.left = LEFT_NARROW if d.narrow else LEFT
+        # where name and sum have no room beside each other
+        self.sum_line = SUM if d.phone and len(space["sinks"]) > 1 else 0
         room = d.width - self.left
         self.pitch = min(max(room / (cast["most"] + 1.5), LEAST_PITCH), PITCH)
         count = int(room // self.pitch) - 1
@@ -103,10 +108,10 @@ class Stage:
                 x=number * (width + GAP),
                 y=y,
                 w=width,
-                h=SINK,
+                h=SINK + self.sum_line,
             )
             self._sink(sink, box)
-        return y + SINK + 6
+        return y + SINK + self.sum_line + 6
 
     def _width(self, count: int) -> float:
         """Of so many beside each other."""
@@ -309,12 +314,14 @@ class Stage:
         card.text(
             "sum",
             box.w - 10,
-            21,
+            21 + self.sum_line,
             words,
             "trouble" if twice else "ink",
             **look,
         )
         room = box.w - widest(words, 15, bold=True) - 26
+        if self.sum_line:
+            room = box.w - 20
         card.text(
             "name",
             10,
@@ -326,11 +333,11 @@ class Stage:
         if name in self.notes:
             noted = "none" if sink["noted"] is None else sink["noted"]
             words = f"done: {noted}" if card.phone else f"offset done: {noted}"
-            card.chip("noted", 8, 67, words)
+            card.chip("noted", 8, 67 + self.sum_line, words)
         card.lamp(
             "lamp",
             box.w - 8,
-            67,
+            67 + self.sum_line,
             f"{orders(twice)} twice" if twice else "each once",
             broken=bool(twice),
             anchor="end",
@@ -341,33 +348,48 @@ class Stage:
         """What counts, in the order of writing."""
         rows = [Row(*each) for each in sink["rows"]]
         count = sink["count"]
-        has_room_for = int((box.w - 16) // STEP)
+        step = self._step(sink["name"])
+        has_room_for = int((box.w - 12) // step)
         key = f"sink/{sink['name']}"
         x = box.x + 8
-        y = box.y + 31
+        y = box.y + 31 + self.sum_line
         if count > has_room_for:
             # two places say how many there are before
             rows = rows[-(has_room_for - 2) :]
             self.d.left_out(
                 f"{key}/more",
-                x + STEP,
+                x + step,
                 y + 13,
                 count - len(rows),
                 tip="rows before",
             )
-            x += 2 * STEP
+            x += 2 * step
         for number, row in enumerate(rows, count - len(rows)):
             place = Box(
                 x,
                 y,
-                SQUARE,
+                step - (STEP - SQUARE),
                 SQUARE,
             )
-            self._row(f"{key}/row/{number}", row, place)
-            x += STEP
+            is_twice = row.offset in sink["twice"]
+            by = f"by {row.writer[:1].upper()}" if self._is_shared(sink["name"]) else ""
+            self._row(f"{key}/row/{number}", row, place, by, is_twice=is_twice)
+            x += step
 
-    def _row(self, key: str, row: Row, box: Box) -> None:
-        """It comes out of its writer's hand."""
+    def _step(self, sink: str) -> float:
+        """From one row to the next."""
+        if self._is_shared(sink):
+            return STEP_SHARED
+        return STEP_PHONE if self.sum_line else STEP
+
+    def _is_shared(self, sink: str) -> bool:
+        """Whether several write to it: then each row says who did."""
+        return [member.table for member in self.actors.members].count(sink) > 1
+
+    def _row(self, key: str, row: Row, box: Box, by: str, *, is_twice: bool) -> None:
+        """It comes out of its writer's hand. is_twice: its order is there again, or
+        was there before.
+        """
         column = self.actors.names.index(row.writer)
         hand = _in_hand(self._process_box(column), 0)
         look: Look = {
@@ -375,6 +397,8 @@ class Stage:
             "line": actor_colour(self.actors.number(row.writer)),
             "width": 2,
         }
+        if is_twice:
+            look |= {"line": "trouble", "width": 3}
         if row.times > 1:
             look = {
                 "fill": "paper",
@@ -393,6 +417,7 @@ class Stage:
             key,
             *box,
             text=str(row.offset),
+            more=by,
             **look,
         )
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.pictures.sink_cast import (
     AGAIN,
@@ -27,6 +28,7 @@ from minikafka.theatre.pictures.sink_cast import (
     Sink,
     orders,
 )
+from minikafka.theatre.pictures.sink_ending import in_short
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
@@ -121,6 +123,7 @@ class SinkStory(Story):
             amount = Amount.of(event.detail)
             if sink is not None and amount is not None:
                 sink.sums[amount.unit] += 0
+                sink.right[amount.unit] += 0
 
     def _writer(self, event: Event) -> str:
         """Whose effect it is: a client's, or a program's, which is called otherwise."""
@@ -194,9 +197,10 @@ class SinkStory(Story):
         if offset is None:
             return None
         amount = Amount.of(d)
+        times = sink.gets(offset, reader.name, self.number)
         if amount is not None:
             sink.sums[amount.unit] += amount.number
-        times = sink.gets(offset, reader.name, self.number)
+            sink.right[amount.unit] += amount.number if times == 1 else 0
         reader.becomes(offset, DONE, self.number)
         span = Lasted(
             self.at,
@@ -287,7 +291,16 @@ class SinkStory(Story):
         if reader is None:
             return None
         reader.is_committed(self.at)
+        reader.refused = d["error"]
         return self.tell(event)
+
+    def ends(self, last: Scene) -> None:
+        """What came of it, once every reader has committed what it did."""
+        if any(reader.hand and not reader.refused for reader in self.readers.values()):
+            return
+        words = in_short(self.sinks, self.readers)
+        if words:
+            last["sentence"] = words
 
     # -- who is away
 
