@@ -1,21 +1,27 @@
 """Lanes on the axis of time: bars as long as what they show lasted, and marks where
 something was done (lanes.py has those whose story is order).
+
+A burst that is a hair's breadth on the axis may stand beside it once more, enlarged.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from minikafka.theatre.axis import Axis, Scene, Span, Time
-from minikafka.theatre.drawing import Drawing, Look, has_room, widest
+from minikafka.theatre.axis import WORDS, Axis, Scene, Span, Time
+from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
 from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
 from minikafka.theatre.text import key_part
 
-NAMES, NAMES_NARROW = 132, 116  # width of what stands left of the lanes
+# width of what stands left of the lanes
+NAMES, NAMES_NARROW, NAMES_PHONE = 132, 116, 124
 NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 124, 92, 106  # and right of them
 BOX = 6  # width of a mark
 BASE = 13  # of a lane's words, from its top
 HEAD = 13  # above the first lane, where the cursor begins
+# where a burst is enlarged: what part of the width the whole axis keeps, and how far
+# the two are from each other
+WHOLE, APART = 0.42, 30
 
 
 class Bar(NamedTuple):
@@ -63,10 +69,15 @@ class Place(NamedTuple):
 
 
 class TimeLanes:
-    """The marks of all scenes: it draws them up to the cursor."""
+    """The marks of all scenes: it draws them up to the cursor. close: a burst that is
+    enlarged.
+    """
 
-    def __init__(self, scenes: Sequence[Scene], time: Time) -> None:
+    def __init__(
+        self, scenes: Sequence[Scene], time: Time, close: Time | None = None
+    ) -> None:
         self.time = time
+        self.close = close
         self.marks: dict[str, list[Marked]] = {}
         for scene in scenes:
             for mark in scene["marks"]:
@@ -81,22 +92,32 @@ class TimeLanes:
         scene: Scene,
     ) -> None:
         """The lanes below each other, and their axis. y: of their upper edge."""
-        left = NAMES
-        right = d.width - NUMBERS
-        if d.narrow:
-            left = NAMES_NARROW
-            right = d.width - (NUMBERS_PHONE if d.phone else NUMBERS_NARROW)
-        axis = self.time.axis(left, right, scene["at"])
+        now_ms = scene["at"]
+        left, right = _sides(d)
+        end: float = right
+        if self.close:
+            end = left + (right - left) * WHOLE
+        axis = self.time.axis(left, end, now_ms)
+        close = None
+        if self.close and now_ms >= self.close.first_ms:
+            shown_ms = min(now_ms, self.close.last_ms)
+            close = self.close.axis(end + APART, right, shown_ms)
+
         top = y + HEAD
         lane_y = top
         for row in rows:
             part = d.part(f"time/lane/{key_part(row.key)}", 0, lane_y)
-            drawn = _Drawn(part, axis)
-            drawn.draw(row, self._so_far(row, scene))
+            marks = self._so_far(row, scene)
+            _ends_of(part, axis, row)
+            _Drawn(part, axis).draw(row, marks)
+            if close:
+                _Drawn(part, close, "close/").draw(*_inside(close.time, row, marks))
             lane_y += PITCH
         bottom = lane_y - GAP
         axis.cursor(d, top - 8, bottom + 5)
         axis.foot(d, bottom)
+        if close:
+            _frame(d, axis, close, top, bottom)
 
     def _so_far(self, row: TimeLane, scene: Scene) -> list[Marked]:
         """Its marks; where a bar begins, nothing else needs to."""
@@ -110,35 +131,102 @@ class TimeLanes:
         return found
 
 
+def _sides(d: Drawing) -> tuple[int, int]:
+    """Where lanes begin and end."""
+    if d.phone:
+        return NAMES_PHONE, d.width - NUMBERS_PHONE
+    if d.narrow:
+        return NAMES_NARROW, d.width - NUMBERS_NARROW
+    return NAMES, d.width - NUMBERS
+
+
+def _ends_of(row: Drawing, axis: Axis, lane: TimeLane) -> None:
+    """A name before a lane, and a number behind it."""
+    look: Look = {"bold": True, "anchor": "end", "room": axis.left - 10}
+    if row.phone:
+        look |= {"size": 12, "room": axis.left - 8}
+    row.text("name", axis.left - 8, BASE, lane.name, **look)
+    ink = "trouble" if lane.trouble else "quiet"
+    row.number("number", row.width, BASE, lane.number, ink)
+
+
+def _inside(
+    time: Time, lane: TimeLane, marks: Sequence[Marked]
+) -> tuple[TimeLane, list[Marked]]:
+    """What there is of a lane in a burst. A bar that began before has its words on the
+    whole axis.
+    """
+    bars = []
+    for bar in lane.bars:
+        begin_ms = max(bar.span.begin_ms, time.first_ms)
+        end_ms = min(bar.span.end_ms, time.last_ms)
+        if end_ms <= begin_ms:
+            continue
+        span = bar.span._replace(begin_ms=begin_ms, end_ms=end_ms)
+        words = bar.words if begin_ms == bar.span.begin_ms else ()
+        bars.append(bar._replace(span=span, words=words))
+    there = [each for each in marks if time.first_ms <= each.at_ms <= time.last_ms]
+    return replace(lane, bars=bars), there
+
+
+def _frame(d: Drawing, axis: Axis, close: Axis, top: float, bottom: float) -> None:
+    """Around a burst: from where on the whole axis it comes, and how long it is."""
+    middle = (top + bottom) / 2
+    left = close.left - 6
+    look: Look = {"line": "quiet", "dash": "3 3"}
+    d.rect(
+        "time/close",
+        x=left,
+        y=top - 5,
+        w=close.right - left + 3,
+        h=bottom - top + 10,
+        fill="none",
+        r=4,
+        **look,
+    )
+    d.arrow(
+        "time/close/arrow",
+        x=axis.x(close.time.first_ms) + 4,
+        y=middle,
+        x2=left - 2,
+        y2=middle,
+        line="quiet",
+        width=1.5,
+    )
+    close.cursor(d, top - 8, bottom + 5, "time/close/cursor")
+    whole_ms = close.time.last_ms - close.time.first_ms
+    words = [f"enlarged: {whole_ms} ms", f"{whole_ms} ms"]
+    said = fitting(words, close.right - left, 12)
+    d.note("time/close/what", close.right, bottom + WORDS, said, anchor="end", size=12)
+
+
 class _Drawn(NamedTuple):
-    """One lane in its place."""
+    """One lane in its place. prefix: of its keys."""
 
     row: Drawing
     axis: Axis
+    prefix: str = ""
 
     def draw(self, lane: TimeLane, marks: Sequence[Marked]) -> None:
-        """A name, bars, marks, and a number at the end."""
+        """Its ground, bars and marks."""
         row = self.row
         axis = self.axis
-        look: Look = {"bold": True, "anchor": "end", "room": axis.left - 10}
-        if row.phone:
-            look |= {"size": 12, "room": axis.left - 8}
-        row.text("name", axis.left - 8, BASE, lane.name, **look)
+        prefix = self.prefix
         width = axis.right - axis.left
-        row.rect("ground", x=axis.left, y=0, w=width, h=LANE, fill="wash", r=3)
+        look: Look = {"fill": "wash", "r": 3}
+        row.rect(f"{prefix}ground", x=axis.left, y=0, w=width, h=LANE, **look)
         boxes = [axis.x(each.at_ms) - BOX / 2 for each in marks]
         taken = []
         for number, bar in enumerate(lane.bars):
-            taken.append(self._bar(f"bar/{number}", bar, boxes))
+            taken.append(self._bar(f"{prefix}bar/{number}", bar, boxes))
         begins = [axis.x(bar.span.begin_ms) for bar in lane.bars]
         for number, each in enumerate(marks):
             x = boxes[number]
             later = boxes[number + 1 :]
             after = [begin for begin in begins if begin > x + BOX]
             after += [begin for begin, end in taken if end > x]
-            self._mark(str(number), each, lane, [*later, *after])
-        ink = "trouble" if lane.trouble else "quiet"
-        row.number("number", row.width, BASE, lane.number, ink)
+            key = f"{prefix}{number}"
+            self._mark(key, each, lane, [*later, *after])
 
     def _bar(self, key: str, bar: Bar, marks: Sequence[float]) -> Place:
         """As long as it lasted; its words stand where marks leave room for them. Returns

@@ -7,8 +7,9 @@ import shutil
 import pytest
 
 from minikafka.coordinators.transaction_states import STEPS
+from minikafka.course.experiments.lesson_13_runs import pays
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_width
 from minikafka.theatre.pictures.transaction import STATES
 from minikafka.trace import Event
 from tests.chromium import running_chromium
@@ -309,6 +310,47 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
             steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
             found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
     assert not [line for each in found for line in (*each.overlaps, *each.violations)]
+
+
+def test_a_commit_of_milliseconds_is_enlarged_beside_the_whole_and_not_before_it_begins():
+    pic = picture("transaction", pays().trace)
+    asked = first(pic, "RequestSent", "EndTxn")
+    before = pic.scenes[asked["step"] - 1]
+    assert "time/close" not in shapes(pic, before)
+    for width in (WIDE, NARROW, PHONE):
+        drawn = shapes(pic, pic.scenes[-1], width)
+        frame = drawn["time/close"]
+        whole_ms = pic.scenes[-1]["at"] - asked["at"]
+        assert drawn["time/close/what"]["text"].endswith(f"{whole_ms} ms")
+        inside = [
+            key for key in drawn if key.startswith("time/lane/") and "close" in key
+        ]
+        for key in inside:
+            assert frame["x"] <= drawn[key]["x"] <= frame["x"] + frame["w"], key
+        decided = first(pic, "TransactionStateChanged", "PrepareCommit")
+        bar = drawn["time/lane/coordinator/close/bar/1"]
+        share = (pic.scenes[-1]["at"] - decided["at"]) / whole_ms
+        ground = drawn["time/lane/coordinator/close/ground"]
+        assert bar["w"] == pytest.approx(ground["w"] * share, abs=0.1)
+
+
+def test_the_end_says_when_readers_heard_of_the_decision(too_slow):
+    pic = picture("transaction", pays().trace)
+    assert pic.scenes[-1]["sentence"] == (
+        "PrepareCommit decided for 2 partitions at once, and each opened with its own"
+        " marker: committed was handed “alice -20” after 2 s, and “bob +20” 5 ms later."
+    )
+    assert too_slow.scenes[-1]["sentence"].endswith(
+        "Aborted, because its producer took longer than its timeout: 1 record stays in"
+        " the log, crossed out, and a reader of committed records is handed none of"
+        " that."
+    )
+
+
+def test_on_a_phone_a_readers_name_is_whole_before_its_lane():
+    pic = picture("transaction", pays().trace)
+    name = shapes(pic, pic.scenes[-1], PHONE)["time/lane/reader uncommitted/name"]
+    assert name["room"] > text_width(name["text"], 12, bold=True) / LEAST_STRETCH
 
 
 def test_both_layouts_have_the_same_height(zombie):

@@ -1,5 +1,5 @@
 """What lesson 13 runs for its gate: a transaction that hangs, and two who read the
-partitions that it has touched, and one that it hasn't.
+partitions that it has touched, and one that it hasn't. And how readers get a payment.
 """
 
 from collections.abc import Sequence
@@ -36,3 +36,22 @@ def handed_at_once(trace: Sequence[Event]) -> int:
     if since_ms is None:
         raise LookupError("the auditor has been handed nothing yet")
     return {frozenset({0, 1}): 1, frozenset({1}): 2}.get(frozenset(handed), 3)
+
+
+def how_handed(trace: Sequence[Event]) -> int:
+    """1 both at the same moment, 2 first one, then the other, 3 none before
+    CompleteCommit: how the reader of committed records gets the payment's two.
+    """
+    first_ms: int | None = None
+    handed = 0
+    for event in trace:
+        if event.kind == "RecordsPolled" and event.node == "committed":
+            first_ms = first_ms or event.at
+            if event.at == first_ms:
+                handed += len(event.detail["records"])
+        is_complete = event.detail.get("state") == "CompleteCommit"
+        if is_complete and first_ms is None:
+            return 3
+    if first_ms is None:
+        raise LookupError("nothing has been handed over yet")
+    return 1 if handed == 2 else 2

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.pictures.gate_cast import Freed, Place, Read, Span, Writer
-from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
-from minikafka.theatre.pictures.transaction_story import (
+from minikafka.theatre.pictures.transaction_cast import (
     READ_COMMITTED,
-    WHY_ABORTED,
     markers_of,
     readers_of,
 )
+from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
+from minikafka.theatre.pictures.transaction_says import WHY_ABORTED
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,

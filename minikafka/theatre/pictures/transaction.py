@@ -12,6 +12,7 @@ from typing import Any
 
 from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, Look, fit, widest
 from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.transaction_cast import READ_COMMITTED
 from minikafka.theatre.pictures.transaction_log import MARKERS, Record
 from minikafka.theatre.pictures.transaction_rows import (
     ABOVE,
@@ -22,12 +23,11 @@ from minikafka.theatre.pictures.transaction_rows import (
     draw_record,
 )
 from minikafka.theatre.pictures.transaction_story import (
-    READ_COMMITTED,
     Asked,
     GroupOffset,
     TransactionStory,
 )
-from minikafka.theatre.pictures.transaction_time import lanes
+from minikafka.theatre.pictures.transaction_time import burst, lanes
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted, key_part
 from minikafka.theatre.time_lanes import TimeLanes
@@ -96,7 +96,7 @@ class TransactionPlay(Play):
         sizes = Sizes.of(scenes)
         self.most_read = sizes.most_read
         self.widest = sizes.widest_value + 20
-        self.time_lanes = TimeLanes(scenes, self.time)
+        self.time_lanes = TimeLanes(scenes, self.time, burst(scenes, self.time))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing

@@ -7,17 +7,21 @@ has an older epoch than the coordinator knows is a zombie, whether it has heard 
 or not.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from minikafka.theatre.pictures.transaction_log import (
-    MARKERS,
-    Log,
-    Part,
-    Record,
-    part_of,
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.pictures.transaction_cast import (
+    READ_COMMITTED,
+    busiest_id,
+    busiest_parts,
+    markers_of,
+    readers_of,
+    who_asked,
 )
+from minikafka.theatre.pictures.transaction_ending import Decided, Handed, in_short
+from minikafka.theatre.pictures.transaction_log import MARKERS, Log, Record, part_of
+from minikafka.theatre.pictures.transaction_says import ASKS, SAYS, WHY_ABORTED
 from minikafka.theatre.play import (
     LIVES,
     QUIETLY,
@@ -29,67 +33,10 @@ from minikafka.theatre.play import (
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, key_part, listed, span_of
+from minikafka.theatre.text import capital, key_part, listed, quoted, span_of
 from minikafka.trace import Event
 
-MOST_PARTITIONS, MOST_PRODUCERS = 3, 3
-READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
-LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
-ASKS = {
-    "InitProducerId": "asks the coordinator for a producer id and an epoch",
-    "AddPartitionsToTxn": (
-        "tells the coordinator to which partitions the transaction will write"
-    ),
-    "Produce": "sends records",
-    "AddOffsetsToTxn": (
-        "tells the coordinator that the transaction will commit offsets of a group"
-    ),
-    "TxnOffsetCommit": "sends the group's offsets to the group's coordinator",
-    "EndTxn": "asks the coordinator to end the transaction",
-}
-WHY_ABORTED = {
-    "producer_aborts": "its producer asked for it",
-    "producer_came": (
-        "another producer has come with its transactional id, and waits for that"
-    ),
-    "transaction_timeout": "its producer took longer than its timeout",
-}
-SAYS = {
-    "OffsetPending": Says(
-        "The group's coordinator has offset {offset} of {topic}-{partition} for group"
-        " {group}. It is pending: it counts if the transaction does.",
-        mark=("coordinator", "offset pending"),
-    ),
-    "PendingOffsetCommitted": Says(
-        "Offset {offset} of {topic}-{partition} counts now for group {group}: it came"
-        " with the transaction.",
-        mark=("coordinator", "offset counts"),
-    ),
-    "ProducerFenced": Says(
-        "{who} is refused: its epoch is {producer_epoch}, and {newest_epoch} is the"
-        " newest. It is a zombie, and is fenced.",
-        "a zombie is fenced",
-        True,
-        mark=("producer {who}", "fenced", True),
-    ),
-    "BatchRefused": Says(
-        "The leader of {topic}-{partition} refuses a batch: {error}.",
-        "a batch is refused",
-        True,
-    ),
-    "NodeCrashed": Says(
-        "{Node} crashes. What it had open stays open.", "{node} crashes", True
-    ),
-    "NodeFrozen": Says(
-        "{Node} is frozen. What it has open stays open.", "{node} is frozen", True
-    ),
-    "NodeThawed": Says(
-        "{Node} goes on, and knows nothing of what has happened meanwhile.",
-        "{node} goes on",
-    ),
-    "NodeRestarted": Says("{Node} is back.", "{node} is back"),
-    "ClientClosed": Says("{Node} closes."),
-}
+MOST_PRODUCERS = 3
 
 
 class Read(NamedTuple):
@@ -135,15 +82,15 @@ class TransactionStory(Story):
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        self.transactional_id = transactional_id or _busiest_id(trace)
+        self.transactional_id = transactional_id or busiest_id(trace)
         if self.transactional_id:
             self.title = f"Transactions of {self.transactional_id}"
         mine = [event for event in trace if self._is_of_it(event)]
         self.ids = {event.detail["producer_id"] for event in mine}
-        self.producers_shown = _who_asked(trace, mine)[:MOST_PRODUCERS]
+        self.producers_shown = who_asked(trace, mine)[:MOST_PRODUCERS]
         self.markers = markers_of(trace)
         appended = [event for event in trace if event.kind == "RecordsAppended"]
-        self.logs = {part: Log() for part in _busiest_parts(appended, self.ids)}
+        self.logs = {part: Log() for part in busiest_parts(appended, self.ids)}
         ends = [
             e.detail["last_offset"] + 1 for e in appended if part_of(e) in self.logs
         ]
@@ -160,6 +107,12 @@ class TransactionStory(Story):
         self.epoch = -1
         self.asks: Asked | tuple[()] = ()
         self.offsets: GroupOffset | tuple[()] = ()
+        # by partition and offset, when it was written
+        self.written_ms: dict[tuple[int, int], int] = {}
+        self.decided: list[Decided] = []
+        # its records that a reader of committed ones was handed, and who that was
+        self.handed: list[Handed] = []
+        self.heard_by = ""
 
     def _is_of_it(self, event: Event) -> bool:
         if event.kind != "TransactionStateChanged":
@@ -243,7 +196,8 @@ class TransactionStory(Story):
             return None
         self.asks = Asked(who=name, api=api, of_whom=to, number=self.number)
         words = f"{capital(name)} {ASKS[api]}: {api}, to {to}."
-        return Told(words, marks=self.mark(f"producer {name}", api))
+        chapter = f"{name} asks to end it" if api == "EndTxn" else None
+        return Told(words, chapter, marks=self.mark(f"producer {name}", api))
 
     # -- fold: what the coordinator decides
 
@@ -281,6 +235,7 @@ class TransactionStory(Story):
                 begins = d["was"] != "Ongoing"
                 return Told(words, "a transaction begins" if begins else None)
             case "PrepareCommit":
+                self._decide("")
                 return Told(
                     "The coordinator writes PrepareCommit to its log: the transaction"
                     " is committed, whatever happens next. The partitions don't know"
@@ -290,6 +245,7 @@ class TransactionStory(Story):
                 )
             case "PrepareAbort":
                 why = WHY_ABORTED.get(d["reason"], "")
+                self._decide(why)
                 words = (
                     "The coordinator writes PrepareAbort to its log: the transaction is"
                     f" aborted, because {why}. The newest epoch is {self.epoch}."
@@ -298,6 +254,13 @@ class TransactionStory(Story):
                 return Told(words, "decided: abort", trouble=unasked)
 
         return self._tell_complete(d["state"])
+
+    def _decide(self, why: str) -> None:
+        """How it ends is known from now on."""
+        there = [len(log.open) for log in self.logs.values() if log.open]
+        self.decided.append(
+            Decided(why, self.at, partitions=len(there), records=sum(there))
+        )
 
     def _decided(self, state: str) -> list[str]:
         """What is decided, and what is still open then, the first time."""
@@ -321,8 +284,17 @@ class TransactionStory(Story):
         if offsets and offsets.state == "pending" and state == "CompleteAbort":
             self.offsets = offsets._replace(state="dropped")
         return Told(
-            f"Every partition has its marker: {state}. The next transaction may begin."
+            f"Every partition has its marker: {state}. The next transaction may begin.",
+            "every marker is there",
         )
+
+    def ends(self, last: Scene) -> None:
+        """What came of it, where there was one transaction, and it is over."""
+        if len(self.decided) != 1 or not self.state.startswith("Complete"):
+            return
+        words = in_short(self.decided[0], last["at"], self.heard_by, self.handed)
+        is_the_end = last["kind"] == "TransactionStateChanged"
+        last["sentence"] = words if is_the_end else f"{last['sentence']} {words}"
 
     # -- fold: the logs
 
@@ -351,6 +323,8 @@ class TransactionStory(Story):
             )
             if is_open:
                 log.open[offset] = d["producer_id"]
+                place = list(self.logs).index(part)
+                self.written_ms[place, offset] = self.at
 
         what = span_of(offsets)
         within = "in an open transaction" if is_open else "of no transaction"
@@ -438,12 +412,23 @@ class TransactionStory(Story):
         self.positions[name][place] = d["position"]
         what = listed([value or "–" for _, _, value in d["records"]])
         reads_committed = self.levels[name] == READ_COMMITTED
+        if reads_committed:
+            self._hear(name, place, d)
         level = "committed records" if reads_committed else "everything"
+        said = listed([quoted(value or "–", 24) for _, _, value in d["records"]])
         words = (
-            f"{capital(name)}, which reads {level}, is handed {what} of {part.name}."
+            f"{capital(name)}, which reads {level}, is handed {said} of {part.name}."
         )
         chapter = self.once(f"{name} is handed records")
         return Told(words, chapter, marks=self.mark(f"reader {name}", what))
+
+    def _hear(self, name: str, place: int, d: Detail) -> None:
+        """A reader of committed records was handed some."""
+        self.heard_by = name
+        for offset, _, value in d["records"]:
+            written_ms = self.written_ms.get((place, offset))
+            if written_ms is not None:
+                self.handed.append(Handed(value or "–", self.at, written_ms))
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:
         part = part_of(event)
@@ -461,74 +446,3 @@ class TransactionStory(Story):
         self.lives[name] = life
         mark = (f"producer {name}", life or "back", bool(life))
         return self.tell(event, mark=mark)
-
-
-def _busiest_id(trace: Sequence[Event]) -> str:
-    """The transactional id of which most is told."""
-    told = Counter(
-        event.detail["transactional_id"]
-        for event in trace
-        if event.kind == "TransactionStateChanged"
-    )
-    return next((name for name, _ in told.most_common(1)), "")
-
-
-def markers_of(trace: Sequence[Event]) -> set[tuple[str, int, int]]:
-    """Where they are: topic, partition, offset."""
-    written = (event for event in trace if event.kind == "MarkerWritten")
-    return {(*part_of(event), event.detail["offset"]) for event in written}
-
-
-def _busiest_parts(appended: Sequence[Event], ids: set[int]) -> list[Part]:
-    """The partitions to which producers with these ids write most."""
-    written = (event for event in appended if event.detail.get("producer_id") in ids)
-    used = Counter(map(part_of, written))
-    return sorted(part for part, _ in used.most_common(MOST_PARTITIONS))
-
-
-def _who_asked(trace: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """The clients whose InitProducerId moved it, in the order in which they came."""
-    sent = {}
-    for event in trace:
-        if event.kind == "RequestSent":
-            d = event.detail
-            sent[d["connection"], d["correlation_id"]] = event
-    asked = []
-    for event in mine:
-        request = sent.get(event.cause) if event.cause else None
-        if request is not None and request.detail["api"] == "InitProducerId":
-            asked.append(request.node)
-    return list(dict.fromkeys(asked))
-
-
-def readers_of(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
-    """Two readers of these topics, one of each isolation level if there are: name ->
-    level.
-    """
-    levels = _levels(trace)
-    reading: dict[str, str] = {}
-    for event in trace:
-        is_read = event.kind in ("PositionReset", "RecordsPolled")
-        if is_read and event.detail["topic"] in topics:
-            reading[event.node] = levels.get(event.node, READ_UNCOMMITTED)
-    one_each: list[str] = []
-    for level in LEVELS:
-        one_each += _with_level(reading, level)[:1]
-    chosen = list(dict.fromkeys([*one_each, *reading]))[:2]
-    chosen.sort(key=lambda name: LEVELS.index(reading[name]))
-    return {name: reading[name] for name in chosen}
-
-
-def _with_level(reading: Mapping[str, str], level: str) -> list[str]:
-    return [name for name, each in reading.items() if each == level]
-
-
-def _levels(trace: Iterable[Event]) -> dict[str, str]:
-    """The isolation level of each consumer that says so."""
-    levels = {}
-    for event in trace:
-        d = event.detail
-        if event.kind == "ClientStarted" and d["client"] == "consumer":
-            config = d.get("config", {})
-            levels[event.node] = config.get("isolation_level", READ_UNCOMMITTED)
-    return levels

@@ -3,26 +3,56 @@ nobody could count on meanwhile, and how long each reader waited.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.theatre.axis import Scene, Span, spans
+from minikafka.theatre.axis import Scene, Span, Time, spans
 from minikafka.theatre.broker_lanes import lasted
 from minikafka.theatre.drawing import actor_colour, ink_on_actor
 from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.play import Cast
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 
-# fill and line of a state
+
+class Look(NamedTuple):
+    """Of a state's bar."""
+
+    fill: str
+    line: str = "none"
+    ink: str = "ink"
+
+
 LOOKS = {
-    "Empty": ("paper", "rule"),
-    "Ongoing": ("said", "saidline"),
-    "PrepareCommit": ("ink", "none"),
-    "PrepareAbort": ("trouble", "none"),
-    "CompleteCommit": ("good", "none"),
-    "CompleteAbort": ("chip", "none"),
+    "Empty": Look("paper", "rule"),
+    "Ongoing": Look("said", "saidline"),
+    "PrepareCommit": Look("good", "ink"),
+    "PrepareAbort": Look("trouble", ink="paper"),
+    "CompleteCommit": Look("good"),
+    "CompleteAbort": Look("chip"),
 }
+AT_ONCE_MS = 20  # from one step of a burst to the next, at most
+SHORT = 1 / 40  # of the axis: what is longer is seen there
 # what is shown of a producer, and is no trouble
 AT_WORK = ("", "idle", "open", "closed")
+
+
+def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
+    """The end of the story, from the request to end the transaction until every marker
+    is there, where that is too short to be seen.
+    """
+    states = [scene["space"]["state"] for scene in scenes]
+    decided = [n for n, state in enumerate(states) if state.startswith("Prepare")]
+    if not decided:
+        return None
+    begin = decided[0]
+    while begin and scenes[begin]["at"] - scenes[begin - 1]["at"] <= AT_ONCE_MS:
+        begin -= 1
+    first_ms = scenes[begin]["at"]
+    lasts_ms = time.last_ms - first_ms
+    whole_ms = time.last_ms - time.first_ms
+    if not lasts_ms or lasts_ms > whole_ms * SHORT:
+        return None
+    chapters = [each for each in time.chapters if each.at_ms >= first_ms]
+    return Time(first_ms, time.last_ms, chapters)
 
 
 def lanes(cast: Cast, scenes: Sequence[Scene]) -> list[TimeLane]:
@@ -72,8 +102,8 @@ def _coordinator(scenes: Sequence[Scene]) -> TimeLane:
     for span in spans(scenes, lambda scene: scene["space"]["state"]):
         if span.what in LOOKS:
             words = _words(span, span.what)
-            fill, line = LOOKS[span.what]
-            bars.append(Bar(span, words, words[0], fill=fill, line=line))
+            look = LOOKS[span.what]._asdict()
+            bars.append(Bar(span, words, words[0], **look))
     space = scenes[-1]["space"]
     epoch = f"epoch {space['epoch']}" if space["state"] else ""
     return TimeLane(
