@@ -84,7 +84,7 @@ class GateStory(Story):
         self.freed: Freed | None = None
 
     def cast(self) -> Cast:
-        """Who writes, and whose records ever waited: lanes are named before they begin."""
+        """Who writes, and whose records ever wait, for the names of the lanes."""
         transactional = []
         for name, writer in self.writers.items():
             if writer.spans:
@@ -289,6 +289,7 @@ class GateStory(Story):
         log = self.logs.get(part)
         if log is None:
             return None
+
         high_watermark = d["high_watermark"]
         # a follower hears of it later
         if high_watermark <= log.high_watermark:
@@ -353,6 +354,7 @@ class GateStory(Story):
             self.waits[place] = span._replace(end_ms=self.at)
             self.freed = Freed(place, name)
             freed = True
+
         return freed
 
     def ends(self, last: Scene) -> None:

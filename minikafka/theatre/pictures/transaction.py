@@ -96,7 +96,8 @@ class TransactionPlay(Play):
         sizes = Sizes.of(scenes)
         self.most_read = sizes.most_read
         self.widest = sizes.widest_value + 20
-        self.time_lanes = TimeLanes(scenes, self.time, burst(scenes, self.time))
+        close = burst(scenes, self.time)
+        self.time_lanes = TimeLanes(scenes, self.time, close)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
@@ -131,7 +132,13 @@ class TransactionPlay(Play):
         for side in range(len(space["readers"])):
             self._reader(d, space, side, Box(left, top, d.width - left, READ), places)
             top += READER
-        self.time_lanes.draw(d, top - 4, lanes(self.cast, scenes), scene)
+        rows = lanes(self.cast, scenes)
+        self.time_lanes.draw(
+            d,
+            top - 4,
+            rows,
+            scene,
+        )
 
     def _lamp(self, d: Drawing, readers: Sequence[Any]) -> float:
         """What must hold. Returns its width."""
@@ -181,8 +188,16 @@ class TransactionPlay(Play):
             draw_ground(d, key, columns, stable, end)
         for each in log["records"]:
             record = Record(*each)
-            if record.offset >= columns.first:
-                self._record(d, f"record/{name}", part, columns, record, pitch)
+            if record.offset < columns.first:
+                continue
+            self._record(
+                d,
+                f"record/{name}",
+                part,
+                columns,
+                record,
+                pitch,
+            )
         d.slot(f"{key}/next", *columns.box(end), end)
         draw_gate(d, key, columns, stable, is_shut=is_shut)
 

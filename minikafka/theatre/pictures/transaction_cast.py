@@ -3,37 +3,49 @@ partitions to which it writes, its producers, and two readers.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from minikafka.theatre.pictures.transaction_log import Part, part_of
 from minikafka.trace import Event
 
-MOST_PARTITIONS = 3
-READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
+MOST_PARTITIONS, MOST_READERS = 3, 2
+READ_UNCOMMITTED = "read_uncommitted"
+READ_COMMITTED = "read_committed"
 LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 
 
 def busiest_id(trace: Sequence[Event]) -> str:
     """The transactional id of which most is told."""
-    told = Counter(
-        event.detail["transactional_id"]
-        for event in trace
-        if event.kind == "TransactionStateChanged"
-    )
-    return next((name for name, _ in told.most_common(1)), "")
+    told = Counter[str]()
+    for event in trace:
+        if event.kind == "TransactionStateChanged":
+            name = event.detail["transactional_id"]
+            told[name] += 1
+    for name, _ in told.most_common(1):
+        return name
+    return ""
 
 
 def markers_of(trace: Sequence[Event]) -> set[tuple[str, int, int]]:
     """Where they are: topic, partition, offset."""
-    written = (event for event in trace if event.kind == "MarkerWritten")
-    return {(*part_of(event), event.detail["offset"]) for event in written}
+    found = set()
+    for event in trace:
+        if event.kind == "MarkerWritten":
+            part = part_of(event)
+            offset = event.detail["offset"]
+            found.add((*part, offset))
+    return found
 
 
 def busiest_parts(appended: Sequence[Event], ids: set[int]) -> list[Part]:
     """The partitions to which producers with these ids write most."""
-    written = (event for event in appended if event.detail.get("producer_id") in ids)
-    used = Counter(map(part_of, written))
-    return sorted(part for part, _ in used.most_common(MOST_PARTITIONS))
+    used = Counter[Part]()
+    for event in appended:
+        if event.detail.get("producer_id") in ids:
+            part = part_of(event)
+            used[part] += 1
+    busiest = used.most_common(MOST_PARTITIONS)
+    return sorted(part for part, _ in busiest)
 
 
 def who_asked(trace: Sequence[Event], mine: Sequence[Event]) -> list[str]:
@@ -42,13 +54,17 @@ def who_asked(trace: Sequence[Event], mine: Sequence[Event]) -> list[str]:
     for event in trace:
         if event.kind == "RequestSent":
             d = event.detail
-            sent[d["connection"], d["correlation_id"]] = event
-    asked = []
+            key = d["connection"], d["correlation_id"]
+            sent[key] = event
+
+    asked: list[str] = []
     for event in mine:
         request = sent.get(event.cause) if event.cause else None
-        if request is not None and request.detail["api"] == "InitProducerId":
+        if request is None or request.detail["api"] != "InitProducerId":
+            continue
+        if request.node not in asked:
             asked.append(request.node)
-    return list(dict.fromkeys(asked))
+    return asked
 
 
 def readers_of(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
@@ -58,19 +74,24 @@ def readers_of(trace: Sequence[Event], topics: set[str]) -> dict[str, str]:
     levels = _levels(trace)
     reading: dict[str, str] = {}
     for event in trace:
+        name = event.node
         is_read = event.kind in ("PositionReset", "RecordsPolled")
         if is_read and event.detail["topic"] in topics:
-            reading[event.node] = levels.get(event.node, READ_UNCOMMITTED)
-    one_each: list[str] = []
+            reading[name] = levels.get(name, READ_UNCOMMITTED)
+
+    # the first of each level comes before all others
+    chosen: dict[str, str] = {}
     for level in LEVELS:
-        one_each += _with_level(reading, level)[:1]
-    chosen = list(dict.fromkeys([*one_each, *reading]))[:2]
-    chosen.sort(key=lambda name: LEVELS.index(reading[name]))
-    return {name: reading[name] for name in chosen}
+        for name, its in reading.items():
+            if its == level:
+                chosen[name] = level
+                break
+    for name, level in reading.items():
+        chosen.setdefault(name, level)
 
-
-def _with_level(reading: Mapping[str, str], level: str) -> list[str]:
-    return [name for name, each in reading.items() if each == level]
+    few = list(chosen.items())[:MOST_READERS]
+    few.sort(key=lambda each: LEVELS.index(each[1]))
+    return dict(few)
 
 
 def _levels(trace: Iterable[Event]) -> dict[str, str]:
@@ -78,7 +99,8 @@ def _levels(trace: Iterable[Event]) -> dict[str, str]:
     levels = {}
     for event in trace:
         d = event.detail
-        if event.kind == "ClientStarted" and d["client"] == "consumer":
-            config = d.get("config", {})
-            levels[event.node] = config.get("isolation_level", READ_UNCOMMITTED)
+        if event.kind != "ClientStarted" or d["client"] != "consumer":
+            continue
+        config = d.get("config", {})
+        levels[event.node] = config.get("isolation_level", READ_UNCOMMITTED)
     return levels
