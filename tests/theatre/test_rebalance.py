@@ -432,7 +432,8 @@ def test_two_protocols_stand_on_one_time_axis(both):
     prefixes = {each["sentence"].split(":")[0] for each in both.scenes[:-1]}
     assert prefixes == {"range", "cooperative-sticky"}
     words = texts(both, both.scenes[-1])
-    assert sum(1 for text in words if text.startswith("sum ")) == 2
+    together = [text for text in words if text.startswith("all 6 together: ")]
+    assert len(together) == 2
 
 
 def test_each_of_two_keeps_its_own_causes(both):
@@ -460,7 +461,7 @@ def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of():
     )
     last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
     sums = [
-        drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("sum ")
+        drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("all 6 together: ")
         for n in range(2)
     ]
     assert last["sentence"].endswith(
@@ -479,8 +480,10 @@ def test_two_with_a_newcomer_end_with_its_two_waits(both):
     last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
     waits = [space["wait"] for space in last["space"]["groups"]]
     said = [f"{(each['until_ms'] - each['since_ms']) / 1000:.1f} s" for each in waits]
-    assert last["sentence"].endswith(
-        f"after {said[0]} with range, after {said[1]} with cooperative-sticky."
+    assert last["sentence"] == (
+        f"Consumer C has its partition after {said[0]} with range: all had to join"
+        f" again. After {said[1]} with cooperative-sticky: all had to join again, in 2"
+        " rebalances."
     )
     for n, wait in enumerate(waits):
         assert wait["who"] == C

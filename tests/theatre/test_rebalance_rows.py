@@ -151,7 +151,9 @@ def test_that_the_next_order_would_be_quick_is_no_step_while_one_is_in_hand():
 def test_where_nobody_stops_for_long_it_ends_with_how_many_partitions_moved():
     pic = picture("rebalance", newcomer(busy_s=0.1).trace, since_ms=20_000)
     last = pic.scenes[-1]
-    assert last["sentence"] == "In all, 1 of 6 partitions have gone to another member."
+    assert last["sentence"] == (
+        "In all, range has moved 1 of 6 partitions to another member."
+    )
     assert "1 of 6 moved" in texts(pic, last)
 
 

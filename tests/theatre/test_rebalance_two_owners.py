@@ -106,7 +106,9 @@ def test_the_step_has_light_on_both_cards_the_lane_and_the_lamp_and_no_other_ste
     } <= lit.outlined
     assert f"member/{A}" not in lit.lit and "time/P1/ground" not in lit.lit
     last = cheated.scenes[-1]
-    assert last["sentence"] == "In all, P2 had two owners for 2.00 s."
+    assert last["sentence"] == (
+        "In all, P2 had two owners for 2.00 s: C had it before B gave it up."
+    )
     assert [each["step"] for each in cheated.scenes if each.get("light")] == [
         begin["step"],
         last["step"],

@@ -233,6 +233,21 @@ def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:
     return search, new
 
 
+def pass_that_drops(offset: int, trace: Sequence[Event]) -> int | None:
+    """The number of the cleaner's pass in which a record goes, from 1; None: it is
+    there still.
+    """
+    passes = 0
+    for event in trace:
+        if event.kind == "CompactionStarted":
+            passes += 1
+        elif event.kind == "SegmentCopied":
+            gone = [each for each, _ in event.detail["gone_offsets"]]
+            if offset in gone:
+                return passes
+    return None
+
+
 # -- what a search reads
 
 

@@ -30,7 +30,7 @@ class RebalancePlay(Play):
     ms_a_second = 1000
     foot = (
         "Hatched: nobody reads, records wait. Waiting: end offset minus read position."
-        " Not read for: so far; sum: of all partitions."
+        " Not read for: so far; bold: all partitions added up, two for 3 s are 6 s."
     )
 
     @classmethod

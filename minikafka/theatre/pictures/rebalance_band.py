@@ -29,6 +29,7 @@ from minikafka.theatre.text import counted, listed
 LEAST_SEEN = 12  # width of two owners that have just begun
 PALE = 0.35  # opacity of a lane whose reader is busy
 LEAST_DRAWN = 0.5  # narrower spans are left out
+TOGETHER, TOGETHER_NARROW = 170, 110  # width of what partitions add up to
 FOOT = 3.5  # from a lane's foot to the words in it
 
 
@@ -141,24 +142,26 @@ class Block:
         for number, shown in enumerate(lane):
             if shown.box.w >= LEAST_DRAWN:
                 self._phase(f"time/{self.tag}group/{number}", shown)
+        self._together(y)
+
+    def _together(self, y: float) -> None:
+        """How long partitions were not read, all of them added up."""
         d = self.d
         key = f"time/{self.tag}sum"
         right = self.band.unread_x
-        foot = y + self.height
-        d.rect(
-            key,
-            x=right - 104,
-            y=y - 2,
-            w=110,
-            h=self.height + 4,
-            r=4,
-        )
-        total_ms = sum(map(self.unread_ms, self.cast["partitions"]))
+        parts = self.cast["partitions"]
+        total_ms = sum(map(self.unread_ms, parts))
+        words = f"all {len(parts)} together: {seconds(total_ms)}"
+        room = TOGETHER
+        if d.narrow:
+            words = f"all {len(parts)}: {seconds(total_ms)}"
+            room = TOGETHER_NARROW
+        d.rect(key, x=right + 6 - room, y=y - 2, w=room, h=self.height + 4, r=4)
         d.text(
             key + "/words",
             right,
-            foot - FOOT,
-            f"sum {seconds(total_ms)}",
+            y + self.height - FOOT,
+            words,
             bold=True,
             size=12.5,
             anchor="end",

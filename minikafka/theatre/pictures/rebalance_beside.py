@@ -16,6 +16,7 @@ from minikafka.theatre.pictures.rebalance_rows import Rows
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
+from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
 # before the names of the second trace's nodes: its ids are the first one's too
@@ -112,11 +113,13 @@ class BesideStory(Story):
             name = self.names[n]
             waited = wait.lasts_ms(last["at"])
             how = "after" if wait.until_ms is not None else "not yet, after"
-            said.append(f"{how} {in_tenths(waited)} with {name}")
+            why = self.stories[n].why_waited()
+            said.append(f"{how} {in_tenths(waited)} with {name}: {why}.")
             lane = f"time/{n}/{wait.part}"
             light += [f"time/{n}/wait", f"group/{n}/title", lane]
         who = waits[0].who if waits[0] else ""
-        add_to_last(last, f"{who} has its partition {', '.join(said)}.")
+        first, second = said
+        add_to_last(last, f"{capital(who)} has its partition {first} {capital(second)}")
         last["light"] = light
 
     def _end_with_sums(self, last: Scene) -> None:
@@ -163,8 +166,8 @@ class BesidePlay(Play):
     story = BesideStory
     ms_a_second = 1000
     foot = (
-        "Hatched: nobody reads the partition. Not read for: so far; sum: of all"
-        " partitions."
+        "Hatched: nobody reads the partition. Not read for: so far; bold: all"
+        " partitions added up, two for 3 s are 6 s."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from minikafka.theatre.pictures.rebalance_cast import Actor, Cast, Part
-from minikafka.theatre.play import Detail
+from minikafka.theatre.play import Detail, picked
 from minikafka.trace import Event
 
 # requests after which the coordinator counts a session anew
@@ -20,12 +20,20 @@ SIGNS_OF_LIFE = ("Heartbeat", "OffsetCommit", "ConsumerGroupHeartbeat")
 
 @dataclass
 class Wait:
-    """Of a newcomer. until_ms: it has its first partition, part."""
+    """Of a newcomer. until_ms: it has its first partition, part, which giver had.
+    rebalances: that began meanwhile.
+    """
 
     who: str
     since_ms: int | None = None
     until_ms: int | None = None
     part: str = ""
+    giver: str = ""
+    rebalances: int = 0
+
+    def told(self) -> dict[str, Any]:
+        """As scenes have it."""
+        return picked(self, "who", "since_ms", "until_ms", "part")
 
     def lasts_ms(self, at: int) -> int:
         """So far."""
@@ -71,7 +79,7 @@ class Lengths:
 
     def space(self) -> dict[str, Any]:
         return {
-            "wait": asdict(self.wait) if self.wait else None,
+            "wait": self.wait.told() if self.wait else None,
             "silence": asdict(self.silence) if self.silence else None,
             "moved": len(self.moved),
         }
@@ -94,8 +102,9 @@ class Lengths:
         name = self.cast.members[d["member"]].name
         if wait and name == wait.who and given and wait.until_ms is None:
             wait.until_ms = event.at
-            topic, number = given[0]
-            wait.part = self.cast.label(Part(topic, number))
+            part = Part(*given[0])
+            wait.part = self.cast.label(part)
+            wait.giver = self.last.get(part, "")
         for topic, number in given:
             part = Part(topic, number)
             is_another = self.last.get(part, name) != name
@@ -103,6 +112,11 @@ class Lengths:
             if is_shown and is_another and event.at >= self.since_ms:
                 self.moved.add(part)
             self.last[part] = name
+
+    def _see_RebalanceStarted(self, event: Event, d: Detail) -> None:
+        wait = self.wait
+        if wait and wait.since_ms is not None and wait.until_ms is None:
+            wait.rebalances += 1
 
     def _see_RequestSent(self, event: Event, d: Detail) -> None:
         silence = self.silence

@@ -5,6 +5,7 @@ Records, polls and commits are far too many to stop at: they change the state, a
 now and then a step shows how many records wait.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
@@ -65,12 +66,15 @@ class Row:
 
 
 class Records(Voice):
-    """last: the one member that all wait for; since_ms: since when."""
+    """last: the one member that all wait for; since_ms: since when. waited_ms: for whom
+    all have waited, and how long in all.
+    """
 
     def __init__(self, story: "RebalanceStory", group: Group) -> None:
         super().__init__(story, group)
         self.last: Member | None = None
         self.since_ms = 0
+        self.waited_ms = Counter[str]()
 
     def see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         self.group.end[_part(d)] = d["last_offset"] + 1
@@ -150,6 +154,9 @@ class Records(Voice):
             missing = group.missing
             last = missing[0] if len(missing) == 1 else None
         if last is not self.last:
+            if self.last is not None:
+                since_ms = max(self.since_ms, self.story.since_ms)
+                self.waited_ms[self.last.actor.letter] += max(at - since_ms, 0)
             self.last = last
             self.since_ms = at
 

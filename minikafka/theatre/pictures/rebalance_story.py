@@ -20,6 +20,7 @@ from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Recor
 from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
 from minikafka.theatre.pictures.rebalance_spans import (
     SHORTEST_MS,
+    Span,
     lasted_ms,
     seconds,
     spans_of,
@@ -194,9 +195,54 @@ class RebalanceStory(Story):
             moved = len(self.lengths.moved)
             what = f"{moved} of {len(self.who.parts)} partitions"
             shown = " shown" if self.who.left_out else ""
-            add_to_last(last, f"In all, {what}{shown} have gone to another member.")
+            who = self.group.assignor or "the assignor"
+            words = f"In all, {who} has moved {what}{shown} to another member."
+            add_to_last(last, words)
             lanes = [f"time/{self.who.label(part)}" for part in self.lengths.moved]
             last["light"] = ["time/moved", *sorted(lanes)]
+        elif not self.live:
+            add_to_last(last, self._shares())
+
+    def _shares(self) -> str:
+        """Who reads what, and why some read nothing."""
+        said = []
+        idle = []
+        for actor in self.who.actors:
+            member = self.group.named(actor.name)
+            if member is None or member.life:
+                continue
+            if member.owns:
+                said.append(f"{actor.letter} {self.group.labels(member.owns)}")
+            else:
+                idle.append(actor.letter)
+        words = f"Who reads what in the end: {'; '.join(said) or 'nobody anything'}."
+        if idle and said:
+            words += f" Nothing is left for {listed(idle)}: a partition has one reader."
+        return words
+
+    def why_waited(self) -> str:
+        """What a newcomer waited for, as the protocol has it."""
+        wait = self.lengths.wait
+        assert wait is not None
+        if self.who.kind == "consumer":
+            giver = self._letter(wait.giver)
+            return f"{giver} alone had to give it up" if giver else "it was free"
+        words = "all had to join again"
+        if wait.rebalances > 1:
+            words += f", in {wait.rebalances} rebalances"
+        last = self._waited_for()
+        return f"{words}, and waited for {last}" if last else words
+
+    def _waited_for(self) -> str:
+        """The member that all have waited for, where that was long."""
+        for letter, ms in self.records.waited_ms.most_common(1):
+            if ms >= LONG_MS:
+                return letter
+        return ""
+
+    def _letter(self, name: str) -> str:
+        letters = {actor.name: actor.letter for actor in self.who.actors}
+        return letters.get(name, "")
 
     def _lasted(self, what: str, last: Scene) -> dict[str, int]:
         """For how long each partition was in this state."""
@@ -217,7 +263,8 @@ class RebalanceStory(Story):
         which = [label for label, ms in lasted.items() if ms >= least_ms]
         named = listed(which)
         if what == "two":
-            words = f"In all, {named} had two owners for {seconds(longest_ms)}."
+            words = f"In all, {named} had two owners for {seconds(longest_ms)}"
+            words += self._who_had_both(last["space"]["spans"][which[0]])
             light = ["lamp", "time/close"]
         else:
             words = f"In all, nobody read {named} for {seconds(longest_ms)}."
@@ -231,16 +278,29 @@ class RebalanceStory(Story):
             light += spans_of(what, "", label, last["space"]["spans"][label])
         last["light"] = light
 
+    def _who_had_both(self, lane: Sequence[Sequence[Any]]) -> str:
+        """lane: of a partition that had two owners."""
+        before: list[str] = []
+        for span in map(Span._make, lane):
+            new = [name for name in span.who if name not in before]
+            if span.what == "two" and before and new:
+                first = self._letter(before[0])
+                return f": {self._letter(new[0])} had it before {first} gave it up."
+            before = span.who
+        return "."
+
     def _why_so_long(self) -> str:
         """Where a member was silent first."""
         silence = self.lengths.silence
         if not silence or silence.heard_ms is None or silence.out_ms is None:
-            return ""
-        letters = {actor.name: actor.letter for actor in self.who.actors}
+            waited_for = self._waited_for()
+            if not waited_for:
+                return ""
+            return f" All waited for {waited_for}, which joins only when it polls."
         until_out = in_tenths(silence.out_ms - silence.signs[-1])
         until_heard = in_tenths(silence.heard_ms - silence.out_ms)
         return (
-            f" {letters[silence.who]} was out {until_out} after its last sign of life,"
+            f" {self._letter(silence.who)} was out {until_out} after its last sign of life,"
             f" and {silence.by} heard of it {until_heard} later."
         )
 
