@@ -1,13 +1,17 @@
 """Two leaders, one log: where logs part, what is cut off, who waits."""
 
+from functools import cache
+
 import pytest
 
 from minikafka.course.experiments.lesson_10_runs import (
     two_leaders_meet,
+    two_leaders_meet_with_acks_1,
     what_lonely_hears,
+    where_it_is_cut,
 )
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from tests.theatre.replicas import first, shapes
 
 
@@ -20,6 +24,17 @@ def run():
 @pytest.fixture(scope="module")
 def fork(run):
     return picture("fork", run, seed=1)
+
+
+@cache
+def lost_run():
+    with two_leaders_meet_with_acks_1() as cluster:
+        return tuple(cluster.trace)
+
+
+@pytest.fixture(scope="module")
+def lost():
+    return picture("fork", lost_run(), seed=1)
 
 
 def texts(pic, scene, width=WIDE):
@@ -64,7 +79,7 @@ def test_a_producer_has_its_record_in_hand_until_it_hears_of_it(fork):
         scene["step"]: bool(
             next(
                 (
-                    each[5]
+                    each[6]
                     for each in scene["space"]["producers"]
                     if each[0] == "lonely"
                 ),
@@ -75,9 +90,68 @@ def test_a_producer_has_its_record_in_hand_until_it_hears_of_it(fork):
     }
     sent = first(fork, "RecordsAppended", "lonely order")["step"]
     *_, heard = fork.scenes
-    assert heard["sentence"] == "lonely hears: done, offset 2."
+    assert heard["kind"] == "RecordsAcknowledged"
     assert all(hands[step] for step in range(sent, heard["step"]))
     assert not hands[heard["step"]]
+
+
+def test_an_answer_comes_back_from_its_record_and_stays_with_the_producer(fork):
+    *_, heard = fork.scenes
+    for width in LAYOUTS:
+        drawn = shapes(fork, heard, width)
+        answer, record = drawn["producer/lonely/answer/2"], drawn["record/3/2/1"]
+        assert (answer["from_x"], answer["from_y"]) == (record["x"], record["y"])
+        assert answer["x"] > record["x"] and answer["text"] == "✓"
+        assert "producer/lonely/hand" not in drawn
+
+
+def test_records_have_names_or_letters_that_a_line_explains(fork):
+    last = fork.scenes[-1]
+    wide, phone = shapes(fork, last), shapes(fork, last, PHONE)
+    for offset, epoch, name, letter in (
+        (0, 0, "created", "c"),
+        (1, 1, "paid", "p"),
+        (2, 1, "lonely order", "l"),
+    ):
+        for broker in (1, 2, 3):
+            key = f"record/{broker}/{offset}/{epoch}"
+            assert wide[key]["more"] == name and "text" not in wide[key]
+            assert phone[key]["text"] == letter and "more" not in phone[key]
+    assert "names/0" not in wide
+    assert phone["names/0"]["text"] == "c created · l lonely order · p paid"
+    # and of no record that there isn't yet
+    assert shapes(fork, fork.scenes[0], PHONE)["names/0"]["text"] == "c created"
+
+
+def test_the_last_step_says_all_in_one_sentence(fork, lost):
+    assert fork.scenes[-1]["sentence"] == (
+        "Two brokers led for 52.0 s, and both wrote offset 1; the larger epoch counts,"
+        " so broker 2 cut “lonely order” off: never acknowledged, so lonely sent it"
+        " again and heard “done, offset 2” after 60.2 s."
+    )
+    assert lost.scenes[-1]["sentence"] == (
+        "Two brokers led for 53.0 s, and both wrote offset 1; the larger epoch counts,"
+        " so broker 2 cut “booked” and “shipped” off, although lonely was told “done”:"
+        " 2 acknowledged records are lost."
+    )
+
+
+def test_logs_are_alike_when_all_hold_the_same_records(fork):
+    said = [scene["step"] for scene in fork.scenes if "alike" in scene["sentence"]]
+    assert said == [first(fork, "LogTruncated")["step"] + 1]
+
+
+def test_with_acks_1_one_sees_that_records_were_acknowledged_and_then_cut(lost):
+    cut = first(lost, "LogTruncated")
+    assert "was told “done”: acknowledged, then cut" in cut["sentence"]
+    for width in LAYOUTS:
+        drawn = shapes(lost, cut, width)
+        assert drawn["dropped"]["text"] == "acknowledged,"
+        assert drawn["dropped/fate"]["text"] == "then cut off: lost"
+        for offset in (1, 2):
+            gone = drawn[f"record/2/{offset}/0"]
+            assert gone["text"].startswith("✓") and gone["fill"] == "good"
+    assert where_it_is_cut(lost_run()) == 1
 
 
 def test_one_is_cut_off_until_all_hear_each_other_again(fork):

@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
+from minikafka.course.experiments.lesson_09_runs import one_stands_still, waited_s
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
 from tests.chromium import running_chromium
 from tests.theatre import hostile, replicas
@@ -84,8 +85,40 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
     assert [last[f"record/{row}/2/1"]["fill"] for row in (1, 2, 3)] == ["actor2"] * 3
     assert (
         last["told/2/1/answer"]["text"] == "✓"
-        and last["told/2/0/answer"]["text"] == "✓ lost"
+        and last["told/2/0/answer"]["text"] == "✓"
+        and last["told/2/0/answer"]["more"] == "shipped"
     )
+    assert last["told/lost"]["text"] == "acknowledged, then cut"
+    elected = shapes(lossy, first(lossy, "LeaderElected"))
+    assert elected["told/lost"]["text"] == "acknowledged, then lost"
+
+
+def test_the_last_step_says_all_in_one_sentence(lossy):
+    assert lossy.scenes[-1]["sentence"] == (
+        "Shop was told (acks=1) that “shipped” is acknowledged when 1 of 3 replicas had"
+        " it; broker 2, which leads now, doesn't have it, and broker 1 had to cut it"
+        " off: 1 acknowledged record is lost."
+    )
+
+
+def test_who_waited_for_the_isr_is_told_for_how_long_and_for_whom():
+    with one_stands_still(lambda cluster: cluster.freeze(1)) as cluster:
+        pic = picture("replica-set", cluster.trace)
+        seconds = waited_s(cluster.trace)
+    assert pic.scenes[-1]["sentence"] == (
+        f"“delivered” was acknowledged after {seconds:.1f} s: acks=all waits for all"
+        " that are in the ISR, and broker 1 was in it until then."
+    )
+    live = picture("replica-set", cluster.trace, live=True)
+    assert "after" not in live.scenes[-1]["sentence"]
+
+
+def test_a_letter_stands_for_a_value_and_a_line_says_for_which(lossy):
+    last = lossy.scenes[-1]
+    wide, phone = shapes(lossy, last), shapes(lossy, last, PHONE)
+    assert wide["record/1/1/0"]["more"] == "paid" and "names/0" not in wide
+    assert phone["record/1/1/0"]["text"] == "p"
+    assert phone["names/0"]["text"] == "c created · p paid · s shipped"
 
 
 def test_with_acks_all_the_same_crash_loses_nothing_that_was_acknowledged():

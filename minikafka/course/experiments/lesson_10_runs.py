@@ -147,13 +147,17 @@ def failover(ending: str = "kill -9", seed: int = 1) -> tuple[Cluster, int]:
     return cluster, began_ms
 
 
-def cut_off(cluster: Cluster) -> tuple[ProducerHandle, ProducerHandle]:
+def cut_off(
+    cluster: Cluster, acks: int | str = "all"
+) -> tuple[ProducerHandle, ProducerHandle]:
     """The leader of orders-0 is cut off from the other brokers, which elect another.
     Two producers: `lonely`, which has sent created before, reaches the old leader
-    alone, `web` all others.
+    alone, `web` all others. acks: of lonely.
     """
-    lonely = cluster.producer(client_id="lonely")
+    lonely = cluster.producer(client_id="lonely", acks=acks)
     lonely.send(TOPIC, key="alice", value="created").get()
+    if acks != "all":
+        cluster.run(seconds=1)  # the others copy it
     web = cluster.producer(client_id="web")
     leader = partition_of(cluster).leader
     for other in {1, 2, 3} - {leader}:
@@ -182,13 +186,16 @@ class Heard:
         return f"lonely hears: {self.said}"
 
 
-def two_leaders() -> tuple[Cluster, tuple[str, Heard]]:
+def two_leaders(
+    acks: int | str = "all", values: Sequence[str] = ("lonely order",)
+) -> tuple[Cluster, tuple[str, Heard]]:
     """The leader is cut off, with the producer lonely. web's order is acknowledged by
-    the next leader, lonely's is sent to the old one; 30 s later.
+    the next leader, what lonely sends gets to the old one; 30 s later. acks, values: of
+    lonely.
     """
     cluster = brokers_with_orders(seed=1)
-    lonely, web = cut_off(cluster)
-    heard = Heard(lonely.send(TOPIC, key="bob", value="lonely order"))
+    lonely, web = cut_off(cluster, acks)
+    *_, heard = [Heard(lonely.send(TOPIC, key="bob", value=value)) for value in values]
     web.send(TOPIC, key="alice", value="paid").get()
     cluster.run(seconds=30)
     return cluster, (str(heard), heard)
@@ -200,6 +207,31 @@ def two_leaders_meet() -> Cluster:
     cluster.heal()
     cluster.run(seconds=10)
     return cluster
+
+
+def two_leaders_meet_with_acks_1() -> Cluster:
+    """The same, and lonely, which has sent two orders, doesn't wait for followers."""
+    cluster, _ = two_leaders(acks=1, values=("booked", "shipped"))
+    cluster.heal()
+    cluster.run(seconds=10)
+    return cluster
+
+
+def the_next_leader_writes(event: Event) -> bool:
+    """Whether a leader after the first one appends records of orders."""
+    if event.kind != "RecordsAppended" or event.detail["topic"] != TOPIC:
+        return False
+    epochs = [epoch for epoch, _ in event.detail["epochs"]]
+    return max(epochs) > 0
+
+
+def where_it_is_cut(trace: Sequence[Event]) -> int | None:
+    """The offset before which the first log ends that is cut."""
+    for event in trace:
+        if event.kind == "LogTruncated":
+            end: int = event.detail["log_end_offset"]
+            return end
+    return None
 
 
 def what_lonely_hears(trace: Sequence[Event]) -> int:

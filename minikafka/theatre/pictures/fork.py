@@ -7,44 +7,32 @@ partition (without them: the one that is copied most).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.theatre.bars import Bars, Lane, lane
-from minikafka.theatre.drawing import (
-    LEAST_STRETCH,
-    Drawing,
-    Look,
-    fit,
-    text_width,
-    widest,
-)
+from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.nodes import Columns, Copied, Row, colour, draw_log, rows_of
+from minikafka.theatre.pictures.fork_hands import Hands, Waiting, width_of_hands
 from minikafka.theatre.pictures.fork_story import ForkStory
+from minikafka.theatre.pictures.replica_names import Names
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.ruler import Ruler
-from minikafka.theatre.text import dotted, key_part
+from minikafka.theatre.text import dotted
 
 # heights: above the rows; between the two sides; of what was cut off; of a record
 HEAD, WALL, TRAY, CELL = 20, 20, 46, 28
-PRODUCERS, PRODUCERS_NARROW = 150, 108  # width of what stands right of a log
-HAND = 20  # of a record in a producer's hand
 BETWEEN = 5  # records
-MOST_LANES, AT_A_BROKER = 3, 2  # producers with a lane; beside one broker
+MOST_LANES = 3  # producers with a lane
 
-
-class Waiting(NamedTuple):
-    """A producer. at: number of the broker that it sent to last. since: when, in ms, or
-    None where nothing is unanswered. hand: a letter of each record.
-    """
-
-    name: str
-    at: int
-    since: int | None
-    told: str
-    number: int
-    hand: Sequence[str]
-    waited: Sequence[Sequence[int | None]]
+# by what producers have heard of a record that was cut off: what became of it, in two
+# lines
+FATES = {
+    "": ("cut off", "nobody was told done"),
+    "acknowledged": ("acknowledged,", "then cut off: lost"),
+    "written again": ("cut off", "then sent again"),
+    "failed": ("cut off", "its producer knows"),
+}
 
 
 class ForkPlay(Play):
@@ -68,15 +56,19 @@ class ForkPlay(Play):
     def summary(self, space: Space) -> str:
         said = []
         for copy in space["copies"]:
-            held = [record[3] for record in copy["records"]]
+            held = [Copied(*record).more for record in copy["records"]]
             words = f"broker {copy['broker']} holds {', '.join(held) or 'nothing'}"
-            said.append(words + (f" ({copy['life']})" if copy["life"] else ""))
-        if space["fork"] is not None:
-            said.append(f"the logs part at offset {space['fork']}")
+            if copy["life"]:
+                words += f" ({copy['life']})"
+            said.append(words)
+
+        offset = space["fork"]
+        if offset is not None:
+            said.append(f"the logs part at offset {offset}")
+
         for each in space["producers"]:
             producer = Waiting(*each)
-            state = "waits" if producer.since is not None else producer.told
-            said.append(f"{producer.name}: {state}")
+            said.append(f"{producer.name}: {producer.heard}")
         return "; ".join(said)
 
     # -- draw
@@ -91,9 +83,12 @@ class ForkPlay(Play):
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """Over the logs: before which offset something happens to them."""
-        columns = _Stage(drawing, scene, self.cast).columns
+        columns = _columns(drawing, scene, self.cast)
         cards = [drawing.shapes[f"node/{broker}"] for broker in self.cast["order"]]
-        first, last = columns.first, max(self.cast["most"], 1)
+        lowest = max(card["y"] + card["h"] for card in cards)
+        first = columns.first
+        last = max(self.cast["most"], 1)
+
         return Ruler(
             left=columns(first) - BETWEEN / 2,
             right=columns(last) - BETWEEN / 2,
@@ -101,24 +96,43 @@ class ForkPlay(Play):
             last=last,
             step=1,
             edge=0,
-            reach=max(card["y"] + card["h"] for card in cards),
+            reach=lowest,
             says=_offset,
             above=True,
         )
 
     def _lanes(self, scene: Scene) -> list[Lane]:
-        space, now = scene["space"], scene["at"]
+        space = scene["space"]
+        now = scene["at"]
         leaders = set(self.cast["leaders"].values())
+
         lanes = []
         for copy in space["copies"]:
-            if copy["broker"] in leaders:
-                name = f"broker {copy['broker']} leads"
-                lanes.append(lane(name, copy["led"], colour(copy["broker"]), now))
-        there = {each[0]: Waiting(*each) for each in space["producers"]}
+            broker = copy["broker"]
+            if broker in leaders:
+                name = f"broker {broker} leads"
+                lanes.append(lane(name, copy["led"], colour(broker), now))
+
+        waited = {}
+        for each in space["producers"]:
+            producer = Waiting(*each)
+            waited[producer.name] = producer.waited
+
         for name in self.cast["producers"][:MOST_LANES]:
-            waited = there[name].waited if name in there else ()
-            lanes.append(lane(f"{name} waits", waited, "quiet", now))
+            spans = waited.get(name, ())
+            lanes.append(lane(f"{name} waits", spans, "quiet", now))
         return lanes
+
+
+def _columns(d: Drawing, scene: Scene, cast: Mapping[str, Any]) -> Columns:
+    return Columns(
+        d,
+        most=cast["most"],
+        end=scene["space"]["end"],
+        right=width_of_hands(d),
+        least=34,
+        widest=124,
+    )
 
 
 class _Stage:
@@ -128,44 +142,37 @@ class _Stage:
         self.d = d
         self.space = scene["space"]
         self.now = scene["number"]
-        self.at = scene["at"]
         self.cast = cast
         self.copies = {copy["broker"]: copy for copy in self.space["copies"]}
-        self.right = PRODUCERS_NARROW if d.narrow else PRODUCERS
-        end = self.space["end"]
-        self.columns = Columns(
-            d, most=cast["most"], end=end, right=self.right, least=34, widest=124
-        )
-
-    @property
-    def hands(self) -> float:
-        """Where producers stand."""
-        return self.d.width - self.right + 10
+        self.columns = _columns(d, scene, cast)
+        self.names = Names(self.columns, cast)
+        self.hands = Hands(d, self.names, scene, self.columns)
 
     def draw(self) -> float:
         """Returns where it ends."""
+        self.names.legend(self.d, self.space)
+        top = HEAD + self.names.height(self.d)
         *others, alone = self.cast["order"] or [0]
-        rows, foot = rows_of(
-            self.d,
-            brokers=others,
-            top=HEAD,
-            cell=CELL,
-            live=False,
-        )
+
+        rows, foot = rows_of(self.d, others, top, CELL, live=False)
         if not alone:
             return foot
-        last, foot = rows_of(
-            self.d, brokers=[alone], top=foot + WALL, cell=CELL, live=False
-        )
+
+        last, foot = rows_of(self.d, [alone], foot + WALL, CELL, live=False)
         rows |= last
-        row = rows[alone]
-        if self.copies[alone]["life"] == "cut off":
-            self._wall(row.y - WALL)
-        self._fork(foot - 14)
+
+        is_cut_off = self.copies[alone]["life"] == "cut off"
+        if is_cut_off:
+            self._wall(rows[alone].y - WALL)
+        self._fork(top - HEAD, foot - 14)
+
         for row in rows.values():
             self._row(row, rows)
-        for each in rows.values():
-            self._producers(each)
+
+        for broker, row in rows.items():
+            end = self.copies[broker]["end"]
+            self.hands.beside(row, end)
+
         if self.cast["dropped"]:
             self._dropped(foot)
             foot += TRAY
@@ -173,232 +180,168 @@ class _Stage:
 
     def _row(self, row: Row, rows: Mapping[int, Row]) -> None:
         copy = self.copies[row.broker]
-        row.card(copy["life"], _words(copy, self.d.narrow), ("", "", ""), copy["leads"])
-        leader = rows.get(copy["follows"])
+        words = _words(copy, self.d.narrow)
+        row.card(copy["life"], words, ("", "", ""), copy["leads"])
+
         flies: Look = {}
+        leader = rows.get(copy["follows"])
         if copy["leads"]:
-            flies = {
-                "from_x": self.hands,
-                "from_y": row.cells_y,
-            }
+            flies = {"from_x": self.hands.left, "from_y": row.cells_y}
         elif leader is not None:
             flies = {"from_y": leader.cells_y}
+
+        log = self.names.of_log(copy)
         draw_log(
             row,
             columns=self.columns,
-            log=copy,
+            log=log,
             leaders=self.cast["leaders"],
             now=self.now,
             **flies,
         )
-        if copy["asked_to"] is not None:
-            self._cut_here(row, copy["asked_to"])
+
+        offset = copy["asked_to"]
+        if offset is not None:
+            self._cut_here(row, offset)
 
     def _wall(self, y: float) -> None:
         """Between those that don't hear each other."""
         words = "nothing passes"
         left = widest(words, 12, bold=True) + 10
         y += WALL / 2 - 4
-        look: Look = {
-            "size": 12,
-            "bold": True,
-        }
+
         self.d.text(
             "wall/words",
             0,
             y + 4,
             words,
             "trouble",
-            **look,
+            size=12,
+            bold=True,
         )
+        look: Look = {
+            "line": "trouble",
+            "width": 2,
+            "dash": "6 5",
+        }
         self.d.level(
             "wall",
             left=left,
             right=self.d.width,
             y=y,
-            line="trouble",
-            width=2,
-            dash="6 5",
+            **look,
         )
 
-    def _fork(self, bottom: float) -> None:
+    def _fork(self, top: float, bottom: float) -> None:
         """Where logs part."""
         offset = self.space["fork"]
         if offset is None or offset < self.columns.first:
             return
+
         x = self.columns(offset) - BETWEEN / 2
         words = f"the logs part at offset {offset}"
         room = self.d.width - x
         is_wide = widest(words, 12, bold=True) > room
+
         look: Look = {
             "size": 12,
             "bold": True,
             "anchor": "end" if is_wide else "start",
         }
-        self.d.text(
-            "fork/words",
-            x - 4 if is_wide else x + 4,
-            14,
-            words,
-            **look,
-        )
+        beside = -4 if is_wide else 4
+        self.d.text("fork/words", x + beside, top + 14, words, **look)
+
+        look = {
+            "line": "ink",
+            "width": 1.5,
+            "dash": "3 4",
+        }
         self.d.upright(
-            "fork", x=x, top=4, bottom=bottom, line="ink", width=1.5, dash="3 4"
+            "fork",
+            x=x,
+            top=top + 4,
+            bottom=bottom,
+            **look,
         )
 
     def _cut_here(self, row: Row, offset: int) -> None:
         """Where the leader says that it must end."""
         if offset < self.columns.first:
             return
+
+        x = self.columns(offset) - BETWEEN / 2
+        top = row.cells_y - 8
+        bottom = row.cells_y + CELL + 8
+
+        look: Look = {
+            "line": "trouble",
+            "width": 3,
+            "dash": "5 3",
+        }
         self.d.upright(
             f"{row.key}/end-here",
-            x=self.columns(offset) - BETWEEN / 2,
-            top=row.cells_y - 8,
-            bottom=row.cells_y + CELL + 8,
-            line="trouble",
-            width=3,
-            dash="5 3",
-        )
-
-    def _producers(self, row: Row) -> None:
-        """Those that reach this broker, the latest first."""
-        every = [Waiting(*each) for each in self.space["producers"]]
-        here = [each for each in every if each.at == row.broker]
-        here.sort(key=lambda each: -each.number)
-        y = row.y + 6
-        for producer in here[:AT_A_BROKER]:
-            self._producer(producer, y)
-            if producer.number == self.now:
-                self._speaks(row, producer)
-            y += 34
-
-    def _speaks(self, row: Row, producer: Waiting) -> None:
-        """An arrow: its record goes to the log, or the answer comes back."""
-        copy = self.copies[row.broker]
-        ends = self.columns(copy["end"] + 1) + 2, self.hands - 6
-        if ends[1] - ends[0] < 12:
-            return
-        begin, end = ends if producer.since is None else ends[::-1]
-        y = row.cells_y + CELL / 2
-        words = "a record" if producer.since is not None else "the answer"
-        key = f"{row.key}/speaks"
-        look: Look = {
-            "width": 2,
-            "of": producer.number,
-            "tip": words,
-        }
-        self.d.arrow(
-            key,
-            x=begin,
-            y=y,
-            x2=end,
-            y2=y,
-            line="ink",
+            x=x,
+            top=top,
+            bottom=bottom,
             **look,
-        )
-
-    def _producer(self, producer: Waiting, y: float) -> None:
-        d = self.d
-        part = d.part(f"producer/{key_part(producer.name)}", self.hands, y)
-        if producer.hand:
-            letter = producer.hand[0] if len(producer.hand) == 1 else ""
-            text = letter or f"x{len(producer.hand)}"
-            tip = f"{producer.name} has it in hand: no answer yet"
-            box: Look = {
-                "x": 0,
-                "y": 0,
-                "w": HAND + 6,
-                "h": HAND,
-            }
-            part.cell(
-                "hand",
-                **box,
-                text=text,
-                line="ink",
-                tip=tip,
-            )
-        left = HAND + 12
-        room = self.right - 10 - left
-        part.text(
-            "name",
-            left,
-            11,
-            producer.name,
-            bold=True,
-            room=room,
-        )
-        words, ink = producer.told, "ink"
-        if producer.since is not None:
-            waited = f"{(self.at - producer.since) / 1000:.0f} s"
-            words = waited if d.narrow else f"waits {waited}"
-        elif producer.told and not producer.told.startswith("done"):
-            ink = "trouble"
-        shown = fit(words, room * LEAST_STRETCH, 12)
-        if text_width(words, 12) > room * LEAST_STRETCH and words.startswith("done"):
-            shown = "done"
-        part.text(
-            "state",
-            left,
-            26,
-            shown,
-            ink,
-            size=12,
         )
 
     def _dropped(self, y: float) -> None:
         """What was cut off: nobody has it any more."""
-        d = self.d
-        dropped = [
-            (copy["broker"], Copied(*record))
-            for copy in self.space["copies"]
-            for record in copy["dropped"]
-        ]
-        if dropped:
-            words = "cut off"
-            d.text(
-                "dropped",
-                10,
-                y + 18,
-                words,
-                "trouble",
-                size=12.5,
-                bold=True,
-            )
-        for broker, record in dropped:
-            if record.offset >= self.columns.first:
-                self._one_dropped(broker, record, y)
+        told = None
+        for copy in self.space["copies"]:
+            broker = copy["broker"]
+            for *record, told in copy["dropped"]:
+                self._one_dropped(broker, Copied(*record), told, y)
 
-    def _one_dropped(self, broker: int, record: Copied, y: float) -> None:
+        if told is None:
+            return
+
+        title, fate = FATES[told]
+        is_lost = told == "acknowledged"
+        ink = "trouble" if is_lost else "quiet"
+        look: Look = {"size": 12.5, "bold": True}
+        self.d.text("dropped", 10, y + 12, title, "trouble", **look)
+        look |= {"bold": is_lost}
+        self.d.text("dropped/fate", 10, y + 28, fate, ink, **look)
+
+    def _one_dropped(self, broker: int, record: Copied, told: str, y: float) -> None:
+        if record.offset < self.columns.first:
+            return
+
         d = self.d
         width = self.columns.pitch - BETWEEN
         x = self.columns(record.offset)
-        key = f"record/{broker}/{record.offset}/{record.epoch}"
-        more = fit(record.more, width * LEAST_STRETCH, 12.5)
+
+        text, more = self.names.words(record.text, record.more)
+        is_lost = told == "acknowledged"
+        if is_lost and has_room(f"✓ {text or more}", width - 8, 13.5):
+            text = f"✓{text}"
+
+        look: Look = {
+            "text": text,
+            "more": more,
+            "fill": "good" if is_lost else "none",
+            "line": "trouble",
+            "ink": "trouble",
+            "dash": "3 3",
+            "width": 2,
+            "same": record.same,
+        }
         tip = f"offset {record.offset}, epoch {record.epoch}, cut off: {record.tip}"
+        key = f"record/{broker}/{record.offset}/{record.epoch}"
         d.cell(
             key,
             x=x,
             y=y,
             w=width,
             h=CELL,
-            text="" if width > 40 else record.text,
-            more=more if width > 40 else "",
-            fill="none",
-            line="trouble",
-            ink="trouble",
-            dash="3 3",
-            width=2,
             tip=tip,
-            same=record.same,
+            **look,
         )
         begin = x + 4, y + CELL - 4
-        d.line(
-            f"cut/{broker}/{record.offset}",
-            *begin,
-            x + width - 4,
-            y + 4,
-            "trouble",
-        )
+        end = x + width - 4, y + 4
+        d.line(f"cut/{broker}/{record.offset}", *begin, *end, "trouble")
 
 
 def _offset(offset: float) -> str:
@@ -410,8 +353,11 @@ def _words(copy: Mapping[str, Any], narrow: bool) -> str:
     epoch = "" if narrow else f", epoch {copy['epoch']}"
     if copy["asked_to"] is not None:
         return f"must end at {copy['asked_to']}"
+
     if copy["leads"]:
         return f"leads{epoch}"
+
     if copy["follows"] < 0:
         return "follows nobody"
+
     return f"follows broker {copy['follows']}{epoch}"

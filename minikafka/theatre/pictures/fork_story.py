@@ -7,16 +7,16 @@ records that lie in the logs.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, ClassVar
 
-from minikafka.theatre.nodes import Links, epoch_at, node_id
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.nodes import Links, node_id
+from minikafka.theatre.pictures.fork_actors import Copy, Producer
+from minikafka.theatre.pictures.fork_close import MOST_NAMED, in_short
 from minikafka.theatre.pictures.log_copies import (
     OF_NODES,
     CopiesStory,
-    Held,
-    LogCopy,
     RecordId,
 )
 from minikafka.theatre.pictures.replica_promises import Promises
@@ -30,7 +30,7 @@ from minikafka.theatre.play import (
     Told,
     picked,
 )
-from minikafka.theatre.text import capital, quoted, span_of
+from minikafka.theatre.text import capital, listed, quoted, span_of
 from minikafka.trace import Event
 
 NEAR = 24  # records of a log that are in a scene
@@ -52,72 +52,6 @@ SAYS = OF_NODES | {
 }
 
 
-@dataclass
-class Copy(LogCopy):
-    """leads, follows, epoch: what this broker believes. led: from when to when it
-    believed to lead, as [begin, end or None, number of the event]. asked_to: where the
-    leader has told it to cut. dropped: all that it has cut off.
-    """
-
-    leads: bool = False
-    follows: int = -1
-    epoch: int = -1
-    led: list[list[int | None]] = field(default_factory=list)
-    asked_to: int | None = None
-    dropped: list[RecordId] = field(default_factory=list)
-
-    def lead(self, epoch: int, at: int, number: int) -> None:
-        self.epoch = epoch
-        self.follows = self.broker
-        if not self.leads:
-            self.led.append([at, None, number])
-        self.leads = True
-
-    def follow(self, leader: int, epoch: int, at: int) -> None:
-        self.epoch = epoch
-        self.follows = leader
-        self.end_leading(at)
-
-    def end_leading(self, at: int) -> None:
-        if self.leads:
-            self.led[-1][1] = at
-        self.leads = False
-
-    def take(self, d: Detail, number: int) -> None:
-        """Records get into its log."""
-        self.end = d["last_offset"] + 1
-        for offset in range(d["base_offset"], self.end):
-            self.records[offset] = Held(epoch_at(d["epochs"], offset), number)
-
-
-@dataclass
-class Producer:
-    """at: number of the broker that it sent to last. since: when it sent what it has no
-    answer to, in ms. waited: all such times, as Copy.led. told: what it heard last.
-    """
-
-    at: int
-    since: int | None = None
-    waited: list[list[int | None]] = field(default_factory=list)
-    told: str = ""
-    number: int = 0
-
-    def sends(self, broker: int, at: int, number: int) -> None:
-        self.at = broker
-        self.told = ""
-        self.number = number
-        if self.since is None:
-            self.since = at
-            self.waited.append([at, None, number])
-
-    def hears(self, what: str, at: int, number: int) -> None:
-        self.told = what
-        self.number = number
-        if self.since is not None:
-            self.waited[-1][1] = at
-        self.since = None
-
-
 class ForkStory(CopiesStory):
     name = "fork"
     says: ClassVar[Mapping[str, Says]] = SAYS
@@ -136,17 +70,20 @@ class ForkStory(CopiesStory):
         self.title = "One log, two leaders"
         if self.topic:
             self.title = f"One log, two leaders: {self.topic}-{self.partition}"
+
         mine = [event for event in trace if self._is_of_partition(event)]
         replicas = [event for event in mine if event.kind in OF_REPLICAS]
         brokers = sorted({node_id(event.node) for event in replicas} - {0})
         self.copies = {f"broker {number}": Copy(number) for number in brokers}
         self.order = _old_leader_last(brokers, replicas)
         self.links = Links(self.copies)
+
         last = [event.detail.get("last_offset", -1) for event in mine]
         self.most = max(last, default=-1) + 1
         self.promises = Promises(mine)
         self.leaders: dict[int, int] = {}  # leader epoch -> broker
         self.producers: dict[str, Producer] = {}
+        self.parted_at: int | None = None  # the first offset that was written twice
 
     def _is_of_partition(self, event: Event) -> bool:
         topic = event.detail.get("topic")
@@ -163,7 +100,7 @@ class ForkStory(CopiesStory):
         told["leaders"] = {str(epoch): who for epoch, who in self.leaders.items()}
         told["producers"] = list(self.producers)
         told["dropped"] = any(copy.dropped for copy in self.copies.values())
-        return told
+        return told | self.promises.names.cast()
 
     def details(self, event: Event) -> Detail:
         told = super().details(event)
@@ -196,15 +133,16 @@ class ForkStory(CopiesStory):
     def space(self) -> Space:
         copies = self.copies.values()
         end = max((copy.end for copy in copies), default=0)
+        producers = []
+        for name, producer in self.producers.items():
+            producers.append([name, *self._shown_producer(name, producer)])
         return {
             "newest": self.newest,
             "fork": self.fork,
             "end": end,
+            "names": self.promises.named_so_far(),
             "copies": [self._shown(copy) for copy in copies],
-            "producers": [
-                [name, *self._shown_producer(name, producer)]
-                for name, producer in self.producers.items()
-            ],
+            "producers": producers,
         }
 
     def _shown(self, copy: Copy) -> Detail:
@@ -219,25 +157,31 @@ class ForkStory(CopiesStory):
         shown |= picked(copy, "high_watermark", "asked_to")
         shown["led"] = [list(span) for span in copy.led]
         shown["life"] = self.links.life(copy.name, copy.life)
-        shown["dropped"] = [
-            [*record, *self.promises.describe(record), 0] for record in copy.dropped
-        ]
+        shown["dropped"] = [self._dropped(record) for record in copy.dropped]
         return shown | copy.described(NEAR, self.promises.describe) | {"cut": []}
 
+    def _dropped(self, record: RecordId) -> list[Any]:
+        """As a log has it, and what its producer was told."""
+        described = self.promises.describe(record)
+        told = self.promises.was_told(record)
+        return [*record, *described, 0, told]
+
     def _shown_producer(self, name: str, producer: Producer) -> list[Any]:
-        waited = [list(span) for span in producer.waited]
-        hand = [
-            self.promises.describe(record).text
-            for record in self._in_hand(name, producer)
-        ]
-        told = picked(
+        shown = picked(
             producer,
             "at",
             "since",
-            "told",
+            "failed",
+            "done",
             "number",
-        ).values()
-        return [*told, hand, waited]
+        )
+        hand = []
+        for record in self._in_hand(name, producer):
+            letter, called, _ = self.promises.describe(record)
+            hand.append([letter, called, f"{record.offset}/{record.epoch}"])
+
+        waited = [list(span) for span in producer.waited]
+        return [*shown.values(), hand, waited]
 
     def _in_hand(self, name: str, producer: Producer) -> list[RecordId]:
         """What it has sent, and heard nothing of; a batch that was written twice is one
@@ -245,6 +189,7 @@ class ForkStory(CopiesStory):
         """
         if producer.since is None:
             return []
+
         written = self.promises.written
         mine = [
             record
@@ -253,6 +198,19 @@ class ForkStory(CopiesStory):
         ]
         latest = {(written[each].batch, written[each].name): each for each in mine}
         return list(latest.values())
+
+    def _are_alike(self) -> bool:
+        """Whether all logs hold the same records."""
+        logs = []
+        for copy in self.copies.values():
+            held = {offset: each.epoch for offset, each in copy.records.items()}
+            logs.append((copy.end, held))
+        return all(log == logs[0] for log in logs)
+
+    def ends(self, last: Scene) -> None:
+        words = in_short(self, last)
+        if words and not self.live:
+            last["sentence"] = words
 
     # -- fold: leaders
 
@@ -278,6 +236,7 @@ class ForkStory(CopiesStory):
         words = f"{capital(event.node)} leads now, in epoch {epoch}."
         if len(both) < 2:
             return Told(words, self.once(f"{event.node} leads"))
+
         old = min(both, key=lambda each: each.epoch)
         words += (
             f" {capital(old.name)} knows nothing of that, and leads on in epoch"
@@ -288,10 +247,13 @@ class ForkStory(CopiesStory):
 
     def _see_LeaderFollowed(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
-        epoch, was, leads = d["leader_epoch"], copy.epoch, copy.leads
+        epoch = d["leader_epoch"]
+        was = copy.epoch
+        has_led = copy.leads
         copy.follow(d["leader"], epoch, self.at)
-        if not leads:
+        if not has_led:
             return QUIETLY
+
         return Told(
             f"{capital(event.node)} hears of epoch {epoch}, and {epoch} is larger than"
             f" {was}. It leads no more, and follows broker {d['leader']}.",
@@ -309,18 +271,21 @@ class ForkStory(CopiesStory):
         written = self.promises.appended(event, who, self.number)
         copy.take(d, self.number)
         copy.lead(d["epochs"][-1][0], self.at, self.number)
+        if self.parted_at is None:
+            self.parted_at = self.fork
         self.leaders.setdefault(copy.epoch, copy.broker)
         if who:
             producer = self.producers.setdefault(who, Producer(copy.broker))
             producer.sends(copy.broker, self.at, self.number)
 
-        what = "records"
-        if len(written) == 1:
-            what = quoted(self.promises.written[written[0]].name, 30)
+        names = [quoted(self.promises.written[each].name, 30) for each in written]
+        what = listed(names, MOST_NAMED + 1) if names else "records"
+        them = "it" if len(names) == 1 else "them"
         offsets = span_of(range(d["base_offset"], d["last_offset"] + 1))
+
         return Told(
-            f"{who or 'A producer'} sends {what} to {event.node}, which appends it:"
-            f" {offsets}, epoch {copy.epoch}.",
+            f"{who or 'A producer'} sends {what} to {event.node}, which appends"
+            f" {them}: {offsets}, epoch {copy.epoch}.",
             self.once("first record"),
         )
 
@@ -330,7 +295,7 @@ class ForkStory(CopiesStory):
         copy.take(d, self.number)
         offsets = span_of(range(d["base_offset"], d["last_offset"] + 1))
         words = f"{capital(event.node)} copies {offsets} from broker {copy.follows}."
-        if copy.dropped:
+        if copy.dropped and self._are_alike():
             words += " The logs are alike again."
         return Told(words)
 
@@ -354,20 +319,30 @@ class ForkStory(CopiesStory):
         light = [
             f"record/{copy.broker}/{each.offset}/{each.epoch}" for each in copy.cut
         ]
+
         return Told(
             f"{capital(event.node)} cuts {what} off: what it had alone, and the leader"
-            " hasn't. Its log ends where epochs agree.",
+            f" hasn't. Its log ends where epochs agree.{self._who_was_told(copy.cut)}",
             f"{event.node} cuts its log",
             trouble=True,
             light=light,
         )
+
+    def _who_was_told(self, gone: Sequence[RecordId]) -> str:
+        """Of records that were just cut off."""
+        lost = [each for each in gone if self.promises.was_told(each) == "acknowledged"]
+        if not lost:
+            return " Nobody was told that it is done."
+
+        who = capital(self.promises.producer_of(lost[0]))
+        return f" {who} was told “done”: acknowledged, then cut."
 
     # -- fold: what producers hear
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
         offsets = range(d["base_offset"], d["base_offset"] + d["count"])
         mine = self.promises.at(offsets, batch=(event.node, d["batch"]))
-        told = self._hears(event, f"done, {span_of(offsets)}")
+        told = self._hears(event, f"done, {span_of(offsets)}", done=list(offsets))
         # what was written of this batch before is answered, too
         batch = event.node, d["batch"]
         self.promises.tell(mine, "acknowledged", self.number)
@@ -380,11 +355,17 @@ class ForkStory(CopiesStory):
         self.promises.tell(mine, "failed", self.number)
         return self._hears(event, d["error"], trouble=True)
 
-    def _hears(self, event: Event, what: str, trouble: bool = False) -> Told | None:
+    def _hears(
+        self, event: Event, what: str, done: Sequence[int] = (), trouble: bool = False
+    ) -> Told | None:
         producer = self.producers.get(event.node)
         if producer is None:
             return None
-        producer.hears(what, self.at, self.number)
+
+        producer.hears(self.at, self.number)
+        producer.done = done
+        producer.failed = "" if done else what
+
         return Told(
             f"{event.node} hears: {what}.", f"{event.node} hears", trouble=trouble
         )
@@ -399,6 +380,7 @@ class ForkStory(CopiesStory):
     def _see_LinkCut(self, event: Event, d: Detail) -> Told | None:
         if not self.links.follow(event):
             return None
+
         alone = [name for name in self.copies if self.links.life(name, "") == "cut off"]
         if event.kind == "LinkHealed":
             pairs = combinations(self.copies, 2)
@@ -406,8 +388,10 @@ class ForkStory(CopiesStory):
                 return QUIETLY
             words = "The network is back: all hear each other again."
             return Told(words, "the network is back")
+
         if not alone or not self.once("cut off"):
             return QUIETLY
+
         return Told(
             f"The network is cut: nothing passes between {alone[0]} and the others."
             " Nobody knows it yet.",
@@ -426,6 +410,7 @@ class ForkStory(CopiesStory):
         copy = self.copies.get(event.node)
         if copy is None:
             return None
+
         copy.life = LIVES[event.kind]
         if event.kind in ("NodeCrashed", "NodeShutDown", "NodeStopped"):
             copy.end_leading(self.at)
@@ -443,8 +428,13 @@ def _busiest(
             is_meant = topic in (None, name) and partition in (None, number)
             if is_meant and not name.startswith("__"):
                 found[name, number] += 1
+
     nothing = topic or "", partition or 0
-    return max(found, key=lambda each: (found[each], each), default=nothing)
+    return max(
+        found,
+        key=lambda each: (found[each], each),
+        default=nothing,
+    )
 
 
 def _old_leader_last(brokers: Sequence[int], replicas: Sequence[Event]) -> list[int]:

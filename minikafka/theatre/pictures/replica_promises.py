@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.theatre.casting import letters
 from minikafka.theatre.nodes import epoch_at
 from minikafka.theatre.pictures.log_copies import Described, LogCopy, RecordId
+from minikafka.theatre.pictures.replica_names import NamesOf
 from minikafka.theatre.play import Detail
 from minikafka.theatre.text import quoted
 from minikafka.trace import Event
@@ -22,7 +22,8 @@ MOST_NAMED = 2  # lost records in one sentence
 @dataclass
 class Written:
     """A record as its leader appended it. number: of the event that told it. told: "",
-    "acknowledged" or "failed", as its producer heard. batch: producer and number.
+    "acknowledged" or "failed", as its producer heard; had: how many replicas had it
+    then. batch: producer and number.
     """
 
     key: str | None
@@ -32,10 +33,11 @@ class Written:
     batch: tuple[str, Any] | None = None
     told: str = ""
     told_at: int = 0
+    had: int = 0
 
     @property
     def name(self) -> str:
-        return self.value if self.value is not None else self.key or ""
+        return _name(self.key, self.value)
 
 
 class Promises:
@@ -44,10 +46,11 @@ class Promises:
     def __init__(self, mine: Iterable[Event]) -> None:
         self.written: dict[RecordId, Written] = {}
         self.ever_lost = False
-        self._letters = letters(_keys(mine))
+        self.names = NamesOf(_names(mine))
         # by connection and correlation id: producer and number of the batch
         self._batches: dict[Any, tuple[str, Any]] = {}
         self._lost_before: set[RecordId] = set()
+        self.cut_by: dict[RecordId, str] = {}  # the broker that cut it off last
 
     # -- what is written
 
@@ -71,17 +74,29 @@ class Promises:
         """A follower has these records: a trace may begin after they were written."""
         for record, key, value in _records(event.detail):
             self.written.setdefault(
-                record, Written(key=key, value=value, producer="", number=number)
+                record,
+                Written(
+                    key=key,
+                    value=value,
+                    producer="",
+                    number=number,
+                ),
             )
 
     def describe(self, record: RecordId) -> Described:
-        """Letter, value, and both in full."""
+        """Letter, name, and all that is known of it."""
         written = self.written.get(record)
         if written is None:
             return Described("", "", "not seen being written")
+
         key = "no key" if written.key is None else f"key {written.key}"
-        letter = self._letters.get(written.key, "?")
+        letter = self.names.letter(written.name)
         return Described(letter, written.name, f"{key}, {written.name}")
+
+    def named_so_far(self) -> list[str]:
+        """The names of all that were written, as far as letters stand for them."""
+        names = dict.fromkeys(written.name for written in self.written.values())
+        return list(names) if self.names.are_few else []
 
     # -- what is told
 
@@ -90,6 +105,20 @@ class Promises:
             written = self.written[record]
             written.told = what
             written.told_at = number
+
+    def was_told(self, record: RecordId) -> str:
+        """What its producer has heard of it."""
+        written = self.written.get(record)
+        return written.told if written else ""
+
+    def again(self, record: RecordId) -> RecordId | None:
+        """Where the same record of the same batch was written later."""
+        first = self.written[record]
+        for other, written in self.written.items():
+            is_same = (written.batch, written.name) == (first.batch, first.name)
+            if is_same and written.batch and other.epoch > record.epoch:
+                return other
+        return None
 
     def at(self, offsets: Iterable[int], batch: tuple[str, Any]) -> list[RecordId]:
         """This batch's record at each offset; where it is not known, the latest."""
@@ -136,6 +165,7 @@ class Promises:
         for record in records[:MOST_NAMED]:
             value = quoted(self.written[record].name, 24)
             named.append(f"offset {record.offset}, {value}")
+
         more = len(records) - MOST_NAMED
         return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
@@ -149,9 +179,18 @@ class Promises:
             if record.offset <= first:
                 continue
             written = self.written[record]
-            number = written.told_at or written.number
-            who = written.told, written.name, written.producer
-            told.append([*record, *who, number, record in lost])
+            told.append(
+                [
+                    *record,
+                    written.told,
+                    self.names.letter(written.name),
+                    written.name,
+                    written.producer,
+                    written.told_at or written.number,
+                    record in lost,
+                    record in self.cut_by,
+                ]
+            )
         return told
 
 
@@ -169,8 +208,13 @@ def _records(d: Detail) -> Iterable[tuple[RecordId, str | None, str | None]]:
         yield RecordId(offset, epoch_at(d["epochs"], offset)), key, value
 
 
-def _keys(mine: Iterable[Event]) -> Iterable[str | None]:
+def _name(key: str | None, value: str | None) -> str:
+    """What a record is called: by what it says."""
+    return value if value is not None else key or ""
+
+
+def _names(mine: Iterable[Event]) -> Iterable[str]:
     for event in mine:
-        if event.kind == "RecordsAppended":
-            for record in event.detail.get("records", ()):
-                yield record[1]
+        if event.kind in ("RecordsAppended", "RecordsReplicated"):
+            for _, key, value, _ in event.detail.get("records", ()):
+                yield _name(key, value)

@@ -6,11 +6,11 @@ on the brokers' cards.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.theatre.axis import Scene, spans
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Drawing, fitting
+from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.nodes import (
     MOST_WITH_LANES,
     Columns,
@@ -19,35 +19,23 @@ from minikafka.theatre.nodes import (
     listed,
     rows_of,
 )
+from minikafka.theatre.pictures.replica_names import Names
 from minikafka.theatre.pictures.replica_story import ReplicaStory
+from minikafka.theatre.pictures.replica_told import LINE as TOLD
+from minikafka.theatre.pictures.replica_told import ToldRows
 from minikafka.theatre.play import Play
 from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
-# heights: of the lamp's line, of a row of what producers heard, of a record
-HEAD, TOLD, CELL = 24, 22, 26
+# heights: of the lamp's line, of a record
+HEAD, CELL = 24, 26
 LINE = 16  # of the words beside a log
 # width of what stands right of a log
 NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 136, 100, 118
-SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
 IN_ISR = ("ISR", "good", "ink")
 NOT_IN_ISR = ("not in ISR", "chip", "trouble")
 ISR_ASKED = ("ISR?", "said", "ink")
 NO_CHIP = ("", "", "")
-
-
-class WasTold(NamedTuple):
-    """What the producer of a record heard: "", "acknowledged" or "failed". number: of
-    the event that it heard it with.
-    """
-
-    offset: int
-    epoch: int
-    told: str
-    name: str
-    producer: str
-    number: int
-    lost: bool
 
 
 class ReplicaSetPlay(Play):
@@ -80,6 +68,7 @@ class ReplicaSetPlay(Play):
             words += f" ends at {copy['end']}"
             words += f" ({copy['life']})" if copy["life"] else ""
             said.append(words)
+
         said.append(f"ISR {listed(space['isr'])}")
         lost = "nothing acknowledged lost"
         if space["lost"]:
@@ -97,9 +86,6 @@ class ReplicaSetPlay(Play):
         scene = scenes[-1]
         space = scene["space"]
         now = scene["number"]
-        _lamp(d, space["lost"])
-        lines_of_told = 2 if self.cast["ever_lost"] else 1
-        top = HEAD + TOLD * lines_of_told + 6
         right = NUMBERS_NARROW if d.narrow else NUMBERS
         if d.phone:
             right = NUMBERS_PHONE
@@ -111,12 +97,26 @@ class ReplicaSetPlay(Play):
             least=34,
             widest=96,
         )
+        names = Names(columns, self.cast)
+        names.legend(d, space)
+        head = names.height(d)
+        _lamp(d, space["lost"], head)
+        lines_of_told = 2 if self.cast["ever_lost"] else 1
+        top = head + HEAD + TOLD * lines_of_told + 6
         told_y = top - TOLD - 4
         brokers = [copy["broker"] for copy in space["copies"]]
         live = bool(self.cast.get("live"))
-        rows, foot = rows_of(d, brokers=brokers, top=top, cell=CELL, live=live)
+        rows, foot = rows_of(
+            d,
+            brokers=brokers,
+            top=top,
+            cell=CELL,
+            live=live,
+        )
         leads = rows.get(space["leader"])
-        self._told(d, columns, space, told_y, leads.cells_y if leads else None)
+        answers_y = leads.cells_y if leads else None
+        told = ToldRows(d, columns, names, told_y, answers_y)
+        told.draw(space["told"], self.cast["producers"])
 
         for row, copy in zip(rows.values(), space["copies"], strict=True):
             _card(row, copy, space)
@@ -128,8 +128,9 @@ class ReplicaSetPlay(Play):
             elif leader:
                 from_y = leader.cells_y
             leaders = self.cast["leaders"]
+            log = names.of_log(copy)
             draw_log(
-                row, columns=columns, log=copy, leaders=leaders, now=now, from_y=from_y
+                row, columns=columns, log=log, leaders=leaders, now=now, from_y=from_y
             )
             _numbers(row, copy)
             if leader:
@@ -140,75 +141,12 @@ class ReplicaSetPlay(Play):
         if len(rows) <= MOST_WITH_LANES:
             self.time_lanes.draw(d, foot - 6, _lanes(scenes), scene)
 
-    def _told(
-        self,
-        d: Drawing,
-        columns: Columns,
-        space: dict[str, Any],
-        y: float,
-        leads_y: float | None,
-    ) -> None:
-        """Over each offset what the producer of the record heard; what is lost, one
-        line higher. leads_y: of the leader's records, from which an answer comes.
-        """
-        producers = self.cast["producers"]
-        who = "producers were told"
-        if len(producers) == 1:
-            who = f"{producers[0]} was told"
-        x = columns.left - 8
-        d.text("told/name", x, y + 15, who, anchor="end", room=x)
-        every = [WasTold(*told) for told in space["told"]]
-        latest = {told.offset: told.epoch for told in every if not told.lost}
-        for told in every:
-            is_shown = told.lost or latest[told.offset] == told.epoch
-            if told.offset >= columns.first and is_shown:
-                its_y = y - TOLD if told.lost else y
-                _one_told(d, columns=columns, told=told, y=its_y, leads_y=leads_y)
 
-
-def _lamp(d: Drawing, lost: int) -> None:
+def _lamp(d: Drawing, lost: int, y: float) -> None:
     words = "no acknowledged record lost"
     if lost:
         words = f"{counted(lost, 'acknowledged record')} lost"
-    d.lamp("lamp", d.width, 0, words, bool(lost), anchor="end")
-
-
-def _one_told(
-    d: Drawing, columns: Columns, told: WasTold, y: float, leads_y: float | None
-) -> None:
-    key = f"told/{told.offset}/{told.epoch}"
-    record = f"{told.offset}/{told.epoch}"
-    x = columns(told.offset)
-    w = columns.pitch - 5
-    words = SIGNS[told.told]
-    if told.lost:
-        words = fitting([f"{words} lost", "lost"], w, 13.5, bold=True) or "!"
-    who = told.producer or "the producer"
-    heard = told.told or "not answered yet"
-    look: dict[str, Any] = {
-        "fill": "good" if told.told == "acknowledged" else "paper",
-        "line": "rule",
-    }
-    if told.lost or told.told == "failed":
-        look |= {"line": "trouble", "ink": "trouble", "width": 2}
-    if not told.told:
-        look["dash"] = "3 3"
-    elif told.told == "acknowledged":
-        # the answer is another thing than what was sent: it comes back from the leader
-        key += "/answer"
-        look["from_y"] = leads_y
-    d.cell(
-        key,
-        x=x,
-        y=y,
-        w=w,
-        h=TOLD - 3,
-        text=words,
-        of=told.number,
-        tip=f"{who}: offset {told.offset}, {told.name}: {heard}",
-        same=record,
-        **look,
-    )
+    d.lamp("lamp", d.width, y, words, bool(lost), anchor="end")
 
 
 def _card(row: Row, copy: Mapping[str, Any], space: dict[str, Any]) -> None:
@@ -243,7 +181,14 @@ def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
     d.number(row.key + "/counts", x, y + LINE, watermark, bold=False)
     if copy["says"]:
         y += 2 * LINE
-        d.note(row.key + "/says", x, y, copy["says"], anchor="end", size=12)
+        d.note(
+            row.key + "/says",
+            x,
+            y,
+            copy["says"],
+            anchor="end",
+            size=12,
+        )
 
 
 def _lanes(scenes: Sequence[Scene]) -> list[TimeLane]:
@@ -252,7 +197,12 @@ def _lanes(scenes: Sequence[Scene]) -> list[TimeLane]:
     lost = space["lost"]
     words = f"{lost} lost" if lost else ""
     lanes = [
-        TimeLane(key="told", name="told", number=words, trouble=lost > 0),
+        TimeLane(
+            key="told",
+            name="told",
+            number=words,
+            trouble=lost > 0,
+        ),
         leader_lane("leader", scenes, _leader),
     ]
     for number in range(len(space["copies"])):
@@ -291,5 +241,13 @@ def _isr(scenes: Sequence[Scene]) -> TimeLane:
             words = [f"ISR {listed(span.what)}", listed(span.what)]
             fill = "good" if is_whole else "chip"
             bars.append(Bar(span, words, words[0], fill=fill))
+
     now = listed(scenes[-1]["space"]["isr"])
-    return TimeLane(key="isr", name="ISR", bars=bars, colour="ink", number=now)
+
+    return TimeLane(
+        key="isr",
+        name="ISR",
+        bars=bars,
+        colour="ink",
+        number=now,
+    )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.nodes import Links, epoch_at, listed, node_id
 from minikafka.theatre.pictures.log_copies import (
     OF_NODES,
@@ -15,6 +16,7 @@ from minikafka.theatre.pictures.log_copies import (
     LogCopy,
     RecordId,
 )
+from minikafka.theatre.pictures.replica_close import Close
 from minikafka.theatre.pictures.replica_promises import Promises, light_on
 from minikafka.theatre.play import (
     LIVES,
@@ -158,6 +160,7 @@ class ReplicaStory(CopiesStory):
         self.asked: list[int] = []
         self.acks: dict[str, Any] = {}
         self.producers: list[str] = []
+        self.close = Close(self)
 
     def _is_of_partition(self, event: Event) -> bool:
         topic = event.detail.get("topic")
@@ -173,7 +176,12 @@ class ReplicaStory(CopiesStory):
         told = super().cast()
         told["ever_lost"] = self.promises.ever_lost
         told["leaders"] = {str(epoch): broker for epoch, broker in self.epochs.items()}
-        return told
+        return told | self.promises.names.cast()
+
+    def ends(self, last: Scene) -> None:
+        words = self.close.in_short()
+        if words and not self.live:
+            last["sentence"] = words
 
     # -- who has what
 
@@ -192,6 +200,7 @@ class ReplicaStory(CopiesStory):
         copies = self.copies.values()
         lost = self.promises.lost(leader)
         end = max((copy.end for copy in copies), default=0)
+
         return {
             "epoch": self.epoch,
             "leader": leader.broker if leader else -1,
@@ -199,6 +208,7 @@ class ReplicaStory(CopiesStory):
             "asked": self.asked,
             "lost": len(lost),
             "end": end,
+            "names": self.promises.named_so_far(),
             "told": self.promises.space(lost, end - NEAR),
             "copies": [self._shown(copy) for copy in copies],
             "acks": {name: self.acks.get(name, "") for name in self.producers},
@@ -222,6 +232,7 @@ class ReplicaStory(CopiesStory):
         for name in ("isr", "was"):
             if name in d:
                 told[name] = listed(d[name])
+
         if "broker" in d:
             told["broker"] = f"broker {d['broker']}"
         if "follower" in d:
@@ -239,12 +250,14 @@ class ReplicaStory(CopiesStory):
         copy.follow(d["leader"], d["leader_epoch"])
         for offset in [offset for offset in copy.records if offset >= copy.end]:
             del copy.records[offset]
+
         if d["leader"] >= 0:
             self.epochs.setdefault(d["leader_epoch"], d["leader"])
         if d["leader_epoch"] >= self.epoch:
             self.isr = sorted(d["isr"])
         if not is_back:
             return QUIETLY
+
         return Told(
             f"{capital(event.node)} is back, with its disk: its log ends at offset"
             f" {copy.end}.",
@@ -278,6 +291,7 @@ class ReplicaStory(CopiesStory):
         lost = self.promises.newly_lost(leader)
         if not lost:
             return
+
         told.trouble = True
         what = self.promises.named(lost)
         who = self.promises.producer_of(lost[0])
@@ -314,6 +328,7 @@ class ReplicaStory(CopiesStory):
 
     def _see_BatchSent(self, event: Event, d: Detail) -> None:
         self.promises.sent(event)
+        self.close.sent(event)
         self.acks[event.node] = d["acks"]
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
@@ -323,6 +338,7 @@ class ReplicaStory(CopiesStory):
             self.producers.append(who)
         for record in self.promises.appended(event, who, self.number):
             self.epochs.setdefault(record.epoch, copy.broker)
+
         copy.take(d, self.number)
         copy.leads = True
         copy.epoch = d["epochs"][-1][0]
@@ -344,6 +360,7 @@ class ReplicaStory(CopiesStory):
         offsets = span_of(range(d["base_offset"], d["last_offset"] + 1))
         copy.says = f"got {_bare(offsets)}"
         copy.asked_at = 0
+
         return Told(
             f"{capital(event.node)}'s fetch is answered with {offsets}: it appends it"
             " as it is."
@@ -353,6 +370,7 @@ class ReplicaStory(CopiesStory):
         copy = self.copies.get(f"broker {d['follower']}")
         if copy is None:
             return None
+
         copy.says = f"fetches from {d['offset']}"
         copy.asked_at = self.number
         # of the first records of all
@@ -366,6 +384,7 @@ class ReplicaStory(CopiesStory):
             return Told(
                 f"{capital(event.node)} hears with an answer to its fetch: {where}."
             )
+
         return Told(
             f"The whole ISR ({listed(self.isr)}) has it: {where}. Consumers may read up"
             " to there."
@@ -376,6 +395,7 @@ class ReplicaStory(CopiesStory):
         end = d["log_end_offset"]
         copy.truncate(end)
         copy.high_watermark = min(copy.high_watermark, end)
+        self.promises.cut_by |= dict.fromkeys(copy.cut, copy.name)
         what = span_of([record.offset for record in copy.cut])
         told = Told(
             f"{capital(event.node)} cuts {what} off its log: it ends at offset {end}"
@@ -396,10 +416,11 @@ class ReplicaStory(CopiesStory):
         left = 0
         for copy in self.copies.values():
             left += any(copy.holds(record) for record in gone)
+
         still = "nobody has it any more"
         if left:
             still = f"{counted(left, 'replica')} has it still"
-        who = self.promises.producer_of(gone[0])
+        who = capital(self.promises.producer_of(gone[0]))
         return f" {who} was told that it is acknowledged: {still}."
 
     # -- fold: what producers hear
@@ -407,6 +428,7 @@ class ReplicaStory(CopiesStory):
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
         offsets = range(d["base_offset"], d["base_offset"] + d["count"])
         mine = self.promises.at(offsets, batch=(event.node, d["batch"]))
+        self.close.acknowledged(mine, event.at)
         return self._hears(event.node, mine)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
@@ -419,6 +441,7 @@ class ReplicaStory(CopiesStory):
     def _see_ProduceAnswered(self, event: Event, d: Detail) -> Told | None:
         if self.clients_speak:  # they say themselves what they heard
             return None
+
         waits = self.promises.unanswered()
         waits = [record for record in waits if record.offset <= d["last_offset"]]
         who = self.promises.written[waits[0]].producer if waits else ""
@@ -433,8 +456,12 @@ class ReplicaStory(CopiesStory):
         """
         if not mine:
             return None
+
         what = "failed" if error else "acknowledged"
         self.promises.tell(mine, what, self.number)
+        for record in mine:
+            self.promises.written[record].had = self._have(record)
+
         offsets = span_of(sorted(record.offset for record in mine))
         acks = f" (acks={self.acks[who]})" if who in self.acks else ""
         because = f": {error}" if error else ""
@@ -450,10 +477,12 @@ class ReplicaStory(CopiesStory):
         return told
 
     def _how_many_have(self, record: RecordId) -> str:
-        copies = self.copies.values()
-        have = sum(copy.holds(record) for copy in copies)
+        have = self._have(record)
         verb = "has" if have == 1 else "have"
         return f"{have} of {counted(len(self.copies), 'replica')} {verb} it"
+
+    def _have(self, record: RecordId) -> int:
+        return sum(copy.holds(record) for copy in self.copies.values())
 
     # -- fold: nodes
 
@@ -473,6 +502,7 @@ class ReplicaStory(CopiesStory):
         copy = self.copies.get(event.node)
         if copy is None:
             return None
+
         copy.life = LIVES[event.kind]
         copy.says = ""
         if event.kind in ("NodeRestarted", "NodeCrashed"):

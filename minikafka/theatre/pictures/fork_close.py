@@ -1,0 +1,108 @@
+"""What came of two leaders, in one sentence: for how long there were two, what was cut
+off, and what its producer was told.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.pictures.fork_actors import Copy
+from minikafka.theatre.pictures.log_copies import RecordId
+from minikafka.theatre.text import counted, listed, quoted, span_of
+
+if TYPE_CHECKING:
+    from minikafka.theatre.pictures.fork_story import ForkStory
+
+MOST_NAMED = 2
+
+
+class Spent(NamedTuple):
+    """A stretch of time, in ms."""
+
+    begin: int
+    end: int
+
+
+def in_short(story: "ForkStory", last: Scene) -> str:
+    """Nothing, as long as no log was cut."""
+    for copy in story.copies.values():
+        if copy.dropped:
+            why = _why(story, copy, last["at"])
+            what = _cut(story, copy)
+            fate = _fate(story, copy.dropped)
+            return f"{why} {what}{fate}"
+    return ""
+
+
+def _why(story: "ForkStory", copy: Copy, now_ms: int) -> str:
+    """Why its log had to be cut."""
+    together_ms = 0
+    led = _led(copy, now_ms)
+    for other in story.copies.values():
+        if other is not copy:
+            together_ms += _together_ms(led, _led(other, now_ms))
+
+    if together_ms and story.parted_at is not None:
+        return (
+            f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote offset"
+            f" {story.parted_at}; the larger epoch counts, so"
+        )
+
+    return f"Broker {story.leaders[story.newest]} leads in epoch {story.newest}, so"
+
+
+def _led(copy: Copy, now_ms: int) -> list[Spent]:
+    found = []
+    for begin, end, _ in copy.led:
+        found.append(Spent(begin or 0, now_ms if end is None else end))
+    return found
+
+
+def _together_ms(one: Sequence[Spent], other: Sequence[Spent]) -> int:
+    """For how long both led."""
+    lasted = 0
+    for mine in one:
+        for theirs in other:
+            begin = max(mine.begin, theirs.begin)
+            end = min(mine.end, theirs.end)
+            lasted += max(0, end - begin)
+    return lasted
+
+
+def _cut(story: "ForkStory", copy: Copy) -> str:
+    names = []
+    for record in copy.dropped:
+        written = story.promises.written.get(record)
+        if written is not None and written.name:
+            names.append(quoted(written.name, 24))
+
+    what = span_of([record.offset for record in copy.dropped])
+    if names:
+        what = listed(names, MOST_NAMED + 1)
+    return f"{copy.name} cut {what} off"
+
+
+def _fate(story: "ForkStory", dropped: Sequence[RecordId]) -> str:
+    """What the producer of the first one was told, and where it is now."""
+    promises = story.promises
+    lost = [each for each in dropped if promises.was_told(each) == "acknowledged"]
+    if lost:
+        who = promises.producer_of(lost[0])
+        records = counted(len(lost), "acknowledged record")
+        verb = "is" if len(lost) == 1 else "are"
+        return f", although {who} was told “done”: {records} {verb} lost."
+
+    first = dropped[0]
+    again = promises.again(first)
+    if again is None:
+        return ". Nobody was told that it is done."
+
+    who = promises.producer_of(first)
+    words = f": never acknowledged, so {who} sent it again"
+    producer = story.producers.get(who)
+    if producer is not None and producer.done:
+        begin, end, _ = producer.waited[-1]
+        waited_ms = (end or 0) - (begin or 0)
+        words += f" and heard “done, offset {again.offset}” after"
+        words += f" {waited_ms / 1000:.1f} s"
+    return words + "."

@@ -1,0 +1,127 @@
+"""What came of a partition's replicas, in one sentence: what was acknowledged and is
+lost, and why; else for how long a producer waited, and for whom.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from minikafka.theatre.pictures.log_copies import RecordId
+from minikafka.theatre.text import capital, counted, listed, quoted
+from minikafka.trace import Event
+
+if TYPE_CHECKING:
+    from minikafka.theatre.pictures.replica_story import ReplicaStory
+
+LONG_MS = 1000  # a wait that is worth a sentence
+LONGEST_NAME = 24
+
+
+class Sent(NamedTuple):
+    """A batch, when it was sent for the first time: when, and who led and was in sync
+    then.
+    """
+
+    at_ms: int
+    epoch: int
+    isr: Sequence[int]
+
+
+class Wait(NamedTuple):
+    """The longest one for an acknowledgement."""
+
+    record: RecordId
+    ms: int
+    sent: Sent
+    isr: Sequence[int]  # at its end
+
+
+class Close:
+    """Keeps what the last sentence needs."""
+
+    def __init__(self, story: "ReplicaStory") -> None:
+        self.story = story
+        self.longest: Wait | None = None
+        self._sent: dict[Any, Sent] = {}  # by batch
+
+    # -- what happens meanwhile
+
+    def sent(self, event: Event) -> None:
+        batch = event.node, event.detail["batch"]
+        story = self.story
+        now = Sent(
+            at_ms=event.at,
+            epoch=story.epoch,
+            isr=list(story.isr),
+        )
+        self._sent.setdefault(batch, now)
+
+    def acknowledged(self, records: Iterable[RecordId], now_ms: int) -> None:
+        for record in records:
+            sent = self._sent.get(self.story.promises.written[record].batch)
+            if sent is None:
+                continue
+            ms = now_ms - sent.at_ms
+            if self.longest is None or ms > self.longest.ms:
+                self.longest = Wait(record, ms, sent, isr=list(self.story.isr))
+
+    # -- what came of it
+
+    def in_short(self) -> str:
+        """Nothing, where all went as on any day."""
+        lost = sorted(self.story.promises.lost(self.story.leader))
+        if lost:
+            return self._lost(lost)
+
+        if self.longest and self.longest.ms >= LONG_MS:
+            return self._waited(self.longest)
+
+        return ""
+
+    def _lost(self, lost: Sequence[RecordId]) -> str:
+        """How many had the first of them when it was acknowledged."""
+        story = self.story
+        leader = story.leader
+        assert leader is not None, "without a leader nothing is lost"
+        written = story.promises.written[lost[0]]
+        what = quoted(written.name, LONGEST_NAME)
+        is_, it = "is", "it"
+        if len(lost) > 1:
+            what = f"{what} and {len(lost) - 1} more"
+            is_, it = "are", "them"
+
+        who = capital(story.promises.producer_of(lost[0]))
+        acks = story.acks.get(written.producer, "")
+        with_acks = f" (acks={acks})" if acks != "" else ""
+        replicas = counted(len(story.copies), "replica")
+        words = (
+            f"{who} was told{with_acks} that {what} {is_} acknowledged when"
+            f" {written.had} of {replicas} had {it}; {leader.name}, which leads now,"
+            f" doesn't have {it}"
+        )
+        cut_by = story.promises.cut_by
+        cutters = {cut_by[each] for each in lost if each in cut_by}
+        if cutters:
+            words += f", and {listed(sorted(cutters))} had to cut {it} off"
+        records = counted(len(lost), "acknowledged record")
+        return f"{words}: {records} {is_} lost."
+
+    def _waited(self, wait: Wait) -> str:
+        story = self.story
+        written = story.promises.written[wait.record]
+        what = quoted(written.name, LONGEST_NAME)
+        words = f"{what} was acknowledged after {wait.ms / 1000:.1f} s"
+        if wait.record.epoch > wait.sent.epoch:
+            leader = story.epochs[wait.record.epoch]
+            return f"{words}: so long nobody led, until broker {leader} did."
+
+        left = [broker for broker in wait.sent.isr if broker not in wait.isr]
+        if not left:
+            return f"{words}."
+
+        brokers = listed([f"broker {broker}" for broker in left])
+        acks = story.acks.get(written.producer, "all")
+
+        return (
+            f"{words}: acks={acks} waits for all that are in the ISR, and {brokers} was"
+            " in it until then."
+        )
