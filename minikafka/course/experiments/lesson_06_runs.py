@@ -262,6 +262,28 @@ def waited(trace: Iterable[Event], name: str) -> float:
     raise ValueError(f"{name} has no partition yet")
 
 
+def sooner_or_later(than: Sequence[Event]) -> Callable[[Sequence[Event]], int]:
+    """How long D waits for a partition, as a function of a trace: 1 less than in that
+    other run, 2 as long, 3 longer.
+    """
+
+    def compared(trace: Sequence[Event]) -> int:
+        more_s = waited(trace, "D") - waited(than, "D")
+        if abs(more_s) < 1:
+            return 2
+        return 1 if more_s < 0 else 3
+
+    return compared
+
+
+def when_D_reads(trace: Sequence[Event]) -> int:
+    """D has its partition 1 after about 10 s, 2 after about 5 s, 3 within 1 s."""
+    took_s = waited(trace, "D")
+    if took_s > 8:
+        return 1
+    return 2 if took_s > 1 else 3
+
+
 def what_came_out(trace: Iterable[Event]) -> str:
     """What has come of a rebalance in which everything was handed out at once, as
     lesson 06's options say it.
