@@ -80,18 +80,20 @@ class LagPlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.told = added_up(moments(scenes))
-        ends = [now.end for _, now in self.told]
-        lags = [now.lag for _, now in self.told]
-        self.highest = max([1, *ends])
+        self.highest = 1
+        highest_lag = 1
+        for _, now in self.told:
+            self.highest = max(self.highest, now.end)
+            highest_lag = max(highest_lag, now.lag)
         self.most = 1
         for scene in scenes:
             for partition in scene["space"]["partitions"]:
-                self.most = max(self.most, partition["lags"][0])
+                lag, _ = partition["lags"]
+                self.most = max(self.most, lag)
         self.whole_ms = self.time.last_ms - self.time.first_ms
         self.unit = Unit.of(self.whole_ms)
         self.many = max(len(self.cast["partitions"]), 1)
         # two lines of offsets would be one: the lag has a chart of its own
-        highest_lag = max([1, *lags])
         self.of_lag = self.many > 1 and 4 * highest_lag < self.highest
         if self.of_lag:
             self.highest = highest_lag

@@ -53,13 +53,16 @@ class SoFar:
         self.most_waiting = max(self.most_waiting, partitions.waiting)
 
     def handed_again(self, reader: str, records: int) -> None:
-        if self.again is None or self.again.reader != reader:
-            self.again = Again(reader, records)
-        self.again.times += 1
+        again = self.again
+        if again is None or again.reader != reader:
+            again = Again(reader, records)
+        again.times += 1
+        self.again = again
 
     def caught_up(self, number: int, partition: Followed, at_ms: int) -> None:
         self.done[number] = Done(partition.owner, at_ms)
-        self.came += partition.end - partition.began_end
+        came = partition.end - partition.began_end
+        self.came += came
         committed = partition.committed or 0
         self.committed += committed - partition.began_committed
 

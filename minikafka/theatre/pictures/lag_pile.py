@@ -7,6 +7,7 @@ goes when they are committed.
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 from minikafka.theatre.drawing import Box, Drawing, widest
 from minikafka.theatre.play import Space
@@ -46,7 +47,7 @@ class Pile:
         # squares keep their row, so the first column may have one only
         has_room_for = (self.columns - 1) * self.rows + 1
         for records in STEPS:
-            if self.most / records + 0.5 <= has_room_for:
+            if ceil(self.most / records) <= has_room_for:
                 return records
         return self.most
 

@@ -186,21 +186,22 @@ class LagStory(OfTopic):
             last["sentence"] = sentence
 
     def _ending(self) -> str:
-        again = self.so_far.again
-        if again is not None and not self.followed.committed:
-            return nothing_committed(again, self.so_far, self.followed.lag)
+        so_far = self.so_far
+        followed = self.followed
+        if so_far.again is not None and not followed.committed:
+            return nothing_committed(so_far.again, so_far, followed.lag)
         if self._is_calm():
             begin, end = self.caught_up[-1]
             lasted_ms = end - begin
             if self.spells:
-                return in_short(self.spells, lasted_ms, self.so_far)
-            return all_caught_up(self.group, lasted_ms, self.so_far)
-        if self.followed.behind or self.spells:
+                return in_short(self.spells, lasted_ms, so_far)
+            return all_caught_up(self.group, lasted_ms, so_far)
+        if followed.behind or self.spells:
             return ""
-        if self.so_far.is_a_saw:
-            return saw(self.group, self.so_far)
+        if so_far.is_a_saw:
+            return saw(self.group, so_far)
         if self.folding is not None:
-            return added_up(self.followed, self.at, self.so_far)
+            return added_up(followed, self.at, so_far)
         return ""
 
     # -- spells
@@ -236,7 +237,8 @@ class LagStory(OfTopic):
         return Told(sentence)
 
     def _do_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> None:
-        self.followed[d["partition"]].start = d["log_start_offset"]
+        partition = self.followed[d["partition"]]
+        partition.start = d["log_start_offset"]
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         number = d["partition"]
@@ -400,8 +402,12 @@ class LagStory(OfTopic):
             former = self.former.get(number, node)
             if former != node:
                 moved.setdefault(former, []).append(number)
-        words = [f"{former}'s {named(each)}" for former, each in moved.items()]
-        return f" It takes over {listed(words)}." if words else ""
+        if not moved:
+            return ""
+        words = []
+        for former, numbers in moved.items():
+            words.append(f"{former}'s {named(numbers)}")
+        return f" It takes over {listed(words)}."
 
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self.parts_of(event)
@@ -489,6 +495,7 @@ class LagStory(OfTopic):
 
     def _is_unread(self, partition: Followed) -> bool:
         """Nobody reads it, or a frozen member would have to."""
-        is_frozen = self.members.get(partition.owner) == "frozen"
-        is_nobodys = not partition.owner or is_frozen
-        return bool(self.members) and is_nobodys
+        if not self.members:
+            return False
+        owner = partition.owner
+        return not owner or self.members.get(owner) == "frozen"

@@ -124,7 +124,6 @@ class PartitionerPlay(Play):
                 pitch=self.pitch,
                 now=now if takes_this_way else None,
                 hand=machine.hand,
-                door=machine.door,
                 movers=movers(ways),
                 letters=self.letters,
             )

@@ -10,7 +10,6 @@ from minikafka.theatre.drawing import (
     Drawing,
     Look,
     Part,
-    Point,
     actor_colour,
     actor_number,
     fit,
@@ -68,13 +67,6 @@ class Machine:
             w=SQUARE,
             h=SQUARE,
         )
-
-    @property
-    def door(self) -> Point:
-        """Where it comes out."""
-        if self.d.narrow:
-            return Point(self.box.right - 40, self.box.bottom)
-        return Point(self.box.right, self.box.y + self.box.h / 2)
 
     @property
     def part(self) -> Part:
@@ -195,10 +187,15 @@ class Machine:
             words += " (batch.size)"
         machine = self.part
         machine.note("gauge/words", LEFT, self._base(0), words, room=room)
-        full = min(gauge.sent / gauge.most, 1) * room
-        bar = Box(x=LEFT, y=self._base(1) - 7, w=room, h=9)
+        bar = Box(
+            x=LEFT,
+            y=self._base(1) - 7,
+            w=room,
+            h=9,
+        )
         machine.rect("gauge", *bar, fill="paper", line="quiet", r=3)
-        filled = bar._replace(w=max(full, 3))
+        full = min(gauge.sent / gauge.most, 1)
+        filled = bar._replace(w=max(full * room, 3))
         machine.rect("gauge/sent", *filled, fill="ink", r=3)
         line = Line("partition", str(now["partition"]))
         self._result("2", self._base(2), room, line)

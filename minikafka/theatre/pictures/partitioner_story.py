@@ -55,13 +55,16 @@ class PartitionerStory(OfTopic):
         super().__init__(trace, **options)
         chosen = [event for event in trace if event.kind == "PartitionChosen"]
         mine = self.choose(trace, topic, chosen)
-        chosen = [event for event in mine if event.kind == "PartitionChosen"]
+        choices = [
+            Choice.of(event) for event in mine if event.kind == "PartitionChosen"
+        ]
         if self.topic:
             self.title = f"The partitioner for {self.topic}"
-        self.used = Counter(event.detail["key"] for event in chosen)
+        self.used = Counter(choice.key for choice in choices)
         self.keys = busiest(self.used, MOST_KEYS)
         self.others = len(self.used) - len(self.keys)
-        self.producers = list(dict.fromkeys(event.node for event in chosen))
+        producers = [choice.producer for choice in choices]
+        self.producers = list(dict.fromkeys(producers))
         self.count = 0
         # in batches: of each producer, for each partition
         self.waiting: dict[tuple[str, int], list[Sent]] = {}
@@ -75,11 +78,13 @@ class PartitionerStory(OfTopic):
     # -- fold
 
     def is_mine(self, event: Event) -> bool:
-        return bool(self.topic) and event.detail.get("topic") == self.topic
+        topic = event.detail.get("topic")
+        return bool(topic) and topic == self.topic
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
-        return Told(f"Topic {self.topic} is created with {partitions(self.count)}.")
+        many = partitions(self.count)
+        return Told(f"Topic {self.topic} is created with {many}.")
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         """What stayed with one partition can leave in one batch: this is what sticking
@@ -122,18 +127,22 @@ class PartitionerStory(OfTopic):
         before = self.ways.of(HASH, was, "")
         after = self.ways.of(HASH, count, "")
         keys = self.bins.hashes
+        moved = []
         for key in keys:
             for way in before, after:
                 partition = self.bins.remainder(key, way.count)
                 way.places.setdefault(key, {partition: 0})
+            if before.only(key) != after.only(key):
+                moved.append(key)
 
-        moved = [key for key in keys if before.only(key) != after.only(key)]
         of_all = f"{len(moved)} of {len(keys)} keys"
         told.sentence += f" Divided by {count}, {of_all} go elsewhere."
         if moved:
-            chips_before = self.ways.chips(before, moved)
-            chips_after = self.ways.chips(after, moved)
-            told.light = [*LIT, *chips_before, *chips_after]
+            told.light = [
+                *LIT,
+                *self.ways.chips(before, moved),
+                *self.ways.chips(after, moved),
+            ]
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
         choice = Choice.of(event)
@@ -165,15 +174,18 @@ class PartitionerStory(OfTopic):
     def _send(self, choice: Choice, way: Way) -> None:
         """A record waits in its producer's batch for its partition."""
         sent = Sent(self.number)
-        way.add(choice.key, choice.partition, sent)
-        batch = self.waiting.setdefault((choice.producer, choice.partition), [])
-        batch.append(sent)
+        partition = choice.partition
+        way.add(choice.key, partition, sent)
+        its_batch = choice.producer, partition
+        self.waiting.setdefault(its_batch, []).append(sent)
 
     def _tell_grown(self, told: Told, choice: Choice) -> None:
         """When a producer has heard of new partitions."""
-        if self.once(("notices", choice.partitions)):
-            after_ms = self.at - self.grown_at
-            told.sentence = notices(choice, after_ms) + told.sentence
+        if not self.once(("notices", choice.partitions)):
+            return
+        after_ms = self.at - self.grown_at
+        first = notices(choice, after_ms)
+        told.sentence = first + told.sentence
 
     def _chapter(self, choice: Choice) -> str | None:
         """The first record of a kind; and the first of a new divisor."""
@@ -189,29 +201,32 @@ class PartitionerStory(OfTopic):
     def _compare_rules(self, told: Told, key: Key, differed: int) -> None:
         """Where two rules send a key to two partitions, if this record shows it."""
         pair = self.ways.pair()
-        if len(pair) < 2 or len(differing(pair)) <= differed:
+        if len(differing(pair)) <= differed:
             return
         first, second = pair
         if first.rule == second.rule:
             return
         told.sentence += f" By {first.name} it went to partition {first.only(key)}."
         if self.once("two rules"):
-            told.light = list(LIT)
-            for way in pair:
-                told.light += self.ways.chips(way, [key])
+            told.light = [
+                *LIT,
+                *self.ways.chips(first, [key]),
+                *self.ways.chips(second, [key]),
+            ]
 
     def ends(self, last: Scene) -> None:
         """All in one sentence: how many records or keys went where, and why."""
         pair = self.ways.pair()
-        told = sum(self.used.values())
-        if told < A_FEW or not pair:
+        if sum(self.used.values()) < A_FEW:
             return
         if alike(pair):
             last["sentence"] = compared(*pair)
-        if len(pair) > 1:
-            return
+        elif len(pair) == 1:
+            [way] = pair
+            self._ends_with(way, last)
 
-        [way] = pair
+    def _ends_with(self, way: Way, last: Scene) -> None:
+        """There is one rule only."""
         is_sticky = way.rule == HASH and list(way.places) == [None]
         if not is_sticky:
             last["sentence"] = spread(way, self.bins)

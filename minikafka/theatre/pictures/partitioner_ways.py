@@ -10,7 +10,6 @@ from typing import NamedTuple
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
-    Look,
     Point,
     has_room,
     text_width,
@@ -29,6 +28,7 @@ BEFORE = LABEL + 6 + CHIP + 5 + RECORDS
 AFTER = BEFORE + 1
 # of all rows; between partitions; between records
 ROOM, GAP, APART = 284, 6, 4
+LEAST = 15  # from one key to the next
 A_FEW = 3  # records: more are counted in words, too
 
 Ends = dict[Key, Point]  # where each key's thread ends
@@ -52,14 +52,14 @@ class Group(NamedTuple):
 def groups(way: Space) -> list[Group]:
     """The partitions of a way."""
     hidden = dict(way["hidden"])
-    found = []
-    for partition in range(min(way["count"], MOST_BINS)):
-        keys = []
-        for key, places in way["keys"]:
-            for place, records in places:
-                if place == partition:
-                    keys.append((key, records))
-        found.append(Group(partition, keys, hidden.get(partition, 0)))
+    count = min(way["count"], MOST_BINS)
+    found = [
+        Group(partition, [], hidden.get(partition, 0)) for partition in range(count)
+    ]
+    for key, places in way["keys"]:
+        for partition, records in places:
+            if partition < count:
+                found[partition].keys.append((key, records))
     return found
 
 
@@ -67,19 +67,21 @@ def pitch_for(ways: Sequence[Space]) -> int:
     """From one key to the next, so that each of these ways has room."""
     pitches = [SQUARE + 4.0]
     for way in ways:
-        rows = sum(group.rows for group in groups(way))
+        drawn = groups(way)
+        rows = sum(group.rows for group in drawn)
         if rows > 4:
             pitches.append(24)
-        gaps = GAP * min(way["count"], MOST_BINS)
+        gaps = GAP * len(drawn)
         pitches.append((ROOM - gaps) / rows)
-    return int(max(15, min(pitches)))
+    least = min(pitches)
+    return max(LEAST, int(least))
 
 
 @dataclass(frozen=True)
 class Column:
     """One way. side: 0 is the left one, 1 the right one of two. hand: from where a
-    record comes. door: where a key's chip leaves the machine. now: the record that
-    takes this way. movers: keys that stand out. letters: for keys that have no room.
+    record comes. now: the record that takes this way. movers: keys that stand out.
+    letters: for keys that have no room.
     """
 
     d: Drawing
@@ -90,9 +92,12 @@ class Column:
     pitch: int
     now: Space | None
     hand: Box
-    door: Point
     movers: Sequence[Key]
     letters: Mapping[Key, str]
+
+    @property
+    def number(self) -> int:
+        return int(self.way["number"])
 
     @property
     def height(self) -> float:
@@ -147,44 +152,45 @@ class Column:
         written = sum(records for _, records in group.keys)
         many = counted(written, "record")
         tip = f"partition {group.partition}: {many} of these keys"
-
         more = ""
         if group.hidden:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
-
-        look: Look = {"fill": "wash", "line": "rule"}
-        if self._is_hit(group):
-            look |= {"line": "ink", "width": 2}
-        height = group.rows * self.pitch - 3
+        is_hit = self._is_hit(group)
         self.d.cell(
-            f"part/{self.way['number']}/{group.partition}",
+            f"part/{self.number}/{group.partition}",
             x=self.label_x,
             y=y,
             w=LABEL,
-            h=height,
+            h=group.rows * self.pitch - 3,
             text=f"P{group.partition}",
             more=more,
-            **look,
+            fill="wash",
+            line="ink" if is_hit else "rule",
+            width=2 if is_hit else None,
             tip=tip,
         )
 
     def _empty(self, group: Group, y: float) -> None:
         """That no key is here."""
-        key = f"part/{self.way['number']}/{group.partition}/none"
-        words = "" if group.hidden else "empty"
-        base = y + self.height / 2 + 4.5
-        self.d.text(key, self.chip_x + 4, base, words, "gone", size=12)
+        self.d.text(
+            f"part/{self.number}/{group.partition}/none",
+            self.chip_x + 4,
+            y + self.height / 2 + 4.5,
+            "" if group.hidden else "empty",
+            "gone",
+            size=12,
+        )
 
     def _key(self, group: Group, key: Key, records: int, y: float) -> Point:
         """A key's chip and its records; returns where its thread ends."""
-        x = self.chip_x
+        left = x = self.chip_x
         if not self.is_keyless:
             self._chip(group, key, records, y)
             x += CHIP + 5
-        end = self._records(group, key, records, Point(x, y))
-        middle = y + self.height / 2
-        return Point(self.chip_x - 4 if self.side else end + 3, middle)
+        right = self._records(group, key, records, Point(x, y))
+        end = left - 4 if self.side else right + 3
+        return Point(end, y + self.height / 2)
 
     def _chip(self, group: Group, key: Key, records: int, y: float) -> None:
         is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
@@ -198,7 +204,7 @@ class Column:
             width = 1.5
         whose = "no key" if key is None else f"key {key}"
         self.d.cell(
-            f"{chip(self.way['number'], key)}/{group.partition}",
+            f"{chip(self.number, key)}/{group.partition}",
             x=self.chip_x,
             y=y,
             w=CHIP,
@@ -208,8 +214,6 @@ class Column:
             line=line,
             width=width,
             tip=f"{counted(records, 'record')} with {whose}",
-            from_x=self.door.x - 40,
-            from_y=self.door.y,
         )
 
     def _name(self, key: Key) -> str:
@@ -235,32 +239,36 @@ class Column:
         words = f"×{count}" if self.both else counted(count, "record")
         taken = widest(words, 12, mono=self.both)
         room = float(RECORDS)
+        is_counted = count > self._fits(room)
         if not self.both:
             room = self.d.width - place.x
-        fits = self._fits(room)
-        is_counted = count > fits
-        if count > A_FEW and not self.both:
-            is_counted = True
-        if is_counted:
-            fits = self._fits(room - taken)
+            is_counted = count > A_FEW
+        fits = self._fits(room - taken if is_counted else room)
 
         x = place.x
         y = place.y + (self.height - self.square) / 2
         sent = self._sent(group, key)
-        for each in sent[max(len(sent) - fits, 0) :]:
+        first = max(len(sent) - fits, 0)
+        for each in sent[first:]:
             self._record(each, group, key, Point(x, y))
             x += self.square + APART
         if is_counted:
-            row = f"row/{self.way['number']}/{group.partition}/{part(key)}"
-            base = place.y + self.height / 2 + 4.5
-            look: Look = {"size": 12, "mono": self.both}
-            self.d.text(row, x, base, words, "quiet", **look)
+            self.d.text(
+                f"row/{self.number}/{group.partition}/{part(key)}",
+                x,
+                place.y + self.height / 2 + 4.5,
+                words,
+                "quiet",
+                size=12,
+                mono=self.both,
+            )
             x += taken
         return x
 
     def _fits(self, room: float) -> int:
         """How many records."""
-        return max(int((room + APART) // (self.square + APART)), 0)
+        pitch = self.square + APART
+        return max(int((room + APART) // pitch), 0)
 
     def _record(self, sent: Sent, group: Group, key: Key, place: Point) -> None:
         """It comes from the hand; its offset is known when it is written."""
@@ -269,10 +277,10 @@ class Column:
         number = ""
         if offset is None:
             where = "waits in its batch"
-            look: Look = {"fill": "paper", "line": "ink", "dash": "3 3"}
+            dash = "3 3"
         else:
             where = f"offset {offset} of partition {group.partition}"
-            look = {"fill": "cell", "line": "ink"}
+            dash = None
             if has_room(str(offset), self.square, 13.5, mono=True, bold=True):
                 number = str(offset)
         self.d.cell(
@@ -282,7 +290,8 @@ class Column:
             w=self.square,
             h=self.square,
             text=number,
-            **look,
+            line="ink",
+            dash=dash,
             of=sent.number,
             same=f"record/{sent.number}",
             tip=f"{whose}: {where}",
@@ -296,20 +305,25 @@ def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -
     new: the key of the record at hand, too.
     """
     before, after = map(_alone, ways)
+    drawn_before, drawn_after = ends
     moving = movers(ways)
     staying = [key for key in before if key in after and key not in moving]
-    drawn_before, drawn_after = ends
-
     for key in [*staying, *moving]:
         if key not in drawn_before or key not in drawn_after:
             continue
+        name, ink = ("move", "ink") if key in moving else ("stay", "rule")
         begin = drawn_before[key]
         end = drawn_after[key]
-        name, ink = ("move", "ink") if key in moving else ("stay", "rule")
-        width = 4.0 if key == new else 2.2
         # it grows from the place before, with the key
-        grows: Look = {"from_x": begin.x, "from_y": begin.y}
-        d.line(f"{name}/{part(key)}", *end, *begin, ink, width=width, **grows)
+        d.line(
+            f"{name}/{part(key)}",
+            *end,
+            *begin,
+            ink,
+            width=4.0 if key == new else 2.2,
+            from_x=begin.x,
+            from_y=begin.y,
+        )
 
 
 def movers(ways: Sequence[Space]) -> list[Key]:
@@ -322,8 +336,9 @@ def movers(ways: Sequence[Space]) -> list[Key]:
 
 def _alone(way: Space) -> dict[Key, int]:
     """The keys that go to one partition only."""
-    return {
-        key: places[0][0]
-        for key, places in way["keys"]
-        if key is not None and len(places) == 1
-    }
+    alone = {}
+    for key, places in way["keys"]:
+        if key is not None and len(places) == 1:
+            [(partition, _)] = places
+            alone[key] = partition
+    return alone
