@@ -168,3 +168,14 @@ def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(seen):
     for width in (WIDE, NARROW):
         for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
             assert mine.shapes == other.shapes and mine.bottom <= 430
+
+
+def test_the_last_sentence_says_what_came_of_the_kills():
+    assert RECORDED.play().scenes[-1]["sentence"] == (
+        "The query died 3 times. Micro-batch 1 had a plan and no commit, so it was done"
+        " again: 117 rows too many."
+    )
+    assert ONCE.play().scenes[-1]["sentence"] == (
+        "The query died once. Micro-batch 0 had a plan and no commit, so it was done"
+        " again: no row is too many."
+    )

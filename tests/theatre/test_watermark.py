@@ -114,6 +114,18 @@ def test_one_micro_batch_later_it_is_dropped_because_the_watermark_had_moved():
     )
 
 
+def test_the_last_sentence_says_how_many_counted_and_why_no_more():
+    assert DROPPED.play().scenes[-1]["sentence"] == (
+        "11 of 12 orders counted. H did not: the watermark, 10 minutes behind the latest"
+        " order, had passed the end of its window before."
+    )
+    said = RECORDED.play().scenes[-1]["sentence"]
+    assert said.startswith("12 of 12 orders counted: the watermark")
+    assert COMPLETE.play().scenes[-1]["sentence"] == (
+        "12 of 12 orders counted: output mode complete closes no window."
+    )
+
+
 def test_a_window_is_forgotten_when_it_is_over_and_complete_mode_forgets_none():
     assert [
         each["forgotten"] for each in RECORDED.play().scenes[-1]["space"]["windows"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.drawing import (
+    Box,
     Drawing,
     Look,
     Point,
@@ -61,6 +62,15 @@ class Batch(NamedTuple):
     def last(self) -> int:
         """The number of its last record."""
         return int(self.told["begin"] + self.told["records"] - 1)
+
+    def box(self, y: float, high: float) -> Box:
+        """Over its whole length."""
+        return Box(
+            x=self.x,
+            y=y,
+            w=self.w,
+            h=high,
+        )
 
     def length(self, rows: int) -> float:
         """On the axis."""
@@ -238,44 +248,59 @@ class _Stage:
 
     # -- on the disk
 
-    def _file(self, key: str, batch: Batch, y: float, words: Sequence[str]) -> None:
-        """As long as what it is about."""
-        told = batch.told
-        is_plan = key == "plan"
-        name = f"{'offsets' if is_plan else 'commits'}/{batch.number}"
+    def _length(
+        self,
+        key: str,
+        box: Box,
+        words: Sequence[str],
+        *,
+        room: float,
+        ink: str = "ink",
+        mono: bool = False,
+        **look: Any,
+    ) -> None:
+        """As long as the records that it is about, with the longest of these words that
+        has room.
+        """
+        self.d.rect(key, *box, **look)
         shown = fitting(
             words,
-            batch.w - 10,
+            room - 12,
             12,
-            mono=True,
+            mono=mono,
             bold=True,
-        )
-        look: Look = {
-            "fill": "said" if is_plan else "good",
-            "line": "ink",
-            "of": told["planned"] if is_plan else told["committed"],
-            "tip": f"{name}: {counted(told['records'], 'record')}",
-        }
-        self.d.rect(
-            f"{key}/{batch.number}",
-            x=batch.x,
-            y=y,
-            w=batch.w,
-            h=FILE,
-            r=5,
-            from_y=float(QUERY) - FILE,
-            **look,
         )
         if shown:
             self.d.text(
-                f"{key}/{batch.number}/words",
-                batch.x + 8,
-                y + 16.5,
+                f"{key}/words",
+                box.x + 8,
+                box.y + box.h / 2 + 4.5,
                 shown,
+                ink,
                 size=12,
-                mono=True,
+                mono=mono,
                 bold=True,
+                of=look.get("of"),
             )
+
+    def _file(self, key: str, batch: Batch, y: float, words: Sequence[str]) -> None:
+        """It comes from the query."""
+        told = batch.told
+        is_plan = key == "plan"
+        name = f"{'offsets' if is_plan else 'commits'}/{batch.number}"
+        self._length(
+            f"{key}/{batch.number}",
+            batch.box(y, FILE),
+            words,
+            room=batch.w,
+            mono=True,
+            fill="said" if is_plan else "good",
+            line="ink",
+            r=5,
+            of=told["planned"] if is_plan else told["committed"],
+            tip=f"{name}: {counted(told['records'], 'record')}",
+            from_y=float(QUERY) - FILE,
+        )
 
     def _plan(self, batch: Batch) -> None:
         """offsets/N, and lines that say to which records its rows belong."""
@@ -301,14 +326,10 @@ class _Stage:
             return
         is_dead = not self.space["alive"]
         words = "missing" if is_dead else ""
-        shown = fitting([words], batch.w - 8, 12)
         self.d.cell(
             f"commit/{number}/place",
-            x=batch.x,
-            y=self.commits_y,
-            w=batch.w,
-            h=FILE,
-            text=shown,
+            *batch.box(self.commits_y, FILE),
+            text=fitting([words], batch.w - 8, 12),
             fill="none",
             line="trouble" if is_dead else "rule",
             ink="trouble",
@@ -341,49 +362,30 @@ class _Stage:
 
     def _attempt(self, batch: Batch, number: int, attempt: Attempt, y: float) -> None:
         key = f"sink/{batch.number}/{number}"
+        whole = batch.box(y, BAR)
         if attempt.rows < batch.told["records"]:
             # what an attempt has not written, or need not
             self.d.rect(
                 f"{key}/whole",
-                x=batch.x,
-                y=y,
-                w=batch.w,
-                h=BAR,
+                *whole,
                 fill="none",
                 line="rule",
                 r=4,
                 dash="3 3",
             )
-        length = batch.length(attempt.rows) if attempt.rows else LEAST
+        bar = whole._replace(w=batch.length(attempt.rows) if attempt.rows else LEAST)
         rows = counted(attempt.rows, "row")
-        self.d.rect(
+        self._length(
             key,
-            x=batch.x,
-            y=y,
-            w=length,
-            h=BAR,
+            bar,
+            _words(attempt),
+            room=bar.w if attempt.rows else batch.w,
+            ink=_ink(attempt),
             r=4,
             of=attempt.number,
             tip=f"life {attempt.life}: {rows} of micro-batch {batch.number}",
             **_bar(attempt),
         )
-        shown = fitting(
-            _words(attempt),
-            (length if attempt.rows else batch.w) - 12,
-            12,
-            bold=True,
-        )
-        if shown:
-            self.d.text(
-                f"{key}/words",
-                batch.x + 8,
-                y + 14.5,
-                shown,
-                _ink(attempt),
-                size=12,
-                bold=True,
-                of=attempt.number,
-            )
 
     # -- what goes wrong
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told, picked
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, listed
 from minikafka.trace import Event
 
 # how far a micro-batch had come when the query was killed
@@ -221,6 +222,25 @@ class MicroBatchStory(Story):
             f"commit/{number}",
         ]
         return Told(words, f"killed in micro-batch {number}", True, light=light)
+
+    def ends(self, last: Scene) -> None:
+        """All in one sentence: how often it died, and what came of that."""
+        if not self.kills or not self.alive:
+            return
+        again = [batch for batch in self.batches.values() if len(batch.attempts) > 1]
+        if not again:
+            return
+        kills = len(self.kills)
+        died = "once" if kills == 1 else f"{kills} times"
+        names = listed([batch.number for batch in again])
+        what = f"Micro-batch {names} had a plan and no commit, so it was"
+        if len(again) > 1:
+            what = f"Micro-batches {names} had plans and no commits, so they were"
+        many = sum(batch.too_many for batch in again)
+        came = "no row is too many"
+        if many:
+            came = f"{counted(many, 'row')} too many"
+        last["sentence"] = f"The query died {died}. {what} done again: {came}."
 
     def _killed(self, batch: MicroBatch | None) -> Killed:
         """What this life was doing."""

@@ -110,36 +110,41 @@ class WatermarkPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         space = scenes[-1]["space"]
+        rows = space["rows"]
         self.axis = self._axis(d)
-        left = self.axis.left
-        foot = ROWS + self.cast["batches"] * ROW
-        self._columns(d, foot)
+        self._columns(d, self._foot)
         _names(d)
         for window in space["windows"]:
             self._window(d, window)
-        rows = space["rows"]
-
         for number, row in enumerate(rows):
-            y = ROWS + number * ROW
             is_last = number == len(rows) - 1
-            self._row(d, row, y, now=is_last)
-
+            self._row(d, row, _row_y(number), now=is_last)
         self._watermark(d, rows)
-        dropped = space["dropped"]
-        words = f"{counted(dropped, 'order')} dropped"
-        if not dropped:
-            words = "every order counts"
-        d.lamp("lamp", left, foot + 8, words, bool(dropped))
+        self._lamp(d, space["dropped"])
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """Through all rows: a time of the orders' own, in minutes."""
         axis = self._axis(drawing)
-        reach = ROWS + self.cast["batches"] * ROW
-        return Ruler(*axis, step=1, edge=AXIS + 6, reach=reach, says=_at, above=True)
+        return Ruler(
+            *axis,
+            step=1,
+            edge=AXIS + 6,
+            reach=self._foot,
+            says=_at,
+            above=True,
+        )
+
+    @property
+    def _foot(self) -> int:
+        """Of the last micro-batch."""
+        return _row_y(self.cast["batches"])
 
     def _axis(self, d: Drawing) -> Axis:
-        left = 92.0 if d.narrow else 126.0
-        right = d.width - (74.0 if d.narrow else 112.0)
+        left = 126.0
+        right = d.width - 112.0
+        if d.narrow:
+            left = 92.0
+            right = d.width - 74.0
         return Axis(left, right, self.first, self.last)
 
     def _columns(self, d: Drawing, foot: float) -> None:
@@ -147,22 +152,53 @@ class WatermarkPlay(Play):
         for minute in [*self.cast["windows"], self.last]:
             key = f"axis/{minute}"
             x = self.axis.x(minute)
-            words = clock(minute)
-            d.note(key, x, AXIS, words, anchor="middle", size=12, mono=True)
-            d.line(key + "/line", x=x, y=AXIS + 6, x2=x, y2=foot, line="rule", width=1)
+            d.note(
+                key,
+                x,
+                AXIS,
+                clock(minute),
+                anchor="middle",
+                size=12,
+                mono=True,
+            )
+            d.upright(
+                f"{key}/line",
+                x=x,
+                top=AXIS + 6,
+                bottom=foot,
+                line="rule",
+                width=1,
+            )
 
     def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
         """What is in state of it, and below what the sink has got."""
         begin = window["begin"]
         end = begin + self.size
-        x = self.axis.x(begin)
-        w = self.axis.x(end) - x - 8
+        left = self.axis.x(begin)
+        right = self.axis.x(end)
         name = f"window {clock(begin)} to {clock(end)}"
-        state = Box(x=x + 4, y=STATE, w=w, h=BOX)
+        state = Box(
+            x=left + 4,
+            y=STATE,
+            w=right - left - 8,
+            h=BOX,
+        )
         _state(d, state, name, window)
         if window["written"] or window["lost"]:
             sink = state._replace(y=SINK)
             _sink(d, box=sink, name=name, window=window)
+
+    def _lamp(self, d: Drawing, dropped: int) -> None:
+        words = f"{counted(dropped, 'order')} dropped"
+        if not dropped:
+            words = "every order counts"
+        d.lamp(
+            "lamp",
+            self.axis.left,
+            self._foot + 8,
+            words,
+            bool(dropped),
+        )
 
     # -- a micro-batch
 
@@ -171,36 +207,57 @@ class WatermarkPlay(Play):
         closed = row["closed"]
         key = f"row/{batch}"
         name = f"batch {batch}" if d.narrow else f"micro-batch {batch}"
-        d.line(key, x=0, y=y, x2=d.width, y2=y, line="rule", width=1)
-        d.text(key + "/name", 0, y + 18, name, bold=now, size=12.5)
-        d.note(key + "/writes", 0, y + 37, "writes", size=12)
+        d.level(
+            key,
+            left=0,
+            right=d.width,
+            y=y,
+            line="rule",
+            width=1,
+        )
+        d.text(f"{key}/name", 0, y + 18, name, bold=now, size=12.5)
+        d.note(f"{key}/writes", 0, y + 37, "writes", size=12)
         closes_windows = closed is not None and self.cast["mode"] != "complete"
         if closes_windows and not d.asks:
             self._closed(d, batch, closed, y)
         for each in row["orders"]:
             self._order(d, Order(*each), y + 13)
-
         for begin, count in row["written"]:
-            left = self.axis.x(begin)
-            right = self.axis.x(begin + self.size)
-            middle = (left + right) / 2
-            tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
-            key = f"written/{batch}/{begin}"
-            x = middle - 13
-            d.chip(key, x, y + 25, str(count), fill="good", tip=tip)
+            self._written(d, batch, begin, count, y)
+
+    def _written(
+        self, d: Drawing, batch: int, begin: int, count: int, y: float
+    ) -> None:
+        """What the micro-batch writes for the window that begins then."""
+        left = self.axis.x(begin)
+        right = self.axis.x(begin + self.size)
+        middle = (left + right) / 2
+        d.chip(
+            f"written/{batch}/{begin}",
+            middle - 13,
+            y + 25,
+            str(count),
+            fill="good",
+            tip=f"micro-batch {batch} writes {count} for the window of {clock(begin)}",
+        )
 
     def _closed(self, d: Drawing, batch: int, closed: int, y: float) -> None:
         """The windows whose late orders this micro-batch drops."""
         ended = closed - (closed - self.first) % self.size
         if ended <= self.first:
             return
+        left = self.axis.left
+        right = self.axis.x(ended)
+        box = Box(
+            x=left,
+            y=y + 1,
+            w=right - left,
+            h=ROW - 2,
+        )
         tip = (
             f"micro-batch {batch} drops what belongs to a window that ended by"
             f" {clock(closed)}"
         )
-        left = self.axis.left
-        right = self.axis.x(ended)
-        box = Box(x=left, y=y + 1, w=right - left, h=ROW - 2)
         d.rect(f"closed/{batch}", *box, fill="chip", fade=0.55, tip=tip)
 
     def _order(self, d: Drawing, order: Order, y: float) -> None:
@@ -247,23 +304,30 @@ class WatermarkPlay(Play):
         for number, row in enumerate(rows):
             minute = row["watermark"]
             if minute is not None:
-                y = ROWS + number * ROW
-                x = self.axis.x(minute)
-                stands.append(Stand(batch=row["batch"], y=y, x=x, minute=minute))
+                stand = Stand(
+                    batch=row["batch"],
+                    y=_row_y(number),
+                    x=self.axis.x(minute),
+                    minute=minute,
+                )
+                stands.append(stand)
         for stand in stands:
             _stand(d, stand)
         for before, after in pairwise(stands):
             if before.minute != after.minute:
-                key = f"mark/{after.batch}/moved"
-                d.line(
-                    key,
-                    x=before.x,
+                d.level(
+                    f"mark/{after.batch}/moved",
+                    left=before.x,
+                    right=after.x,
                     y=after.y,
-                    x2=after.x,
-                    y2=after.y,
                     line="ink",
                     width=3,
                 )
+
+
+def _row_y(number: int) -> int:
+    """Where a micro-batch begins."""
+    return ROWS + number * ROW
 
 
 def _at(minute: float) -> str:
@@ -331,13 +395,18 @@ def _sink(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
 
 def _stand(d: Drawing, stand: Stand) -> None:
     key = f"mark/{stand.batch}"
-    x = stand.x
-    y = stand.y
-    d.line(key, x=x, y=y, x2=x, y2=y + ROW, line="ink", width=3)
+    d.upright(
+        key,
+        x=stand.x,
+        top=stand.y,
+        bottom=stand.y + ROW,
+        line="ink",
+        width=3,
+    )
     d.text(
-        key + "/time",
+        f"{key}/time",
         d.width,
-        y + 18,
+        stand.y + 18,
         clock(stand.minute),
         mono=True,
         bold=True,

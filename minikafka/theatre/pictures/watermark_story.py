@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told, picked
 from minikafka.theatre.text import counted, listed
 from minikafka.trace import Event
@@ -65,11 +66,12 @@ class WatermarkStory(Story):
         self.size = about.get("size", 1)
         self.delay = about.get("delay", 0)
         self.mode = about.get("mode", "append")
-        of_rows = [
-            event for event in trace if event.kind in ("RowCounted", "RowDropped")
-        ]
-        windows = sorted({event.detail["window"] for event in of_rows})
-        self.windows = {begin: Window(begin) for begin in windows}
+        begins = {
+            event.detail["window"]
+            for event in trace
+            if event.kind in ("RowCounted", "RowDropped")
+        }
+        self.windows = {begin: Window(begin) for begin in sorted(begins)}
         self.batches = len(batches)
         self.rows: list[Row] = []
         self.dropped = 0
@@ -95,18 +97,17 @@ class WatermarkStory(Story):
         batch = d["batch"]
         watermark = d["watermark"]
         orders = [Order(name, minute, "") for name, minute in d["orders"]]
-        self.rows.append(Row(batch, watermark, d["closed"], orders))
-        mark = ""
-        if watermark is not None:
-            mark = f"It works with watermark {clock(watermark)}."
-        chapter = f"micro-batch {batch}"
-        if not orders:
-            why = "no order has come, but the watermark has moved"
-            return Told(f"Micro-batch {batch} reads nothing: {why}. {mark}", chapter)
-        many = counted(len(orders), "order")
-        names = listed([order.name for order in orders], most=len(orders) + 1)
-        mark = mark or "There is no watermark yet."
-        return Told(f"Micro-batch {batch} reads {many}: {names}. {mark}", chapter)
+        row = Row(
+            batch,
+            watermark,
+            closed=d["closed"],
+            orders=orders,
+        )
+        self.rows.append(row)
+        return Told(
+            f"Micro-batch {batch} reads {_what_it_reads(orders, watermark)}",
+            chapter=f"micro-batch {batch}",
+        )
 
     def _see_RowCounted(self, event: Event, d: Detail) -> Told:
         name = d["order"]
@@ -116,21 +117,26 @@ class WatermarkStory(Story):
         window.count = d["count"]
         window.forgotten = False
         many = counted(window.count, "order")
-        words = (
+        told = Told(
             f"{name}, placed at {clock(d['minute'])}, counts in window"
             f" {self._name(window)}: {many} there."
         )
         watermark = row.watermark
         if watermark is None or self.mode == "complete":
-            return Told(words)
+            return told
         if window.begin + self.size > watermark:
-            return Told(words)
-        words += (
+            return told
+        told.sentence += (
             f" The watermark, {clock(watermark)}, is past this window's end, and"
             " yet it counts."
         )
-        light = [f"order/{name}", f"state/{window.begin}", f"mark/{row.batch}"]
-        return Told(words, f"{name} counts", light=light)
+        told.chapter = f"{name} counts"
+        told.light = [
+            f"order/{name}",
+            f"state/{window.begin}",
+            f"mark/{row.batch}",
+        ]
+        return told
 
     def _see_RowDropped(self, event: Event, d: Detail) -> Told:
         name = d["order"]
@@ -139,13 +145,20 @@ class WatermarkStory(Story):
         row.settle(name, "dropped")
         window.lost.append(name)
         self.dropped += 1
-        words = (
-            f"{name}, placed at {clock(d['minute'])}, is dropped: window"
-            f" {self._name(window)} had ended before watermark {clock(d['watermark'])},"
-            " that of the micro-batch before."
+        placed = clock(d["minute"])
+        watermark = clock(d["watermark"])
+        return Told(
+            f"{name}, placed at {placed}, is dropped: window {self._name(window)} had"
+            f" ended before watermark {watermark}, that of the micro-batch before.",
+            chapter=f"{name} is dropped",
+            trouble=True,
+            light=[
+                f"order/{name}",
+                f"closed/{row.batch}",
+                f"sink/{window.begin}",
+                "lamp",
+            ],
         )
-        light = [f"order/{name}", f"closed/{row.batch}", f"sink/{window.begin}", "lamp"]
-        return Told(words, f"{name} is dropped", trouble=True, light=light)
 
     def _see_WindowWritten(self, event: Event, d: Detail) -> Told:
         window = self.windows[d["window"]]
@@ -153,16 +166,18 @@ class WatermarkStory(Story):
         count = d["count"]
         window.written.append(count)
         row.written.append((window.begin, count))
-        words = (
-            f"Window {self._name(window)} is written, with {counted(count, 'order')}:"
-            f" {self._why_written(row)}."
+        many = counted(count, "order")
+        why = self._why_written(row)
+        return Told(
+            f"Window {self._name(window)} is written, with {many}: {why}.",
+            chapter=self.once("the first window is written"),
+            light=self.first(
+                "light on it",
+                f"sink/{window.begin}",
+                f"written/{row.batch}/{window.begin}",
+                f"mark/{row.batch}",
+            ),
         )
-        first = self.once("the first window is written")
-        if not first:
-            return Told(words)
-        written = f"written/{row.batch}/{window.begin}"
-        light = [f"sink/{window.begin}", written, f"mark/{row.batch}"]
-        return Told(words, first, light=light)
 
     def _why_written(self, row: Row) -> str:
         """By the output mode."""
@@ -189,8 +204,39 @@ class WatermarkStory(Story):
             self.once("the watermark moves"),
         )
 
+    def ends(self, last: Scene) -> None:
+        """All in one sentence: how many orders counted, and why no more."""
+        orders = [order for row in self.rows for order in row.orders]
+        if not orders or "light" in last:
+            return
+        counts = [order for order in orders if order.fate == "counted"]
+        lost = [order.name for order in orders if order.fate == "dropped"]
+        words = f"{len(counts)} of {counted(len(orders), 'order')} counted"
+        behind = f"the watermark, {self.delay} minutes behind the latest order,"
+        if lost:
+            whose = "its window" if len(lost) == 1 else "their windows"
+            last["sentence"] = (
+                f"{words}. {listed(lost)} did not: {behind} had passed the end of"
+                f" {whose} before."
+            )
+        elif self.mode == "complete":
+            last["sentence"] = f"{words}: output mode complete closes no window."
+        else:
+            last["sentence"] = f"{words}: {behind} closed no window too early."
+
     def _name(self, window: Window) -> str:
         return f"{clock(window.begin)} to {clock(window.begin + self.size)}"
+
+
+def _what_it_reads(orders: Sequence[Order], watermark: int | None) -> str:
+    mark = "There is no watermark yet."
+    if watermark is not None:
+        mark = f"It works with watermark {clock(watermark)}."
+    if not orders:
+        return f"nothing: no order has come, but the watermark has moved. {mark}"
+    names = [order.name for order in orders]
+    many = counted(len(orders), "order")
+    return f"{many}: {listed(names, most=len(names) + 1)}. {mark}"
 
 
 def clock(minute: int) -> str:
