@@ -58,6 +58,19 @@ def _day_and_clock(at: int) -> str:
     return f"day {at // DAY_MS} {hours:02}:{minutes:02}"
 
 
+def in_short(ms: int) -> str:
+    """How long something was: 97 ms · 1.5 s · 60 s · 5 min · 7 days"""
+    if ms < SECOND_MS:
+        return f"{ms} ms"
+    name, unit_ms = "s", SECOND_MS
+    for longer, longer_ms in (("min", MINUTE_MS), ("h", HOUR_MS), ("days", DAY_MS)):
+        if ms >= 2 * longer_ms:
+            name, unit_ms = longer, longer_ms
+    count = ms / unit_ms
+    places = 1 if count < 10 else 0
+    return f"{round(count, places):g} {name}"
+
+
 def round_times(
     first_ms: int, last_ms: int, now_ms: int, most: int
 ) -> list[tuple[int, str]]:
@@ -69,7 +82,7 @@ def round_times(
     is_of_days = in_days((first_ms, last_ms))
     moments = []
     for at in range(begin, now_ms + 1, tick):
-        words = _in_short(at, tick, last_ms, is_of_days)
+        words = _round_moment(at, tick, last_ms, is_of_days)
         moments.append((at, words))
     return moments
 
@@ -82,7 +95,7 @@ def _tick(whole_ms: int, most: int) -> int:
     return TICKS_MS[-1]
 
 
-def _in_short(at: int, tick: int, last_ms: int, is_of_days: bool) -> str:
+def _round_moment(at: int, tick: int, last_ms: int, is_of_days: bool) -> str:
     """A round moment, as the others of its axis are told."""
     if is_of_days:
         return f"day {at // DAY_MS}" if tick >= DAY_MS else _day_and_clock(at)

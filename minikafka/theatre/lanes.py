@@ -3,7 +3,7 @@ further. A lane without a name has not begun.
 
 The axis is honest about order and, between events that are close, about distance; a
 long silence is cut short and shown as a break, so that a retention of a minute does not
-squeeze three milliseconds of writing into one pixel.
+squeeze three milliseconds of writing into one pixel. The break says how long it was.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene as Scene
 from minikafka.theatre.axis import draw_times
-from minikafka.theatre.clock import in_days
+from minikafka.theatre.clock import in_days, in_short
 from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import DAY_MS
@@ -22,6 +22,7 @@ Mark = dict[str, Any]  # in a lane, where something was done
 
 LANE, GAP = 17, 4  # height of a lane, space between two
 PITCH = LANE + GAP
+BESIDE = 7  # from words to the cursor, and to other words
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
 MOST_BREAKS = 8
@@ -45,6 +46,10 @@ class Bent(NamedTuple):
     right: float
     xs: Sequence[float]
     now: int
+
+    def middle(self, step: int) -> float:
+        """Of the silence before a step."""
+        return (self.xs[step - 1] + self.xs[step]) / 2
 
 
 class Lanes:
@@ -118,14 +123,30 @@ class Lanes:
         bottom = lane_y - GAP
         if len(breaks) > MOST_BREAKS:
             breaks = []
-        for cut in breaks:
-            if cut <= step:
-                middle = (xs[cut - 1] + xs[cut]) / 2
-                _break(d, step=cut, x=middle, top=top, bottom=bottom)
+        so_far = [cut for cut in breaks if cut <= step]
+        for cut in so_far:
+            _break(d, step=cut, x=axis.middle(cut), top=top, bottom=bottom)
+        self._silences(d, so_far, axis, top - 3)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             moments = zip(range(step + 1), xs, self.words, strict=False)
             draw_times(d, bottom + 17, moments, bent=True)
+
+    def _silences(
+        self, d: Drawing, breaks: Sequence[int], axis: Bent, y: float
+    ) -> None:
+        """How long each was that is cut short, as far as words don't meet each other and
+        the cursor, which stands where it is over.
+        """
+        free = 0.0
+        for step in breaks:
+            before, after = self.times[step - 1 : step + 1]
+            words = in_short(after - before)
+            wide = widest(words, 12)
+            end = min(axis.middle(step) + wide / 2, axis.xs[step] - BESIDE)
+            if end - wide >= free:
+                d.note(f"time/break/{step}/long", end, y, words, "end", size=12)
+                free = end + BESIDE
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Bent) -> None:
         """A name, the marks so far, and a number at the end."""

@@ -5,7 +5,6 @@
 
 const strip = (() => {
   let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, held = null;
-  const ROOM = 0.15;  // part of the axis that its first moment needs
   const runs = new Map(), box = at('strip');
 
   const place = key => key.split('/').map(Number);
@@ -42,6 +41,7 @@ const strip = (() => {
     mark(map.chosen ?? (again ? chosenKey : '0/0'));
     if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
+    apart();
     fitFrame();
   }
 
@@ -96,9 +96,24 @@ const strip = (() => {
       const [last, ...spare] = words.split(' ').reverse();
       put(column, [...spare.reverse().map(textContent => make('i', { textContent })), last], 'happens');
     }
-    if (map.marks.every(([column]) => column / count > ROOM)) put(0, [map.moments[0]], 'first');
+    put(0, [map.moments[0]], 'first');
     put(count, [map.moments.at(-1)], 'last');
     return make('div', { className: 'axis' }, make('span'), line);
+  }
+
+  // Words that would lie on others stand left of their stroke, or not at all.
+  function apart() {
+    const marks = [...box.querySelectorAll('.happens')].reverse(), [first, last] = ['.first', '.last'].map(end => box.querySelector(end));
+    const lieOnEachOther = (one, other) => {
+      const [a, b] = [one, other].map(node => node.getBoundingClientRect());
+      return a.left < b.right && b.left < a.right;
+    };
+    for (const node of marks) node.classList.remove('before', 'bare');
+    first.hidden = last.hidden = false;
+    for (const look of ['before', 'bare']) {
+      for (const node of marks) node.classList.toggle(look, [...marks, last].some(other => other !== node && lieOnEachOther(node, other)));
+    }
+    for (const end of [first, last]) end.hidden = marks.some(node => lieOnEachOther(node, end));
   }
 
   function legend() {
@@ -251,6 +266,7 @@ const strip = (() => {
     next.focus();
   }
 
+  addEventListener('resize', () => { if (map) apart(); });
   addEventListener('resize', () => { if (runs.has(shownKey) && levers() && !fits(shownKey)) want(shownKey, false); });
 
   return { setUp, take };

@@ -7,7 +7,9 @@ import pytest
 from minikafka.course import demo
 from minikafka.theatre import picture
 from minikafka.theatre.axis import NOW, Chapter, Time, even_times
-from minikafka.theatre.drawing import NARROW, WIDE, Drawing
+from minikafka.theatre.clock import in_short
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE, Drawing, widest
+from minikafka.theatre.lanes import Lanes
 from minikafka.theatre.pictures.share_partition_records import lane_of
 from minikafka.theatre.pictures.share_partition_time import bars as work_bars
 from tests.theatre import replicas, shared, transactions
@@ -156,3 +158,41 @@ def test_what_stands_on_hatching_has_a_plate_under_it():
         plate, text = shapes[key], shapes[words]
         assert order.index(key) < order.index(words)
         assert plate["x"] < text["x"] < plate["x"] + plate["w"]
+
+
+def silent(*moments_ms):
+    """Scenes at these moments, in which nothing happens."""
+    return [{"at": ms, "time": f"{ms} ms", "marks": []} for ms in moments_ms]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
+def test_a_silence_that_is_cut_short_says_how_long_it_was(width):
+    lanes = Lanes(silent(0, 10, 20, 97, 107, 117, 300_117, 300_120))
+    drawing = Drawing(width)
+    lanes.draw(drawing, 0, [], 7)
+    shapes = drawing.shapes
+    cursor = shapes["time/cursor/head"]["x"]
+    said = [shapes[f"time/break/{step}/long"] for step in (3, 6)]
+    assert [each["text"] for each in said] == ["77 ms", "5 min"]
+    begins = [each["x"] - widest(each["text"], 12) for each in said]
+    assert begins[0] >= 0 and begins[1] > said[0]["x"] and said[1]["x"] < cursor
+    for number, step in enumerate((3, 6)):
+        at_once = Drawing(width)
+        lanes.draw(at_once, 0, [], step)
+        assert said[number]["x"] < at_once.shapes["time/cursor/head"]["x"] - 4
+        assert said[number] == at_once.shapes[f"time/break/{step}/long"]
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (97, "97 ms"),
+        (1500, "1.5 s"),
+        (60_003, "60 s"),
+        (301_000, "5 min"),
+        (9 * 3_600_000, "9 h"),
+        (7 * 86_400_000, "7 days"),
+    ],
+)
+def test_how_long_it_was_is_told_in_short(ms, words):
+    assert in_short(ms) == words
