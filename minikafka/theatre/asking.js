@@ -23,9 +23,14 @@ function ask() {
   if (changed) fitFrame();
 }
 
-// Beside what it is an answer to: the question is open until its verdict.
+// Until its verdict the question stays open, with all that could be said, and what was.
 function tellYours(words) {
-  at('yours').replaceChildren(make('b', { textContent: prediction.question }), ` ${words}`);
+  const options = prediction.options.map((option, index) => {
+    const chosen = said(index + 1) === words, each = `(${index + 1}) ${option}`;
+    return make('span', { className: chosen ? 'said' : '', textContent: chosen ? `You said ${each}` : each });
+  });
+  const spoken = options.some(node => node.className) ? '' : ` ${words}`;
+  at('yours').replaceChildren(make('b', { textContent: prediction.question }), spoken, make('span', { className: 'options' }, ...options));
 }
 
 // The answer stands out, and not the reasons.
@@ -51,7 +56,10 @@ function reserveAnswer() {
   };
   if (prediction.asks) {
     measure(parts[0]);
-    prediction.options.forEach((words, index) => { tellYours(said(index + 1)); measure(parts[1]); });
+    for (const words of [GOES_ON, ...prediction.options.map((_, index) => said(index + 1))]) {
+      tellYours(words);
+      measure(parts[1]);
+    }
   }
   for (const words of [prediction.verdict, ...(prediction.asks ? prediction.verdicts : [])]) {
     tellVerdict(words);
@@ -62,12 +70,13 @@ function reserveAnswer() {
   ask();
 }
 
+const GOES_ON = 'You go on without an answer.';
 const said = option => `You said (${option}) ${prediction.options[option - 1]}.`;
 
 // option: the number of the one that was chosen; the notebook's kernel hears it (course/predictions.py).
 function release(words, is_right, option) {
   [verdict, right, released] = [words, is_right, true];
-  yours = option ? said(option) : 'You go on without an answer.';
+  yours = option ? said(option) : GOES_ON;
   if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
   ask();
   at('go').focus();

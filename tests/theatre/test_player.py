@@ -255,13 +255,23 @@ def test_the_drawing_stays_where_it_is_from_the_question_on(opened, width, optio
 
 
 def test_between_an_answer_and_its_verdict_the_question_and_what_was_said_stand(opened):
+    """And what else could be said: the box is as high as it was, and not empty."""
     pic, asked = asked_late()
     page = opened(pic)
     page.keyboard.press("End")
     page.click("#options button:first-child")
     page.evaluate(SHOW, asked.decided - 1)
-    said = page.inner_text("#answer").strip()
-    assert said == f"{pic.prediction.question} You said (1) nothing."
+    said = page.inner_text("#answer").split("\n")
+    assert said == [
+        pic.prediction.question,
+        "You said (1) nothing",
+        "(2) what was done and not committed",
+    ]
+    assert page.inner_text("#yours .said") == "You said (1) nothing"
+    box, inside = page.evaluate(
+        "() => ['answer', 'yours'].map(id => document.getElementById(id).offsetHeight)"
+    )
+    assert box - inside < 40
     page.evaluate(SHOW, asked.decided)
     assert page.inner_text("#verdict b") == "(2) what was done and not committed"
 
