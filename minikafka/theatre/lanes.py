@@ -49,7 +49,9 @@ class Bent(NamedTuple):
 
     def middle(self, step: int) -> float:
         """Of the silence before a step."""
-        return (self.xs[step - 1] + self.xs[step]) / 2
+        before = self.xs[step - 1]
+        after = self.xs[step]
+        return (before + after) / 2
 
 
 class Lanes:
@@ -123,30 +125,37 @@ class Lanes:
         bottom = lane_y - GAP
         if len(breaks) > MOST_BREAKS:
             breaks = []
-        so_far = [cut for cut in breaks if cut <= step]
-        for cut in so_far:
-            _break(d, step=cut, x=axis.middle(cut), top=top, bottom=bottom)
-        self._silences(d, so_far, axis, top - 3)
+        self._breaks(d, breaks, axis, bottom, top)
         if xs:
             d.cursor(xs[step], top - 8, bottom + 5)
             moments = zip(range(step + 1), xs, self.words, strict=False)
             draw_times(d, bottom + 17, moments, bent=True)
 
-    def _silences(
-        self, d: Drawing, breaks: Sequence[int], axis: Bent, y: float
+    def _breaks(
+        self, d: Drawing, breaks: Sequence[int], axis: Bent, bottom: float, top: float
     ) -> None:
-        """How long each was that is cut short, as far as words don't meet each other and
-        the cursor, which stands where it is over.
+        """Where a silence is cut short, and how long it was: as far as words don't meet
+        each other and the cursor, which stands where it is over.
         """
+        y = top - 3
         free = 0.0
         for step in breaks:
-            before, after = self.times[step - 1 : step + 1]
+            if step > axis.now:
+                break
+            middle = axis.middle(step)
+            _break(d, step=step, x=middle, top=top, bottom=bottom)
+
+            before = self.times[step - 1]
+            after = self.times[step]
             words = in_short(after - before)
             wide = widest(words, 12)
-            end = min(axis.middle(step) + wide / 2, axis.xs[step] - BESIDE)
-            if end - wide >= free:
-                d.note(f"time/break/{step}/long", end, y, words, "end", size=12)
-                free = end + BESIDE
+            beside_the_cursor = axis.xs[step] - BESIDE
+            end = min(middle + wide / 2, beside_the_cursor)
+            if end - wide < free:
+                continue
+            key = f"time/break/{step}/long"
+            d.note(key, end, y, words, "end", size=12)
+            free = end + BESIDE
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Bent) -> None:
         """A name, the marks so far, and a number at the end."""
