@@ -89,7 +89,7 @@ def test_a_transactions_states_are_as_long_as_they_last():
 
 def test_a_lag_is_drawn_over_the_same_axis():
     pic = picture("lag", piling_up())
-    chart = pic.play._chart(Drawing(WIDE), pic.play.time.last_ms, 100)
+    chart = pic.play._chart(Drawing(WIDE), pic.play.time.last_ms)
     first, last = pic.play.time.first_ms, pic.play.time.last_ms
     third = first + (last - first) / 4
     assert 4 * (chart.x(third) - chart.left) == pytest.approx(chart.right - chart.left)
