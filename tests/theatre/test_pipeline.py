@@ -165,14 +165,21 @@ def test_a_sequence_number_stands_on_the_batch_and_the_copy_it_meets_is_lit():
     assert {"log/0/0", "batch/1"} <= set(known["light"])
 
 
-def test_no_lamp_stands_over_the_brokers_door():
-    for run in (turned_round, three_partitions):
+def calm():
+    """Nothing is lost, and all lamps have a line of their own."""
+    return trace_of(values="abc")
+
+
+def test_no_lamp_stands_over_the_brokers_door_or_the_edge():
+    for run in (calm, turned_round, three_partitions):
         for width in (WIDE, NARROW):
             for drawing in run_of(run).drawings(width):
                 shapes = drawing.shapes
                 door = -1 if width == NARROW else shapes["wire/door"]["x"]
-                for lamp in ("once", "order", "lost"):
-                    assert shapes[f"lamp/{lamp}"]["x"] > door, (run, width)
+                for name in ("once", "order", "lost"):
+                    lamp = shapes[f"lamp/{name}"]
+                    assert lamp["x"] > door, (run, width)
+                    assert lamp["x"] + lamp["w"] <= width, (run, width)
 
 
 def test_no_word_of_a_batch_stands_on_its_records():

@@ -35,6 +35,7 @@ ROW, CELL, TOLD = 30, 28, 44
 HEAD = 24
 MOST_LINES = 3  # of a log
 OFFSET = 14  # height of an offset below a record
+OVER = 8  # so much the lamps may begin before the log, and not at the broker's door
 LAMP = 22  # pitch of the lamps' lines
 LABEL = 30  # width of a partition's name
 # where what the program was told begins, and how much lower that is on narrow pages
@@ -345,11 +346,12 @@ class PipelinePlay(Play):
 
         top += pitch * lines - high - OFFSET
         in_lines = [_lamps(space)]
-        if self.lamps_wide > column.w + 10:
+        if self.lamps_wide > column.w + OVER:
             *first, last = _lamps(space)
             in_lines = [first, [last]]
         for lamps in in_lines:
-            _draw_lamps(d, lamps, x, top)
+            left = min(x, column.right - _width(lamps))
+            _draw_lamps(d, lamps, left, top)
             top += LAMP
 
         return top - 2
@@ -384,7 +386,7 @@ class PipelinePlay(Play):
 
 def _width(lamps: Sequence["Lamp"]) -> float:
     """Of lamps beside each other."""
-    return sum(lamp_width(lamp.words) + 4 for lamp in lamps)
+    return sum(lamp_width(lamp.words) + 4 for lamp in lamps) - 4
 
 
 def _draw_lamps(d: Drawing, lamps: Sequence["Lamp"], x: float, y: float) -> None:

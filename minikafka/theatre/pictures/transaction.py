@@ -252,7 +252,7 @@ class TransactionPlay(Play):
         key = f"reader/{side}"
         level = self.cast["levels"][name]
         d.rect(key, x=row.x - 6, y=row.y - 3, w=row.w + 6, h=READ + 6, fill="wash", r=6)
-        if d.phone:
+        if d.narrow:
             level = level.removeprefix("read_")
         if name == level:  # who has its name says it
             _label(d, key, name, row.x, row.y + 17)
