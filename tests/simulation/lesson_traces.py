@@ -34,8 +34,19 @@ LESSONS = (
 
 def digests(number):
     """One for each cluster that the lesson makes, in the order in which it makes
-    them.
+    them; and those of its pictures.
     """
+    lesson = contents()[number]
+    with clusters() as made:
+        pictures = list(shown(lesson))
+        if not pictures:
+            run(lesson)
+    return of(made, pictures)
+
+
+@contextlib.contextmanager
+def clusters():
+    """All that are made meanwhile, in this process as in a tab."""
     made, begin, cores = [], Cluster.__init__, fault_map._cores
 
     def begun(cluster, *args, **options):
@@ -43,19 +54,22 @@ def digests(number):
         made.append(cluster)
 
     Cluster.__init__ = begun
-    fault_map._cores = lambda: 1  # all in this process, as in a tab
+    fault_map._cores = lambda: 1
     try:
-        pictures = [each.picture.digest for each in shown(contents()[number])]
-        if not pictures:
-            run(contents()[number])
+        yield made
     finally:
         Cluster.__init__ = begin
         fault_map._cores = cores
+
+
+def of(made, pictures):
+    """The digests of clusters' traces, and those of pictures."""
     lines = [
         "\n".join(json.dumps(event.to_json(), sort_keys=True) for event in each.trace)
         for each in made
     ]
-    return [hashlib.sha256(text.encode()).hexdigest() for text in lines], pictures
+    traces = [hashlib.sha256(text.encode()).hexdigest() for text in lines]
+    return traces, [each.picture.digest for each in pictures]
 
 
 def run(lesson):
