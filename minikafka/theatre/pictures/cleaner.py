@@ -72,8 +72,12 @@ class CleanedRow(Row):
         wherever the high watermark is.
         """
         log = self.partition
-        start = Boundary("log start offset", log["log_start_offset"])
-        return [start, Boundary("log end offset", log["log_end_offset"])]
+        start = log["log_start_offset"]
+        end = log["log_end_offset"]
+        return [
+            Boundary("log start offset", start),
+            Boundary("log end offset", end),
+        ]
 
     def look(self, record: Record) -> Look:
         """What goes and what is gone, tombstones and markers."""
@@ -112,10 +116,12 @@ class CleanedRow(Row):
             known[record.offset] = record
         copied = set(self.space["copied"])
         for number, column in enumerate(self.columns):
+            below = known.get(column.first)
             is_alone = column.up_to - column.first == 1
-            is_copied = column.first in copied and column.first in known
-            if is_alone and is_copied:
-                self._copied(known[column.first], self.x_of(number), y)
+            is_copied = column.first in copied
+            if below and is_alone and is_copied:
+                x = self.x_of(number)
+                self._copied(below, x, y)
 
     def _copied(self, record: Record, x: float, y: float) -> None:
         """It comes from above, and its offset is what it was."""
@@ -176,8 +182,11 @@ class CleanerPlay(Play):
             return "nothing yet"
         log = space["partitions"][0]
         gone = set(space["gone"])
-        there = [record for record in log["records"] if record[0] not in gone]
-        many = counted(len(there), "record")
+        there = 0
+        for told in log["records"]:
+            if Record(*told).offset not in gone:
+                there += 1
+        many = counted(there, "record")
         end = log["log_end_offset"]
         dirty = space["dirty_bytes"]
         clean = space["clean_bytes"]
@@ -192,19 +201,19 @@ class CleanerPlay(Play):
             copied = counted(len(space["copied"]), "record")
             parts.append(f"{copied} copied")
         for reader in space["readers"]:
-            offset = next(iter(reader["next"].values()))
-            parts.append(f"{reader['name']} reads {offset} next")
+            name = reader["name"]
+            [offset, *_] = reader["next"].values()
+            parts.append(f"{name} reads {offset} next")
         return "; ".join(parts)
 
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         """Measures the lines of the readers' labels, and the words of the gauge."""
-        said = set()
         for scene in scenes:
             words = self._dirty(scene["space"])
-            said.add(widest(words, 12.5))
-        self.gauge_words = max(said, default=0)
+            needed = widest(words, 12.5)
+            self.gauge_words = max(self.gauge_words, needed)
         if self.cast["readers"]:
             self.call_outs = lines_needed(self._rows, scenes)
 
@@ -213,13 +222,16 @@ class CleanerPlay(Play):
         scene = scenes[-1]
         space = scene["space"]
         style = self._style(d)
-        y: float = 2 + style.height(self.call_outs[d.width])
+        lines = self.call_outs[d.width]
+        map_y: float = 2 + style.height(lines)
+        copy_y = map_y + MAP_HEIGHT
+        foot = copy_y + COPY_HEIGHT
         for row in self._rows(d, scene):
             row.draw()
-            self._map(d, space, y)
-            self._copy(d, space, row, y + MAP_HEIGHT)
-        below = y + MAP_HEIGHT + COPY_HEIGHT
-        self._gauge(d, space, below if d.narrow else y)
+            self._map(d, space, map_y)
+            self._copy(d, space, row, copy_y)
+        gauge_y = foot if d.narrow else map_y
+        self._gauge(d, space, gauge_y)
 
     def _style(self, d: Drawing) -> Style:
         """A record shows its value where there is room."""
@@ -229,9 +241,12 @@ class CleanerPlay(Play):
     def _pitch(self, d: Drawing) -> float:
         """From one record to the next: the widest that leaves room for all."""
         room = d.width - 2 * LEFT
-        wide = room / (self.cast["most"] + 1.2)
+        most: int = self.cast["most"]
+        wide = room / (most + 1.2)
         least = LEAST_NARROW if d.narrow else LEAST
-        return min(max(wide, least), WIDEST)
+        if wide < least:
+            return least
+        return min(wide, WIDEST)
 
     def _rows(self, d: Drawing, scene: Scene) -> list[CleanedRow]:
         """The log, once there is one."""
@@ -269,10 +284,14 @@ class CleanerPlay(Play):
         if is_on:
             entries = [Entry(*each) for each in space["noted"]]
         x: float = LEFT
+        right = d.width - LEFT
         for number, entry in enumerate(entries):
-            wide = widest(entry.letter + entry.words, 13.5, mono=True) + 16
-            more = f"+ {len(entries) - number}"
-            if x + wide + widest(more) > d.width - LEFT:
+            words = entry.letter + entry.words
+            wide = widest(words, 13.5, mono=True) + 16
+            others = len(entries) - number
+            more = f"+ {others}"
+            needed = wide + widest(more)
+            if x + needed > right:
                 d.note("map/more", x, y + 42, more)
                 break
             place = Box(
@@ -298,8 +317,9 @@ class CleanerPlay(Play):
 
     def _copy(self, d: Drawing, space: Space, row: CleanedRow, y: float) -> None:
         """What is copied so far, each record below its place in the log."""
-        is_on = space["half"] == COPYING and space["into"] is not None
-        file = f"{space['into'] or 0:020d}.log"
+        base = space["into"]
+        is_on = space["half"] == COPYING and base is not None
+        file = f"{base or 0:020d}.log"
         _title(d, "copy", y, is_on, file)
         if is_on:
             row.draw_copy(y + 24)
@@ -307,18 +327,21 @@ class CleanerPlay(Play):
     def _dirty(self, space: Space) -> str:
         """How much is dirty, and how much is enough for a pass."""
         dirty = space["dirty_bytes"]
-        both = dirty + space["clean_bytes"]
+        clean = space["clean_bytes"]
+        both = dirty + clean
         words = f"dirty: {dirty} of {both} bytes"
         ratio = self.cast["min_ratio"]
         if ratio is None:
             return words
-        return f"{words}, enough: over {percent_of(ratio)}%"
+        enough = percent_of(ratio)
+        return f"{words}, enough: over {enough}%"
 
     def _gauge(self, d: Drawing, space: Space, y: float) -> None:
         """How much of the closed segments is dirty."""
         clean = space["clean_bytes"]
         dirty = space["dirty_bytes"]
-        share = dirty / max(clean + dirty, 1)
+        both = clean + dirty
+        share = dirty / max(both, 1)
         left = LEFT if d.narrow else d.width * 0.36
         gauge = d.part("gauge", left, y)
         gauge.text("words", 0, 16, self._dirty(space), size=12.5)
@@ -370,12 +393,14 @@ def _title(d: Drawing, key: str, y: float, is_on: bool, file: str = "") -> None:
 
 def _reader(reader: Space, partition: str, cast: Cast) -> Reader:
     """A reader as the row of records draws it."""
+    name = reader["name"]
+    state = reader["state"]
     offset = reader["next"][partition]
-    lag = f"lag {reader['lag'][partition]}"
+    lag = reader["lag"][partition]
     return Reader(
-        name=reader["name"],
+        name=name,
         next=offset,
-        words=dotted(f"next {offset}", lag, reader["state"]),
-        colour=cast["readers"][reader["name"]],
-        away=bool(reader["state"]),
+        words=dotted(f"next {offset}", f"lag {lag}", state),
+        colour=cast["readers"][name],
+        away=bool(state),
     )

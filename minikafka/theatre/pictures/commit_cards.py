@@ -26,6 +26,7 @@ from minikafka.theatre.pictures.commit_cast import (
 )
 from minikafka.theatre.pictures.commit_row import FLAG, CommitRow, draw_flag
 from minikafka.theatre.play import Space
+from minikafka.theatre.row import Record
 from minikafka.theatre.text import counted, key_part
 
 SHOP_Y, SHOP = 10, 34  # of the card of who writes
@@ -40,18 +41,34 @@ def draw_producers(d: Drawing, space: Space, width: float, now: int) -> None:
     names = space["producers"]
     if not names:
         return
-    writes = any(number == now for *_, number in space["log"]["records"])
     box = Box(
         x=0,
         y=SHOP_Y,
         w=width,
         h=SHOP,
     )
-    look: Look = {"line": "ink", "width": 2} if writes else {"line": "rule"}
-    d.rect("producer", *box, fill="wash", r=8, **look)
-    words = names[0] if len(names) == 1 else counted(len(names), "producer")
+    look: Look = {
+        "fill": "wash",
+        "line": "rule",
+        "r": 8,
+    }
+    numbers = [Record(*each).number for each in space["log"]["records"]]
+    if now in numbers:
+        look["line"] = "ink"
+        look["width"] = 2
+    d.rect("producer", *box, **look)
+    words = names[0]
+    if len(names) > 1:
+        words = counted(len(names), "producer")
     card = d.part("producer", box.x, box.y)
-    card.text("name", 10, 21, words, bold=True, room=width - 16)
+    card.text(
+        "name",
+        10,
+        21,
+        words,
+        bold=True,
+        room=width - 16,
+    )
 
 
 def home_of_records() -> Point:
@@ -108,9 +125,12 @@ class Cards:
         """Each at its place; of several at one place who lives, and came last."""
         shown: dict[int, Space] = {}
         for reader in self.space["readers"]:
-            place = self.names.index(reader["name"]) % self.count
+            number = self.names.index(reader["name"])
+            place = number % self.count
             there = shown.get(place)
-            if there is None or there["state"] or not reader["state"]:
+            is_free = there is None or there["state"]
+            lives = not reader["state"]
+            if is_free or lives:
                 shown[place] = reader
         return shown
 
@@ -171,15 +191,24 @@ class _Card:
         if commit:
             return self._send(commit)
         if state:
-            is_trouble = state == "crashed"
-            look: Look = {"fill": "chip", "ink": "ink"}
-            if is_trouble:
-                look = {"fill": "trouble", "ink": "paper"}
-            width = widest(state, 12, bold=True) + 10
-            return card.chip("state", self.box.w - 8 - width, 7, state, **look)
+            return self._say(card, state)
         words = fitting(self._states(), self.box.w / 2, 12)
         card.note("does", self.box.w - 10, 21, words, "end", size=12)
         return widest(words, 12)
+
+    def _say(self, card: Part, state: str) -> float:
+        """What has become of it."""
+        look: Look = {"fill": "chip"}
+        if state == "crashed":
+            look = {"fill": "trouble", "ink": "paper"}
+        width = widest(state, 12, bold=True) + 10
+        return card.chip(
+            "state",
+            self.box.w - 8 - width,
+            7,
+            state,
+            **look,
+        )
 
     def _under_way(self) -> Commit | None:
         """Its commit, until it is noted."""
@@ -274,6 +303,11 @@ class _Card:
         key = f"{self.key}/{held.offset}/{held.handed}"
         self.d.cell(key, *box, text=str(held.offset), **look)
         if is_gone:
-            begin = Point(box.x + 3, box.bottom - 3)
-            end = Point(box.right - 3, box.y + 3)
-            self.d.line(f"{key}/gone", *begin, *end, line="gone")
+            self.d.line(
+                f"{key}/gone",
+                x=box.x + 3,
+                y=box.bottom - 3,
+                x2=box.right - 3,
+                y2=box.y + 3,
+                line="gone",
+            )

@@ -2,7 +2,7 @@
 records in its memory, and the commit that it has on its way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,3 +90,67 @@ class Hand:
         for offset, held in self.held.items():
             self.held[offset] = held._replace(state=GONE, number=number)
         return to_do
+
+
+class Hands:
+    """The memory of each reader, by its name."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Hand] = {}
+
+    def hand(self, name: str) -> Hand:
+        """A reader's, which may have nothing."""
+        return self.of.get(name, Hand())
+
+    def to_do(self) -> list[int]:
+        """What anybody has and is not written."""
+        found = []
+        for hand in self.of.values():
+            found += hand.to_do()
+        return found
+
+    def oldest(self, writer: str) -> int | None:
+        """What a writer would do next; where it has nothing, anybody."""
+        its_own = self.hand(writer).to_do()
+        in_hand = [*its_own, *self.to_do()]
+        return in_hand[0] if in_hand else None
+
+    def hand_over(
+        self,
+        name: str,
+        offsets: Sequence[int],
+        state: str,
+        done: Collection[int],
+        committed: int,
+        number: int,
+    ) -> None:
+        """A poll brings records. done: whose effects are there already."""
+        hand = self.of.setdefault(name, Hand())
+        for offset in hand.to_do():
+            if offset in done:
+                hand.is_done(offset, number)
+        hand.puts_down(committed)
+        hand.takes(offsets, state, number)
+
+    def is_done(self, offset: int, committed: int, number: int) -> str:
+        """Whoever holds the record has it to do no more; returns who that was."""
+        holder = ""
+        for name, hand in self.of.items():
+            if offset in hand.to_do():
+                hand.is_done(offset, number)
+                hand.puts_down(committed)
+                holder = holder or name
+        return holder
+
+    def puts_down(self, up_to: int) -> None:
+        """The group has committed an offset."""
+        for hand in self.of.values():
+            hand.puts_down(up_to)
+
+    def is_gone(self, name: str, number: int) -> list[int]:
+        """A process ends; returns what it had to do."""
+        return self.hand(name).is_lost(number)
+
+    def forgets(self, name: str) -> None:
+        """A process begins anew."""
+        self.of.pop(name, None)

@@ -35,17 +35,24 @@ class Fates:
 
     def worth_showing(self) -> list[int]:
         """What went wrong."""
-        repeated = [
-            offset for offset, numbers in self.effects.items() if len(numbers) > 1
-        ]
+        repeated = []
+        for offset, numbers in self.effects.items():
+            if len(numbers) > 1:
+                repeated.append(offset)
         return [*self.skipped, *repeated]
 
     def hand_over(self, offsets: Sequence[int], position: int) -> list[int]:
         """Returns those that had been handed over before."""
-        again = [offset for offset in offsets if offset in self.given]
+        again = []
+        for offset in offsets:
+            if offset in self.given:
+                again.append(offset)
         self.given.update(offsets)
-        self.undone.update(self.not_done(offsets))
-        self.furthest = max(self.furthest or 0, position)
+
+        new = self.not_done(offsets)
+        self.undone.update(new)
+        furthest = self.furthest or 0
+        self.furthest = max(furthest, position)
         return again
 
     def do(self, offset: int, number: int) -> int:
@@ -78,9 +85,10 @@ class Fates:
         """
         if self.furthest is None or offset <= self.furthest:
             return []
-        past = [each for each in range(self.furthest, offset) if each in known]
+        passed = range(self.furthest, offset)
         self.furthest = offset
-        return self._skip(past, number)
+        there = [each for each in passed if each in known]
+        return self._skip(there, number)
 
     def _skip(self, offsets: Sequence[int], number: int) -> list[int]:
         """Nobody will read these; returns those that this is news of."""

@@ -13,6 +13,7 @@ table that is written to.
 
 from collections.abc import Sequence
 
+from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
     NARROW,
     PHONE,
@@ -31,7 +32,7 @@ from minikafka.theatre.pictures.commit_row import CommitRow, Effect, twice
 from minikafka.theatre.pictures.commit_story import CommitStory
 from minikafka.theatre.pictures.log_story import lane_of
 from minikafka.theatre.play import Play, Space
-from minikafka.theatre.row import Reader, Style, lines_needed
+from minikafka.theatre.row import Reader, Record, Style, lines_needed
 from minikafka.theatre.text import dotted
 
 # where records begin: the rows' names stand before them, as the lanes' do
@@ -55,21 +56,30 @@ class CommitPlay(Play):
         space = scene["space"]
         group = space["group"]
         committed = space["committed"]
-        down = [f"{node} {state}" for node, state in space["down"].items()]
-        words = "nothing committed"
-        if committed is not None:
-            words = f"committed offset {committed}"
-        return dotted(f"group {group}" if group else "", words, *down)
+        parts = []
+        if group:
+            parts.append(f"group {group}")
+        if committed is None:
+            parts.append("nothing committed")
+        else:
+            parts.append(f"committed offset {committed}")
+        for node, state in space["down"].items():
+            parts.append(f"{node} {state}")
+        return dotted(*parts)
 
     def summary(self, space: Space) -> str:
         committed = space["committed"]
-        parts = [
-            f"log end offset {space['log']['log_end_offset']}",
-            "nothing committed" if committed is None else f"committed {committed}",
-        ]
+        end = space["log"]["log_end_offset"]
+        parts = [f"log end offset {end}"]
+        if committed is None:
+            parts.append("nothing committed")
+        else:
+            parts.append(f"committed {committed}")
         for reader in _placed(space):
+            name = reader["name"]
+            offset = reader["next"]
             state = f" ({reader['state']})" if reader["state"] else ""
-            parts.append(f"{reader['name']} reads {reader['next']} next{state}")
+            parts.append(f"{name} reads {offset} next{state}")
 
         done = "written" if space["table"] else "handed over"
         many = len(space["effects"])
@@ -83,34 +93,48 @@ class CommitPlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         # when the shop wrote is no story of this picture
         self.lanes.marks.pop("written", None)
-        self.again = any(twice(scene["space"]) for scene in scenes)
-        keys = set()
+        self.again = False
+        self.longest_key = 0
         for scene in scenes:
-            for _, _, key, *_ in scene["space"]["log"]["records"]:
-                keys.add(key or "")
-        self.longest_key = max(map(len, keys), default=0)
-        self.call_outs = lines_needed(lambda d, scene: [self._row(d, scene)], scenes)
+            space = scene["space"]
+            if twice(space):
+                self.again = True
+            for told in space["log"]["records"]:
+                key = Record(*told).key or ""
+                self.longest_key = max(self.longest_key, len(key))
+        self.call_outs = lines_needed(self._rows, scenes)
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         """Lamps, the row with its spans and effects, the readers, and lanes below."""
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
-        row = self._row(d, scene)
-        below = LAMPS + self._style(d).height(self.call_outs[d.width])
+        [row] = self._rows(d, scene)
+        lines = self.call_outs[d.width]
+        below = LAMPS + row.style.height(lines)
         cards = Cards(d, self.cast, space, below)
 
         for name, ends in space["spans"].items():
             if ends:
-                row.span(name, ends, _named(name, space, d.asks))
+                words = _named(name, space, d.asks)
+                row.span(name, ends, words)
         row.draw()
         _draw_effects(row, space, cards)
         self._captions(d, row, space)
-        draw_producers(d, space, LEFT[d.width] - 14, scene["number"])
+        draw_producers(
+            d,
+            space,
+            width=row.x - 14,
+            now=scene["number"],
+        )
         self._lamps(d, space)
         cards.draw(row)
-        lanes = self._lanes(space, d.phone)
-        self.lanes.draw(d, below + cards.height, lanes, scene["step"])
+        self.lanes.draw(
+            d,
+            y=below + cards.height,
+            rows=self._lanes(space, d.phone),
+            step=scene["step"],
+        )
 
     def _pitch(self, d: Drawing) -> int:
         """From one record to the next: the widest that leaves room for all."""
@@ -131,7 +155,7 @@ class CommitPlay(Play):
         words = 92 if self.again else 66
         return Style(header=True, cell=cell, words=words)
 
-    def _row(self, d: Drawing, scene: Scene) -> CommitRow:
+    def _rows(self, d: Drawing, scene: Scene) -> list[CommitRow]:
         """The partition at its place, with the names that records have here."""
         space = scene["space"]
         pitch = self._pitch(d)
@@ -139,14 +163,11 @@ class CommitPlay(Play):
         colours = self.cast["readers"]
         readers = []
         for reader in _placed(space):
-            readers.append(_reader(reader, colours[reader["name"]]))
-        longest = text_width("k" * self.longest_key, 13.5, mono=True)
-        whole = 1.25 * longest <= pitch - 5
-        records = []
-        for offset, letter, key, *rest in space["log"]["records"]:
-            records.append([offset, _name(offset, letter, key, whole), key, *rest])
-        named = space["log"] | {"records": records}
-        return CommitRow(
+            colour = colours[reader["name"]]
+            readers.append(_reader(reader, colour))
+        log = space["log"]
+        named = log | {"records": self._named_records(log, pitch)}
+        row = CommitRow(
             d,
             space=space | {"log": named},
             place=(left, LAMPS, d.width - left - 2),
@@ -156,31 +177,70 @@ class CommitPlay(Play):
             style=self._style(d),
             home=home_of_records(),
         )
+        return [row]
+
+    def _named_records(self, log: Log, pitch: float) -> list[Record]:
+        """By their keys, where these have room."""
+        longest = text_width("k" * self.longest_key, 13.5, mono=True)
+        whole = 1.25 * longest <= pitch - 5
+        named = []
+        for told in log["records"]:
+            record = Record(*told)
+            name = _name(record, whole)
+            named.append(record._replace(letter=name))
+        return named
 
     def _captions(self, d: Drawing, row: CommitRow, space: Space) -> None:
         """What the rows are."""
         left = row.x - 8
-        table = space["table"] or "read"
         look: Look = {
             "bold": True,
             "anchor": "end",
             "size": 12 if d.phone else 13,
         }
-        middle = row.cells_y + row.style.cell / 2 + 5
-        d.text("row/log", left, middle, "the log", **look)
+        middle = row.cells_y + row.style.cell / 2
+        d.text(
+            "row/log",
+            left,
+            middle + 5,
+            "the log",
+            **look,
+        )
         if space["log"]["log_end_offset"]:
-            d.note("row/offset", left, row.effects_y - 8, "offset", "end")
-        y = row.effects_y + 16
-        d.text("row/table", left, y, table, **look, room=left - 2)
+            d.note(
+                "row/offset",
+                left,
+                row.effects_y - 8,
+                "offset",
+                "end",
+            )
+        d.text(
+            "row/table",
+            left,
+            row.effects_y + 16,
+            space["table"] or "read",
+            **look,
+            room=left - 2,
+        )
 
     def _lamps(self, d: Drawing, space: Space) -> None:
         """Above all, whether anything went wrong so far."""
-        wrong = {"skipped": len(space["skipped"]), "twice": len(twice(space))}
-        words = {"skipped": "lost", "twice": "twice"}
-        x = float(d.width)
-        for key, count in wrong.items():
-            text = f"{count or 'none'} {words[key]}"
-            x -= d.lamp(f"lamp/{key}", x, 2, text, bool(count), "end") + 8
+        lost = len(space["skipped"])
+        doubled = len(twice(space))
+        right = float(d.width)
+        for key, count, word in (
+            ("skipped", lost, "lost"),
+            ("twice", doubled, "twice"),
+        ):
+            width = d.lamp(
+                f"lamp/{key}",
+                right,
+                2,
+                f"{count or 'none'} {word}",
+                broken=count > 0,
+                anchor="end",
+            )
+            right -= width + 8
 
     def _lanes(self, space: Space, is_short: bool) -> list[Lane]:
         """The readers, the commits, the effects, and what became of the log."""
@@ -262,10 +322,14 @@ def _named(name: str, space: Space, asks: bool) -> tuple[str, ...]:
     return "would be repeated if it stopped", "would be repeated", "repeated"
 
 
-def _name(offset: int, letter: str, key: str | None, whole: bool) -> str:
+def _name(record: Record, whole: bool) -> str:
     """A record by its key, where the key says more than the offset."""
-    name = key if whole and key else letter
-    return "" if name == str(offset) else str(name)
+    name = record.letter
+    if whole and record.key:
+        name = record.key
+    if name == str(record.offset):
+        return ""
+    return name
 
 
 def _reader(reader: Space, colour: str) -> Reader:

@@ -21,7 +21,7 @@ from minikafka.theatre.pictures.commit_cast import (
     TO_DO,
     Asked,
     Commit,
-    Hand,
+    Hands,
 )
 from minikafka.theatre.pictures.commit_fates import Fates
 from minikafka.theatre.pictures.commit_says import (
@@ -47,6 +47,7 @@ from minikafka.trace import Event
 
 # who writes an effect, where that is done outside of any client's program
 YOUR_PROGRAM = "Your program"
+LONGEST_VALUE = 24  # in a sentence
 ASSIGNMENTS = ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost")
 OF_READING = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
 
@@ -97,7 +98,7 @@ class CommitStory(LogStory):
         self.under_way: dict[str, Commit] = {}
         self.asked: dict[int, Asked] = {}  # by offset
         self.fates = Fates()
-        self.hands: dict[str, Hand] = {}  # by reader
+        self.hands = Hands()
         # whose memory the effect that was written last came from
         self.wrote = ""
         # while nothing is committed: the log's start, where a reader began
@@ -137,7 +138,7 @@ class CommitStory(LogStory):
     def _reader_space(self, reader: Position) -> Space:
         """A reader, and what it has in memory and under way."""
         name = reader.name
-        hand = self.hands.get(name, Hand())
+        hand = self.hands.hand(name)
         commit = self.under_way.get(name)
         space = picked(reader, "name", "state")
         space["next"] = reader.next.get(self.partition)
@@ -212,19 +213,21 @@ class CommitStory(LogStory):
         return super()._see_RecordsAppended(event, d)
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
+        node = event.node
+        position = d["position"]
         offsets = [offset for offset, *_ in d["records"]]
         if not offsets:
-            self._reader(event.node).next[d["partition"]] = d["position"]
+            reader = self._reader(node)
+            reader.next[d["partition"]] = position
             return QUIETLY
 
         skipped = self._jump(offsets[0])
         told = super()._see_RecordsPolled(event, d)
-        position = d["position"]
         again = self.fates.hand_over(offsets, position)
-        self._into_hand(event.node, offsets)
+        self._into_hand(node, offsets)
 
         what = self._with_value(offsets)
-        told.sentence = f"{event.node} is handed {what}: its next one is {position}."
+        told.sentence = f"{node} is handed {what}: its next one is {position}."
         if again:
             which = capital(records(again))
             told.sentence += f" {which} had been handed over before."
@@ -236,41 +239,41 @@ class CommitStory(LogStory):
 
     def _into_hand(self, name: str, offsets: Sequence[int]) -> None:
         """Where there is no table, a record is done when it is handed over."""
-        hand = self._hand(name)
-        for offset in hand.to_do():
-            if offset in self.fates.effects:
-                hand.is_done(offset, self.number)
-        hand.puts_down(self.committed or 0)
-        state = TO_DO if self.table else READ
-        hand.takes(offsets, state, self.number)
+        self.hands.hand_over(
+            name,
+            offsets,
+            state=TO_DO if self.table else READ,
+            done=self.fates.effects,
+            committed=self.committed or 0,
+            number=self.number,
+        )
         if not self.table:
             for offset in offsets:
                 self.fates.do(offset, self.number)
 
-    def _hand(self, name: str) -> Hand:
-        """What a reader has in memory; it may be new."""
-        return self.hands.setdefault(name, Hand())
-
     def _with_value(self, offsets: Sequence[int]) -> str:
         """The records in words; of a single one its value, where that is short."""
-        record = self._log(self.partition).records.get(offsets[0])
-        value = record.value if record and len(offsets) == 1 else None
-        is_short = bool(value) and len(value or "") <= 24
-        if is_short:
-            return f"{records(offsets)} (“{value}”)"
-        return records(offsets)
+        told = records(offsets)
+        if len(offsets) > 1:
+            return told
+        log = self._log(self.partition)
+        record = log.records.get(offsets[0])
+        value = record.value if record else None
+        if value and len(value) <= LONGEST_VALUE:
+            return f"{told} (“{value}”)"
+        return told
 
     def _see_EffectWritten(self, event: Event, d: Detail) -> Told | None:
         offset = self._meant(event, d)
         if offset is None or self._is_of_another(d):
             return None
+        node = event.node
         times = self.fates.do(offset, self.number)
-        self._out_of_hand(offset, event.node)
         is_there_twice = times > 1
-        writer = event.node if event.node in self.readers else YOUR_PROGRAM
+        self._out_of_hand(offset, node)
         told = self.tell(
             event,
-            writer=writer,
+            writer=node if node in self.readers else YOUR_PROGRAM,
             record=offset,
             twice=once_more(times),
             mark=("effects", str(offset), is_there_twice),
@@ -285,16 +288,20 @@ class CommitStory(LogStory):
     def _is_of_another(self, d: Detail) -> bool:
         """Whether an effect is of another table or partition, as far as it says."""
         mine = picked(self, "table", "topic", "partition")
-        return any(d.get(name) not in (None, mine[name]) for name in mine)
+        for name, value in mine.items():
+            said = d.get(name)
+            if said is not None and said != value:
+                return True
+        return False
 
     def _out_of_hand(self, offset: int, writer: str) -> None:
         """Whoever holds the record has it to do no more. writer: of its effect."""
-        self.wrote = writer if writer in self.readers else ""
-        for name, hand in self.hands.items():
-            if offset in hand.to_do():
-                hand.is_done(offset, self.number)
-                hand.puts_down(self.committed or 0)
-                self.wrote = self.wrote or name
+        holder = self.hands.is_done(
+            offset,
+            committed=self.committed or 0,
+            number=self.number,
+        )
+        self.wrote = writer if writer in self.readers else holder
 
     def _meant(self, event: Event, d: Detail) -> int | None:
         """The record behind an effect that does not name one: the oldest in its
@@ -302,22 +309,24 @@ class CommitStory(LogStory):
         """
         if d.get("offset") is not None:
             return int(d["offset"])
-        of_its_writer = self.hands.get(event.node, Hand())
-        hands = [of_its_writer, *self.hands.values()]
-        in_hand = [offset for hand in hands for offset in hand.to_do()]
-        return in_hand[0] if in_hand else None
+        return self.hands.oldest(event.node)
 
     # -- commits
 
     def _see_CommitSent(self, event: Event, d: Detail) -> Told | None:
-        here = (self.topic, self.partition)
-        asked = [at for topic, number, at in d["offsets"] if (topic, number) == here]
-        offset = asked[0] if asked else None
-        if offset in (None, self.committed) or event.node not in self.readers:
+        offset = None
+        for topic, partition, at in d["offsets"]:
+            if (topic, partition) == (self.topic, self.partition):
+                offset = at
+        if offset is None or event.node not in self.readers:
+            return None
+        if offset == self.committed:
             return None  # auto-commit says the same every few seconds
-        self.under_way[event.node] = Commit(offset, self.number)
-        self.asked[offset] = Asked(event.id, self.number)
-        return self.tell(event, by=HOW.get(d["how"], ""), asked=offset)
+        number = self.number
+        self.under_way[event.node] = Commit(offset, number)
+        self.asked[offset] = Asked(event.id, number)
+        by = HOW.get(d["how"], "")
+        return self.tell(event, by=by, asked=offset)
 
     def _do_CommitAcknowledged(self, event: Event, d: Detail) -> None:
         self.under_way.pop(event.node, None)
@@ -333,8 +342,7 @@ class CommitStory(LogStory):
         self.committed = offset
         self.commit = event.id
         self.flag = asked.number if asked else self.number
-        for hand in self.hands.values():
-            hand.puts_down(offset)
+        self.hands.puts_down(offset)
 
         sentence = (
             f"The coordinator notes it: group {self.group} has committed {offset}"
@@ -342,9 +350,13 @@ class CommitStory(LogStory):
         if before is not None and offset < before:
             sentence += f", which is behind {before}"
         sentence += "."
-        held = sorted(each for each in self._all_in_hand() if each < offset)
-        if self.table and held:
-            sentence += f" {these_are(held)} in hand and not yet in {self.table}."
+        undone = []
+        for each in sorted(self.hands.to_do()):
+            if each < offset:
+                undone.append(each)
+        if undone:
+            which = these_are(undone)
+            sentence += f" {which} in hand and not yet in {self.table}."
         told = Told(
             sentence,
             self.once("first commit"),
@@ -352,10 +364,6 @@ class CommitStory(LogStory):
             marks=self.mark("commits", str(offset)),
         )
         return self._with_skipped(told, self._settle())
-
-    def _all_in_hand(self) -> list[int]:
-        """Whoever has them."""
-        return [offset for hand in self.hands.values() for offset in hand.to_do()]
 
     def _do_OffsetsExpired(self, event: Event, d: Detail) -> None:
         if self.committed is not None:
@@ -368,12 +376,14 @@ class CommitStory(LogStory):
     # -- readers come and go
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:
-        skipped = self._jump(d["offset"])
+        offset = d["offset"]
+        skipped = self._jump(offset)
         told = super()._see_PositionReset(event, d)
         log = self._log(self.partition)
-        is_at_the_start = log.log_start_offset == d["offset"] < log.log_end_offset
-        if self.committed is None and is_at_the_start:
-            self.began = d["offset"]
+        is_at_the_start = offset == log.log_start_offset
+        has_records = offset < log.log_end_offset
+        if self.committed is None and is_at_the_start and has_records:
+            self.began = offset
         if told is QUIETLY:
             return told
         told.because = told.because or self.commit
@@ -390,40 +400,48 @@ class CommitStory(LogStory):
     _do_PartitionsLost = _do_PartitionsRevoked
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> Told:
-        who = d.get("client") or d["member"]
-        return self.tell(event, who=who, because=self.crashed)
+        return self.tell(
+            event,
+            who=d.get("client") or d["member"],
+            because=self.crashed,
+        )
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
         told = super()._see_life(event, d)
-        reader = self.readers.get(event.node)
-        held: list[int] = []
-        if event.kind in ("NodeCrashed", "ClientClosed") and event.node in self.hands:
-            held = self.hands[event.node].is_lost(self.number)
-        if told is None or reader is None:
+        node = event.node
+        ends = event.kind in ("NodeCrashed", "ClientClosed")
+        held = self.hands.is_gone(node, self.number) if ends else []
+        if told is None or node not in self.readers:
             return told
         if event.kind == "NodeCrashed":
             self.crashed = event.id
-            self._crash(told, event.node, self.fates.not_done(held))
+            undone = self.fates.not_done(held)
+            self._crash(told, node, undone)
         elif event.kind == "NodeRestarted":
+            self.hands.forgets(node)
+            self.under_way.pop(node, None)
+            reader = self._reader(node)
             reader.next.pop(self.partition, None)
-            self.hands.pop(event.node, None)
-            self.under_way.pop(event.node, None)
-            told.sentence = f"{event.node} is back, and remembers nothing."
+            told.sentence = f"{node} is back, and remembers nothing."
         return told
 
     def _crash(self, told: Told, node: str, held: Sequence[int]) -> None:
         """What a reader forgets, and what stays."""
-        under_way = self.under_way.get(node)
         committed = self.committed or 0
-        done = sorted(each for each in self.fates.effects if each >= committed)
+        done = []
+        for offset in sorted(self.fates.effects):
+            if offset >= committed:
+                done.append(offset)
 
         if held:
             forgets = f"forgets {records(held)}, which it had in hand"
             told.sentence = f"{node} crashes, and {forgets}."
+        under_way = self.under_way.get(node)
         if under_way and under_way.offset != self.committed:
             told.sentence += f" Its commit of {under_way.offset} may be on its way."
         if not held and done and self.table:
-            told.sentence += f" {these_are(done)} in {self.table} and not committed."
+            which = these_are(done)
+            told.sentence += f" {which} in {self.table} and not committed."
 
     # -- who will never be read
 
@@ -431,8 +449,10 @@ class CommitStory(LogStory):
         """Records that were handed over, are not done, in nobody's hand, and before the
         committed offset and the position.
         """
-        passed = min(self.committed or 0, self._position() or 0)
-        held = set(self._all_in_hand())
+        committed = self.committed or 0
+        position = self._position() or 0
+        passed = min(committed, position)
+        held = set(self.hands.to_do())
         return self.fates.give_up(passed, held, self.number)
 
     def _jump(self, offset: int) -> list[int]:
@@ -446,11 +466,16 @@ class CommitStory(LogStory):
         """Tells what was lost with this event."""
         if not skipped:
             return told
-        told.sentence += f" {these_are(skipped)} lost: {why}."
+        which = these_are(skipped)
+        told.sentence += f" {which} lost: {why}."
         told.trouble = True
         told.chapter = "lost"
-        which = skipped[0] if len(skipped) == 1 else len(skipped)
-        told.marks += self.mark("effects", f"{which} lost", True)
+        short = skipped[0] if len(skipped) == 1 else len(skipped)
+        told.marks += self.mark(
+            "effects",
+            f"{short} lost",
+            trouble=True,
+        )
         told.light = self._light(skipped, "skipped")
         return told
 
@@ -462,13 +487,19 @@ class CommitStory(LogStory):
         keys = []
         for offset in offsets:
             effect = f"effect/{offset}"
-            keys += [f"record/{partition}/{offset}", effect, f"{effect}/2"]
-
-        keys += [f"lamp/{lamp}", f"boundary/{partition}/committed"]
-        keys += [f"commit/{self.flag}", "expired"]
-        return self.first(
-            f"light on {lamp}", *keys, f"reader/{partition}", "row", "card"
-        )
+            keys.append(f"record/{partition}/{offset}")
+            keys.append(effect)
+            keys.append(f"{effect}/2")
+        keys += [
+            f"lamp/{lamp}",
+            f"boundary/{partition}/committed",
+            f"commit/{self.flag}",
+            "expired",
+            f"reader/{partition}",
+            "row",
+            "card",
+        ]
+        return self.first(f"light on {lamp}", *keys)
 
 
 def _of_kind(trace: Sequence[Event], kind: str) -> list[Event]:

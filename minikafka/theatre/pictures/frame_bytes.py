@@ -136,7 +136,7 @@ class BytesPlay(Play):
         top = 0.0
         if d.narrow:
             left = 0.0
-            top = self._hex_height(rows) + 34
+            top = bottom + 34
         self._tree(d, space, left, top)
 
     def _hex_height(self, rows: Hex) -> float:
@@ -163,10 +163,17 @@ class BytesPlay(Play):
             number = _number_at(parts, at)
             part = None if number is None else parts[number]
             look = self._look(space, at, number, part)
-            look["tip"] = _tip(at, byte, part, is_read=at < space["end"])
-            is_changed = at in space["changed"]
-            ink = "gone" if part is None else "ink"
-            _draw_byte(d, at, byte, rows.box_of(at), look, ink, is_changed)
+            is_read = at < space["end"]
+            look["tip"] = _tip(at, byte, part, is_read)
+            _draw_byte(
+                d,
+                at,
+                byte,
+                box=rows.box_of(at),
+                look=look,
+                ink="gone" if part is None else "ink",
+                is_changed=at in space["changed"],
+            )
         bottom = self._hex_height(rows)
         more = len(data) - len(shown)
         if more:

@@ -93,7 +93,9 @@ class LogPlay(Play):
         parts = []
         lost = []
         for log in space["partitions"]:
-            parts.append(f"partition {log['partition']}: {_held(log)}")
+            number = log["partition"]
+            offsets = _held(log)
+            parts.append(f"partition {number}: {offsets}")
             for span in log["lost"]:
                 lost.append(Lost(*span))
 
@@ -102,9 +104,12 @@ class LogPlay(Play):
             state = f" ({reader['state']})" if reader["state"] else ""
             places = ", ".join(self._places(reader))
             parts.append(f"{name} reads {places} next{state}")
-            of_it = [span.records for span in lost if span.reader == name]
+            of_it = 0
+            for span in lost:
+                if span.reader == name:
+                    of_it += span.records
             if of_it:
-                parts.append(f"{sum(of_it)} lost to it")
+                parts.append(f"{of_it} lost to it")
         return "; ".join(parts) or "nothing yet"
 
     def _places(self, reader: Space) -> list[str]:
@@ -138,12 +143,13 @@ class LogPlay(Play):
         """Narrow layouts in which no record of the log has room for its value."""
         if not self.cast["one_key"]:
             return []
-        values = set()
+        longest = 0
         for scene in scenes:
             for log in scene["space"]["partitions"]:
-                for record in log["records"]:
-                    values.add(Record(*record).value or "")
-        longest = max((text_width(value, 12.5) for value in values), default=0)
+                for told in log["records"]:
+                    value = Record(*told).value or ""
+                    needed = text_width(value, 12.5)
+                    longest = max(longest, needed)
         without = []
         for layout in (NARROW, PHONE):
             pitch = self._pitch(Drawing(layout))
@@ -156,10 +162,8 @@ class LogPlay(Play):
         d = drawing
         scene = scenes[-1]
         space = scene["space"]
-        chosen = len(self.cast["chosen"])
         rows = self._partitions(d, scene)
         self._producers(d, scene, rows)
-
         for row in rows:
             row.draw()
             if self.several:
@@ -168,16 +172,28 @@ class LogPlay(Play):
                 self._captions(d, row)
 
         top, height = self._rows_at(d)
+        chosen = len(self.cast["chosen"])
         room = height * chosen
-        trays_top = top + room + 6 if d.narrow else top
-        self.trays.draw(d, space["readers"], rows, trays_top, room)
+        foot = top + room
+        trays_top = foot + 6 if d.narrow else top
+        self.trays.draw(
+            d,
+            space["readers"],
+            rows,
+            top=trays_top,
+            room=room,
+        )
         below: float = trays_top + self.trays.height(d, room)
-        below = max(below, top + room)
+        below = max(below, foot)
 
         if chosen <= MOST_WITH_LANES:
             is_dense = self.several or self.call_outs[d.width] > 1
-            y = below - 8 if is_dense else below
-            self.lanes.draw(d, y, self._rows(space), scene["step"])
+            self.lanes.draw(
+                d,
+                y=below - 8 if is_dense else below,
+                rows=self._rows(space),
+                step=scene["step"],
+            )
 
     def _captions(self, d: Drawing, row: Row) -> None:
         """What the numbers in and under the records are."""
@@ -185,8 +201,20 @@ class LogPlay(Play):
         middle = row.cells_y + row.style.cell / 2 + 5
         inside = "days old" if self.cast["in_days"] else ""
         look: Look = {"anchor": "end", "size": 12}
-        d.note("caption/inside", x, middle, inside, **look)
-        d.note("caption/below", x, row.cells_foot + 16, "offset", **look)
+        d.note(
+            "caption/inside",
+            x,
+            middle,
+            inside,
+            **look,
+        )
+        d.note(
+            "caption/below",
+            x,
+            row.cells_foot + 16,
+            "offset",
+            **look,
+        )
 
     def _producers(self, d: Drawing, scene: Scene, rows: Sequence[JourneyRow]) -> None:
         """Cards of those who write, and an arrow into one of several logs."""
@@ -200,10 +228,16 @@ class LogPlay(Play):
                 writer = names[record.producer]
                 into = row
 
-        for number, name in enumerate(names[:MOST]):
-            place = producer_at(d, number, into.home_y)
-            self._producer(d, name, place, writes=name == writer)
-        if writer in names[:MOST] and len(rows) > 1 and not d.narrow:
+        shown = names[:MOST]
+        for number, name in enumerate(shown):
+            self._producer(
+                d,
+                name,
+                place=producer_at(d, number, into.home_y),
+                writes=name == writer,
+            )
+        is_one_of_several = len(rows) > 1
+        if writer in shown and is_one_of_several and not d.narrow:
             begin = producer_at(d, names.index(writer), into.home_y)
             d.arrow(
                 "way/written",
@@ -330,27 +364,40 @@ class LogPlay(Play):
     def _readers(self, log: Log, readers: Sequence[Space]) -> list[Reader]:
         """Those that read this partition."""
         number = str(log["partition"])
-        here = [reader for reader in readers if number in reader["next"]]
-        return [_reader(reader, number, self.cast, self.several) for reader in here]
+        here = []
+        for reader in readers:
+            if number in reader["next"]:
+                place = _reader(reader, number, self.cast, short=self.several)
+                here.append(place)
+        return here
 
     def _rows(self, space: Space) -> list[Lane]:
         """The lanes: who wrote, who read, what became of the log."""
-        written = sum(log["log_end_offset"] for log in space["partitions"])
-        many = counted(written, "record")
-        rows = [Lane("written", "written", number=many)]
-        seen = {reader["name"]: reader for reader in space["readers"]}
+        written = 0
+        for log in space["partitions"]:
+            written += log["log_end_offset"]
+        lane = Lane(
+            key="written",
+            name="written",
+            number=counted(written, "record"),
+        )
+        rows = [lane]
+        seen = {}
+        for reader in space["readers"]:
+            seen[reader["name"]] = reader
         for name, colour in self.cast["readers"].items():
-            rows.append(_lane(name, seen.get(name), colour))
+            lane = _lane(name, seen.get(name), colour)
+            rows.append(lane)
 
         if "log" in self.lanes.marks:
             there = counted(_on_disk(space), "segment")
-            log = Lane(
+            lane = Lane(
                 key="log",
                 name="log",
                 colour="ink",
                 number=there if self.cast["rolls"] else "",
             )
-            rows.append(log)
+            rows.append(lane)
         return rows
 
 
@@ -374,14 +421,15 @@ def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
     name = reader["name"]
     state = reader["state"]
     offset = reader["next"][partition]
+    lag = reader["lag"][partition]
     refused = reader["refused"].get(partition)
-    lag = refused or f"lag {reader['lag'][partition]}"
     is_away = bool(state)
     can_be_dragged = "live" in cast and not is_away
+    where = "" if short else f"next {offset}"
     return Reader(
         name=name,
         next=offset,
-        words=dotted("" if short else f"next {offset}", lag, state),
+        words=dotted(where, refused or f"lag {lag}", state),
         colour=cast["readers"][name],
         trouble=bool(refused),
         away=is_away,
@@ -433,7 +481,18 @@ def _margin(d: Drawing, row: Row) -> None:
         bold=True,
     )
     look: Look = {"anchor": "end", "mono": True}
-    end_words = f"end {log['log_end_offset']}"
-    d.note(f"end/{partition}", row.right, y + 12, end_words, **look)
-    start_words = f"start {start}" if start else ""
-    d.note(f"start/{partition}", row.right, y + 28, start_words, **look)
+    end = log["log_end_offset"]
+    d.note(
+        f"end/{partition}",
+        row.right,
+        y + 12,
+        f"end {end}",
+        **look,
+    )
+    d.note(
+        f"start/{partition}",
+        row.right,
+        y + 28,
+        f"start {start}" if start else "",
+        **look,
+    )

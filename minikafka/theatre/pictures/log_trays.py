@@ -26,6 +26,13 @@ MOST = 4  # trays are drawn
 CHIP, GAP, HEAD = 28, 4, 28
 ROOM = 206  # height that trays may take beside a low log
 LEAST = 28  # width of a record
+# records that the reader never gets
+LOST: Look = {
+    "fill": "none",
+    "line": "trouble",
+    "ink": "trouble",
+    "dash": "3 3",
+}
 LEAST_OF_MANY = 104  # width of what stands for several records
 
 
@@ -58,19 +65,18 @@ class Trays:
         by_offset: Collection[int],
     ) -> None:
         self.names = list(cast["readers"])
-        drawn = list(cast["readers"].items())[:MOST]
-        self.colours: dict[str, str] = dict(drawn)
+        self.colours: dict[str, str] = {}
+        for name in self.names[:MOST]:
+            self.colours[name] = cast["readers"][name]
         self.several = len(cast["chosen"]) > 1
         self.one_key = cast["one_key"]
         self.is_long = cast["in_days"] or cast["most"] > 8
         self.by_offset = by_offset
         self.widest = dict.fromkeys(LAYOUTS, LEAST)
         self.fullest: dict[str, list[Seen]] = {name: [] for name in self.colours}
-
         for scene in scenes:
             for reader in scene["space"]["readers"]:
-                saw = list(map(Seen._make, reader["saw"]))
-                self._measure(reader["name"], saw)
+                self._measure(reader["name"], _saw(reader))
 
     def _measure(self, name: str, saw: list[Seen]) -> None:
         """How wide a record is, and how many a tray holds at most."""
@@ -80,13 +86,16 @@ class Trays:
             for layout, widest in self.widest.items():
                 needed = _width_of(*self._words(item, layout))
                 self.widest[layout] = max(widest, needed)
-        if name in self.fullest and len(saw) > len(self.fullest[name]):
+        fullest = self.fullest.get(name)
+        if fullest is not None and len(saw) > len(fullest):
             self.fullest[name] = saw
 
     def _words(self, item: Seen, layout: int) -> tuple[str, str]:
         """In bold, and beside it."""
+        offset = item.offset
         if item.records > 1:
-            return f"{item.offset}–{item.offset + item.records - 1}", ""
+            last = offset + item.records - 1
+            return f"{offset}–{last}", ""
         is_short = self.is_long or layout in self.by_offset
         by_offset = is_short and not self.several
         if item.value is not None and not by_offset:
@@ -95,8 +104,8 @@ class Trays:
                 letter = ""
             return letter, item.value
         if self.several:
-            return f"P{item.partition}:{item.offset}", ""
-        return str(item.offset), ""
+            return f"P{item.partition}:{offset}", ""
+        return str(offset), ""
 
     def width(self, d: Drawing) -> int:
         """Of every tray."""
@@ -104,12 +113,16 @@ class Trays:
             return d.width
         if self.several:
             return 180
-        return 150 if self.is_long else 160
+        if self.is_long:
+            return 150
+        return 160
 
     def height(self, d: Drawing, room: float) -> int:
         """Of all trays. room: what the log's rows take."""
-        lines_of_each = self._lines(d, room).values()
-        return sum(map(_height, lines_of_each))
+        height = 0
+        for lines in self._lines(d, room).values():
+            height += _height(lines)
+        return height
 
     def _slots(self, d: Drawing) -> Slots:
         """As many as have room beside each other."""
@@ -121,6 +134,7 @@ class Trays:
         if self.several and longest <= 5:
             count = 1
         width_of_one = inside // count
+
         needed = -(-LEAST_OF_MANY // width_of_one)
         return Slots(across=count, of_many=min(count, needed))
 
@@ -133,6 +147,7 @@ class Trays:
         for name, items in self.fullest.items():
             placed = in_slots(items, slots)
             needed[name] = _lines_of(placed, slots)
+
         lines = dict.fromkeys(self.colours, 1)
 
         most_lines = 3 if d.narrow else 6
@@ -141,7 +156,8 @@ class Trays:
             for name in lines:
                 height = sum(map(_height, lines.values()))
                 with_one_more = height + CHIP + GAP
-                if needed[name] >= line and with_one_more <= most_height:
+                has_room = with_one_more <= most_height
+                if has_room and needed[name] >= line:
                     lines[name] = line
         return lines
 
@@ -158,9 +174,15 @@ class Trays:
         seen = {reader["name"]: reader for reader in readers}
         for name, lines in self._lines(d, room).items():
             height = _height(lines)
-            box = Box(x=d.width - width, y=top, w=width, h=height - 8)
-            if name in seen:
-                self._tray(d, seen[name], box, lines, rows)
+            box = Box(
+                x=d.width - width,
+                y=top,
+                w=width,
+                h=height - 8,
+            )
+            reader = seen.get(name)
+            if reader is not None:
+                self._tray(d, reader, box, lines, rows)
             top += height
 
     def _tray(
@@ -172,9 +194,10 @@ class Trays:
         rows: Sequence[Row],
     ) -> None:
         """One reader's, with the latest that has room."""
-        tray = d.part(f"tray/{key_part(reader['name'])}", box.x, box.y)
+        name = reader["name"]
+        tray = d.part(f"tray/{key_part(name)}", box.x, box.y)
         now = rows[0].now if rows else -1
-        saw = list(map(Seen._make, reader["saw"]))
+        saw = _saw(reader)
         is_busy = any(item.number == now for item in saw)
         self._frame(tray, reader, box, is_busy)
         if not saw:
@@ -183,23 +206,28 @@ class Trays:
         pitch = (box.w - 8) / slots.across
         by_key = {row.key: row for row in rows}
 
+        colour = self.colours[name]
         for placed in last_lines(saw, slots, lines):
             item = placed.item
             line, column = divmod(placed.slot, slots.across)
-            x = 6 + column * pitch
-            y = HEAD + line * (CHIP + GAP)
-            width = pitch * placed.span - GAP
-            chip = Box(x=x, y=y, w=width, h=CHIP)
-            way: Look = {"of": item.number, "same": item.same}
+            chip = Box(
+                x=6 + column * pitch,
+                y=HEAD + line * (CHIP + GAP),
+                w=pitch * placed.span - GAP,
+                h=CHIP,
+            )
+            way: Look = {
+                "of": item.number,
+                "same": item.same,
+            }
             is_new = item.number == now
             row = by_key.get(str(item.partition))
             if row and is_new and not item.is_lost:
-                colour = self.colours[reader["name"]]
-                middle = y + CHIP / 2
+                middle = chip.y + CHIP / 2
                 self._way(tray, row, middle, colour, way)
                 way["from_x"] = row.left_of(item.offset)
                 way["from_y"] = row.cells_y
-            self._chip(tray, chip, item, self.colours[reader["name"]], is_new, way)
+            self._chip(tray, chip, item, colour, is_new, way)
 
     def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
         """The tray itself, with its reader's name and how much that has read."""
@@ -213,13 +241,33 @@ class Trays:
             "tip": f"what {name} has read so far, in its order",
         }
         tray.whole.rect(tray.key, *box, fill="wash", **look)
-        number = actor_number(name, self.names)
-        letter = name[:1].upper()
-        tray.disc("disc", x=15, y=14, r=9, letter=letter, number=number, size=12)
+        tray.disc(
+            "disc",
+            x=15,
+            y=14,
+            r=9,
+            letter=name[:1].upper(),
+            number=actor_number(name, self.names),
+            size=12,
+        )
         count = f"{reader['seen']} read"
         room = box.w - 48 - text_width(count, 12)
-        tray.text("name", 29, 18, name, bold=True, room=room)
-        tray.note("count", box.w - 8, 18, count, "end", size=12)
+        tray.text(
+            "name",
+            29,
+            18,
+            name,
+            bold=True,
+            room=room,
+        )
+        tray.note(
+            "count",
+            box.w - 8,
+            18,
+            count,
+            "end",
+            size=12,
+        )
 
     def _way(self, tray: Part, row: Row, y: float, colour: str, way: Look) -> None:
         """An arrow from one of several logs to the first record that is read now."""
@@ -253,12 +301,7 @@ class Trays:
         if item.is_lost:
             text = ""
             more = f"{item.records} {item.value}"
-            look = {
-                "fill": "none",
-                "line": "trouble",
-                "ink": "trouble",
-                "dash": "3 3",
-            }
+            look = dict(LOST)
         else:
             text, more = self._words(item, tray.width)
             look = {
@@ -270,8 +313,21 @@ class Trays:
 
         gap = 6 if text else 0
         more = fit(more, box.w - _width_of(text, "") - gap, 12.5)
-        words = {"text": text or None, "more": more or None}
-        tray.add(key, "cell", **box._asdict(), r=4, **words, **look, **way)
+        look["text"] = text or None
+        look["more"] = more or None
+        tray.add(
+            key,
+            "cell",
+            **box._asdict(),
+            r=4,
+            **look,
+            **way,
+        )
+
+
+def _saw(reader: Space) -> list[Seen]:
+    """What a reader was handed, in its order."""
+    return [Seen(*told) for told in reader["saw"]]
 
 
 def _width_of(text: str, more: str) -> int:
