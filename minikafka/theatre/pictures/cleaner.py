@@ -292,7 +292,12 @@ class CleanerPlay(Play):
             more = f"+ {others}"
             needed = wide + widest(more)
             if x + needed > right:
-                d.note("map/more", x, y + 42, more)
+                d.note(
+                    "map/more",
+                    x,
+                    y + 42,
+                    more,
+                )
                 break
             place = Box(
                 x=x,
