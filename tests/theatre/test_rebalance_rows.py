@@ -58,7 +58,10 @@ def test_an_effect_that_is_there_twice_has_both_its_writers_at_it(width):
     words = [text for text in texts(pic, pic.scenes[-1], width)]
     assert "o-24 B" in words
     assert "o-24 A" in words or (width == NARROW and "A" in words)
-    assert pic.scenes[-1]["sentence"] == "o-24 is in payments twice: by B and A."
+    assert pic.scenes[-1]["sentence"] == (
+        "o-24 is in payments twice: by B, and 11.6 s later by A, which the group had"
+        " put out before."
+    )
 
 
 def test_it_is_told_at_the_second_time_and_not_before():

@@ -142,7 +142,7 @@ def answer_in_words(voter: Voter, d: Detail) -> str:
             f" log of {candidate} is no shorter than its own."
         )
     if d["granted"]:
-        return f"{name} votes for {candidate}: it has one vote in epoch {epoch}."
+        return f"{name} gives {candidate} its one vote in epoch {epoch}."
     verb = "would not vote" if d["pre_vote"] else "does not vote"
     return (
         f"{name} {verb} for {candidate} in epoch {epoch}, because {_why_not(voter, d)}."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_group import Group
+from minikafka.theatre.pictures.rebalance_lengths import in_tenths
 from minikafka.theatre.pictures.rebalance_voice import Voice
 from minikafka.theatre.play import Detail, Told
 from minikafka.theatre.text import listed
@@ -93,9 +94,25 @@ class Effects(Voice):
 
     def in_all(self, key: str) -> str:
         actors = {actor.name: actor.letter for actor in self.cast.actors}
-        by = [actors[each.who] for each in self.written if each.key == key]
-        times = "twice" if len(by) == 2 else f"{len(by)} times"
-        return f"{key} is in {self.table} {times}: by {listed(by)}."
+        alike = [each for each in self.written if each.key == key]
+        by = [actors[each.who] for each in alike]
+        if len(by) > 2:
+            return f"{key} is in {self.table} {len(by)} times: by {listed(by)}."
+        first, second = alike
+        later = in_tenths(second.at_ms - first.at_ms)
+        words = (
+            f"{key} is in {self.table} twice: by {by[0]}, and {later} later by {by[1]}"
+        )
+        return f"{words}{self._was_out(second)}."
+
+    def _was_out(self, effect: Effect) -> str:
+        """Where a member wrote that the group had put out before."""
+        silence = self.story.lengths.silence
+        if silence is None or silence.out_ms is None or silence.who != effect.who:
+            return ""
+        if silence.out_ms > effect.at_ms:
+            return ""
+        return ", which the group had put out before"
 
     def light(self, key: str) -> list[str]:
         """Its marks, and the moment where a partition had two owners."""
