@@ -8,7 +8,6 @@ the lanes stand the chapters as strokes, round moments, and "now", which moves.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from minikafka.theatre.clock import round_times
@@ -43,17 +42,46 @@ class Time(NamedTuple):
     def of(cls, scenes: Sequence[Scene], since_ms: int | None = None) -> "Time":
         """since_ms: where it begins, if not with the first scene."""
         moments = [scene["at"] for scene in scenes] or [0]
-        first = moments[0] if since_ms is None else since_ms
-        chapters = []
-        for scene in scenes:
-            name = scene["chapter"]
-            if name and scene["at"] >= first:
-                chapters.append(Chapter(scene["at"], name, scene["number"]))
-        return cls(first, max(moments[-1], first + 1), chapters)
+        first_ms = moments[0]
+        if since_ms is not None:
+            first_ms = since_ms
+        return cls(
+            first_ms=first_ms,
+            last_ms=max(moments[-1], first_ms + 1),
+            chapters=_chapters(scenes, first_ms),
+        )
+
+    @property
+    def length_ms(self) -> int:
+        """At least 1, so that one can divide by it."""
+        return self.last_ms - self.first_ms
 
     def axis(self, left: float, right: float, now_ms: int) -> "Axis":
         """It, between these places, up to a moment."""
         return Axis(left, right, self, now_ms)
+
+
+def _chapters(scenes: Sequence[Scene], first_ms: int) -> list[Chapter]:
+    """Those that begin from a moment on."""
+    chapters = []
+    for scene in scenes:
+        if not scene["chapter"] or scene["at"] < first_ms:
+            continue
+        chapter = Chapter(
+            at_ms=scene["at"],
+            name=scene["chapter"],
+            number=scene["number"],
+        )
+        chapters.append(chapter)
+    return chapters
+
+
+class Moment(NamedTuple):
+    """A round one, where its words stand under an axis."""
+
+    at_ms: int
+    x: float
+    words: str
 
 
 class Axis(NamedTuple):
@@ -64,12 +92,17 @@ class Axis(NamedTuple):
     time: Time
     now_ms: int
 
+    @property
+    def room(self) -> float:
+        """How wide it is."""
+        return self.right - self.left
+
     def x(self, ms: int | None) -> float:
         """Where a moment is: not beyond now. None: of what goes on."""
-        shown = self.now_ms if ms is None else min(ms, self.now_ms)
-        whole_ms = self.time.last_ms - self.time.first_ms
-        since_ms = max(shown - self.time.first_ms, 0)
-        return self.left + (self.right - self.left) * since_ms / whole_ms
+        if ms is None or ms > self.now_ms:
+            ms = self.now_ms
+        since_ms = max(ms - self.time.first_ms, 0)
+        return self.left + self.room * since_ms / self.time.length_ms
 
     @property
     def now(self) -> float:
@@ -84,36 +117,44 @@ class Axis(NamedTuple):
 
     def foot(self, d: Drawing, y: float) -> None:
         """Under all lanes, the last of which ends at y."""
-        self._chapters(d, y)
+        self._strokes(d, y)
         half = widest(NOW, 12, bold=True) / 2
         now = min(self.now, d.width - half)
         look: Look = {"anchor": "middle", "size": 12, "bold": True, "halo": "paper"}
         d.text("time/cursor/now", now, y + WORDS, NOW, **look)
-        free = [
-            (key, x, words)
-            for key, x, words in self._round_times()
-            if abs(x - now) > half + widest(words, 12, mono=True) / 2 + 2
-        ]
+        free = []
+        for moment in self._round_times():
+            apart = half + _half(moment.words) + 2
+            if abs(moment.x - now) > apart:
+                free.append(moment)
         draw_times(d, y + WORDS, free)
 
-    def _round_times(self) -> Iterable[tuple[int, float, str]]:
+    def _round_times(self) -> list[Moment]:
         """Those that are over."""
         time = self.time
-        room = self.right - self.left
-        told = even_times(time.first_ms, time.last_ms, room)
-        return [(at, self.x(at), words) for at, words in told if at <= self.now_ms]
+        moments = []
+        for at_ms, words in even_times(time.first_ms, time.last_ms, self.room):
+            if at_ms <= self.now_ms:
+                moments.append(Moment(at_ms, self.x(at_ms), words))
+        return moments
 
-    def _chapters(self, d: Drawing, y: float) -> None:
-        """A stroke where one began, or several at about the same time."""
+    def _strokes(self, d: Drawing, y: float) -> None:
+        """One where a chapter began, or several at about the same time."""
         begun = [each for each in self.time.chapters if each.at_ms <= self.now_ms]
-        for places in _near(begun, self.x):
-            first = places[0]
-            x = self.x(first.at_ms)
-            names = dict.fromkeys(each.name for each in places)
-            look: Look = {"line": "ink", "width": 2, "of": first.number}
-            look["tip"] = " · ".join(names)
-            key = f"time/chapter/{first.number}"
-            d.upright(key, x=x, top=y + 1, bottom=y + 1 + STROKE, **look)
+        for chapters in _near(begun, self.x):
+            first = chapters[0]
+            # of two with one name, it is told once
+            names = dict.fromkeys(chapter.name for chapter in chapters)
+            d.upright(
+                f"time/chapter/{first.number}",
+                x=self.x(first.at_ms),
+                top=y + 1,
+                bottom=y + 1 + STROKE,
+                line="ink",
+                width=2,
+                of=first.number,
+                tip=" · ".join(names),
+            )
 
 
 @lru_cache(maxsize=256)
@@ -121,16 +162,22 @@ def even_times(first_ms: int, last_ms: int, room: float) -> list[tuple[int, str]
     """Round moments and their words, as many as have room from the first moment to the
     last one: the same step everywhere, so that an even axis looks even.
     """
-    every: list[tuple[int, str]] = []
+    moments: list[tuple[int, str]] = []
     for most in range(int(room / APART), 0, -1):
-        every = round_times(first_ms, last_ms, last_ms, most)
-        wide = max((widest(words, 12, mono=True) for _, words in every), default=0)
-        if len(every) < 2:
+        moments = round_times(first_ms, last_ms, last_ms, most)
+        if len(moments) < 2:
             break
-        step_ms = every[1][0] - every[0][0]
-        if room * step_ms / (last_ms - first_ms) >= wide + APART:
+        (first, _), (second, _), *_ = moments
+        pitch = room * (second - first) / (last_ms - first_ms)
+        wide = max(2 * _half(words) for _, words in moments)
+        if pitch >= wide + APART:
             break
-    return every
+    return moments
+
+
+def _half(words: str) -> float:
+    """How far a moment's words reach to both sides."""
+    return widest(words, 12, mono=True) / 2
 
 
 def _near(
@@ -138,11 +185,14 @@ def _near(
 ) -> list[list[Chapter]]:
     """Those that share a stroke."""
     found: list[list[Chapter]] = []
-    for each in chapters:
-        if found and x(each.at_ms) - x(found[-1][0].at_ms) < ALIKE:
-            found[-1].append(each)
-        else:
-            found.append([each])
+    stroke = 0.0
+    for chapter in chapters:
+        place = x(chapter.at_ms)
+        if found and place - stroke < ALIKE:
+            found[-1].append(chapter)
+            continue
+        found.append([chapter])
+        stroke = place
     return found
 
 
@@ -154,19 +204,18 @@ def draw_times(
 
     bent: equal times are not equally long on it, and that is said.
     """
-    after = -1000.0
+    free_from = -1000.0
     said = ""
     if bent:
         d.note("time/axis", 0, y, BENT, size=12)
-        after = widest(BENT, 12) + 8
+        free_from = widest(BENT, 12) + 8
+    look: Look = {"anchor": "middle", "size": 12, "mono": True}
     for key, x, words in times:
-        half = widest(words, 12, mono=True) / 2
-        begin = x - half
-        if words == said or begin < after:
+        half = _half(words)
+        if words == said or x - half < free_from:
             continue
-        look: Look = {"size": 12, "mono": True}
-        d.note(f"time/axis/{key}", x, y, words, anchor="middle", **look)
-        after = x + half + APART
+        d.note(f"time/axis/{key}", x, y, words, **look)
+        free_from = x + half + APART
         said = words
 
 
@@ -181,13 +230,12 @@ class Span(NamedTuple):
 
 def spans(scenes: Sequence[Scene], what: Callable[[Scene], Hashable]) -> list[Span]:
     """How long each was what it was, up to the last of these scenes."""
-    found = []
-    for value, alike in groupby(scenes, what):
-        begun = next(alike)
-        found.append((begun["at"], value, begun["number"]))
-    ends = [at for at, _, _ in found[1:]]
-    ends.append(scenes[-1]["at"] if scenes else 0)
-    return [
-        Span(at, end, value, number)
-        for (at, value, number), end in zip(found, ends, strict=True)
-    ]
+    found: list[Span] = []
+    for scene in scenes:
+        at_ms = scene["at"]
+        value = what(scene)
+        if found:
+            found[-1] = found[-1]._replace(end_ms=at_ms)
+        if not found or found[-1].what != value:
+            found.append(Span(at_ms, at_ms, value, scene["number"]))
+    return found

@@ -62,19 +62,29 @@ class Links:
 
     def parted(self, broker: str) -> list[str]:
         """Those that it does not hear, of those that hear anybody."""
-        return [
-            other
-            for other in self.brokers
-            if self.apart(broker, other) and not self.life(other, "")
-        ]
+        found = []
+        for other in self.brokers:
+            hears_somebody = self.life(other, "") == ""
+            if hears_somebody and self.apart(broker, other):
+                found.append(other)
+        return found
 
     def life(self, broker: str, life: str) -> str:
         """What is shown of a broker's life: who hears no other one is cut off."""
         if life:
             return life
         others = [other for other in self.brokers if other != broker]
-        hears_nobody = all(self.apart(broker, other) for other in others)
-        return "cut off" if others and hears_nobody else ""
+        cut = [other for other in others if self.apart(broker, other)]
+        hears_nobody = bool(others) and cut == others
+        return "cut off" if hears_nobody else ""
+
+
+class Chip(NamedTuple):
+    """A word on a broker's card, with its fill and its ink; "" for no chip."""
+
+    word: str
+    fill: str
+    ink: str
 
 
 class Row:
@@ -116,56 +126,59 @@ class Row:
         """words: what it is now. chip: its words, fill and ink. knows: a second line,
         which may be trouble.
         """
-        is_away = bool(life)
-        is_at_work = leads and not is_away
-        dash = "5 4" if is_away else None
-        fill = "said" if is_at_work else "paper"
-        width = 2.5 if leads else 1.5
-        line = self._line(leads, is_away)
-        box = Box(x=0, y=self.y, w=self.width, h=self.height - 9)
-        self.d.rect(self.key, *box, fill, line, r=8, width=width, dash=dash)
-        self._disc(dash, fade=0.6 if life == "crashed" else None)
-        self._name(chip)
+        self._edge(life, leads)
+        self._disc(life)
+        self._chip(Chip._make(chip))
+        self.part.text("name", 36, 23, self.name, bold=True)
 
-        ink = "quiet"
-        if is_away:
+        ink = "ink" if leads else "quiet"
+        if life:
             ink = "trouble"
-        elif leads:
-            ink = "ink"
-
         y = 42 + self.below
+        is_at_work = leads and not life
         self._words("words", y, _living(life, words), ink, bold=is_at_work)
         if knows:
-            self._words("knows", y + 18, knows, "trouble" if trouble else "quiet")
+            ink = "trouble" if trouble else "quiet"
+            self._words("knows", y + 18, knows, ink)
         if self.live:
             self._levers(life)
             is_cut = life == "cut off"
             self.part.wire("wire", self.gutter, self.height - 24, self.name, is_cut)
 
-    def _line(self, leads: bool, is_away: bool) -> str:
-        """The colour of the card's edge."""
-        if is_away:
-            return "trouble"
-        return colour(self.broker) if leads else "rule"
+    def _edge(self, life: str, leads: bool) -> None:
+        """The card itself."""
+        look: Look = {"fill": "paper", "line": "rule", "r": 8, "width": 1.5}
+        if leads:
+            look |= {"fill": "said", "line": colour(self.broker), "width": 2.5}
+        if life:
+            look |= {"fill": "paper", "line": "trouble"}
+        box = Box(x=0, y=self.y, w=self.width, h=self.height - 9)
+        self.d.rect(self.key, *box, **look, dash=_dash(life))
 
-    def _disc(self, dash: str | None, fade: float | None) -> None:
+    def _disc(self, life: str) -> None:
         """The broker's number on its colour."""
-        number = self.broker - 1
-        letter = str(self.broker)[:2]
-        look: Look = {"dash": dash, "fade": fade}
         self.part.disc(
-            "disc", x=19, y=18, r=11, letter=letter, number=number, size=13, **look
+            "disc",
+            x=19,
+            y=18,
+            r=11,
+            letter=str(self.broker)[:2],
+            number=self.broker - 1,
+            size=13,
+            dash=_dash(life),
+            fade=0.6 if life == "crashed" else None,
         )
 
-    def _name(self, chip: tuple[str, str, str]) -> None:
-        """The broker's name, and beside it or, on a narrow card, below it the chip."""
-        word, fill, ink = chip
-        if word and self.below:
-            self.part.chip("chip", 8, 8 + CHIP, word, fill, ink)
-        elif word:
-            wide = widest(word, 12, bold=True) + 10
-            self.part.chip("chip", self.width - wide - 6, 8, word, fill, ink)
-        self.part.text("name", 36, 23, self.name, bold=True)
+    def _chip(self, chip: Chip) -> None:
+        """Beside the broker's name, or below it on a narrow card."""
+        if not chip.word:
+            return
+        x: float = 8
+        y = 8 + CHIP
+        if not self.below:
+            x = self.width - widest(chip.word, 12, bold=True) - 16
+            y = 8
+        self.part.chip("chip", x, y, *chip)
 
     def _words(
         self, name: str, y: float, words: str, ink: str, bold: bool = False
@@ -201,12 +214,22 @@ class Row:
         if other.y < self.y:
             begin = self.y + 30
             end = other.y + 36
+        self.d.arrow(
+            f"{self.key}/asks",
+            x=self.gutter,
+            y=begin,
+            x2=self.gutter,
+            y2=end,
+            line="trouble" if trouble else "ink",
+            width=2,
+            of=of,
+            tip=words,
+        )
 
-        x = self.gutter
-        key = f"{self.key}/asks"
-        ink = "trouble" if trouble else "ink"
-        look: Look = {"width": 2, "of": of, "tip": words}
-        self.d.arrow(key, x=x, y=begin, x2=x, y2=end, line=ink, **look)
+
+def _dash(life: str) -> str | None:
+    """Who is away is drawn in dashes."""
+    return "5 4" if life else None
 
 
 def _living(life: str, words: str) -> str:
@@ -238,10 +261,10 @@ class Columns:
         room = d.width - right - self.left
         self.pitch = min(max(room / (most + 1), least), widest)
         count = int(room // self.pitch) - 1
-        self.first = 0
-        self.shift = 0
+        self.first = 0  # the first offset that has a column
+        self.shift = 0  # columns before it: one that counts what is left out
         if end > count:
-            self.shift = 1 if counts else 0  # the first column counts what is left out
+            self.shift = int(counts)
             self.first = end - count + self.shift
 
     def __call__(self, offset: int) -> float:
@@ -267,6 +290,11 @@ class Copied(NamedTuple):
         """What it shares with itself in the other copies."""
         return f"{self.offset}/{self.epoch}"
 
+    @property
+    def place(self) -> str:
+        """In words."""
+        return f"offset {self.offset}, epoch {self.epoch}"
+
 
 def draw_log(
     row: Row,
@@ -286,9 +314,10 @@ def draw_log(
     copy.left_out()
     shown = copy.shown()
 
+    comes_from: Look = {"from_x": from_x, "from_y": from_y}
     for record in shown:
         is_new = record.number == now
-        copy.record(record, {"from_x": from_x, "from_y": from_y} if is_new else {})
+        copy.record(record, comes_from if is_new else {})
 
     copy.epochs(shown)
     for record in map(Copied._make, log["cut"]):
@@ -326,34 +355,35 @@ class _Copy:
         where none of a shorter log has one.
         """
         columns = self.columns
-        count = min(columns.first, self.log["end"])
-        has_none = self.log["end"] < columns.first
-        if columns.shift or has_none:
-            box = self.cell_at(0)
-            x = self.columns.left + box.w / 2
-            y = box.y + box.h / 2
-            tip = f"{counted(count, 'record')} not drawn"
-            self.row.d.left_out(f"{self.row.key}/left-out", x, y, count, tip=tip)
+        end = self.log["end"]
+        if not columns.shift and end >= columns.first:
+            return
+        box = self.cell_at(0)
+        count = min(columns.first, end)
+        self.row.d.left_out(
+            f"{self.row.key}/left-out",
+            x=columns.left + box.w / 2,
+            y=box.y + box.h / 2,
+            count=count,
+            tip=f"{counted(count, 'record')} not drawn",
+        )
 
     def record(self, record: Copied, flies: Mapping[str, Any]) -> None:
         """flies: where a new one comes from."""
         leader = self.leaders.get(str(record.epoch), 1)
-        lead_colour = colour(leader)
-        is_committed = record.offset < self.log["high_watermark"]
-        paint: Look = {"fill": "paper", "line": lead_colour, "ink": "ink"}
-
+        led = colour(leader)
+        look: Look = {"fill": "paper", "line": led, "ink": "ink", "width": 2.5}
         knows = "not known to count yet"
+        is_committed = record.offset < self.log["high_watermark"]
         if is_committed:
-            paint |= {"fill": lead_colour, "ink": ink_on_actor(leader - 1)}
+            look |= {"fill": led, "ink": ink_on_actor(leader - 1)}
             knows = "it counts"
-
-        offset = record.offset
-        epoch = record.epoch
-        tip = f"offset {offset}, epoch {epoch}: {record.tip}; {knows}"
-        key = f"record/{self.row.broker}/{offset}/{epoch}"
-        told: Look = {"width": 2.5, "of": record.number, "same": record.same}
-        look: Look = {**paint, **told, "tip": tip, **flies}
-        self.row.d.cell(key, *self.cell_at(offset), *self.words(record), **look)
+        look |= {"of": record.number, "same": record.same}
+        look["tip"] = f"{record.place}: {record.tip}; {knows}"
+        look |= flies
+        key = f"record/{self.row.broker}/{record.same}"
+        box = self.cell_at(record.offset)
+        self.row.d.cell(key, *box, *self.words(record), **look)
 
     def words(self, record: Copied) -> tuple[str, str, str]:
         """In its cell, and under it."""
@@ -367,31 +397,50 @@ class _Copy:
         d = self.row.d
         key = f"cut/{self.row.broker}/{record.offset}"
         box = self.cell_at(record.offset)
-        look: Look = {"fill": "none", "line": "trouble", "ink": "trouble"}
-        tip = f"offset {record.offset}, epoch {record.epoch}, cut: {record.tip}"
-        look |= {"dash": "3 3", "tip": tip, "same": record.same}
-        d.cell(key, *box, *self.words(record), width=2, **look)
-        begin = box.x + 3, box.bottom - 3
-        end = box.right - 3, box.y + 3
-        d.line(f"{key}/line", *begin, *end, "trouble", width=2)
+        d.cell(
+            key,
+            *box,
+            *self.words(record),
+            width=2,
+            fill="none",
+            line="trouble",
+            ink="trouble",
+            dash="3 3",
+            tip=f"{record.place}, cut: {record.tip}",
+            same=record.same,
+        )
+        d.line(
+            f"{key}/line",
+            x=box.x + 3,
+            y=box.bottom - 3,
+            x2=box.right - 3,
+            y2=box.y + 3,
+            line="trouble",
+            width=2,
+        )
 
     def next_place(self) -> None:
         """The empty place at the end, where no record was cut from there."""
         end = self.log["end"]
-        is_taken = any(offset == end for offset, *_ in self.log["cut"])
-        if end >= self.columns.first and not is_taken:
-            self.row.d.slot(f"{self.row.key}/next", *self.cell_at(end), end)
+        cut = [record.offset for record in map(Copied._make, self.log["cut"])]
+        if end < self.columns.first or end in cut:
+            return
+        self.row.d.slot(f"{self.row.key}/next", *self.cell_at(end), end)
 
     def high_watermark(self) -> None:
         """A line before the first record that is not known to be committed."""
         offset = self.log["high_watermark"]
-        if self.columns.first <= offset:
-            box = self.cell_at(offset)
-            key = f"{self.row.key}/high-watermark"
-            x = box.x - 2.5
-            self.row.d.upright(
-                key, x=x, top=box.y - 5, bottom=box.bottom + 5, line="ink", width=2.5
-            )
+        if offset < self.columns.first:
+            return
+        box = self.cell_at(offset)
+        self.row.d.upright(
+            f"{self.row.key}/high-watermark",
+            x=box.x - 2.5,
+            top=box.y - 5,
+            bottom=box.bottom + 5,
+            line="ink",
+            width=2.5,
+        )
 
     def epochs(self, shown: Sequence[Copied]) -> None:
         """Over the records in which leader epoch they were written."""
@@ -411,11 +460,16 @@ class _Copy:
         """The name of an epoch over its first record."""
         row = self.row
         epoch = record.epoch
-        x = self.columns(record.offset) + 1
-        y = row.y + 11
         leader = self.leaders.get(str(epoch), "?")
-        tip = f"broker {leader} led in epoch {epoch}"
-        row.d.text(f"{row.key}/epoch/{epoch}", x, y, words, "quiet", size=12, tip=tip)
+        row.d.text(
+            f"{row.key}/epoch/{epoch}",
+            self.columns(record.offset) + 1,
+            row.y + 11,
+            words,
+            "quiet",
+            size=12,
+            tip=f"broker {leader} led in epoch {epoch}",
+        )
 
 
 def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, str]:
@@ -428,7 +482,9 @@ def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, st
     if has_room(f"{text} {more}", width - 6, 13.5):
         return text, more
     is_for_the_longer = width > 40 and bool(more)
-    return ("", more) if is_for_the_longer else (text, "")
+    if is_for_the_longer:
+        return "", more
+    return text, ""
 
 
 def rows_of(
@@ -449,7 +505,7 @@ def colour(broker: int) -> str:
 
 def node_id(node: str) -> int:
     """3 of "broker 3"."""
-    *_, number = node.rsplit(" ", 1)
+    number = node.rpartition(" ")[2]
     return int(number) if number.isdigit() else 0
 
 

@@ -46,9 +46,10 @@ class Table(list[TableRow]):
     def __repr__(self) -> str:
         time = max((len(row.time) for row in self), default=0)
         node = max((len(row.node) for row in self), default=0)
-        lines = [
-            f"{row.time:>{time}}  {row.node:<{node}}  {row.sentence}" for row in self
-        ]
+        lines = []
+        for row in self:
+            begins = f"{row.time:>{time}}  {row.node:<{node}}"
+            lines.append(f"{begins}  {row.sentence}")
         return "\n".join(lines)
 
 
@@ -80,6 +81,7 @@ class Picture:
         self.corner = "" if seed is None else f"seed {seed}"
         self.prediction = prediction
         self.strip: Data | None = None  # where this is one run of a map (strip.py)
+        self._numbers = [scene["number"] for scene in self.scenes]
         self._drawings: dict[int, list[Drawing]] = {}
 
     @property
@@ -108,26 +110,30 @@ class Picture:
         drawing.asks = self._asks(step)
         self.play.draw(drawing, self.scenes[: step + 1])
         drawing.light(self.scenes[step].get("light", ()))
-        numbers = [scene["number"] for scene in self.scenes]
-        last = len(numbers) - 1
-
-        # plays count events; what a page skips shows its effect a step later
         for shape in drawing.shapes.values():
             if "of" in shape:
-                shape["of"] = min(bisect_left(numbers, shape["of"]), last)
+                shape["of"] = self._step_of(shape["of"])
         return drawing
+
+    def _step_of(self, number: int) -> int:
+        """The step that shows an event, which plays know by its number; what a page
+        skips shows its effect a step later.
+        """
+        step = bisect_left(self._numbers, number)
+        return min(step, len(self.scenes) - 1)
 
     @property
     def crisis_ms(self) -> float | None:
         """When it comes to a head: the first step that is about something in
         particular, else the last trouble.
         """
-        # at the end there may be a summary
-        lit: list[int] = [scene["at"] for scene in self.scenes[:-1] if "light" in scene]
-        trouble: list[int] = [scene["at"] for scene in self.scenes if scene["trouble"]]
-        if lit:
-            return lit[0]
-        return trouble[-1] if trouble else None
+        for scene in self.scenes[:-1]:  # the last may be a summary
+            if "light" in scene:
+                return float(scene["at"])
+        for scene in reversed(self.scenes):
+            if scene["trouble"]:
+                return float(scene["at"])
+        return None
 
     def svg(self, step: int | None = None, width: int = WIDE) -> str:
         """One step as a static SVG file's text; the last one if none is given, and
@@ -137,14 +143,13 @@ class Picture:
             return self._empty_svg()
         scene = self._scene(step)
         sentence = self.sentence(scene)
-        time = scene["time"]
         return svg.svg(
             self._drawing(scene["step"], width),
             title=self.title,
             scenario=self.play.scenario(scene),
             sentence=sentence,
             corner=self.corner,
-            time=time,
+            time=scene["time"],
             alt=f"{sentence} {self.summary(scene)}.",
         )
 
@@ -194,38 +199,45 @@ class Picture:
         at_ms: float | None = None,
         widths: Sequence[int] = LAYOUTS,
     ) -> Data:
-        """What the page's player plays. widths: of the layouts that it needs."""
-        if not isinstance(at_ms, (int, float, type(None))):
-            raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
-        begin = len(self.scenes) - 1 if at_end else 0
-        if at_ms is not None:
-            moments = [scene["at"] for scene in self.scenes]
-            begin = max(bisect_right(moments, at_ms) - 1, 0)
-
-        steps = []
-        for scene, stay in zip(self.scenes, self.stays(), strict=True):
-            told = self._step(scene)
-            told["rests"] = round(stay.rests)
-            told["passes"] = round(stay.passes)
-            steps.append(told)
+        """What the page's player plays. at_end, at_ms: where it opens. widths: of the
+        layouts that it needs.
+        """
+        begin = self._begin(at_end, at_ms)
         layouts = [self.drawings(width) for width in widths]
-        prediction = self.prediction.to_json() if self.prediction else None
-        strip = {"strip": self.strip} if self.strip else {}
-        packed = page.packed(steps, layouts)
-        rulers = self._rulers(widths)
-        if prediction and rulers:
-            prediction["drag"] = self._drag(rulers[0])
-            for layout, ruler in zip(packed["layouts"], rulers, strict=True):
-                layout["ruler"] = ruler.place()
+        data = page.packed(self._steps(), layouts)
+        if self.strip:
+            data["strip"] = self.strip
         return {
-            **packed,
-            **strip,
+            **data,
             "title": self.title,
             "corner": self.corner,
-            "prediction": prediction,
+            "prediction": self._questioned(data["layouts"], widths),
             "begin": begin,
             "flows": self._flows(),
         }
+
+    def _begin(self, at_end: bool, at_ms: float | None) -> int:
+        """The step at which a page opens."""
+        if at_ms is None:
+            return len(self.scenes) - 1 if at_end else 0
+        if not isinstance(at_ms, (int, float)):
+            raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
+        moments = [scene["at"] for scene in self.scenes]
+        return max(bisect_right(moments, at_ms) - 1, 0)
+
+    def _questioned(
+        self, layouts: Sequence[Data], widths: Sequence[int]
+    ) -> Data | None:
+        """What the page asks. Where its answer is dragged, each layout gets a ruler."""
+        if self.prediction is None:
+            return None
+        asked = self.prediction.to_json()
+        rulers = self._rulers(widths)
+        if rulers:
+            asked["drag"] = self._drag(rulers[0])
+            for layout, ruler in zip(layouts, rulers, strict=True):
+                layout["ruler"] = ruler.place()
+        return asked
 
     def _rulers(self, widths: Sequence[int]) -> list[Ruler]:
         """Where an answer is dragged, in each layout; none where there is nothing to
@@ -239,10 +251,12 @@ class Picture:
         for width in widths:
             drawing = self.drawings(width)[stop]
             ruler = self.play.ruler(drawing, self.scenes[stop], asked.dragged.on)
-            found.append(ruler)
-        return [ruler for ruler in found if ruler is not None]
+            if ruler is not None:
+                found.append(ruler)
+        return found
 
     def _drag(self, ruler: Ruler) -> Data:
+        """How the learner drags the answer, and what counts as which option."""
         asked = self.prediction
         assert asked is not None
         return draggable(asked, ruler, self.scenes[asked.stop or 0]["at"])
@@ -259,19 +273,26 @@ class Picture:
             for scene in self.scenes
         )
 
+    def _steps(self) -> list[Step]:
+        """What the page says of all steps, and how long each stays, in ms."""
+        steps = []
+        for scene, stay in zip(self.scenes, self.stays(), strict=True):
+            told = self._step(scene)
+            told["rests"] = round(stay.rests)
+            told["passes"] = round(stay.passes)
+            steps.append(told)
+        return steps
+
     def _step(self, scene: Scene) -> Step:
         """What the page says of a step around its drawing."""
-        step = scene["step"]
+        told = {name: scene[name] for name in AS_TOLD}
+        told["sentence"] = self.sentence(scene)
+        told["scenario"] = self.play.scenario(scene)
+        told["summary"] = self.summary(scene)
         # The rule under the picture would give a prediction's answer away before that
         # is decided.
-        foot = "" if self._asks(step) else self.play.foot
-        return {
-            **{name: scene[name] for name in AS_TOLD},
-            "sentence": self.sentence(scene),
-            "scenario": self.play.scenario(scene),
-            "summary": self.summary(scene),
-            "foot": foot,
-        }
+        told["foot"] = "" if self._asks(scene["step"]) else self.play.foot
+        return told
 
     def _flows(self) -> str:
         """What moves while time passes: all, the axis with its cursor, or nothing."""
@@ -283,20 +304,27 @@ class Picture:
         """How long each step stays while it plays, at speed 1."""
         asked = self.prediction
         times = [scene["at"] for scene in self.scenes]
-        whole_ms = (times[-1] - times[0]) if times else 0
-        ms_a_second = self.play.ms_a_second
-        if self.play.whole_s:
-            ms_a_second = 1_000_000 * self.play.whole_s / (whole_ms or 1)
+        ends = [*times[1:], *times[-1:]]  # the last one takes no time
         steps: list[pace.Step] = []
-        for at, after in zip(times, [*times[1:], *times[-1:]], strict=True):
-            gap_ms = after - at
-            steps.append(self._paced(len(steps), gap_ms))
+        for begins_ms, ends_ms in zip(times, ends, strict=True):
+            steps.append(self._paced(len(steps), ends_ms - begins_ms))
         return pace.stays(
             steps,
-            ms_a_second=ms_a_second,
+            ms_a_second=self._ms_a_second(),
             stop=asked.stop if asked else None,
             decided=asked.decided if asked else None,
         )
+
+    def _ms_a_second(self) -> float:
+        """How long a second of the trace takes while it plays, in ms; 0 where its time
+        is not shown.
+        """
+        if not self.play.whole_s:
+            return self.play.ms_a_second
+        whole_ms = 0
+        if self.scenes:
+            whole_ms = self.scenes[-1]["at"] - self.scenes[0]["at"]
+        return 1_000_000 * self.play.whole_s / (whole_ms or 1)
 
     def _paced(self, step: int, gap_ms: float) -> pace.Step:
         """What a step asks for while it plays."""
@@ -318,11 +346,12 @@ class Picture:
         nothing to stop at.
         """
         scene = self.scenes[step]
-        row = self.scenes[max(step - 2, 0) : step + 1]
         if scene["chapter"] or scene["trouble"] or "light" in scene:
             return False
-        kinds = {each["kind"] for each in row}
-        return len(row) == 3 and len(kinds) == 1
+        if step < 2:
+            return False
+        kinds = {each["kind"] for each in self.scenes[step - 2 : step + 1]}
+        return len(kinds) == 1
 
     def _asks(self, step: int) -> bool:
         """Whether a prediction is open at this step: its answer is not decided yet."""
@@ -336,17 +365,23 @@ class Picture:
             return f"{self.title}: {EMPTY}"
         last = self.scenes[-1]
         head = f"{self.title}: {len(self.scenes)} steps, {last['time']}"
-        lines = [f"at the end: {self.summary(last)}"]
+        lines = [f"{head}, scenes {self.digest}"]
         asked = self.prediction
-
+        if asked and not asked.mine_words:
+            lines += self._question(asked)
+        else:
+            lines.append(f"at the end: {self.summary(last)}")
         if asked and asked.mine_words:
             lines += asked.verdict.splitlines()
-        elif asked:
-            numbered = enumerate(asked.options, 1)
-            options = [f"({number}) {option}" for number, option in numbered]
-            stop = self.scenes[asked.stop or 0]
-            lines = [f"stops at {stop['time']}: {asked.question}", "  ".join(options)]
-        return "\n  ".join([f"{head}, scenes {self.digest}", *lines])
+        return "\n  ".join(lines)
+
+    def _question(self, asked: Prediction) -> list[str]:
+        """Where the picture stops, what it asks there, and the options."""
+        stop = self.scenes[asked.stop or 0]
+        options = []
+        for number, option in enumerate(asked.options, 1):
+            options.append(f"({number}) {option}")
+        return [f"stops at {stop['time']}: {asked.question}", "  ".join(options)]
 
     def frame(self, at_end: bool = False, at_ms: float | None = None) -> str:
         """The page inside an iframe: its keys stay its own, and it plays again when a
