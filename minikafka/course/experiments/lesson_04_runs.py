@@ -5,11 +5,14 @@ out of the trace.
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
 from typing import Any
 
 from minikafka.course.experiments.lesson_07_runs import lags
+from minikafka.course.experiments.sweeps import Killed, sweep_of_calls
 from minikafka.faults import Crash, Fault
 from minikafka.simulation.cluster import Cluster
+from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.trace import Event
 
 NEW_GROUP_SECONDS = 5  # a new group begins to read after 3 s
@@ -18,7 +21,7 @@ DEAD_MEMBER_SECONDS = 60  # more than a group waits for a member that says nothi
 
 def shop_with(
     orders: int, seed: int, faults: Iterable[Fault] = ()
-) -> tuple[Cluster, Any]:
+) -> tuple[Cluster, ProducerHandle]:
     """A cluster, and the shop that has written so many orders, one a second, to the
     only partition of orders.
     """
@@ -26,9 +29,14 @@ def shop_with(
     cluster.create_topic("orders", partitions=1)
     shop = cluster.producer(client_id="shop")
     for number in range(orders):
-        shop.send("orders", key=f"o-{number}", value="20 euros")
+        send(shop, number)
         cluster.run(seconds=1)
     return cluster, shop
+
+
+def send(shop: ProducerHandle, number: int) -> None:
+    """One order, into the shop's buffer."""
+    shop.send("orders", key=f"o-{number}", value="20 euros")
 
 
 def killed_after(orders: int, program: Callable[..., Any], seed: int = 2) -> Cluster:
@@ -42,14 +50,14 @@ def killed_after(orders: int, program: Callable[..., Any], seed: int = 2) -> Clu
     running = cluster.start(program, consumer, cluster.table("payments"))
     cluster.run(seconds=NEW_GROUP_SECONDS)
     for number in range(orders):
-        shop.send("orders", key=f"o-{number}", value="20 euros")
+        send(shop, number)
         cluster.run(seconds=1)
     cluster.crash(running)
     cluster.run(seconds=2)
     cluster.restart(running)
     cluster.run(seconds=DEAD_MEMBER_SECONDS)
     for number in range(orders, orders + 8):
-        shop.send("orders", key=f"o-{number}", value="20 euros")
+        send(shop, number)
     cluster.run(seconds=1)
     return cluster
 
@@ -69,7 +77,7 @@ def killed_at(program: Callable[..., Any], call: int, seed: int = 3) -> Cluster:
     )
     running = cluster.start(program, consumer, cluster.table("payments"))
     for number in range(5):
-        shop.send("orders", key=f"o-{number}", value="20 euros")
+        send(shop, number)
     cluster.run(seconds=2 * NEW_GROUP_SECONDS)
     cluster.restart(running)
     cluster.run(seconds=DEAD_MEMBER_SECONDS)
@@ -81,12 +89,13 @@ def first_read(trace: Iterable[Event], reader: str) -> str:
     LookupError before it has a position.
     """
     events = [event for event in trace if event.node == reader]
-    if "PositionReset" not in [event.kind for event in events]:
+    kinds = {event.kind for event in events}
+    if "PositionReset" not in kinds:
         raise LookupError(f"{reader} has no position yet")
     for event in events:
-        if event.kind == "RecordsPolled":
-            for offset, *_ in event.detail["records"]:
-                return f"record {offset}"
+        if event.kind == "RecordsPolled" and event.detail["records"]:
+            offset, *_ = event.detail["records"][0]
+            return f"record {offset}"
     return "nothing"
 
 
@@ -94,19 +103,22 @@ def lag(trace: Iterable[Event]) -> int:
     """How many offsets of orders were written and not committed, when the trace
     ends.
     """
-    return [0, *lags(trace)][-1]
+    *_, last = [0, *lags(trace)]
+    return last
 
 
 def paid(trace: Iterable[Event]) -> list[int]:
     """The offsets of the orders that were written to a table, in the order of
     writing.
     """
-    return [event.detail["offset"] for event in trace if event.kind == "EffectWritten"]
+    written = [event for event in trace if event.kind == "EffectWritten"]
+    return [event.detail["offset"] for event in written]
 
 
 def twice(trace: Iterable[Event]) -> list[int]:
     """The offsets of the orders that were written more than once."""
-    return [offset for offset, times in Counter(paid(trace)).items() if times > 1]
+    times = Counter(paid(trace))
+    return [offset for offset, count in times.items() if count > 1]
 
 
 def never(trace: Iterable[Event], orders: int) -> list[int]:
@@ -130,21 +142,21 @@ def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any
     """All runs in one picture: the first was killed at call 1, the second at call 2.
     calls: the names of one round.
     """
-    from minikafka.theatre import picture
-
-    events = []
-    for number, cluster in enumerate(runs, 1):
-        crashes = [event for event in cluster.trace if event.kind == "NodeCrashed"]
-        killed_ms = crashes[0].at
+    found = []
+    for cluster, call in zip(runs, cycle(calls), strict=False):
         times = Counter(paid(cluster.trace))
-        found = {
-            "run": number,
-            "call": calls[(number - 1) % len(calls)],
-            "written": [times[n] for n in range(orders)],
-        }
-        identity, name = ("sweep", number), f"run {number}"
-        events.append(Event(identity, killed_ms, name, "RunEnded", None, found))
-    return picture("sweep", events)
+        run = Killed(
+            at_ms=_killed_ms(cluster.trace),
+            call=call,
+            written=[times[offset] for offset in range(orders)],
+        )
+        found.append(run)
+    return sweep_of_calls(found)
+
+
+def _killed_ms(trace: Iterable[Event]) -> int:
+    """When the program was killed."""
+    return next(event.at for event in trace if event.kind == "NodeCrashed")
 
 
 class Payments:

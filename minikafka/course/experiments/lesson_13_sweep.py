@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_13_runs import one_broker
-from minikafka.course.experiments.sweeps import Compared, sweep_of
+from minikafka.course.experiments.sweeps import Bar, Compared, Record, sweep_of
 from minikafka.faults import Crash
 from minikafka.simulation.producer_handle import ProducerHandle
 from minikafka.trace import Event
 
 AFTER_S = 5
 UNTIL_S = 75  # longer than transaction.timeout.ms, and a look of the coordinator
-VALUES = "alice -20", "bob +20"
-NOBODY, AGAIN = "nobody takes its place", f"started again after {AFTER_S} s"
+VALUES = ("alice -20", "bob +20")
+NOBODY = "nobody takes its place"
+AGAIN = f"started again after {AFTER_S} s"
 
 
 class Dies(NamedTuple):
@@ -56,56 +57,75 @@ def died_sweep() -> Any:
 
 
 def _run(dies: Dies, column: str) -> Compared:
-    with one_broker(faults=[Crash("pay", call=dies.call)]) as cluster:
-        shop = cluster.producer(client_id="shop", transactional_id="pay")
-        running = cluster.start(pay, shop)
-        cluster.run(seconds=AFTER_S)
-        if column == AGAIN:
-            cluster.restart(running)
-        cluster.run(seconds=UNTIL_S)
-        trace = tuple(cluster.trace)
+    """column: NOBODY or AGAIN."""
+    trace = _traced(dies, is_started_again=column == AGAIN)
     records = _records(trace)
+    counts = [record.text for record in records if record.became == "there"]
+    is_paid_twice = len(counts) > len(set(counts))
     open_ms = _open_ms(trace)
     bars = []
+    ended = ""
     if open_ms:
-        bars.append((0, open_ms, f"{open_ms / 1000:.0f} s"))
-    counted = [value for value, became in records if became == "there"]
-    wrong = ""
-    if len(counted) > len(set(counted)):
-        wrong = "paid twice"
-    ended = f"open for {open_ms / 1000:.0f} s, then aborted; " if open_ms else ""
-    counts = ", ".join(counted) or "nothing"
+        open_s = f"{open_ms / 1000:.0f} s"
+        bars.append(Bar(begins_ms=0, ends_ms=open_ms, words=open_s))
+        ended = f"open for {open_s}, then aborted; "
+    found = f"{ended}what counts is {', '.join(counts) or 'nothing'}"
     return Compared(
         row=(dies.name, ""),
         column=column,
         records=records,
-        says=f"It dies {dies.name}, {column}: {ended}what counts is {counts}.",
-        wrong=wrong,
+        says=f"It dies {dies.name}, {column}: {found}.",
+        wrong="paid twice" if is_paid_twice else "",
         bars=bars,
     )
 
 
-def _records(trace: Sequence[Event]) -> list[tuple[str, str]]:
+def _traced(dies: Dies, is_started_again: bool) -> Sequence[Event]:
+    """What happens then."""
+    with one_broker(faults=[Crash("pay", call=dies.call)]) as cluster:
+        shop = cluster.producer(client_id="shop", transactional_id="pay")
+        running = cluster.start(pay, shop)
+        cluster.run(seconds=AFTER_S)
+        if is_started_again:
+            cluster.restart(running)
+        cluster.run(seconds=UNTIL_S)
+        return tuple(cluster.trace)
+
+
+class Place(NamedTuple):
+    """Where a record of the payments is."""
+
+    partition: int
+    offset: int
+
+
+def _records(trace: Sequence[Event]) -> list[Record]:
     """What was written, in its order, and what became of it."""
-    values: dict[tuple[int, int], str] = {}
-    became: dict[tuple[int, int], str] = {}
+    records: dict[Place, Record] = {}
     for event in trace:
         d = event.detail
-        if event.kind == "RecordsAppended" and d["topic"] == "payments":
+        if d.get("topic") != "payments":
+            continue
+        if event.kind == "RecordsAppended":
             for offset, _, value, *_ in d["records"]:
                 if value in VALUES:  # and no marker
-                    values[d["partition"], offset] = value
-                    became[d["partition"], offset] = "open"
-        elif event.kind == "MarkerWritten" and d["topic"] == "payments":
-            ends = "there" if d["outcome"] == "committed" else "aborted"
-            for place, state in became.items():
-                if place[0] == d["partition"] and state == "open":
-                    became[place] = ends
-    return [(values[place], state) for place, state in became.items()]
+                    place = Place(d["partition"], offset)
+                    records[place] = Record(value, "open")
+        elif event.kind == "MarkerWritten":
+            _end(records, d["partition"], d["outcome"])
+    return list(records.values())
+
+
+def _end(records: dict[Place, Record], partition: int, outcome: str) -> None:
+    """A marker decides on all that is open in its partition."""
+    became = "there" if outcome == "committed" else "aborted"
+    for place, record in records.items():
+        if place.partition == partition and record.became == "open":
+            records[place] = record._replace(became=became)
 
 
 def _open_ms(trace: Sequence[Event]) -> int:
-    """For how long the transaction was open that was aborted."""
+    """For how long the transaction was open that was aborted; 0 if none was."""
     begun_ms = 0
     for event in trace:
         if event.kind != "TransactionStateChanged":

@@ -18,7 +18,7 @@ import ast
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,7 +34,7 @@ MINUTE_MS = 60_000
 OPENS_MS = 8 * 60 * MINUTE_MS  # of the day
 MODES = ("append", "update", "complete")
 
-Order = tuple[str, int]  # its name, and when it was placed
+Order = tuple[str, int]  # its name, and the minute in which it was placed
 Id = tuple[str, int]  # of an event
 
 # In the order in which they reach Kafka. H was placed at 08:08, on a phone without a
@@ -61,15 +61,17 @@ class Batch:
 
     number: int
     orders: tuple[Order, ...]
-    watermark: int | None  # with which it worked; None before there is any
+    watermark: int | None  # a minute, with which it worked; None before there is any
     dropped: int  # rows, as Spark counts them
     state: int  # windows that are kept after it
-    written: dict[int, int]  # a window's begin -> count
+    written: dict[int, int]  # a window's begin, a minute -> count
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What Spark did with orders in this order of arrival. delay, size: minutes."""
+    """What Spark did with orders in this order of arrival. delay, size: minutes. mode:
+    the query's output mode.
+    """
 
     batches: tuple[Batch, ...]
     mode: str = "append"
@@ -106,12 +108,13 @@ class Seen:
         return self.batches[number - 1].watermark
 
     def _is_late(self, order: Order, number: int) -> bool:
-        """Is the order's window closed before this micro-batch?"""
+        """Whether the order's window is closed before this micro-batch."""
         closed = self.watermark_before(number)
         if closed is None or self.mode == "complete":
             return False
         _, minute = order
-        return self.window(minute) + self.size <= closed
+        end = self.window(minute) + self.size
+        return end <= closed
 
     def play(
         self,
@@ -161,17 +164,22 @@ def watch(
     topic = lab.topic("orders", partitions=1)
     lab.send(topic, map(_record, orders, arrivals(orders)))
     query, rows = run(lab, _query(lab, topic, delay, size), mode)
+    written = _by_batch(rows)
+    batches = []
+    for report in reports(query):
+        number = report["batchId"]
+        batches.append(_batch(report, orders, written[number]))
+    return Seen(tuple(batches), mode, delay, size)
+
+
+def _by_batch(rows: Iterable[dict[str, Any]]) -> defaultdict[int, dict[int, int]]:
+    """What reached the sink: micro-batch -> a window's begin, a minute -> count."""
     written: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for row in rows:
         number = row["batch"]
         begin = _minute(row["begin"])
         written[number][begin] = row["orders"]
-    batches = []
-    for report in reports(query):
-        number = report["batchId"]
-        batch = _batch(report, orders, written[number])
-        batches.append(batch)
-    return Seen(tuple(batches), mode, delay, size)
+    return written
 
 
 def run(
@@ -228,19 +236,22 @@ def in_state(query: Any) -> int:
 
 
 def _day_starts_ms() -> int:
-    """When the shop opens, as the orders' clock has it."""
+    """When the shop opens, as the orders' clock has it, in ms since 1970."""
     return int(dataset("orders").DAY_STARTS)
 
 
 def _noon_ms() -> int:
+    """In ms since 1970: the shop opens at 08:00."""
     return _day_starts_ms() + 4 * 60 * MINUTE_MS
 
 
 def payments() -> tuple[list[Any], list[Any]]:
     """The day's payments: those that reached Kafka before noon, and the others."""
     events = dataset("orders").stream("payments", count=600, seed=7)
-    before = [event for event in events if event.ingest_ms < _noon_ms()]
-    return before, events[len(before) :]
+    noon_ms = _noon_ms()
+    before = [event for event in events if event.ingest_ms < noon_ms]
+    since = events[len(before) :]
+    return before, since
 
 
 def tell_unpaid(query: Any, rows: Sequence[dict[str, Any]]) -> int:
@@ -249,13 +260,15 @@ def tell_unpaid(query: Any, rows: Sequence[dict[str, Any]]) -> int:
     """
     noon_ms = _noon_ms()
     paid = set()
-    not_paid = late = 0
+    not_paid = 0
+    late = 0
     for row in rows:
         if row["paid_id"]:
             paid.add(row["ordered_id"])
         elif row["paid_id"] is None:
             not_paid += 1
-            if row["ordered_at"].timestamp() * 1000 >= noon_ms:
+            placed_ms = row["ordered_at"].timestamp() * 1000
+            if placed_ms >= noon_ms:
                 late += 1
     latest = reports(query)[-1]
     watermark = latest["eventTime"]["watermark"][11:16]
@@ -306,11 +319,14 @@ def arrivals(orders: Sequence[Order]) -> list[int]:
     before. A clock that is ahead changes nothing of that.
     """
     truly = dict(ORDERS)
-    placed = [min(minute, truly.get(name, minute)) for name, minute in orders]
+    placed = []
+    for name, minute in orders:
+        placed.append(min(minute, truly.get(name, minute)))
     return list(itertools.accumulate(placed, max))
 
 
 def _minute(ms: int) -> int:
+    """A moment in ms since 1970, as minutes after the shop opens."""
     return (ms - _day_starts_ms()) // MINUTE_MS
 
 
@@ -321,11 +337,10 @@ def _batch(
     [operator] = report["stateOperators"]
     first = _offset(source["startOffset"])
     end = _offset(source["endOffset"])
-    watermark = _watermark(report["eventTime"]["watermark"])
     return Batch(
         number=report["batchId"],
         orders=tuple(orders[first:end]),
-        watermark=watermark,
+        watermark=_watermark(report["eventTime"]["watermark"]),
         dropped=operator["numRowsDroppedByWatermark"],
         state=operator["numRowsTotal"],
         written=dict(sorted(written.items())),
@@ -358,9 +373,11 @@ def later(
     """The same orders, but this one comes a micro-batch later; from the last one it
     goes back to where it was first.
     """
-    order = next(each for each in orders if each[0] == name)
+    names = [each for each, _ in orders]
+    place = names.index(name)
+    order = orders[place]
     others = [each for each in orders if each != order]
-    place = orders.index(order) + PER_BATCH
+    place += PER_BATCH
     if place >= len(orders):
         place = first.index(order)
     return (*others[:place], order, *others[place:])
@@ -397,6 +414,8 @@ def trace(seen: Seen) -> list[Event]:
 
 
 class _Teller:
+    """Tells a run as events. at: ms of the day."""
+
     def __init__(self, seen: Seen) -> None:
         self.seen = seen
         self.events: list[Event] = []
@@ -404,18 +423,22 @@ class _Teller:
         self.at = OPENS_MS
         # micro-batch -> the event that moved its watermark
         self.moved: dict[int, Id] = {}
-        self.counts: dict[int, int] = {}
-        orders = seen.orders
-        self.came: dict[str, int] = {}  # order -> the minute
-        for (name, _), minute in zip(orders, arrivals(orders), strict=True):
-            self.came[name] = minute
+        self.counts: dict[int, int] = {}  # a window's begin, a minute -> orders
+        names = [name for name, _ in seen.orders]
+        # order -> the minute in which it came
+        self.came = dict(zip(names, arrivals(seen.orders), strict=True))
 
     def tell(self, kind: str, cause: Id | None = None, **detail: Any) -> Id:
-        identity = "Spark", len(self.events) + 1
-        told = {"batch": self.number, **detail}
-        event = Event(identity, self.at, "Spark", kind, cause, told)
+        event = Event(
+            id=("Spark", len(self.events) + 1),
+            at=self.at,
+            node="Spark",
+            kind=kind,
+            cause=cause,
+            detail={"batch": self.number, **detail},
+        )
         self.events.append(event)
-        return identity
+        return event.id
 
     def batch(self, batch: Batch) -> None:
         number = self.number = batch.number
@@ -440,8 +463,7 @@ class _Teller:
             else:
                 self._counted(order, begun)
         for window, count in batch.written.items():
-            written = {"window": window, "count": count}
-            self.tell("WindowWritten", moved, **written, **settings)
+            self.tell("WindowWritten", moved, window=window, count=count, **settings)
         self._forget(batch)
         assert len(self.counts) == batch.state, (
             f"micro-batch {number}: {self.counts} against {batch.state} in state"

@@ -1,24 +1,50 @@
-"""Many runs of one story in one picture, a small one each (pictures/runs.py)."""
+"""Many runs of one story in one picture, a small one each: runs with what became of
+their records (pictures/runs.py), or one program, killed at each of its calls
+(pictures/sweep.py).
+"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.trace import Event
 
 
+class Record(NamedTuple):
+    """became: there, twice, late, lost, aborted or open."""
+
+    text: str
+    became: str
+
+
+class Bar(NamedTuple):
+    """How long something was so, in ms since the bar's beginning of time."""
+
+    begins_ms: int
+    ends_ms: int
+    words: str
+
+
 class Compared(NamedTuple):
-    """One run. row: its name, and a second line. records: each as its text, and what
-    became of it: there, twice, late, lost, aborted or open. says: what one sees. wrong:
-    what went wrong, in a few words. bars: each as when it begins and ends, in ms, and
-    words.
+    """One run. row: its name, and a second line. says: what one sees. wrong: what went
+    wrong, in a few words.
     """
 
     row: tuple[str, str]
     column: str
-    records: list[tuple[str, str]]
+    records: Sequence[tuple[str, str]]  # as a Record
     says: str
     wrong: str = ""
-    bars: list[tuple[int, int, str]] = []
+    bars: Sequence[Bar] = ()
+
+
+class Killed(NamedTuple):
+    """One run of a program that was killed. call: on entering which, by its name.
+    written: how often each order is there in the end.
+    """
+
+    at_ms: int
+    call: str
+    written: Sequence[float]
 
 
 def sweep_of(runs: Iterable[Compared], *, title: str, across: str, foot: str) -> Any:
@@ -30,11 +56,37 @@ def sweep_of(runs: Iterable[Compared], *, title: str, across: str, foot: str) ->
         told = {
             "row": list(run.row),
             "column": run.column,
-            "records": [list(each) for each in run.records],
+            "records": [list(record) for record in run.records],
             "says": run.says,
             "wrong": run.wrong,
-            "bars": [list(each) for each in run.bars],
+            "bars": [list(bar) for bar in run.bars],
         }
-        identity, name = ("sweep", number), f"run {number}"
-        events.append(Event(identity, number, name, "RunCompared", None, told))
+        events.append(_event(number, at_ms=number, kind="RunCompared", told=told))
     return picture("runs", events, title=title, across=across, foot=foot)
+
+
+def sweep_of_calls(runs: Iterable[Killed]) -> Any:
+    """The picture: the first was killed at call 1, the second at call 2."""
+    from minikafka.theatre import picture
+
+    events = []
+    for number, run in enumerate(runs, 1):
+        told = {
+            "run": number,
+            "call": run.call,
+            "written": list(run.written),
+        }
+        events.append(_event(number, at_ms=run.at_ms, kind="RunEnded", told=told))
+    return picture("sweep", events)
+
+
+def _event(number: int, *, at_ms: int, kind: str, told: dict[str, Any]) -> Event:
+    """What a picture hears of a run: one event."""
+    return Event(
+        id=("sweep", number),
+        at=at_ms,
+        node=f"run {number}",
+        kind=kind,
+        cause=None,
+        detail=told,
+    )
