@@ -5,10 +5,9 @@ From the front: a partitioner chooses (partitioners.py), records wait in batches
 in one Produce request, up to max_in_flight_requests_per_connection of them at a time.
 
 With enable_idempotence (the default, as in Java) each batch carries producer id, epoch
-and the sequence number of its first record (KIP-98): the broker recognises a retry it
-has already, and refuses a gap. When a batch with a number is given up, the numbers
-after it can't be right any more: once nothing is in flight, the producer raises its
-epoch and numbers from 0 again (KIP-360).
+and the sequence number of its first record (producer_sequences.py): the broker
+recognises a retry it has already, and refuses a gap. After a gap the producer numbers
+from 0 again, once nothing is in flight.
 
 A record is acknowledged or has failed delivery_timeout_ms after send() at the latest,
 whatever it is waiting for by then: its batch to be full, a connection, an answer, the
@@ -41,13 +40,14 @@ from minikafka.clients.partitioners import (
     Unplaced,
 )
 from minikafka.clients.producer_config import checked
+from minikafka.clients.producer_sequences import Sequences
 from minikafka.clients.request_state import RequestState, exponential_backoff_ms
 from minikafka.clients.structs import TopicPartition, text
 from minikafka.clients.transactions import Transactions
 from minikafka.clock import Now
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import MAX_SEQUENCE, encode_batch
+from minikafka.wire.records import encode_batch
 from minikafka.wire.schema import Message, nested
 
 IN_THE_TRACE = (
@@ -57,7 +57,6 @@ IN_THE_TRACE = (
     "batch_size",
     "max_in_flight_requests_per_connection",
 )
-MAX_EPOCH = 2**15 - 1
 
 
 class Producer(Client):
@@ -88,19 +87,27 @@ class Producer(Client):
             timeout_ms = given["transaction_timeout_ms"]
             self.transactions = Transactions(self, transactional_id, timeout_ms)
         self.flushing = 0
-        self.producer_id = -1
-        self.producer_epoch = -1
+        self._sequences = Sequences()
         self._id_request = RequestState(self)
-        # a numbered batch was given up: the epoch must grow before anything else is
-        # sent
-        self.has_gap = False
-        self._next_sequence: dict[TopicPartition, int] = {}
         self._in_flight: dict[Batch, None] = {}
-        # from the first without an answer for good
-        self._numbered: dict[TopicPartition, list[Batch]] = {}
         if self.trace:
             shown = {name: self.config[name] for name in IN_THE_TRACE}
             self.trace.emit("ClientStarted", client="producer", topics=[], config=shown)
+
+    @property
+    def producer_id(self) -> int:
+        """-1 before it has one."""
+        return self._sequences.producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        """-1 before it has one."""
+        return self._sequences.producer_epoch
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether a numbered batch was given up, and the epoch hasn't grown since."""
+        return self._sequences.has_gap
 
     # what a program calls, through the shell
 
@@ -175,9 +182,9 @@ class Producer(Client):
 
     def number_anew(self, producer_id: int, producer_epoch: int) -> None:
         """The coordinator has said who this is: sequence numbers begin at 0."""
-        self._begin_next_epoch()
-        self.producer_id = producer_id
-        self.producer_epoch = producer_epoch
+        self._sequences.begin_next_epoch(self.accumulator.incomplete)
+        self._sequences.producer_id = producer_id
+        self._sequences.producer_epoch = producer_epoch
 
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
@@ -283,20 +290,14 @@ class Producer(Client):
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
-        """Whether a batch may leave. A retry goes alone, the lowest number first;
-        renumbering waits for all answers. A leader recognises a producer's last five
-        batches, so no more may leave from the first without an answer on, over however
-        many connections: one may be to a leader that is dead.
-        """
-        if self.has_gap:
+        """Whether a batch may leave: as its transaction and its number allow it."""
+        if self.has_gap:  # before the transaction is asked, which would let it join
             return False
         transactions = self.transactions
         if transactions is not None and not transactions.may_send(batch.partition):
             return False
-        numbered = self._numbered.get(batch.partition, [])
-        if batch.base_sequence < 0:
-            return len(numbered) < self.config["max_in_flight_requests_per_connection"]
-        return not numbered or numbered[0] is batch
+        most_in_flight = self.config["max_in_flight_requests_per_connection"]
+        return self._sequences.may_go(batch, most_in_flight)
 
     def _send_batches(self, node: Node, partitions: list[TopicPartition]) -> None:
         batches = self._take_what_fits(partitions)
@@ -328,7 +329,8 @@ class Producer(Client):
             room -= first.size_bytes
             why = self._why_now(partition)
             batch = self.accumulator.take(partition)
-            self._number(batch)
+            if self.idempotent:
+                self._sequences.number(batch)
             batch.sent_ms = self.now_ms
             taken[batch] = why
         return taken
@@ -397,10 +399,7 @@ class Producer(Client):
                 why = self._why_no_answer(batch)
                 self._retry_or_fail(batch, Error.NETWORK_EXCEPTION, None, why)
             return
-        answers = {}
-        for topic in response.responses:
-            for part in topic.partition_responses:
-                answers[TopicPartition(topic.name, part.index)] = part
+        answers = _by_partition(response)
         for batch in open_batches:
             self._batch_answered(batch, answers[batch.partition])
 
@@ -425,21 +424,17 @@ class Producer(Client):
         self, batch: Batch, error: Error, message: str | None, why: Reason
     ) -> None:
         batch.attempts += 1
-        # A gap because an earlier batch is on its way again is no reason to give up
-        # (KIP-98).
-        is_out_of_order = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-        waits_for_earlier = (
-            is_out_of_order and self._numbered[batch.partition][0] is not batch
-        )
-        may_pass = error.retriable or waits_for_earlier
         has_tries = batch.attempts <= self.config["retries"]
-        if not may_pass or not has_tries or self._expired(batch):
+        is_over = not has_tries or self._expired(batch)
+        if is_over or not self._may_pass(batch, error):
             self._fail(batch, KafkaError(error, message))
             return
         batch.failed_ms = self.now_ms
-        longest_ms = self.config["retry_backoff_max_ms"]
         backoff_ms = exponential_backoff_ms(
-            batch.attempts, self.retry_backoff_ms, longest_ms, self._random
+            batch.attempts,
+            self.retry_backoff_ms,
+            self.config["retry_backoff_max_ms"],
+            self._random,
         )
         batch.retry_at = self.now_ms + backoff_ms
         self.accumulator.put_back(batch)
@@ -449,13 +444,25 @@ class Producer(Client):
             detail |= {"attempt": batch.attempts, "backoff_ms": backoff_ms}
             self.trace.emit("BatchRetried", **detail, why=why)
 
-    # sequence numbers
+    def _may_pass(self, batch: Batch, error: Error) -> bool:
+        """Whether another try may go well. A gap because an earlier batch is on its way
+        again is no reason to give up (KIP-98).
+        """
+        if error.retriable:
+            return True
+        is_out_of_order = error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return is_out_of_order and self._sequences.waits_for_earlier(batch)
+
+    # the producer id
 
     def _has_producer_id(self) -> bool:
+        """Whether batches may leave as far as that goes; asks for one that is missing.
+        One with transactions has it from init_transactions().
+        """
         if not self.idempotent or self.transactions is not None:
-            return True  # init_transactions() has one
+            return True
         if self.has_gap and not self._in_flight:
-            self._begin_next_epoch()
+            self._sequences.begin_next_epoch(self.accumulator.incomplete)
         if self.producer_id >= 0:
             return True
         if self.is_due(self._id_request):
@@ -469,32 +476,12 @@ class Producer(Client):
             answered = self._id_request.sent(self._take_producer_id)
             self.request(node, "InitProducerId", body, answered)
 
-    def _begin_next_epoch(self) -> None:
-        self.has_gap = False
-        self.producer_epoch += 1
-        if self.producer_epoch == MAX_EPOCH:
-            self.producer_id = -1
-        self._next_sequence.clear()
-        self._numbered.clear()
-        for batch in self.accumulator.incomplete:
-            batch.base_sequence = -1
-
     def _take_producer_id(self, response: Message) -> None:
         if response.error_code == Error.NONE:
-            self.producer_id = response.producer_id
-            self.producer_epoch = response.producer_epoch
+            self._sequences.producer_id = response.producer_id
+            self._sequences.producer_epoch = response.producer_epoch
         else:
             self._id_request.back_off()
-
-    def _number(self, batch: Batch) -> None:
-        """Give it its sequence number, unless it has one."""
-        if not self.idempotent or batch.base_sequence >= 0:
-            return
-        batch.base_sequence = self._next_sequence.get(batch.partition, 0)
-        batch.producer = (self.producer_id, self.producer_epoch)
-        next_sequence = (batch.base_sequence + len(batch.records)) & MAX_SEQUENCE
-        self._next_sequence[batch.partition] = next_sequence
-        self._numbered.setdefault(batch.partition, []).append(batch)
 
     # the end of a batch
 
@@ -524,7 +511,7 @@ class Producer(Client):
         batch.succeed(base_offset, log_append_time_ms)
 
     def _fail(self, batch: Batch, error: KafkaError) -> None:
-        self.has_gap = self.has_gap or batch.base_sequence >= 0
+        self._sequences.given_up(batch)
         if self.transactions is not None:
             why = f"a record of the transaction failed: {error.message}"
             self.transactions.refused(error.error, why)
@@ -541,6 +528,13 @@ class Producer(Client):
     def _forget(self, batch: Batch) -> None:
         self.accumulator.finished(batch)
         batch.done = True
-        numbered = self._numbered.get(batch.partition, [])
-        while numbered and numbered[0].done:
-            del numbered[0]
+        self._sequences.forget_done(batch.partition)
+
+
+def _by_partition(response: Message) -> dict[TopicPartition, Message]:
+    """A Produce answer: what it says of each partition."""
+    answers = {}
+    for topic in response.responses:
+        for said in topic.partition_responses:
+            answers[TopicPartition(topic.name, said.index)] = said
+    return answers

@@ -45,39 +45,47 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     """
     config = {**DEFAULTS, **given}
     config["acks"] = _acks(config["acks"])
-    config["compression_type"] = config["compression_type"] or "none"
-    if config["compression_type"] not in CODECS:
+    config["compression_type"] = _compression(config["compression_type"])
+    config["enable_idempotence"] = _idempotence(config)
+    # one try takes so long (KIP-91)
+    shortest_ms = config["linger_ms"] + config["request_timeout_ms"]
+    if config["delivery_timeout_ms"] >= shortest_ms:
+        return config
+    if "delivery_timeout_ms" in given:
         raise ValueError(
-            f"compression_type={config['compression_type']!r}: give one of"
-            f" {', '.join(CODECS)}"
+            f"delivery_timeout_ms={config['delivery_timeout_ms']} is less than"
+            f" linger_ms + request_timeout_ms ({shortest_ms}): there would be no"
+            " time for one try"
         )
-    possible = (
+    config["delivery_timeout_ms"] = shortest_ms
+    return config
+
+
+def _compression(given: str | None) -> str:
+    """A codec's name."""
+    name = given or "none"
+    if name not in CODECS:
+        raise ValueError(f"compression_type={name!r}: give one of {', '.join(CODECS)}")
+    return name
+
+
+def _idempotence(config: dict[str, Any]) -> bool:
+    """Whether batches get numbers: as it was asked for, else where it is possible."""
+    wanted = config["enable_idempotence"]
+    is_possible = (
         config["acks"] == "all"
         and config["max_in_flight_requests_per_connection"] <= 5
         and config["retries"] > 0
     )
-    if config["enable_idempotence"] and not possible:
+    if wanted and not is_possible:
         raise ValueError(
             'enable_idempotence needs acks="all", at most 5 requests in flight, and'
             " retries"
         )
-    is_switched_off = config["enable_idempotence"] is False
-    is_impossible = is_switched_off or not possible
-    if config["transactional_id"] is not None and is_impossible:
+    has_numbers = is_possible and wanted is not False
+    if config["transactional_id"] is not None and not has_numbers:
         raise ValueError(
             'transactional_id needs idempotence: acks="all", at most 5 requests in'
             " flight, and retries"
         )
-    if config["enable_idempotence"] is None:
-        config["enable_idempotence"] = possible
-    # one try takes so long (KIP-91)
-    shortest_ms = config["linger_ms"] + config["request_timeout_ms"]
-    if config["delivery_timeout_ms"] < shortest_ms:
-        if "delivery_timeout_ms" in given:
-            raise ValueError(
-                f"delivery_timeout_ms={config['delivery_timeout_ms']} is less than"
-                f" linger_ms + request_timeout_ms ({shortest_ms}): there would be no"
-                " time for one try"
-            )
-        config["delivery_timeout_ms"] = shortest_ms
-    return config
+    return is_possible if wanted is None else bool(wanted)
