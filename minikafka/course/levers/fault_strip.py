@@ -3,7 +3,7 @@ one that is pointed at. A fault that is pinned happens in every run then, and th
 shows what one fault more does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka.course.levers.controls import Stage, placed
@@ -46,9 +46,8 @@ class FaultsLive:
         self.stage = Stage(self._clicked)
         self._ahead: Ahead | None = None
         first = self._first()
-        row, column = map(int, first.split("/"))
-        self.picture = self._picture(found.rows[row][column])
-        self.picture.strip = self._strip(found, first)
+        self.picture = self._picture(self._cell(first))
+        self.picture.strip = self._strip(found, chosen=first)
         self.stage.show(self.picture, at_end=True)
 
     def press(self, act: str) -> None:
@@ -57,15 +56,20 @@ class FaultsLive:
         """
         what, _, which = act.partition(" ")
         if what == "cell":
-            cell = self._tried(which)
-            play = played(self._picture(cell), cell.plan, self.stage.widths)
-            self.stage.send({**play, "cell": which, "ended": {which: ended(cell)}})
+            self._show(which)
         elif what == "pin":
-            self._ask(self._cell(which).plan)
+            cell = self._cell(place_of(which))
+            self._ask(cell.plan)
         else:
             also = list(self.found.also)
             del also[int(which)]
             self._ask(also)
+
+    def _show(self, which: str) -> None:
+        """The picture becomes this run, and the strip learns how it ended."""
+        cell = self._tried(place_of(which))
+        play = played(self._picture(cell), cell.plan, self.stage.widths)
+        self.stage.send({**play, "cell": which, "ended": {which: ended(cell)}})
 
     def _clicked(self, act: str, at_ms: float, onto: str) -> None:
         self.press(act)
@@ -80,17 +84,23 @@ class FaultsLive:
     def _tell(self, found: FaultMap) -> None:
         self.stage.send({"strip": self._strip(found)})
 
-    def _cell(self, which: str) -> Cell:
-        row, column = map(int, which.split("/"))
-        return self.found.rows[row][column]
+    def _cell(self, place: Place) -> Cell:
+        return self.found.rows[place.row][place.column]
 
-    def _tried(self, which: str) -> Cell:
-        """A cell of the map with a run of its own."""
-        row, column = map(int, which.split("/"))
-        cell = self.found.rows[row][column]
-        place = Place(row, column)
-        tried = self._ahead.tried(place, cell) if self._ahead else cell.tried()
-        self.found.rows[row][column] = tried
+    def _cells(self) -> Iterable[tuple[Place, Cell]]:
+        """All of them, row by row."""
+        for row, cells in enumerate(self.found.rows):
+            for column, cell in enumerate(cells):
+                yield Place(row, column), cell
+
+    def _tried(self, place: Place) -> Cell:
+        """A cell of the map with a run of its own, which may have been made ahead."""
+        cell = self._cell(place)
+        if self._ahead is None:
+            tried = cell.tried()
+        else:
+            tried = self._ahead.tried(place, cell)
+        self.found.rows[place.row][place.column] = tried
         return tried
 
     def _run_ahead(self) -> None:
@@ -103,34 +113,40 @@ class FaultsLive:
             self._ahead.stop()
             self._ahead = None
 
-    def _first(self) -> str:
-        """The cell to begin with: of those that were run and differ from most, the
+    def _first(self) -> Place:
+        """The cell to begin with: of those that were run and ended as fewest do, the
         first.
         """
-        *_, worst = [NOTHING.kind, *self._kinds()]
-        for row, cells in enumerate(self.found.rows):
-            for column, cell in enumerate(cells):
-                if cell.is_run and cell.outcome.kind == worst:
-                    return key(row, column)
-        return key(0, 0)
+        rarest = self._rarest_kind()
+        for place, cell in self._cells():
+            if cell.is_run and cell.outcome.kind == rarest:
+                return place
+        return Place(0, 0)
 
-    def _kinds(self) -> list[str]:
-        """How runs ended in which something happened, the rarest last."""
-        return [kind for kind in self.found.counts() if kind != NOTHING.kind]
+    def _rarest_kind(self) -> str:
+        """How fewest runs ended in which something happened."""
+        rarest = NOTHING.kind
+        for kind in self.found.counts():  # the commonest first
+            if kind != NOTHING.kind:
+                rarest = kind
+        return rarest
 
     def _picture(self, cell: Cell) -> Picture:
         return picture(self.name, cell.trace, **self.options)
 
-    def _strip(self, found: FaultMap, chosen: str | None = None) -> Data:
+    def _strip(self, found: FaultMap, chosen: Place | None = None) -> Data:
+        """What the page draws of a map. chosen: the cell whose run is shown."""
+        faults = []
         rows = []
         for cells in found.rows:
+            faults.append(named(cells[0].fault))
             rows.append([ended(cell) for cell in cells])
         return strip(
             NAME_OF_SECOND if found.also else NAME,
-            faults=[named(cells[0].fault) for cells in found.rows],
+            faults=faults,
             moments_ms=found.moments,
             rows=rows,
-            chosen=chosen,
+            chosen=None if chosen is None else key(*chosen),
             also=[in_words(fault) for fault in found.also],
             marks=self.marks,
         )
@@ -140,14 +156,13 @@ class FaultsLive:
         that were made.
         """
         runs = {}
-        for row, cells in enumerate(self.found.rows):
-            for column, cell in enumerate(cells):
-                if cell.is_run:
-                    play = played(self._picture(cell), cell.plan)
-                    runs[key(row, column)] = packed_run(play)
-        found = self.picture
-        found.strip = {**(found.strip or {}), "runs": runs}
-        return found
+        for place, cell in self._cells():
+            if cell.is_run:
+                play = played(self._picture(cell), cell.plan)
+                runs[key(*place)] = packed_run(play)
+        alone = self.picture
+        alone.strip = {**(alone.strip or {}), "runs": runs}
+        return alone
 
     def __repr__(self) -> str:
         return f"live\n{self.found}\n{self.picture!r}"
@@ -159,10 +174,20 @@ class FaultsLive:
         self._run_ahead()
 
 
+def place_of(which: str) -> Place:
+    """The cell that the page calls so: the inverse of key()."""
+    row, _, column = which.partition("/")
+    return Place(int(row), int(column))
+
+
 def ended(cell: Cell) -> Ended:
     """As the strip shows a cell."""
-    outcome = cell.outcome
-    return Ended(outcome.kind, outcome.sign, str(outcome), cell.is_run)
+    return Ended(
+        kind=cell.outcome.kind,
+        sign=cell.outcome.sign,
+        words=str(cell.outcome),
+        is_run=cell.is_run,
+    )
 
 
 def played(
