@@ -5,10 +5,9 @@ A client lives in the process of the program that was given it or made it: a cra
 freeze of one is one of both.
 """
 
-import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.faults import Crash, Cut, Fault, Freeze, Place, Reset, node_name
 from minikafka.simulation.arguments import COUNT, MS, SECONDS, checked
@@ -21,6 +20,13 @@ from minikafka.simulation.processes import BrokerProcess, ClientProcess, Process
 from minikafka.simulation.programs import Program
 
 Target = Place | Handle | Program
+
+
+class Link(NamedTuple):
+    """The names of two nodes, between which messages go."""
+
+    one: str
+    other: str
 
 
 class Mishaps:
@@ -61,23 +67,14 @@ class Mishaps:
         """
         found = self._find(target)
         if power or silent:
-            if not isinstance(found, BrokerProcess):
-                raise TypeError(
-                    "only a broker can lose power or go without a word: it has a"
-                    " machine of its own"
-                )
-            crash = found.lose_power if power else found.crash
-            crash(silent)
+            _crash_machine(found, power, silent)
         elif call is not None:
-            if not isinstance(found, Program):
-                raise TypeError("only a program can crash at a call")
-            found.crash_at_call = call
-        elif isinstance(found, Program):
-            crash_program(found)
+            _crash_at_call(found, call)
         else:
-            for program in self._users(found):
+            for program in self._programs_of(found):
                 crash_program(program)
-            found.crash()
+            if not isinstance(found, Program):
+                found.crash()
         self._programs.leave_if_dead()
 
     @recorded
@@ -103,8 +100,7 @@ class Mishaps:
             if program.state == "running":
                 program.state = "frozen"
         if seconds is not None:
-            at_ms = self._clock.now_ms + round(seconds * 1000)
-            self._clock.schedule(at_ms, partial(self._thaw, found))
+            self._after(round(seconds * 1000), self._thaw, found)
 
     @recorded
     def thaw(self, target: Target) -> None:
@@ -121,8 +117,8 @@ class Mishaps:
     @recorded
     def cut(self, one: Target, other: Target) -> None:
         """Let nothing pass between two of them until heal()."""
-        for pair in self._pairs(one, other):
-            self._cut(*pair)
+        for link in self._links(one, other):
+            self._cut(link)
 
     @recorded
     def heal(self, one: Target | None = None, other: Target | None = None) -> None:
@@ -132,60 +128,72 @@ class Mishaps:
                 "heal() ends all cuts, heal(one, other) that between these two"
             )
         if one is None or other is None:
-            self._heal(None, None)
-        else:
-            for pair in self._pairs(one, other):
-                self._heal(*pair)
+            self._heal(None)
+            return
+        for link in self._links(one, other):
+            self._heal(link)
 
-    def _cut(self, one: str, other: str) -> None:
-        mine, theirs = self._network.cut(one, other)
-        self._network.emit("LinkCut", one=mine, other=theirs)
+    def _cut(self, link: Link) -> None:
+        one, other = self._network.cut(link.one, link.other)
+        self._network.emit("LinkCut", one=one, other=other)
 
-    def _heal(self, one: str | None, other: str | None) -> None:
-        for mine, theirs in self._network.heal(one, other):
-            self._network.emit("LinkHealed", one=mine, other=theirs)
+    def _heal(self, link: Link | None) -> None:
+        """None: all that are cut."""
+        ends = (None, None) if link is None else link
+        for one, other in self._network.heal(*ends):
+            self._network.emit("LinkHealed", one=one, other=other)
 
     @recorded
     def reset(self, one: Target, other: Target) -> None:
         """Break all connections between two of them; what was on its way is lost."""
-        for pair in self._pairs(one, other):
-            self._network.reset(*pair)
+        for link in self._links(one, other):
+            self._network.reset(link.one, link.other)
 
     @checked(processing_ms=MS)
     @recorded
     def slow(self, consumer: Target, processing_ms: int) -> None:
         """From now on the program of this consumer needs so long for each record."""
         if isinstance(consumer, Program):
-            found = clients_of(consumer)
+            clients = clients_of(consumer)
         else:
             name = getattr(consumer, "name", consumer)
-            found = [each for each in self._clients.values() if each.name == name]
-        consumers = [each for each in found if isinstance(each, ConsumerHandle)]
+            known = self._clients.values()
+            clients = [client for client in known if client.name == name]
+        consumers = [each for each in clients if isinstance(each, ConsumerHandle)]
         if not consumers:
             raise ValueError(f"{consumer!r} is no consumer")
         for each in consumers:
             each.slow(processing_ms)
 
+    # what a plan lets happen
+
     def begin(self, fault: Fault) -> None:
         """A fault of the plan whose time has come."""
         if isinstance(fault, Cut):
-            one = node_name(fault.one)
-            other = node_name(fault.other)
-            self._cut(one, other)
-            if fault.for_ms is not None:
-                at_ms = self._clock.now_ms + fault.for_ms
-                self._clock.schedule(at_ms, lambda: self._heal(one, other))
+            self._begin_cut(fault)
         elif isinstance(fault, Freeze):
             self._without_record(self.freeze, fault.node, fault.for_ms / 1000)
         elif isinstance(fault, Reset):
             self._network.reset(node_name(fault.one), node_name(fault.other))
         elif isinstance(fault, Crash):
-            node = fault.node
-            self._without_record(self.crash, node, None, fault.power, fault.silent)
-            if fault.restart_after_ms is not None:
-                at_ms = self._clock.now_ms + fault.restart_after_ms
-                restart = partial(self._without_record, self.restart, node)
-                self._clock.schedule(at_ms, restart)
+            self._begin_crash(fault)
+
+    def _begin_cut(self, fault: Cut) -> None:
+        link = Link(node_name(fault.one), node_name(fault.other))
+        self._cut(link)
+        if fault.for_ms is not None:
+            self._after(fault.for_ms, self._heal, link)
+
+    def _begin_crash(self, fault: Crash) -> None:
+        node = fault.node
+        self._without_record(self.crash, node, None, fault.power, fault.silent)
+        if fault.restart_after_ms is not None:
+            restart = partial(self._without_record, self.restart)
+            self._after(fault.restart_after_ms, restart, node)
+
+    def _after(self, ms: int, act: Callable[..., None], what: object) -> None:
+        """Do it to that, when so many virtual ms have passed."""
+        self._clock.schedule(self._clock.now_ms + ms, partial(act, what))
 
     # inside
 
@@ -215,19 +223,21 @@ class Mishaps:
             )
         return known[name]
 
-    def _pairs(self, one: Target, other: Target) -> list[tuple[str, str]]:
-        """The processes of one with those of the other, by name."""
+    def _links(self, one: Target, other: Target) -> list[Link]:
+        """Each process of one with each of the other."""
         mine = self._processes_of(self._find(one))
         theirs = self._processes_of(self._find(other))
-        pairs = itertools.product(mine, theirs)
-        return [(one_end.name, other_end.name) for one_end, other_end in pairs]
+        links = []
+        for one_end in mine:
+            for other_end in theirs:
+                links.append(Link(one_end.name, other_end.name))
+        return links
 
     def _users(self, process: Process) -> list[Program]:
         """The programs that a client belongs to."""
         users = []
         for program in self._programs.all:
-            clients = clients_of(program)
-            if any(client._process is process for client in clients):
+            if process in self._processes_of(program):
                 users.append(program)
         return users
 
@@ -278,6 +288,26 @@ class Mishaps:
             self.book.inside = inside
 
 
+def _crash_machine(found: Process | Program, power: bool, silent: bool) -> None:
+    """A machine fails, and with it its broker."""
+    if not isinstance(found, BrokerProcess):
+        raise TypeError(
+            "only a broker can lose power or go without a word: it has a machine of its"
+            " own"
+        )
+    if power:
+        found.lose_power(silent)
+    else:
+        found.crash(silent)
+
+
+def _crash_at_call(found: Process | Program, call: int) -> None:
+    """Let it crash later, on entering a blocking call."""
+    if not isinstance(found, Program):
+        raise TypeError("only a program can crash at a call")
+    found.crash_at_call = call
+
+
 def clients_of(program: Program) -> list[Handle]:
     """The clients that live and die with a program: its arguments, and those it
     made.
@@ -288,8 +318,9 @@ def clients_of(program: Program) -> list[Handle]:
 
 def crash_program(program: Program) -> None:
     """kill -9 of a program and its clients."""
-    if program.alive:
-        program.state = "crashed"
-        program.crash_at_call = None
-        for client in clients_of(program):
-            client._process.crash()
+    if not program.alive:
+        return
+    program.state = "crashed"
+    program.crash_at_call = None
+    for client in clients_of(program):
+        client._process.crash()
