@@ -242,7 +242,10 @@ class ForkStory(CopiesStory):
             f" {capital(old.name)} knows nothing of that, and leads on in epoch"
             f" {old.epoch}."
         )
-        light = [f"node/{each.broker}" for each in both]
+        # with what each has: here one may be asked which of it stays
+        light = []
+        for each in both:
+            light += [f"node/{each.broker}", f"record/{each.broker}"]
         return Told(words, "two leaders", light=light)
 
     def _see_LeaderFollowed(self, event: Event, d: Detail) -> Told:
