@@ -6,6 +6,7 @@ import functools
 import http.server
 import threading
 from contextlib import contextmanager
+from html.parser import HTMLParser
 
 SUB_PATH = "/some/where"
 MEGABYTE = 1024 * 1024
@@ -31,6 +32,20 @@ def served(root):
     finally:
         server.shutdown()
         server.server_close()
+
+
+class Links(HTMLParser):
+    """What a page leads to, and what can be led to in it."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.found, self.ids = [], set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.found += [given[name] for name in ("href", "src") if given.get(name)]
+        self.ids.add(given.get("id"))
 
 
 class Tab:

@@ -5,7 +5,6 @@ sub-path, without a network.
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -15,18 +14,19 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Error as PlaywrightError
 
 from minikafka.course.lessons import solutions
-from minikafka.course.publishing import gallery, site
-from minikafka.course.publishing.pictures_of_lessons import shown
+from minikafka.course.publishing import site
 from tests.browser.jupyter import AXE
 from tests.browser.site import (
     MEGABYTE,
     SUB_PATH,
+    Links,
     Notebook,
     Tab,
     playground,
     served,
     size,
 )
+from tests.browser.site_here import written
 from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
@@ -51,9 +51,7 @@ NO_STACK_SWITCHING = "delete WebAssembly.Suspending; delete WebAssembly.promisin
 
 @pytest.fixture(scope="module")
 def here():
-    """Lesson -> what its runs for the gallery were here, as lesson_traces.digests()
-    has it.
-    """
+    """Lesson -> its digests here, when the site is written."""
     return {}
 
 
@@ -61,17 +59,7 @@ def here():
 def root(tmp_path_factory, here):
     """The folder that the file server serves; the site is in some/where."""
     root = tmp_path_factory.mktemp("host")
-    folder = root / SUB_PATH.strip("/")
-
-    def kept(lesson):
-        with lesson_traces.clusters() as made:
-            pictures = list(shown(lesson))
-        here[lesson.number] = lesson_traces.of(made, pictures)
-        return pictures
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gallery, "shown", kept)
-        site.write(folder)
+    here.update(written(root / SUB_PATH.strip("/")))
     return root
 
 
@@ -99,20 +87,6 @@ def tab(root, browser):
         for each in tabs:
             each.close()
         assert [each.outside for each in tabs] == [[] for _ in tabs]
-
-
-class Links(HTMLParser):
-    """What a page leads to, and what can be led to in it."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.found, self.ids = [], set()
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.found += [given[name] for name in ("href", "src") if given.get(name)]
-        self.ids.add(given.get("id"))
 
 
 def test_the_whole_folder_fits_sixty_megabytes_and_the_gallery_ten(folder):
