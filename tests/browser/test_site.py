@@ -43,6 +43,7 @@ FLAGS = (
     "document.querySelector('#stage iframe').contentDocument.querySelectorAll('#ticks"
     " .flag').length"
 )
+STANDING_ASIDE = Path(__file__).with_name("standing_aside.py")
 FIELDS = "summary:has-text('more:')"
 BEYOND = "() => document.documentElement.scrollWidth - innerWidth"
 WIDTHS = (390, 526, 760, 948, 1280)
@@ -438,36 +439,8 @@ def test_a_map_of_all_faults_has_the_same_colours_in_the_browser(python):
     assert python(MAPPED + "\njson.dumps(colours())") == here
 
 
-WATCHED = """
-import json
-from minikafka.course.judging.watchdog import StillRunning, Watchdog
-from minikafka.simulation.fibres import Fibre
-
-def stands_aside(fibre):
-    while True:
-        fibre[0].give_way()
-
-programs = []
-for _ in range(3):
-    own = []
-    programs.append(Fibre(lambda own=own: stands_aside(own)))
-    own.append(programs[-1])
-    programs[-1].resume()
-ended = []
-for _ in range(2):
-    try:
-        with Watchdog(0.2) as watchdog, watchdog.theirs():
-            exec(compile("while True: pass", "<a cell>", "exec"))
-    except StillRunning:
-        ended.append(watchdog.over)
-for program in programs:
-    program.resume()
-json.dumps(ended)
-"""
-
-
 def test_an_endless_loop_is_ended_in_a_tab_while_programs_stand_aside(python):
-    ended = python(WATCHED)
+    ended = python(STANDING_ASIDE.read_text(encoding="utf-8"))
     assert ["never ends" in over for over in ended] == [True, True]
 
 
