@@ -3,8 +3,9 @@ the time before.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minikafka.course.on_call import fates
 from minikafka.course.on_call.columns import commas
@@ -19,25 +20,52 @@ SET_BACK = "committed, and the offset was set back"
 TWO_RECORDS = "in the log twice, by a second try of the producer"
 
 
-class Again(NamedTuple):
+@dataclass
+class Repeats:
     """What a line is about: what one pod handled again, for one reason."""
 
     pod: str
     why: str
+    handlings: list[Handling] = field(default_factory=list)
+
+    @property
+    def began_ms(self) -> int:
+        """When the first of them was."""
+        return min(handling.at_ms for handling in self.handlings)
+
+    @property
+    def ended_ms(self) -> int:
+        """When the last of them was."""
+        return max(handling.at_ms for handling in self.handlings)
+
+    def line(self, world: "World") -> str:
+        """8 by billing-a2 (orders-0,1), 00:13:48-00:14:02: ..."""
+        count = len(self.handlings)
+        began = world.clock(self.began_ms)
+        ended = world.clock(self.ended_ms)
+        where = _where(self.handlings)
+        return f"{count} by {self.pod} ({where}), {began}-{ended}: {self.why}"
 
 
 def lines(world: "World") -> list[str]:
     """A line each, in order of time; of many the first."""
-    found: dict[Again, list[Handling]] = {}
+    repeats = _repeats(world)
+    repeats.sort(key=lambda each: each.began_ms)
+    told = [each.line(world) for each in repeats[:MOST_LINES]]
+    if len(repeats) > MOST_LINES:
+        told.append(f"and {len(repeats) - MOST_LINES} more")
+    return told + _false_payouts(world)
+
+
+def _repeats(world: "World") -> list[Repeats]:
+    """All that was handled again, by pod and reason."""
+    found: dict[tuple[str, str], Repeats] = {}
     for app in world.readers():
-        for first, again in _pairs(world.orders.twice(app.name)):
-            about = Again(again.pod, _why(first, again))
-            found.setdefault(about, []).append(again)
-    told = sorted(found.items(), key=lambda item: _began_ms(item[1]))
-    texts = [_line(world, about, again) for about, again in told[:MOST_LINES]]
-    if len(told) > MOST_LINES:
-        texts.append(f"and {len(told) - MOST_LINES} more")
-    return texts + _false(world)
+        for before, again in _pairs(world.orders.twice(app.name)):
+            why = _why(before, again)
+            repeats = found.setdefault((again.pod, why), Repeats(again.pod, why))
+            repeats.handlings.append(again)
+    return list(found.values())
 
 
 def _pairs(orders: list[list[Handling]]) -> Iterable[tuple[Handling, Handling]]:
@@ -46,31 +74,29 @@ def _pairs(orders: list[list[Handling]]) -> Iterable[tuple[Handling, Handling]]:
         yield from pairwise(handlings)
 
 
-def _why(first: Handling, again: Handling) -> str:
+def _why(before: Handling, again: Handling) -> str:
     """What became of the time before, that there was another."""
-    if first.offset != again.offset or first.partition != again.partition:
+    is_same_record = (
+        before.partition == again.partition and before.offset == again.offset
+    )
+    if not is_same_record:
         return TWO_RECORDS
-    if first.commit is None:
+    if before.commit is None:
         return ENDED
-    return first.commit or SET_BACK
+    if before.commit:  # why it was refused
+        return before.commit
+    return SET_BACK
 
 
-def _line(world: "World", about: Again, again: list[Handling]) -> str:
-    """8 by billing-a2 (orders-0,1), 00:13:48-00:14:02: ..."""
-    began, ended = _began_ms(again), max(handling.at_ms for handling in again)
-    time = f"{world.clock(began)}-{world.clock(ended)}"
-    partitions = {handling.partition for handling in again}
+def _where(handlings: list[Handling]) -> str:
+    """The topic and its partitions: orders-0,1."""
+    partitions = {handling.partition for handling in handlings}
     [topic] = {partition.topic for partition in partitions}
-    where = f"{topic}-{commas(sorted(each.partition for each in partitions))}"
-    return f"{len(again)} by {about.pod} ({where}), {time}: {about.why}"
+    numbers = sorted(partition.partition for partition in partitions)
+    return f"{topic}-{commas(numbers)}"
 
 
-def _began_ms(again: list[Handling]) -> int:
-    """When the first of them was."""
-    return min(handling.at_ms for handling in again)
-
-
-def _false(world: "World") -> list[str]:
+def _false_payouts(world: "World") -> list[str]:
     """Payouts that were booked, and never committed."""
     count = len(fates.false_payouts(world))
     if not count:

@@ -58,7 +58,8 @@ def lost(world: "World", app: Reader) -> set[int]:
         if place is None:
             is_gone = accepted.partition not in log.unknown
         else:
-            is_gone = place.offset < committed.get(place.partition, 0)
+            passed = committed.get(place.partition, 0)
+            is_gone = place.offset < passed
         if is_gone:
             gone.add(number)
     return gone
@@ -66,10 +67,8 @@ def lost(world: "World", app: Reader) -> set[int]:
 
 def cut_off(world: "World", app: Reader) -> set[int]:
     """Accepted orders that a leader has cut off, whoever had read them before."""
-    kinds = set()
-    for event in world.events:
-        if event.detail.get("topic") == app.topic:
-            kinds.add(event.kind)
+    mine = [event for event in world.events if event.detail.get("topic") == app.topic]
+    kinds = {event.kind for event in mine}
     if "LogTruncated" not in kinds or "TopicDeleted" in kinds:
         return set()
     log = _in_the_log(world, app.topic)
@@ -101,14 +100,20 @@ def _in_the_log(world: "World", topic: str) -> InTheLog:
 
 def _orders_in(world: "World", topic: str, partition: int) -> dict[int, Found]:
     """Unless a log was cut, an order is where it was put, or it is too old."""
-    rewritten = any(event.kind in REWRITES for event in world.events)
+    was_rewritten = any(event.kind in REWRITES for event in world.events)
+    if was_rewritten:
+        return _read(world, topic, partition)
+    start, _ = world.cluster.log_offsets(topic, partition)
     found = {}
-    if not rewritten:
-        start, _ = world.cluster.log_offsets(topic, partition)
-        for number, place in world.orders.accepted.items():
-            if place.partition == partition and place.offset >= start:
-                found[number] = Found(partition, place.offset)
-        return found
+    for number, place in world.orders.accepted.items():
+        if place.partition == partition and place.offset >= start:
+            found[number] = Found(partition, place.offset)
+    return found
+
+
+def _read(world: "World", topic: str, partition: int) -> dict[int, Found]:
+    """The orders that the log holds, record by record."""
+    found = {}
     for record in world.cluster.records(topic, partition):
         what, _, rest = bytes(record.value or b"").decode().partition(" ")
         if what == "order":

@@ -1,11 +1,13 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
+from collections.abc import Sequence
+
 from minikafka.course.on_call import again, fates, screen, tools
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.report import Outcome, Report
 from minikafka.course.on_call.usage import Refused
 from minikafka.course.on_call.wellness import still_wrong
-from minikafka.course.on_call.world import SAMPLE_MS, World
+from minikafka.course.on_call.world import SAMPLE_MS, Sample, World
 
 LOOKING_S = 30  # what it takes to type a line, and to read what it prints
 LONGEST_MIN = 60  # one wait
@@ -62,20 +64,20 @@ class Incident:
 
     def cause(self, number: int) -> None:
         """Says what it is: the number of a cause. The last word counts."""
-        count = len(self.plan.causes)
-        is_one = type(number) is int and 1 <= number <= count
-        if not is_one:
-            self._say(f"The causes have the numbers 1 to {count}, not {number!r}.")
+        causes = self.plan.causes
+        has_number = type(number) is int and 1 <= number <= len(causes)
+        if not has_number:
+            self._say(
+                f"The causes have the numbers 1 to {len(causes)}, not {number!r}."
+            )
             return
         self.said = number
-        text = self.plan.causes[number - 1].text
-        self._say(f"You say: {text}. Whether that is so, the report will tell.")
+        cause = causes[number - 1]
+        self._say(f"You say: {cause.text}. Whether that is so, the report will tell.")
 
     def wait(self, minutes: float = 5) -> None:
         """Time goes on."""
-        is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
-        is_one = is_number and 0 < minutes <= LONGEST_MIN
-        if not is_one:
+        if not _can_wait(minutes):
             self._say(f"wait(minutes=...) takes up to {LONGEST_MIN}, not {minutes!r}.")
             return
         if self._is_over():
@@ -91,19 +93,16 @@ class Incident:
     def outcome(self) -> Outcome:
         """How it stands."""
         world = self.world
-        newest = world.samples[-1] if world.samples else None
-        if newest is None or newest.at_ms < world.now_ms - SAMPLE_MS:
-            world.sample()
-        outages = [sample.at_ms for sample in world.samples if sample.is_outage]
-        before = [at_ms for at_ms in outages if at_ms <= self.plan.called_ms]
-        readers = world.readers()
+        self._look_at_it_now()
+        outages = [sample for sample in world.samples if sample.is_outage]
+        before = [sample for sample in outages if sample.at_ms <= self.plan.called_ms]
         return Outcome(
             plan=self.plan,
             clock=world.clock(),
             said=self.said,
             accepted=len(world.orders.accepted),
             lost=self._lost(),
-            twice=sum(len(world.orders.twice(app.name)) for app in readers),
+            twice=self._twice(),
             again=tuple(again.lines(world)),
             false=len(fates.false_payouts(world)),
             refused=len(world.orders.refused),
@@ -113,6 +112,20 @@ class Incident:
         )
 
     # inside
+
+    def _look_at_it_now(self) -> None:
+        """One more sample, unless the newest is as good."""
+        world = self.world
+        oldest_ms = world.now_ms - SAMPLE_MS
+        if not world.samples or world.samples[-1].at_ms < oldest_ms:
+            world.sample()
+
+    def _twice(self) -> int:
+        """Orders that were handled more than once, for each group."""
+        count = 0
+        for app in self.world.readers():
+            count += len(self.world.orders.twice(app.name))
+        return count
 
     def _lost(self) -> int:
         """Orders that a leader has cut off, whoever had read them, count once; those
@@ -151,11 +164,13 @@ class Incident:
 
     def _is_over(self) -> bool:
         """Whether nobody is on call any more; says so."""
-        called_ms = self.plan.called_ms
-        over = self.is_begun and self.world.now_ms > called_ms + SHIFT_MIN * 60_000
-        if over:
-            self._say("Your shift is over: incident.report().")
-        return over
+        if not self.is_begun:
+            return False
+        ends_ms = self.plan.called_ms + SHIFT_MIN * 60_000
+        if self.world.now_ms <= ends_ms:
+            return False
+        self._say("Your shift is over: incident.report().")
+        return True
 
     def _say(self, *lines: str) -> None:
         """Print it, and keep it."""
@@ -168,6 +183,12 @@ class Incident:
         return text
 
 
-def _minutes(samples: list[int]) -> float:
+def _can_wait(minutes: float) -> bool:
+    """Whether it is a number, and not too long."""
+    is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
+    return is_number and 0 < minutes <= LONGEST_MIN
+
+
+def _minutes(samples: Sequence[Sample]) -> float:
     """How long so many samples are."""
     return len(samples) * SAMPLE_MS / 60_000

@@ -16,14 +16,16 @@ mishap tell ...               somebody writes this to whoever is on call
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from minikafka.course.on_call.apps import App, Pod
 from minikafka.course.on_call.usage import Given
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
-
-IN_HAND = 3  # orders before a pod, when it is killed
-PATIENCE = 120  # half seconds until then, at most
+BROKERS = (1, 2, 3)
+IN_HAND = 3  # orders that a pod has read and not handled, when it is killed
+LOOK_MS = 500  # between two looks at how many it has
+LOOKS = 120  # at most; then it is killed with what it has
 
 
 def mishap(world: "World", given: Given) -> str:
@@ -46,8 +48,9 @@ def _crash(world: "World", rest: str) -> None:
 def _cut(world: "World", rest: str) -> None:
     """Clients still reach it."""
     broker = broker_of(rest)
-    for other in {1, 2, 3} - {broker}:
-        world.cluster.cut(broker, other)
+    for other in BROKERS:
+        if other != broker:
+            world.cluster.cut(broker, other)
 
 
 def _heal(world: "World", rest: str) -> None:
@@ -66,10 +69,11 @@ def _hold(world: "World", rest: str) -> None:
 
 def _release(world: "World", rest: str) -> None:
     """It can again."""
-    if rest in world.apps:
-        world.apps[rest].held = ""
+    name = rest
+    if name in world.apps:
+        world.apps[name].held = ""
     else:
-        world.held.pop(broker_of(rest), None)
+        world.held.pop(broker_of(name), None)
 
 
 def _disk(world: "World", rest: str) -> None:
@@ -82,14 +86,24 @@ def _disk(world: "World", rest: str) -> None:
 def _kill(world: "World", rest: str) -> None:
     """The operating system kills a pod that needs too much memory."""
     app = world.apps[rest]
-    for _ in range(PATIENCE):
-        if max(len(pod.hand) for pod in app.pods) >= IN_HAND:
-            break
-        world.cluster.run_ms(500)
+    _wait_until_busy(world, app)
     living = [pod for pod in app.pods if pod.is_up]
     if living:
-        busiest = max(living, key=lambda pod: len(pod.hand))
+        busiest = max(living, key=_in_hand)
         app.kill(busiest)
+
+
+def _wait_until_busy(world: "World", app: App) -> None:
+    """Until one of its pods has something to lose."""
+    for _ in range(LOOKS):
+        if max(map(_in_hand, app.pods)) >= IN_HAND:
+            return
+        world.cluster.run_ms(LOOK_MS)
+
+
+def _in_hand(pod: Pod) -> int:
+    """How many orders it has read, and not handled yet."""
+    return len(pod.hand)
 
 
 def _freeze(world: "World", rest: str) -> None:

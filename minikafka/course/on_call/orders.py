@@ -37,7 +37,7 @@ class Orders:
     """The orders of one incident, by number."""
 
     def __init__(self) -> None:
-        self.asked: dict[int, int] = {}  # number -> when the customer asked
+        self.asked: dict[int, int] = {}  # number -> when the customer asked, in ms
         self.accepted: dict[int, Place] = {}
         self.refused: dict[int, str] = {}
         # by app and number of the order

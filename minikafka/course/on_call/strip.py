@@ -43,9 +43,8 @@ def strip(samples: Sequence[Sample], called_ms: int) -> str:
     for place, (name, values) in enumerate(numbers.items()):
         base = ROW * place + ROW - 4
         shapes += _row(base, name, values, times)
-    most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
     return WHOLE.format(
-        said=html.escape(", ".join(most)),
+        said=html.escape(_in_words(numbers)),
         width=WIDTH,
         height=height,
         shapes="\n".join(shapes),
@@ -58,15 +57,19 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     for metric in METRICS:
         found[metric.heading] = list(map(metric.of, samples))
     for group in samples[0].lag:
-        lags = [sample.lag[group] for sample in samples]
-        found[f"lag of {group}"] = lags
-    unhappy = [sample.unhappy for sample in samples]
-    found["customers who wait, or hear no"] = unhappy
+        found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
+    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
     return found
 
 
+def _in_words(numbers: dict[str, list[int]]) -> str:
+    """What is heard in place of the lines."""
+    most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
+    return ", ".join(most)
+
+
 def _across(at_ms: int, end_ms: int) -> float:
-    """From left to right in time."""
+    """x of a moment; the last one is on the right."""
     share = at_ms / end_ms
     return LEFT + (RIGHT - LEFT) * share
 

@@ -67,11 +67,12 @@ def deployments(world: "World", given: Given) -> str:
     """kubectl get deployments"""
     rows = [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]]
     for app in world.apps.values():
-        if given.get("APP", app.name) == app.name:
-            count = len(app.pods)
-            up = sum(pod.is_up for pod in app.pods)
-            age = _ago(world, app.since_ms)
-            rows.append([app.name, f"{up}/{count}", str(count), str(up), age])
+        if given.get("APP", app.name) != app.name:
+            continue
+        count = len(app.pods)
+        up = sum(pod.is_up for pod in app.pods)
+        age = _ago(world, app.since_ms)
+        rows.append([app.name, f"{up}/{count}", str(count), str(up), age])
     if len(rows) == 1 and "APP" in given:
         return NOT_FOUND.format("deployments.apps", given["APP"])
     return columns(rows, least=[10, 5, 10, 9], between="   ")
@@ -79,16 +80,29 @@ def deployments(world: "World", given: Given) -> str:
 
 def events(world: "World", given: Given) -> str:
     """kubectl get events: the newest, the same again as one."""
+    happened = _each_once(world)
+    happened.sort(key=lambda happening: happening.at_ms)
+    rows = [["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]]
+    for happening in happened[-EVENTS:]:
+        row = [
+            _ago(world, happening.at_ms),
+            happening.kind,
+            happening.reason,
+            happening.of,
+            happening.message,
+        ]
+        rows.append(row)
+    return columns(rows, least=[9, 7, 17], between="   ")
+
+
+def _each_once(world: "World") -> list[Happening]:
+    """What happened; of the same the newest."""
     newest: dict[tuple[str, str, str], Happening] = {}
     for app in world.apps.values():
         for happening in app.happened:
-            about = (happening.reason, happening.of, happening.message)
-            newest[about] = happening
-    rows = [["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]]
-    for each in sorted(newest.values(), key=lambda each: each.at_ms)[-EVENTS:]:
-        seen = _ago(world, each.at_ms)
-        rows.append([seen, each.kind, each.reason, each.of, each.message])
-    return columns(rows, least=[9, 7, 17], between="   ")
+            same = (happening.reason, happening.of, happening.message)
+            newest[same] = happening
+    return list(newest.values())
 
 
 def _all_pods(world: "World") -> Iterator[Owned]:
@@ -146,27 +160,26 @@ def describe_pod(world: "World", given: Given) -> str:
 
 def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
     """What it does, and how its last life ended."""
-    if pod.is_up:
-        rows = [
-            ("State:", "Running"),
-            ("  Started:", world.clock(pod.lives[-1])),
-        ]
-    else:
-        rows = [
+    state = [
+        ("State:", "Running"),
+        ("  Started:", world.clock(pod.lives[-1])),
+    ]
+    if not pod.is_up:
+        state = [
             ("State:", "Waiting"),
             ("  Reason:", WAITING),
             ("  Message:", BACK_OFF.format(wait=pod.pause_s)),
         ]
     death = pod.death
     if death is None:
-        return rows
-    return [
-        *rows,
+        return state
+    last_state = [
         ("Last State:", "Terminated"),
         ("  Reason:", death.reason),
         ("  Exit Code:", str(death.exit_code)),
         ("  Finished:", world.clock(death.at_ms)),
     ]
+    return state + last_state
 
 
 def app_logs(world: "World", given: Given) -> str:
@@ -185,12 +198,14 @@ def pod_logs(world: "World", given: Given) -> str:
     if wants_earlier and not pod.restarts:
         return NO_PREVIOUS.format(app.name)
     most = whole_or(given, "--tail", log_lines.LINES)
-    lives = [*pod.lives, world.now_ms + 1]
-    began, ended = lives[-3:-1] if wants_earlier else lives[-2:]
+    began_ms = pod.lives[-1]
+    ended_ms = world.now_ms + 1
+    if wants_earlier:
+        began_ms, ended_ms = pod.lives[-2:]
     lines = []
     for line in log_lines.of_pods(world, app.name):
         is_its = line.words.startswith(f"{pod.name} ")
-        if is_its and began <= line.at_ms < ended:
+        if is_its and began_ms <= line.at_ms < ended_ms:
             lines.append(line)
     return log_lines.shown(world, lines, most) or NO_LINES.format(pod.name)
 
@@ -225,8 +240,10 @@ def check_may_change(app: App, name: str, value: str) -> None:
     """
     if name == "work.ms":
         raise Refused("How long one order takes is no setting: it is work.")
-    is_fewer = value.isdecimal() and int(value) < int(app.env.get(name, 0))
-    if name == "megamart" and is_fewer:
+    if name != "megamart" or not value.isdecimal():
+        return
+    orders = int(app.env.get(name, 0))
+    if int(value) < orders:
         raise Refused("What a customer orders is no setting of the shop.")
 
 

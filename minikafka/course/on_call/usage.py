@@ -81,13 +81,13 @@ class Usage:
         rest = list(words)
         while rest:
             word = rest.pop(0)
-            if word.startswith("-"):
-                name, value = self._option(word, rest)
-                if name in given and self.options[name].repeats:
-                    value = f"{given[name]},{value}"
-                given[name] = value
-            else:
+            if not word.startswith("-"):
                 positional.append(word)
+                continue
+            name, value = self._option(word, rest)
+            if name in given and self.options[name].repeats:
+                value = f"{given[name]},{value}"
+            given[name] = value
         self._check_complete(given)
         return given | self._positional(positional)
 
@@ -96,21 +96,20 @@ class Usage:
         name, equals, value = word.partition("=")
         if name not in self.options:
             raise Refused(self._unknown(name))
-        if self.options[name].takes_value and not equals:
-            if not rest:
-                raise Refused(f"{name} lacks its value. {self._how()}")
-            value = rest.pop(0)
-        return name, value
+        if equals or not self.options[name].takes_value:
+            return name, value
+        if not rest:
+            raise Refused(f"{name} lacks its value. {self._how()}")
+        return name, rest.pop(0)
 
     def _check_complete(self, given: Given) -> None:
         """Refuse a line that lacks an option."""
-        missing = []
-        for name, option in self.options.items():
-            if option.required and name not in given:
-                missing.append(name)
-        if missing:
-            names = " and ".join(missing)
-            raise Refused(f"{names} is missing. {self._how()}")
+        required = [name for name, option in self.options.items() if option.required]
+        missing = [name for name in required if name not in given]
+        if not missing:
+            return
+        names = " and ".join(missing)
+        raise Refused(f"{names} is missing. {self._how()}")
 
     def _positional(self, words: list[str]) -> Given:
         """The words that are no options, in their order."""
@@ -132,9 +131,10 @@ class Usage:
     def _matched(self, wanted: str, word: str) -> Given:
         """What a word gives where this one is wanted."""
         kind, slash, name = wanted.partition("/")
-        if slash and word.startswith(f"{kind}/"):
-            return {name: word.removeprefix(f"{kind}/")}
-        if _is_value(wanted) and not slash:
+        prefix = f"{kind}/"
+        if slash and word.startswith(prefix):
+            return {name: word.removeprefix(prefix)}
+        if not slash and _is_value(wanted):
             return {wanted: word}
         if word == wanted:
             return {}
@@ -172,4 +172,6 @@ def whole(given: Given, name: str, least: int = 0) -> int:
 
 def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
     """The same where it may be left out."""
-    return whole(given, name, least) if name in given else other
+    if name not in given:
+        return other
+    return whole(given, name, least)

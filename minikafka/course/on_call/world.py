@@ -147,8 +147,11 @@ class World:
 
     def clock(self, at_ms: int | None = None) -> str:
         """A time of the night, as logs have it."""
-        seconds = (self.now_ms if at_ms is None else at_ms) // 1000
-        return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        if at_ms is None:
+            at_ms = self.now_ms
+        minutes, seconds = divmod(at_ms // 1000, 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours:02}:{minutes:02}:{seconds:02}"
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """A request of an admin client's, which takes its time."""
@@ -367,7 +370,9 @@ class World:
     def _late(self, app: Reader) -> int:
         """Accepted orders that wait too long, and can still be handled."""
         late = self.orders.late(app.name, self.now_ms, self.plan.late_ms)
-        return len(late - fates.lost(self, app)) if late else 0
+        if not late:  # asking what is lost takes longer
+            return 0
+        return len(late - fates.lost(self, app))
 
     # at the beginning
 
