@@ -1,7 +1,7 @@
 """What `kafka-topics.sh --describe` prints, for checks: as data, and as lines."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 
@@ -33,10 +33,13 @@ class Described(NamedTuple):
 
 def topic_of(*rows: tuple[Any, ...], min_isr: int) -> Described:
     """A topic with these partitions: (leader, replicas, isr) of each."""
-    numbered = [Row(number, *row) for number, row in enumerate(rows)]
+    numbered = []
+    for number, row in enumerate(rows):
+        numbered.append(Row(number, *row))
     return Described(tuple(numbered), min_isr)
 
 
+NOBODY = "none"  # for a leader
 TOPICS = ("orders", "refunds", "orders-eu", "Leader", "none", "Partition")
 
 
@@ -50,42 +53,53 @@ def a_topic(source: random.Random, least: int, wide: bool = False) -> Described:
         known = source.choice((range(5), range(8, 14)))
     number = 0
     for _ in range(source.randint(1, 5)):
-        replicas = source.sample(list(known), source.randint(max(2, least), 4))
-        isr = source.sample(replicas, source.randint(least, len(replicas)))
-        has_leader = isr and (least or source.random() < 0.7)
-        row = Row(
-            number=number,
-            leader=str(isr[0]) if has_leader else "none",
-            replicas=tuple(replicas),
-            isr=tuple(isr),
-        )
+        row = _a_row(source, number, known, least)
         number += 1
         if wide:
-            others = [broker for broker in replicas if broker not in isr]
-            row = row._replace(elr=tuple(others) if has_leader else ())
+            row = row._replace(elr=_out_of_sync(row))
             number += source.choice((0, 0, 3, 9))
         rows.append(row)
     # with two in sync at least, nobody refuses
     most = 2 if least == 2 else 3
     found = Described(tuple(rows), source.randint(1, most))
     if wide:
-        topic, has_head = source.choice(TOPICS), source.random() < 0.7
+        topic = source.choice(TOPICS)
+        has_head = source.random() < 0.7
         found = found._replace(topic=topic, has_head=has_head)
     return found
 
 
+def _a_row(source: random.Random, number: int, known: Sequence[int], least: int) -> Row:
+    """A partition on some of the known brokers, with so many in sync at least."""
+    replicas = source.sample(known, source.randint(max(2, least), 4))
+    isr = source.sample(replicas, source.randint(least, len(replicas)))
+    leader = NOBODY
+    if isr and (least or source.random() < 0.7):
+        leader = str(isr[0])
+    return Row(number, leader, tuple(replicas), tuple(isr))
+
+
+def _out_of_sync(row: Row) -> tuple[int, ...]:
+    """The replicas that could lead still, of a partition that is led."""
+    if row.leader == NOBODY:
+        return ()
+    return tuple(broker for broker in row.replicas if broker not in row.isr)
+
+
 def a_smaller_topic(case: Described) -> Iterator[Described]:
-    rows, min_isr = case.rows, case.min_isr
-    for gone in range(len(rows)):
-        if len(rows) > 1:
-            yield case._replace(rows=rows[:gone] + rows[gone + 1 :])
-    if min_isr > 1:
-        yield case._replace(min_isr=min_isr - 1)
+    """A partition fewer, fewer that must be in sync, the plain name."""
+    if len(case.rows) > 1:
+        for place in range(len(case.rows)):
+            others = case.rows[:place] + case.rows[place + 1 :]
+            yield case._replace(rows=others)
+    if case.min_isr > 1:
+        yield case._replace(min_isr=case.min_isr - 1)
     if case.topic != "orders":
         yield case._replace(topic="orders")
 
 
 def listed(brokers: Iterable[int]) -> str:
+    """1,2,3"""
     return ",".join(map(str, brokers))
 
 
@@ -117,8 +131,9 @@ def _head(case: Described) -> str:
 
 
 def as_describe(case: Described) -> str:
+    """The partitions in one line, as hints name a case."""
     lines = lines_of(case)
-    shown = [
-        line.strip().replace("\t", "  ") for line in lines[1 if case.has_head else 0 :]
-    ]
+    if case.has_head:
+        del lines[0]
+    shown = [line.strip().replace("\t", "  ") for line in lines]
     return f"{'; '.join(shown)}, min_isr={case.min_isr}"

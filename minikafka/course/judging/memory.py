@@ -9,6 +9,7 @@ end.
 import copy
 import inspect
 import types
+from dataclasses import dataclass
 from typing import Any
 
 from minikafka.course.judging.guard import is_plain
@@ -21,30 +22,65 @@ class Memory:
     """Of this class and those that it is made of, as they are now."""
 
     def __init__(self, owner: Any) -> None:
-        self._classes = [each for each in _mro(owner) if _is_learners(each)]
-        self._attributes = [_data_of(each) for each in self._classes]
-        self._functions: list[types.FunctionType] = []
-        for each in self._classes:
-            self._functions += filter(inspect.isfunction, vars(each).values())
-        self._defaults = [_copied(each.__defaults__) for each in self._functions]
-        self._globals = [_globals_of(each) for each in self._functions]
+        self._classes: list[_Class] = []
+        self._functions: list[_Function] = []
+        for each in _mro(owner):
+            if not _is_learners(each):
+                continue
+            self._classes.append(_Class(each, _data_of(each)))
+            for function in filter(inspect.isfunction, vars(each).values()):
+                self._functions.append(_Function.now(function))
 
     def put_back(self) -> None:
-        for owner, first in zip(self._classes, self._attributes, strict=True):
-            for name in _data_of(owner).keys() - first.keys():
-                delattr(owner, name)
-            for name, value in first.items():
-                setattr(owner, name, _copied(value))
-        for function, defaults in zip(self._functions, self._defaults, strict=True):
-            function.__defaults__ = _copied(defaults)
-        for function, first in zip(self._functions, self._globals, strict=True):
-            for name, value in first.items():
-                if function.__globals__.get(name) != value:
-                    function.__globals__[name] = _copied(value)
+        """All of it."""
+        for remembered in self._classes:
+            remembered.put_back()
+        for function in self._functions:
+            function.put_back()
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class, and the attributes that are data, as they were."""
+
+    owner: type
+    data: dict[str, Any]
+
+    def put_back(self) -> None:
+        """What came since goes."""
+        for name in _data_of(self.owner).keys() - self.data.keys():
+            delattr(self.owner, name)
+        for name, value in self.data.items():
+            setattr(self.owner, name, _copied(value))
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function, and what it remembers by itself, as it was."""
+
+    function: types.FunctionType
+    defaults: Any
+    global_data: dict[str, Any]
+
+    @classmethod
+    def now(cls, function: types.FunctionType) -> "_Function":
+        """As it is now."""
+        return cls(function, _copied(function.__defaults__), _globals_of(function))
+
+    def put_back(self) -> None:
+        """A global name that is still the same stays."""
+        self.function.__defaults__ = _copied(self.defaults)
+        names = self.function.__globals__
+        for name, value in self.global_data.items():
+            if names.get(name) != value:
+                names[name] = _copied(value)
 
 
 def _mro(owner: Any) -> tuple[type, ...]:
-    return inspect.getmro(owner) if inspect.isclass(owner) else ()
+    """The class and those that it is made of."""
+    if not inspect.isclass(owner):
+        return ()
+    return inspect.getmro(owner)
 
 
 def _is_learners(each: type) -> bool:

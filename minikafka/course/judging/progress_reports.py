@@ -4,6 +4,8 @@ import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from minikafka.course.judging.source_offsets import Offsets, without
+
 
 class Report(NamedTuple):
     """A progress report, and what is asked. read: topic -> partition -> the offset up to
@@ -27,7 +29,9 @@ def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
     """A report on one topic, and on so many others at most."""
     how_many = 1 + source.randint(0, others)
     topics = source.sample(TOPICS, how_many)
-    read = {topic: _some_offsets(source) for topic in topics}
+    read = {}
+    for topic in topics:
+        read[topic] = _some_offsets(source)
     asked = source.choice(topics)
     ends = {}
     for number, offset in read[asked].items():
@@ -54,26 +58,25 @@ def a_smaller_report(case: Report) -> Iterator[Report]:
         if topic != case.topic:
             yield case._replace(read=without(case.read, topic))
     mine = case.read[case.topic]
-    for gone in sorted(case.ends, reverse=True):
-        fewer = without(mine, gone)
-        if fewer:
-            read = {**case.read, case.topic: fewer}
-            ends = without(case.ends, gone)
-            yield case._replace(read=read, ends=ends)
-
-
-def without(mapping: dict[Any, Any], gone: Any) -> dict[Any, Any]:
-    return {key: value for key, value in mapping.items() if key != gone}
+    for partition in sorted(case.ends, reverse=True):
+        fewer = without(mine, partition)
+        if not fewer:
+            continue
+        read = {**case.read, case.topic: fewer}
+        ends = without(case.ends, partition)
+        yield case._replace(read=read, ends=ends)
 
 
 MORE = 2  # records that a limited micro-batch leaves in each partition
 
 
-def beyond(offsets: dict[str, dict[str, int]], more: int) -> dict[str, dict[str, int]]:
+def beyond(offsets: Offsets, more: int) -> Offsets:
     """The offsets so much further on."""
-    found = {}
+    found: Offsets = {}
     for topic, partitions in offsets.items():
-        found[topic] = {name: offset + more for name, offset in partitions.items()}
+        found[topic] = {}
+        for partition, offset in partitions.items():
+            found[topic][partition] = offset + more
     return found
 
 
@@ -81,11 +84,10 @@ def progress_of(case: Report) -> dict[str, Any]:
     """As PySpark gives it: offsets as the text of a dict, and metrics of the moment of
     the report.
     """
-    topics = list(case.read)
-    together = [topics]
     if case.apart:
-        together = [[topic] for topic in topics]
-    sources = [_source(case, group) for group in together]
+        sources = [_source(case, [topic]) for topic in case.read]
+    else:
+        sources = [_source(case, case.read)]
     if case.bare:
         return {"sources": sources}
     return {"batchId": 3, "numInputRows": 40, "sources": sources}
@@ -93,10 +95,11 @@ def progress_of(case: Report) -> dict[str, Any]:
 
 def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
     """What the report says of one that reads these topics."""
-    offsets = {}
+    offsets: Offsets = {}
     for topic in topics:
-        read = case.read[topic]
-        offsets[topic] = {str(number): offset for number, offset in read.items()}
+        offsets[topic] = {}
+        for number, offset in case.read[topic].items():
+            offsets[topic][str(number)] = offset
     found: dict[str, Any] = {"endOffset": str(offsets)}
     if case.bare:
         return found

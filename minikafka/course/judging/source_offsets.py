@@ -3,10 +3,12 @@ reads: where it starts, where it ends, and the first that the topics still have.
 """
 
 import random
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
-Offsets = dict[str, dict[str, int]]
+Offsets = dict[str, dict[str, int]]  # topic -> partition, as a text -> offset
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Case(NamedTuple):
@@ -18,7 +20,7 @@ class Case(NamedTuple):
 
 
 Range = tuple[str, int, int, int]  # topic, partition, from, up to and without
-Cases = dict[str, tuple[Offsets, Offsets, Offsets]]
+Cases = dict[str, tuple[Offsets, Offsets, Offsets]]  # start, end, first, by name
 
 
 def firsts(numbers: Iterable[str]) -> Offsets:
@@ -175,7 +177,8 @@ def lose_a_partition(case: Case, source: random.Random) -> None:
     """One that the micro-batch before knew, and the broker doesn't know any more."""
     topic = source.choice(sorted(case.start))
     number = source.choice(sorted(case.start[topic]))
-    del case.end[topic][number], case.first[topic][number]
+    del case.end[topic][number]
+    del case.first[topic][number]
 
 
 def fewer_partitions(case: Case) -> Iterator[Case]:
@@ -201,7 +204,8 @@ def without_partition(offsets: Offsets, topic: str, number: str) -> Offsets:
     return {**offsets, topic: without(offsets[topic], number)}
 
 
-def without(mapping: dict[str, Any], gone: str) -> dict[str, Any]:
+def without(mapping: Mapping[Key, Value], gone: Key) -> dict[Key, Value]:
+    """All of it but one key."""
     return {key: value for key, value in mapping.items() if key != gone}
 
 
