@@ -205,12 +205,13 @@ class RecordRules:
         """Whole batches from the offset on, as they were produced, and the end of the
         log.
         """
-        waited_for = ""
+        unread = ""  # where there are records to read
         has_some = False
         pairs = answer.pairs(request, asked_in=_FETCH, said_in=_FETCHED)
         for place, asked, said, where in pairs:
-            where = f"{where} from offset {asked.fetch_offset}"
-            expected = self._error_of_fetch(place, asked.fetch_offset)
+            offset = asked.fetch_offset
+            where = f"{where} from offset {offset}"
+            expected = self._error_of_fetch(place, offset)
             answer.expect(said, "error_code", expected, where)
             if expected != Error.NONE:
                 has_some = True  # an error is an answer, too
@@ -218,16 +219,16 @@ class RecordRules:
             end = self._end_when_asked(answer, place)
             newest = self._newest(place)
             answer.expect_between(said, "high_watermark", end, newest, where)
-            if asked.fetch_offset < end:
-                waited_for = where
+            if offset < end:
+                unread = where
             if said.records:
                 has_some = True
                 data = bytes(said.records)
-                self._same_batches(data, place, asked.fetch_offset)
+                self._same_batches(data, place, offset)
                 _fits(data, asked.partition_max_bytes, where)
-        if waited_for and not has_some:
+        if unread and not has_some:
             raise answer.wrong(
-                f"records of {waited_for} is empty, and there are some to read"
+                f"records of {unread} is empty, and there are some to read"
             )
 
     def _error_of_fetch(self, place: Place, offset: int) -> Error:

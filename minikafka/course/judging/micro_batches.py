@@ -10,7 +10,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.memory import Memory
@@ -21,18 +21,36 @@ Key = tuple[Any, ...]
 Row = tuple[Any, ...]
 
 
+class Timer(NamedTuple):
+    """When it goes off, by the watermark, and for which key."""
+
+    expiry_ms: int
+    key: Key
+
+
+def _no_values() -> dict[str, dict[Key, Any]]:
+    """State variables begin empty."""
+    return defaultdict(dict)
+
+
 @dataclass
 class Store:
-    """What survives a micro-batch. values: state variable -> key -> its value. timers:
-    (expiry in ms, key).
-    """
+    """What survives a micro-batch. values: state variable -> key -> its value."""
 
-    values: dict[str, dict[Key, Any]] = field(default_factory=lambda: defaultdict(dict))
-    timers: set[tuple[int, Key]] = field(default_factory=set)
+    values: dict[str, dict[Key, Any]] = field(default_factory=_no_values)
+    timers: set[Timer] = field(default_factory=set)
 
     def left(self) -> dict[str, dict[Key, Any]]:
         """The state variables that still hold something."""
-        return {name: keys for name, keys in self.values.items() if keys}
+        left = {}
+        for name, by_key in self.values.items():
+            if by_key:
+                left[name] = by_key
+        return left
+
+    def reached(self, watermark_ms: int) -> list[Timer]:
+        """The timers that go off with this watermark, in their order."""
+        return sorted(timer for timer in self.timers if timer.expiry_ms <= watermark_ms)
 
 
 class Handle:
@@ -65,13 +83,14 @@ class Handle:
         return self._store.values[name]
 
     def registerTimer(self, expiryTimestampMs: int) -> None:
-        self._store.timers.add((int(expiryTimestampMs), self.key))
+        self._store.timers.add(Timer(int(expiryTimestampMs), self.key))
 
     def deleteTimer(self, expiryTimestampMs: int) -> None:
-        self._store.timers.discard((int(expiryTimestampMs), self.key))
+        self._store.timers.discard(Timer(int(expiryTimestampMs), self.key))
 
     def listTimers(self) -> Iterator[int]:
-        return iter(sorted(at for at, key in self._store.timers if key == self.key))
+        mine = [timer for timer in self._store.timers if timer.key == self.key]
+        return iter(sorted(timer.expiry_ms for timer in mine))
 
     def deleteIfExists(self, name: str) -> None:
         self._store.values.pop(name, None)
@@ -81,7 +100,8 @@ class _State:
     """One state variable: each key sees its own."""
 
     def __init__(self, handle: Handle, values: dict[Key, Any]) -> None:
-        self._handle, self._values = handle, values
+        self._handle = handle
+        self._values = values
 
     def exists(self) -> bool:
         return self._handle.key in self._values
@@ -148,8 +168,12 @@ def _row(value: Any) -> Row:
         raise TypeError(
             f"a value of a state is a tuple, ({value!r},), and this is {value!r}"
         )
-    # numpy's numbers are numbers
-    return tuple(each.item() if hasattr(each, "item") else each for each in value)
+    return tuple(map(_plain, value))
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers are numbers."""
+    return value.item() if hasattr(value, "item") else value
 
 
 @dataclass(frozen=True)
@@ -187,17 +211,20 @@ def run(
     micro-batch without rows follows: in that one the timers go off that the watermark
     has reached, and what it gives counts as its batch's.
     """
-    store, watermark, given = Store(), 0, []
+    store = Store()
+    watermark_ms = 0
+    given = []
     memory = Memory(inspect.unwrap(processor))
     for batch in batches:
-        in_time = [row for row in batch if row[1] > watermark]
+        in_time = [row for row in batch if row[1] > watermark_ms]
         memory.put_back()
-        found = micro_batch(processor(), store, in_time, watermark)
-        latest = max((at for _, at in batch), default=0) - delay_ms
-        if latest > watermark:
-            watermark = latest
+        found = micro_batch(processor(), store, in_time, watermark_ms)
+        latest_ms = max((at_ms for _, at_ms in batch), default=0)
+        reached_ms = latest_ms - delay_ms
+        if reached_ms > watermark_ms:
+            watermark_ms = reached_ms
             memory.put_back()
-            found += micro_batch(processor(), store, [], watermark)
+            found += micro_batch(processor(), store, [], watermark_ms)
         given.append(found)
     memory.put_back()
     return given, store
@@ -210,32 +237,34 @@ def micro_batch(
     the watermark has reached. A key's rows come in as many DataFrames as Spark likes.
     """
     handle = Handle(store)
+    times = Times(watermark_ms)
     found: list[Any] = []
     processor.init(handle)
     by_key: dict[Key, list[int]] = defaultdict(list)
-    for user, at in rows:
-        by_key[(user,)].append(at)
+    for user, at_ms in rows:
+        by_key[(user,)].append(at_ms)
     for key in sorted(by_key):
         handle.key = key
         frames = _frames(key, by_key[key])
-        found += _yielded(processor.handleInputRows(key, frames, Times(watermark_ms)))
-    expired = [timer for timer in store.timers if timer[0] <= watermark_ms]
-    for at, key in sorted(expired):
-        handle.key = key
-        info = Expired(at)
-        found += _yielded(processor.handleExpiredTimer(key, Times(watermark_ms), info))
-        store.timers.discard((at, key))
+        found += _yielded(processor.handleInputRows(key, frames, times))
+    for timer in store.reached(watermark_ms):
+        handle.key = timer.key
+        expired = Expired(timer.expiry_ms)
+        found += _yielded(processor.handleExpiredTimer(timer.key, times, expired))
+        store.timers.discard(timer)
     processor.close()
     return found
 
 
 def _frames(key: Key, times: Sequence[int]) -> Iterator[Any]:
-    """The rows of a key, some in one DataFrame, then some in another."""
+    """The rows of a key, some in one DataFrame, then some in another. times: in ms."""
     from pandas import DataFrame
 
+    [user] = key
     for begin in range(0, len(times), ROWS_IN_A_FRAME):
         some = times[begin : begin + ROWS_IN_A_FRAME]
-        yield DataFrame({"user_id": [key[0]] * len(some), "event_time_ms": some})
+        columns = {"user_id": [user] * len(some), "event_time_ms": some}
+        yield DataFrame(columns)
 
 
 def _yielded(given: Any) -> list[Any]:

@@ -372,25 +372,28 @@ class _Place(NamedTuple):
         how = [name for name in RESETS if name in given]
         if len(how) != 1:
             raise Refused(f"--reset-offsets needs one of {', '.join(RESETS)}.")
-        first, end = self._at(EARLIEST), self._at(LATEST)
+        first = self._at(EARLIEST)
+        end = self._at(LATEST)
         offset = self._asked(how[0], given, first, end)
         return min(max(offset, first), end)
 
     def _asked(self, how: str, given: Given, first: int, end: int) -> int:
         """The offset that one of RESETS means."""
-        current = first if self.committed is None else self.committed
+        committed = self.committed
         if how == "--to-earliest":
             return first
         if how == "--to-latest":
             return end
         if how == "--to-current":
-            return end if self.committed is None else current
+            return end if committed is None else committed
         if how == "--to-offset":
             return whole(given, how)
         if how == "--shift-by":
-            return current + _shift(given[how])
-        began_ms = self.world.now_ms - _duration_ms(given[how])
-        offset = self._at(MIDNIGHT_MS + began_ms)
+            begin = first if committed is None else committed
+            return begin + _shift(given[how])
+        # --by-duration: the first record since then, if there is one
+        since_ms = self.world.now_ms - _duration_ms(given[how])
+        offset = self._at(MIDNIGHT_MS + since_ms)
         return end if offset < 0 else offset
 
     def _at(self, when: int) -> int:
