@@ -8,17 +8,14 @@ from minikafka.course.judging.source_offsets import Offsets, without
 
 
 class Report(NamedTuple):
-    """A progress report, and what is asked. read: topic -> partition -> the offset up to
-    which it is read. ends: those of the topic that is asked for. apart: each topic has a
-    source of its own. bare: the report has nothing but the offsets. limited: the
-    micro-batch was, so the topic had more already when it was planned.
-    """
+    """A progress report, and what is asked."""
 
-    read: dict[str, dict[int, int]]
-    ends: dict[int, int]
+    read: dict[str, dict[int, int]]  # topic -> partition -> up to which offset
+    ends: dict[int, int]  # partition -> end, of the topic that is asked for
     topic: str = "orders"
-    apart: bool = False
-    bare: bool = False
+    apart: bool = False  # each topic has a source of its own
+    bare: bool = False  # the report has nothing but the offsets
+    # the micro-batch was limited, so the topic had more already when it was planned
     limited: bool = False
 
 

@@ -13,7 +13,8 @@ class Outcome(NamedTuple):
     """How it ended. said: the number of the cause that was named, None for none.
 
     again: who handled orders twice, and why. false: payouts that were never committed,
-    and were booked all the same. before: minutes of outage until somebody was called. wrong: what is still not well.
+    and were booked all the same. minutes: of outage; before: of these, until somebody
+    was called. wrong: what is still not well.
     """
 
     plan: Plan
