@@ -22,6 +22,7 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.pictures.lag_pile import STEPS, Pile
 from minikafka.theatre.play import Space
 
+THINNEST = 0.5  # what lasts for a moment is seen, too
 BESIDE = 16  # from the end of the axis to what stands there
 
 
@@ -230,13 +231,14 @@ class PartitionLane:
         lag, _ = partition["lags"]
         if not lag:
             return
-        left = field.x(state.begin)
-        right = field.x(state.end)
-        top = field.y(lag)
+        # whole units: what lies side by side has no seam, and a page stays small
+        left = round(field.x(state.begin))
+        right = round(field.x(state.end))
+        top = round(field.y(lag))
         whole = Box(
             x=left,
             y=top,
-            w=right - left,
+            w=max(right - left, THINNEST),
             h=field.bottom - top,
         )
         tip = _sum_of(partition)
@@ -244,7 +246,7 @@ class PartitionLane:
             self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
             return
         if not partition["owner"]:
-            tip = f"{tip} · nobody has begun to read"
+            tip = f"{tip} · no reader yet"
             self.d.rect(key, *whole, "none", "gone", dash="4 3", tip=tip)
             return
         self._read(key, whole, partition)
@@ -254,14 +256,15 @@ class PartitionLane:
         colour = self._colour(partition["owner"])
         tip = _sum_of(partition)
         _, waiting = partition["lags"]
-        waits_y = self.field.y(waiting)
+        waits_y = round(self.field.y(waiting))
         handed = whole._replace(h=max(waits_y - whole.y, 0))
-        self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
+        if handed.h:
+            self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
         if waiting:
             waits = Box(
                 x=whole.x,
                 y=waits_y,
-                w=whole.w + 0.4,
+                w=whole.w,
                 h=self.field.bottom - waits_y,
             )
             self.d.rect(f"{key}/wait", *waits, colour, tip=tip)
@@ -328,10 +331,10 @@ class PartitionLane:
 
 
 def _sum_of(partition: Space) -> str:
-    """The lag of a partition as an equation."""
-    lag = partition["lags"][0]
+    """The lag of a partition as an equation, which the line under the picture names."""
+    lag, _ = partition["lags"]
     end = partition["end"]
-    return f"lag {lag} = end {end} − committed {partition['committed'] or 0}"
+    return f"lag {lag} = {end} − {partition['committed'] or 0}"
 
 
 def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:

@@ -109,15 +109,12 @@ class Pile:
 
     def _square(self, d: Drawing, key: str, place: Box, colour: str | None) -> None:
         """It comes from the right, where the shop is."""
-        where = "in the reader's hand" if colour else "not handed to a reader"
-        tip = f"{counted(self.records, 'record')}, {where}"
         d.rect(
             key,
             *place,
             fill=colour or "cell",
             line="ink",
             r=3,
-            tip=tip,
             from_x=float(d.width),
         )
 
