@@ -432,7 +432,7 @@ def test_two_protocols_stand_on_one_time_axis(both):
     prefixes = {each["sentence"].split(":")[0] for each in both.scenes[:-1]}
     assert prefixes == {"range", "cooperative-sticky"}
     words = texts(both, both.scenes[-1])
-    together = [text for text in words if text.startswith("all 6 together: ")]
+    together = [text for text in words if text.startswith("all 6: ")]
     assert len(together) == 2
 
 
@@ -461,7 +461,7 @@ def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of():
     )
     last, drawing = both.scenes[-1], both.drawings(WIDE)[-1]
     sums = [
-        drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("all 6 together: ")
+        drawing.shapes[f"time/{n}/sum/words"]["text"].removeprefix("all 6: ")
         for n in range(2)
     ]
     assert last["sentence"].endswith(

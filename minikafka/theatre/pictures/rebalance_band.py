@@ -29,7 +29,7 @@ from minikafka.theatre.text import counted, listed
 LEAST_SEEN = 12  # width of two owners that have just begun
 PALE = 0.35  # opacity of a lane whose reader is busy
 LEAST_DRAWN = 0.5  # narrower spans are left out
-TOGETHER, TOGETHER_NARROW = 170, 110  # width of what partitions add up to
+TOGETHER = 110  # width of what partitions add up to
 FOOT = 3.5  # from a lane's foot to the words in it
 
 
@@ -151,17 +151,13 @@ class Block:
         right = self.band.unread_x
         parts = self.cast["partitions"]
         total_ms = sum(map(self.unread_ms, parts))
-        words = f"all {len(parts)} together: {seconds(total_ms)}"
-        room = TOGETHER
-        if d.narrow:
-            words = f"all {len(parts)}: {seconds(total_ms)}"
-            room = TOGETHER_NARROW
-        d.rect(key, x=right + 6 - room, y=y - 2, w=room, h=self.height + 4, r=4)
+        left = right + 6 - TOGETHER
+        d.rect(key, x=left, y=y - 2, w=TOGETHER, h=self.height + 4, r=4)
         d.text(
             key + "/words",
             right,
             y + self.height - FOOT,
-            words,
+            f"all {len(parts)}: {seconds(total_ms)}",
             bold=True,
             size=12.5,
             anchor="end",
