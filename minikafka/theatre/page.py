@@ -181,9 +181,21 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
         "shapes": len(order),
         "lanes": [number for key, number in order.items() if _is_of_a_lane(key)],
         "cursor": [number for key, number in order.items() if _is_a_cursor(key)],
+        "told": _told(order),
         "steps": steps,
         "lit": lit,
     }
+
+
+def _told(order: Mapping[str, int]) -> list[list[int | None]]:
+    """The words on each bar, the plate under them if there is one, and the bar."""
+    found: list[list[int | None]] = []
+    for bar, number in order.items():
+        words = order.get(f"{bar}/words")
+        if words is not None and _is_of_a_lane(bar):
+            plate = order.get(f"{bar}/plate")
+            found.append([words, plate, number])
+    return found
 
 
 def _numbers(keys: Iterable[str], order: Mapping[str, int]) -> list[int]:

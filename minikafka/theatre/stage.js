@@ -238,7 +238,8 @@ const goesOn = (from, to) => isLength(from) && isLength(to) && from.fill === to.
 function passages(now) {
   const cursorAt = [...layout.cursors].find(shape => elements[shape].shape && now.has(shape));
   const [begin, end] = [elements[cursorAt]?.shape.x, now.get(cursorAt)?.x], everything = play.flows === 'all';
-  return elements.map((element, shape) => {
+  const told = end > begin ? layout.told.map(each => comes(each, now, begin, end)) : [];
+  return [...told, ...elements.map((element, shape) => {
     const { shape: from } = element, to = now.get(shape);
     if (!to || to === from || to.later) return null;
     const isCursor = layout.cursors.has(shape), moves = everything || isCursor || layout.ofLanes.has(shape);
@@ -248,7 +249,7 @@ function passages(now) {
     if ((isCursor && from) || goesOn(from, to)) return grows(element, to);
     const isNew = (!from || from.later) && isLength(to) && Math.max(to.w ?? 0, (to.x2 ?? 0) - to.x) > 0;
     return isNew ? appears(element, to, begin, end) : null;
-  }).filter(Boolean);
+  })].filter(Boolean);
 }
 
 function grows(element, to) {
@@ -283,15 +284,33 @@ function runs(element, to, moves) {
   } };
 }
 
+// New words on a bar that goes on, which tell its length: they come as soon as it has room for them.
+function comes([words, plate, bar], now, begin, end) {
+  const to = now.get(words), length = now.get(bar), { node, shape: before } = elements[words], found = to ? [...to.text.matchAll(DURATION)] : [];
+  if (before || found.length !== 1 || !goesOn(elements[bar].shape, length)) return null;
+  const { ms, least, say } = read(found[0]), gap = passing(), a_unit = gap / (end - begin);
+  if (Math.abs(ms - length.w * a_unit) > least + a_unit) return null;
+  const shown = [words, plate].filter(shape => now.has(shape)).map(shape => elements[shape]);
+  shown.forEach(element => { element.shape = now.get(Number(element.node.dataset.shape)); settle(element.node, element.shape); });
+  const right = to.x + node.getComputedTextLength() / stretch + 4;
+  return { stage: 0, to: part => {
+    for (const element of shown) element.node.style.display = begin + (end - begin) * part > right ? '' : 'none';
+    paintText(node, { ...to, text: to.text.replace(DURATION, say(Math.max(0, ms - gap * (1 - part)))) });
+  } };
+}
+
 // Those of the two texts' numbers of seconds that differ by what passes (several of them in a sum) run.
 const DURATION = /(\d+(?:\.(\d+))?) (ms|s)\b/g;
 
+const passing = () => (steps[cursor + 1]?.at ?? 0) - steps[cursor].at;
+
+function read([, number, places = '', unit]) {
+  const one = unit === 's' ? 1000 : 1;
+  return { ms: number * one, least: one / 10 ** places.length, say: ms => `${(ms / one).toFixed(places.length)} ${unit}` };
+}
+
 function durations(text, then) {
-  const gap = (steps[cursor + 1]?.at ?? 0) - steps[cursor].at, read = ([, number, places = '', unit]) => {
-    const one = unit === 's' ? 1000 : 1;
-    return { ms: number * one, least: one / 10 ** places.length, say: ms => `${(ms / one).toFixed(places.length)} ${unit}` };
-  };
-  const [before, after] = [text, then].map(words => [...words.matchAll(DURATION)].map(read));
+  const gap = passing(), [before, after] = [text, then].map(words => [...words.matchAll(DURATION)].map(read));
   if (gap <= 0 || before.length !== after.length) return null;
   const times = before.map(({ ms }, index) => Math.round((after[index].ms - ms) / gap));
   const fit = before.every(({ ms, least }, index) => Math.abs(after[index].ms - ms - times[index] * gap) <= Math.max(least, after[index].least));

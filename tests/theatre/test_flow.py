@@ -147,3 +147,20 @@ def test_how_long_something_has_lasted_runs_with_the_clock(played):
     assert len({lasted for _, lasted in told}) > 10
     assert max(began) - min(began) <= 0.2
     assert all(one[1] <= other[1] for one, other in pairwise(told))
+
+
+def test_words_that_tell_how_long_a_bar_is_come_as_soon_as_it_has_room(played):
+    pic = a_crash()
+    words = "time/lane/broker 1/bar/2/words"
+    drawings = pic.drawings(920)
+    new = next(step for step, each in enumerate(drawings) if words in each.shapes)
+    frames = played(pic, new - 1, new)
+    told = []
+    for time, step, seen in frames:
+        crashed = [each for each in seen if each.startswith("crashed, ")]
+        if step == new - 1 and crashed:
+            number = DURATION.search(crashed[0])[0].removesuffix(" s")
+            told.append((seconds(time), float(number)))
+    began = {round(time - lasted, 1) for time, lasted in told}
+    assert len(told) > 3
+    assert max(began) - min(began) <= 0.2
