@@ -66,6 +66,8 @@ NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
 SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
 STYLES = ("player.css",)
+# a line in which no text and no pattern stands
+WITHOUT_TEXT = re.compile(r"(?m)^[^'\"`/\n]+$")
 # what only some pages need: those with a map of runs, those whose answer is dragged
 EXTRAS = ("strip", "drag")
 # units of the page above and below the drawing: controls, title, sentence, foot
@@ -123,14 +125,28 @@ def _extras(data: Data) -> list[str]:
 def script(extras: Sequence[str] = ()) -> str:
     """The player."""
     js = _joined([*SCRIPTS, *(f"{name}.js" for name in extras)])
-    # comments are for who reads the files, and a page has them in each lesson
+    # comments, indents and spaces are for who reads the files, and a page has them in
+    # each lesson
     js = re.sub(r"(?m)^ *//.*\n", "", js)
+    js = re.sub(r"(?m)^ +", "", js)
+    js = WITHOUT_TEXT.sub(_without_spaces, js)
     return f"'use strict';\n(() => {{\n{js}begin();\n}})();\n"
 
 
 def style(extras: Sequence[str] = ()) -> str:
     """How the player looks."""
-    return _joined([*STYLES, *(f"{name}.css" for name in extras)])
+    css = _joined([*STYLES, *(f"{name}.css" for name in extras)])
+    return WITHOUT_TEXT.sub(_without_spaces_in_css, css)
+
+
+def _without_spaces(line: re.Match[str]) -> str:
+    """A line of the player, with none around signs."""
+    return re.sub(r" *([=+*?:,;{}()<>&|]) *", r"\1", line[0])
+
+
+def _without_spaces_in_css(line: re.Match[str]) -> str:
+    """A line of a style: where a space says something it stays."""
+    return re.sub(r" *([{};]) *", r"\1", line[0])
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -154,7 +154,7 @@ def test_words_that_tell_how_long_a_bar_is_come_as_soon_as_it_has_room(played):
     words = "time/lane/broker 1/bar/2/words"
     drawings = pic.drawings(920)
     new = next(step for step, each in enumerate(drawings) if words in each.shapes)
-    frames = played(pic, new - 1, new)
+    frames = played(pic, new - 1, new, speed="0.5")
     told = []
     for time, step, seen in frames:
         crashed = [each for each in seen if each.startswith("crashed, ")]
@@ -162,5 +162,5 @@ def test_words_that_tell_how_long_a_bar_is_come_as_soon_as_it_has_room(played):
             number = DURATION.search(crashed[0])[0].removesuffix(" s")
             told.append((seconds(time), float(number)))
     began = {round(time - lasted, 1) for time, lasted in told}
-    assert len(told) > 3
+    assert len(told) > 1
     assert max(began) - min(began) <= 0.2
