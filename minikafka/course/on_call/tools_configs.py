@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
-from minikafka.course.on_call.usage import Given, Refused
+from minikafka.course.on_call.usage import Given, Refused, setting_of
 from minikafka.simulation.topics import config_changes
 from minikafka.wire.errors import Error
 
@@ -100,10 +100,8 @@ def pairs(text: str) -> dict[str, str]:
     """a=1,b=2. Raises Refused."""
     found = {}
     for pair in filter(None, text.split(",")):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise Refused(f"{pair!r} is no NAME=VALUE.")
-        found[name.strip()] = value.strip()
+        setting = setting_of(pair)
+        found[setting.name] = setting.value
     return found
 
 

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.apps import App, Happening, Pod
 from minikafka.course.on_call.columns import columns
-from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
+from minikafka.course.on_call.usage import (
+    Given,
+    Refused,
+    setting_of,
+    whole,
+    whole_or,
+)
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
@@ -223,11 +229,9 @@ def set_env(world: "World", given: Given) -> str:
     app = _app(world, given)
     changes = {}
     for pair in given["NAME=VALUE"].split():
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise Refused(f"{pair!r} is no NAME=VALUE.")
-        check_may_change(app, name, value)
-        changes[name] = value
+        setting = setting_of(pair)
+        check_may_change(app, setting.name, setting.value)
+        changes[setting.name] = setting.value
     if not changes:
         raise Refused("kubectl set env needs NAME=VALUE.")
     app.set_env(changes)

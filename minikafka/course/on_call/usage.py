@@ -175,3 +175,18 @@ def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
     if name not in given:
         return other
     return whole(given, name, least)
+
+
+class Setting(NamedTuple):
+    """A value and its name, as a line gives them."""
+
+    name: str
+    value: str
+
+
+def setting_of(pair: str) -> Setting:
+    """NAME=VALUE. Raises Refused."""
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise Refused(f"{pair!r} is no NAME=VALUE.")
+    return Setting(name.strip(), value.strip())
