@@ -4,9 +4,12 @@ they wait for.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from minikafka.theatre.nodes import epoch_at
 from minikafka.theatre.pictures.log_copies import Held, LogCopy, RecordId
+from minikafka.theatre.pictures.log_partition import offsets_of
+from minikafka.theatre.pictures.replica_promises import Promises
 from minikafka.theatre.play import Detail
 
 # from when to when, in ms (None while it lasts), and the number of the event that began
@@ -48,8 +51,36 @@ class Copy(LogCopy):
     def take(self, d: Detail, number: int) -> None:
         """Records get into its log."""
         self.end = d["last_offset"] + 1
-        for offset in range(d["base_offset"], self.end):
-            self.records[offset] = Held(epoch_at(d["epochs"], offset), number)
+        for offset in offsets_of(d):
+            epoch = epoch_at(d["epochs"], offset)
+            self.records[offset] = Held(epoch, number)
+
+    def drop(self, end: int) -> None:
+        """Its log is cut there, as it was told."""
+        self.truncate(end)
+        self.high_watermark = min(self.high_watermark, end)
+        self.asked_to = None
+        self.dropped += self.cut
+
+    @property
+    def last_epoch(self) -> int:
+        """In which its log ends."""
+        held = self.records.get(self.end - 1)
+        return held.epoch if held else self.epoch
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """Which record it holds at each offset."""
+        return {offset: held.epoch for offset, held in self.records.items()}
+
+    def differing(self, other: "Copy") -> list[int]:
+        """The offsets at which both hold a record, and not the same."""
+        found = []
+        for offset, held in self.records.items():
+            there = other.records.get(offset)
+            if there is not None and there.epoch != held.epoch:
+                found.append(offset)
+        return found
 
 
 @dataclass
@@ -59,6 +90,7 @@ class Producer:
     last, an error or offsets.
     """
 
+    name: str
     at: int
     since: int | None = None
     waited: list[Span] = field(default_factory=list)
@@ -75,8 +107,49 @@ class Producer:
             self.since = at
             self.waited.append([at, None, number])
 
-    def hears(self, at: int, number: int) -> None:
+    def hears(
+        self,
+        at: int,
+        number: int,
+        *,
+        done: Sequence[int] = (),
+        failed: str = "",
+    ) -> None:
         self.number = number
+        self.done = done
+        self.failed = failed
         if self.since is not None:
             self.waited[-1][1] = at
         self.since = None
+
+    def in_hand(self, promises: Promises) -> list[RecordId]:
+        """What it has sent, and heard nothing of; a batch that was written twice is one
+        thing.
+        """
+        if self.since is None:
+            return []
+        latest = {}
+        for record in promises.unanswered():
+            written = promises.written[record]
+            if written.producer == self.name:
+                thing = written.batch, written.name
+                latest[thing] = record
+        return list(latest.values())
+
+    def to_json(self, promises: Promises) -> list[Any]:
+        """As fork_hands.Waiting has it."""
+        hand = []
+        for record in self.in_hand(promises):
+            words = promises.describe(record)
+            same = f"{record.offset}/{record.epoch}"
+            hand.append([words.text, words.more, same])
+        return [
+            self.name,
+            self.at,
+            self.since,
+            self.failed,
+            self.done,
+            self.number,
+            hand,
+            [list(span) for span in self.waited],
+        ]
