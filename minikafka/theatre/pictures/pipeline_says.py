@@ -1,8 +1,9 @@
-"""The words of the pipeline's picture that need nothing but the event, and the names of
-its lanes.
+"""The words of the pipeline's picture: of each kind of event, and the parts of its
+sentences that depend on what was before. And the names of its lanes.
 """
 
 from minikafka.theatre.play import Says
+from minikafka.theatre.text import capital
 
 SEND, REQUESTS, LOG, ANSWERS = "send", "requests", "log", "answers"
 SAYS = {
@@ -63,3 +64,47 @@ SAYS = {
         "it heals",
     ),
 }
+
+
+def begins(linger_ms: int | None) -> str:
+    if not linger_ms:
+        return "begins a batch"
+    return f"begins a batch, which may linger {linger_ms} ms for company"
+
+
+def leaves(what: str, *, why: str, attempt: int, is_before_others: bool) -> str:
+    """A batch leaves the buffer, at the first attempt or a later one."""
+    who = f"The batch with {what}"
+    if attempt == 1:
+        return f"{who} leaves: {why}."
+    if is_before_others:
+        who += ", the first in the buffer,"
+    return f"{who} leaves once more: attempt {attempt}."
+
+
+def unsure(producer: str, reason: str, *, is_in_front: bool) -> str:
+    """What the producer can't tell of a batch that it takes back. is_in_front: of
+    others.
+    """
+    who = capital(producer)
+    if reason == "refused":
+        return f", which may pass. {who}"
+    if is_in_front:
+        return f". {who}"
+    return f". Written or not? {who} can't tell. It"
+
+
+def all_turned(count: int) -> str:
+    if not count:
+        return ""
+    return f" All {count} are back, the last one in front."
+
+
+def done_where(base_offset: int, many: int) -> str:
+    """Where so many records are that are done; with acks=0 no answer tells."""
+    if base_offset < 0:
+        return ""
+    where = f", from offset {base_offset} on"
+    if many == 1:
+        where = f" at offset {base_offset}"
+    return f"{where}, and tells the program: done"

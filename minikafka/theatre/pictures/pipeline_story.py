@@ -7,17 +7,34 @@ again. The story keeps apart what the log holds and what the producer knows of i
 because everything that goes wrong here goes wrong between the two.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
+from minikafka.theatre.casting import OfTopic, busiest_partitions
 from minikafka.theatre.pictures.pipeline_batches import Batch, Request, RequestKey
+from minikafka.theatre.pictures.pipeline_cast import (
+    Naming,
+    busiest_producer,
+    config_of,
+    is_sent_in_a_batch,
+)
 from minikafka.theatre.pictures.pipeline_ending import in_short
-from minikafka.theatre.pictures.pipeline_records import Records, Sent
-from minikafka.theatre.pictures.pipeline_says import ANSWERS, LOG, REQUESTS, SAYS, SEND
-from minikafka.theatre.play import LIVES, Detail, Says, Space, Told, picked
+from minikafka.theatre.pictures.pipeline_flight import Buffer, Flight, Served, Stuck
+from minikafka.theatre.pictures.pipeline_records import Records
+from minikafka.theatre.pictures.pipeline_says import (
+    ANSWERS,
+    LOG,
+    REQUESTS,
+    SAYS,
+    SEND,
+    all_turned,
+    begins,
+    done_where,
+    leaves,
+    unsure,
+)
+from minikafka.theatre.play import LIVES, Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event, moment
 
@@ -47,106 +64,101 @@ class PipelineStory(OfTopic):
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        sent = [event for event in trace if _is_sent_in_a_batch(event)]
+        sent = [event for event in trace if is_sent_in_a_batch(event)]
         mine = self.choose(trace, topic, sent)
-        sent = [event for event in sent if event.detail["topic"] == self.topic]
-        self.producer = producer or _busiest(sent)
         self.chosen = busiest_partitions(mine, MOST_PARTITIONS)
+        sent = [event for event in sent if event.detail["topic"] == self.topic]
+        self.producer = producer or busiest_producer(sent)
         if self.producer:
             self.title = f"{self.producer}'s pipeline to {self.topic}"
+        self.config = config_of(trace, self.producer)
+
         own = [event.detail for event in sent if event.node == self.producer]
-        self._choose_letters(own)
-        self.config: dict[str, Any] = _config_of(trace, self.producer)
-        values = [detail["value"] for detail in own]
-        self.records = Records(differ=len(set(values)) == len(values))
+        self.naming = Naming.of(own)
+        self.legend = self.naming.legend
+        self.records = Records(differ=self.naming.differ)
         # by number; a producer that starts again counts anew
         self.batches: dict[int, Batch] = {}
         self.every: list[Batch] = []
-        self.buffer: list[Batch] = []  # batches that wait, the next to leave first
-        self.in_flight: dict[RequestKey, Request] = {}
-        # every request; one may arrive after it was given up
-        self.made: dict[Any, Request] = {}
-        self.broken: set[Any] = set()  # connections on which nothing arrives any more
+        self.buffer = Buffer()
+        self.flight = Flight()
+
         self.cut = False  # the connection is lost, and there is no other yet
         self.parted = False  # by hand: whatever is sent waits until that heals
-        # what waited too long, now: row in flight, batch, and where it got lost
-        self.stuck: list[Any] = []
-
-    def _choose_letters(self, sent: Sequence[Detail]) -> None:
-        """Records are told apart by their values; by their keys where values are all
-        alike.
-        """
-        values = [d["value"] for d in sent]
-        keys = [d["key"] for d in sent]
-        values_differ = len(set(values)) > 1
-        self.by_value = values_differ or not any(keys)
-        self.letters = letters(values if self.by_value else keys)
-        self.legend = "" if self.by_value else legend(self.letters, 4)
+        self.stuck: list[Stuck] = []  # what waited too long, now
 
     def see(self, event: Event) -> Told | None:
+        """What is stuck is shown in the one scene in which its time is up."""
         self.stuck = []
         return super().see(event)
 
     def space(self) -> Space:
         sent = self.records.sent
-        in_flight = self.in_flight.values()
-        space = picked(self, "producer", "config")
-        space["buffer"] = [batch.space(sent) for batch in self.buffer]
-        space["in_flight"] = [request.space(sent) for request in in_flight]
-        space["logs"] = self.records.logs_space()
-        space["sent"] = len(sent)
-        space["requests"] = len(self.made)
-        space["cut"] = self.cut or self.parted
-        space["stuck"] = self.stuck
-        space |= self.records.told_space()
-        space["down"] = self.away
+        space: Space = {
+            "producer": self.producer,
+            "config": self.config,
+            "buffer": self.buffer.space(sent),
+            "in_flight": self.flight.space(sent),
+            "logs": self.records.logs_space(),
+            "sent": len(sent),
+            "requests": len(self.flight.made),
+            "cut": self.cut or self.parted,
+            "stuck": self.stuck,
+            **self.records.told_space(),
+            "down": self.away,
+        }
         if self.parted:
             space["parted"] = True
         return space
 
     def is_mine(self, event: Event) -> bool:
+        """What other producers do is left aside, but not what the broker writes for
+        them: that is in the log, too.
+        """
         d = event.detail
-        kind = event.kind
         if d.get("topic", self.topic) != self.topic:
             return False
-        if kind in _THE_PRODUCERS and event.node != self.producer:
+        if event.kind in _THE_PRODUCERS and event.node != self.producer:
             return False
-        if kind.startswith("Link"):
+        if event.kind.startswith("Link"):
             return self.producer in (d["one"], d["other"])
-        return kind not in _OF_A_BATCH or d["batch"] in self.batches
+        if event.kind in _OF_A_BATCH:
+            return d["batch"] in self.batches
+        return True
 
     # -- fold: what the producer does
 
     def _see_ClientStarted(self, event: Event, d: Detail) -> None:
+        """A producer that starts again may have other settings."""
         self.config = d.get("config", {})
 
     def _do_TopicCreated(self, event: Event, d: Detail) -> None:
+        """Its logs are shown before anything is in them."""
         self.records.logs = {partition: [] for partition in self.chosen}
 
     def _do_TopicDeleted(self, event: Event, d: Detail) -> None:
         self.records.logs.clear()
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told | None:
+        """The program hands over a record; the batch for its partition takes it."""
         if "batch" not in d:
             return None
-        self._sweep()
-        key = d["key"]
-        value = d["value"]
-        letter = self.letters[value if self.by_value else key]
-        number = self.records.send(Sent(letter, key, value))
+        self.flight.sweep()
+        record = self.naming.record(key=d["key"], value=d["value"])
+        number = self.records.send(record)
         batch = self.batches.get(d["batch"])
         if batch is None:
             batch = self._begin_batch(d)
-            joins = "begins a batch"
-            linger_ms = self.config.get("linger_ms")
-            if linger_ms:
-                joins += f", which may linger {linger_ms} ms for company"
+            joins = begins(self.config.get("linger_ms"))
         else:
             joins = f"joins the batch with {self._called(batch)}"
         batch.records.append(number)
-        what = quoted(value, 24) if value else ""
-        sentence = f"send({what}) returns at once. The record {joins}."
-        return Told(sentence, marks=self.mark(SEND, letter))
+
+        what = quoted(record.value, 24) if record.value else ""
+        return Told(
+            sentence=f"send({what}) returns at once. The record {joins}.",
+            marks=self.mark(SEND, record.letter),
+        )
 
     def _called(self, batch: Batch) -> str:
         """In sentences a batch is told by its records: numbers of its own would be
@@ -155,23 +167,19 @@ class PipelineStory(OfTopic):
         return self.records.called(batch.records)
 
     def _begin_batch(self, d: Detail) -> Batch:
-        batch = Batch(d["batch"], d["partition"], begun_ms=self.at)
+        batch = Batch(
+            number=d["batch"],
+            partition=d["partition"],
+            begun_ms=self.at,
+        )
         self.batches[batch.number] = batch
         self.every.append(batch)
-        self.buffer.append(batch)
+        self.buffer.add(batch)
         return batch
-
-    def _sweep(self) -> None:
-        """With acks=0 nobody waits: what is lost is in flight no longer once the next
-        thing happens.
-        """
-        for key, request in list(self.in_flight.items()):
-            if request.nobody_waits and not request.is_on_its_way:
-                del self.in_flight[key]
 
     def _see_BatchFilled(self, event: Event, d: Detail) -> Told | None:
         batch = self.batches[d["batch"]]
-        if batch not in self.buffer:
+        if batch not in self.buffer.batches:
             return None
         batch.state = "full"
         return self.tell(
@@ -182,43 +190,51 @@ class PipelineStory(OfTopic):
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
-        attempt = d["attempt"]
-        self._sweep()
-        key = RequestKey(d["connection"], d["correlation_id"])
-        request = self.made.setdefault(key, Request(key, attempt, d["acks"]))
-        request.carry(batch)
-        self.in_flight[key] = request
-        is_first = self.buffer[:1] == [batch] and len(self.buffer) > 1
-        self._leave_buffer(batch)
         batch.base_sequence = d["base_sequence"]
         batch.sent = event.id
-        batch.attempts = attempt
-        chapter = "the first request"
-        who = f"The batch with {self._called(batch)}"
-        sentence = f"{who} leaves: {d['why']}."
-        mark = self.records.names(batch.records)
-        if attempt > 1:
-            chapter = "tried again"
-            if is_first:
-                who += ", the first in the buffer,"
-            sentence = f"{who} leaves once more: attempt {attempt}."
+        batch.attempts = d["attempt"]
+        sentence = leaves(
+            self._called(batch),
+            why=d["why"],
+            attempt=batch.attempts,
+            is_before_others=self.buffer.is_before_others(batch),
+        )
+        self.buffer.remove(batch)
+        request = self._request(batch, d)
         if request.nobody_waits:
             sentence += " acks=0: for the program it is done, whatever happens now."
             self.records.hear(batch.records, done=True)
-        self.cut = request.key.connection in self.broken
-        marks = self.mark(REQUESTS, mark, self.cut)
-        if not self.cut:
-            return Told(sentence, self.once(chapter), marks=marks)
-        request.state = "lost"
-        self._let_go(request)
-        sentence += (
-            f" {capital(self.producer)} doesn't know yet that the connection is broken:"
-            " it won't arrive."
-        )
-        return Told(sentence, trouble=True, marks=marks)
 
-    def _leave_buffer(self, batch: Batch) -> None:
-        self.buffer = [each for each in self.buffer if each is not batch]
+        self.cut = self.flight.is_cut_off(request)
+        letters_of_it = self.records.names(batch.records)
+        told = Told(sentence, marks=self.mark(REQUESTS, letters_of_it, self.cut))
+        if self.cut:
+            request.state = "lost"
+            self._let_go(request)
+            told.trouble = True
+            told.sentence += (
+                f" {capital(self.producer)} doesn't know yet that the connection is"
+                " broken: it won't arrive."
+            )
+        elif batch.attempts > 1:
+            told.chapter = self.once("tried again")
+        else:
+            told.chapter = self.once("the first request")
+        return told
+
+    def _request(self, batch: Batch, d: Detail) -> Request:
+        """The request in which a batch leaves; others may be in it already."""
+        self.flight.sweep()
+        key = RequestKey(
+            connection=d["connection"],
+            correlation_id=d["correlation_id"],
+        )
+        return self.flight.send(
+            key,
+            batch,
+            attempt=d["attempt"],
+            acks=d["acks"],
+        )
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
@@ -228,13 +244,16 @@ class PipelineStory(OfTopic):
     # -- fold: the network
 
     def _see_MessageLost(self, event: Event, d: Detail) -> Told | None:
-        ends = (d["source"], d["target"])
-        if d.get("api") != "Produce" or self.producer not in ends:
+        """A connection breaks with the message that is lost on it. A request that was
+        lost is not written; without its answer nobody but the broker knows that.
+        """
+        if d.get("api") != "Produce":
+            return None
+        if self.producer not in (d["source"], d["target"]):
             return None
         connection = d["connection"]
-        self.broken.add(connection)
-        requests = self.in_flight.values()
-        on_it = [each for each in requests if each.key.connection == connection]
+        self.flight.broken.add(connection)
+        on_it = self.flight.on(connection)
         if not on_it:
             return None
         self.cut = True
@@ -248,11 +267,13 @@ class PipelineStory(OfTopic):
         request = arrived[0] if arrived else on_it[0]
         request.state = "answer lost"
         return Told(
-            "The broker's answer is lost, and the connection with it. What can"
-            f" {self.producer} know now?",
-            self.once("an answer is lost"),
+            sentence=(
+                "The broker's answer is lost, and the connection with it. What can"
+                f" {self.producer} know now?"
+            ),
+            chapter=self.once("an answer is lost"),
             trouble=True,
-            marks=self.mark(ANSWERS, "lost", True),
+            marks=self.mark(ANSWERS, "lost", trouble=True),
         )
 
     def _lose(self, request: Request) -> Told:
@@ -265,13 +286,14 @@ class PipelineStory(OfTopic):
         if request.nobody_waits:
             sentence += " Nobody will ever know."
             light = self._light("truth", first, first.records)
-            light += ["lamp/lost", f"wire/{first.number}"]
+            light.append("lamp/lost")
+            light.append(f"wire/{first.number}")
         return Told(
-            sentence,
-            self.once("a request is lost"),
+            sentence=sentence,
+            chapter=self.once("a request is lost"),
             trouble=True,
             because=first.sent,
-            marks=self.mark(REQUESTS, "lost", True),
+            marks=self.mark(REQUESTS, "lost", trouble=True),
             light=light,
         )
 
@@ -284,7 +306,8 @@ class PipelineStory(OfTopic):
         keys = [f"log/{partition}/{offset}" for offset in offsets]
         if lamp == "truth":
             keys += [f"told/{number}" for number in records]
-        return self.first(f"light on {lamp}", *keys, f"lamp/{lamp}", "caption")
+        keys.append(f"lamp/{lamp}")
+        return self.first(f"light on {lamp}", *keys, "caption")
 
     def _do_LinkCut(self, event: Event, d: Detail) -> None:
         self.parted = event.kind == "LinkCut"
@@ -293,15 +316,9 @@ class PipelineStory(OfTopic):
 
     # -- fold: the broker
 
-    def _served(self, event: Event) -> tuple[Request, Batch] | None:
-        """The request that the broker was serving, and its batch for the event's
-        partition.
-        """
-        request = self.made.get(event.cause) if event.cause else None
-        if request is None:
-            return None
-        batch = request.for_partition(event.detail["partition"])
-        return (request, batch) if batch else None
+    def _served(self, event: Event) -> Served | None:
+        """Whatever of this producer the broker was serving when it told of this."""
+        return self.flight.served(event.cause, event.detail["partition"])
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
         partition = d["partition"]
@@ -310,42 +327,43 @@ class PipelineStory(OfTopic):
         offsets = range(d["base_offset"], d["last_offset"] + 1)
         served = self._served(event)
         if served is None:
-            self.records.append_others(partition, offsets)
-            who = self.asker(event) or "Somebody else"
-            many = len(offsets)
-            sentence = f"{who} writes {counted(many, 'record', 'one')}."
-            return Told(sentence, marks=self.mark(LOG, f"+{many}"))
-        request, batch = served
-        self._arrive(request)
-        found = self.records.append(partition, batch.records, offsets[0])
-        is_odd = bool(found.again or found.late)
-        marks = self.mark(LOG, self.records.names(batch.records), is_odd)
-        what = self._called(batch)
-        sentence = f"The broker writes {what}: {span_of(offsets)}."
-        wrong = self.records.wrong(batch.records, found, batch.state)
-        if wrong is None:
-            written = self.once("written")
-            return Told(sentence, written, because=batch.sent, marks=marks)
-        light = self._light(wrong.lamp, batch, wrong.records)
+            writer = self.asker(event) or "Somebody else"
+            return self._append_others(writer, partition, offsets)
+        self.flight.arrive(served.request)
+        return self._append(served.batch, offsets)
+
+    def _append_others(self, writer: str, partition: int, offsets: range) -> Told:
+        """Records of another producer, whose batches are not shown."""
+        self.records.append_others(partition, offsets)
+        many = len(offsets)
         return Told(
-            f"{sentence} {wrong.words}",
-            self.once(wrong.chapter),
-            trouble=True,
-            because=batch.sent,
-            marks=marks,
-            light=light,
+            sentence=f"{writer} writes {counted(many, 'record', 'one')}.",
+            marks=self.mark(LOG, f"+{many}"),
         )
 
-    def _arrive(self, request: Request) -> None:
-        """A request has come to the broker; whether an answer comes back is settled
-        where the connection is broken.
-        """
-        if request.is_on_its_way:
-            is_broken = request.key.connection in self.broken
-            answer_is_lost = is_broken and not request.nobody_waits
-            request.state = "answer lost" if answer_is_lost else "written"
-        if request.nobody_waits:
-            self.in_flight.pop(request.key, None)
+    def _append(self, batch: Batch, offsets: range) -> Told:
+        """The batch is written at these offsets; something may be wrong with that."""
+        found = self.records.append(
+            batch.partition,
+            batch.records,
+            base=offsets.start,
+        )
+        wrong = self.records.wrong(batch.records, found, batch.state)
+        is_odd = bool(found.again or found.late)
+        letters_of_it = self.records.names(batch.records)
+        told = Told(
+            sentence=f"The broker writes {self._called(batch)}: {span_of(offsets)}.",
+            because=batch.sent,
+            marks=self.mark(LOG, letters_of_it, is_odd),
+        )
+        if wrong is None:
+            told.chapter = self.once("written")
+            return told
+        told.sentence += f" {wrong.words}"
+        told.chapter = self.once(wrong.chapter)
+        told.trouble = True
+        told.light = self._light(wrong.lamp, batch, wrong.records)
+        return told
 
     def _answered(self, event: Event, d: Detail) -> Told | None:
         """The broker writes nothing: it knows the batch, or refuses it."""
@@ -353,15 +371,19 @@ class PipelineStory(OfTopic):
         if served is None:
             return None
         request, batch = served
-        request.state = "known"
         light: list[str] = []
         if event.kind == "BatchRefused":
             request.state = "refused"
             self._let_go(request)
         else:
+            request.state = "known"
             batch.is_known = True
-            at = f"log/{batch.partition}/{d['base_offset']}"
-            light = self.first("light on known", at, f"batch/{batch.number}", "caption")
+            light = self.first(
+                "light on known",
+                f"log/{batch.partition}/{d['base_offset']}",
+                f"batch/{batch.number}",
+                "caption",
+            )
         return self.tell(
             event,
             batch=self._called(batch),
@@ -374,161 +396,127 @@ class PipelineStory(OfTopic):
 
     # -- fold: what the producer learns
 
-    def _leave_flight(self, batch: Batch) -> None:
-        """The batch is in flight no longer; a request that carries no other goes with
-        it.
-        """
-        for request in list(self.in_flight.values()):
-            if batch in request.open:
-                request.open.remove(batch)
-                if not request.open:
-                    del self.in_flight[request.key]
-
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told:
+        """No answer came, or a refusal that may pass: the batch goes back into the
+        buffer.
+        """
         batch = self.batches[d["batch"]]
         reason = d["reason"]
         if reason == "request_timeout_ms":
-            self.stuck = self._where_it_stuck(batch)
-        self._leave_flight(batch)
-        batch.state = f"not before {moment(event.at + d['backoff_ms'])}"
-        place = self._take_back(batch)
-        where = ""
-        if place < len(self.buffer) - 1:
-            where = f", in front of {self._called(self.buffer[place + 1])},"
-        unsure = f". Written or not? {capital(self.producer)} can't tell. It"
-        if where:
-            unsure = f". {capital(self.producer)}"
-        if reason == "refused":
-            unsure = f", which may pass. {capital(self.producer)}"
-        else:
+            self.stuck = self.flight.stuck(batch, self.records.sent)
+        self.flight.land(batch)
+        self.buffer.take_back(batch)
+        next_try = moment(event.at + d["backoff_ms"])
+        batch.state = f"not before {next_try}"
+        if reason != "refused":
             self.cut = True
-        back = self._turned_round()
+
+        where = ""
+        after = self.buffer.after(batch)
+        if after:
+            where = f", in front of {self._called(after)},"
+        turned = self._turned_round()
         told = self.tell(
             event,
             batch=self._called(batch),
             reason_why=capital(d["why"]),
-            unsure=unsure,
+            unsure=unsure(self.producer, reason, is_in_front=bool(after)),
             where=where,
-            turned=f" All {len(back)} are back, the last one in front." if back else "",
+            turned=all_turned(len(turned)),
         )
-        if back and self.once("turned round"):
+        if turned and self.once("turned round"):
             told.chapter = "the other way round"
-            told.light = [f"batch/{each.number}" for each in back]
+            told.light = [f"batch/{each.number}" for each in turned]
         return told
 
     def _turned_round(self) -> list[Batch]:
         """What was in flight, once all of it has come back in the other order."""
-        back = [batch for batch in self.buffer if batch.sent]
-        numbers = [batch.number for batch in back]
-        is_turned = numbers == sorted(numbers, reverse=True)
-        if self.in_flight or len(back) < 3 or not is_turned:
+        if self.flight.open:
             return []
-        return back
-
-    def _where_it_stuck(self, batch: Batch) -> list[Any]:
-        """Rows in flight, and where the batch got lost."""
-        stuck: list[Any] = []
-        row = 0
-        for request in self.in_flight.values():
-            arrived = request.state in ("written", "known")
-            where = "answer lost" if arrived else "lost"
-            for each in request.open:
-                if each is batch:
-                    stuck.append([row, batch.space(self.records.sent), where])
-                row += 1
-        return stuck
-
-    def _take_back(self, batch: Batch) -> int:
-        """Into the buffer, at a place that it returns. Sequence numbers keep the order;
-        without them the last one taken back leaves first.
-        """
-        place = 0
-        for each in self.buffer:
-            if not 0 <= each.base_sequence < batch.base_sequence:
-                break
-            place += 1
-        self.buffer.insert(place, batch)
-        return place
+        return self.buffer.turned_round()
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told:
         batch = self.batches[d["batch"]]
-        self._leave_flight(batch)
+        self.flight.land(batch)
         self.records.hear(batch.records, done=True)
-        where = ""
-        if d["base_offset"] >= 0:
-            where = f", from offset {d['base_offset']} on"
-            if len(batch.records) == 1:
-                where = f" at offset {d['base_offset']}"
-            where += ", and tells the program: done"
+        where = done_where(
+            base_offset=d["base_offset"],
+            many=len(batch.records),
+        )
         return self.tell(event, batch=self._called(batch), where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
+        """The program is told that its records failed, whether or not the log holds
+        them: the producer doesn't know.
+        """
         batch = self.batches[d["batch"]]
-        why = d["message"] or d["error"]
-        self._leave_flight(batch)
-        self._leave_buffer(batch)
+        self.flight.land(batch)
+        self.buffer.remove(batch)
         batch.state = "failed"
         batch.waited_ms = self.at - batch.begun_ms
         self.records.hear(batch.records, done=False)
         missing = self.records.missing(batch.records)
         self.records.lost.update(missing)
-        what = self._called(batch)
-        if missing:
-            return self.tell(event, batch=what, reason_why=why, but="")
-        light = self._light("truth", batch, batch.records)
-        but = " But the log holds it."
-        return self.tell(event, batch=what, reason_why=why, but=but, light=light)
+
+        but = ""
+        light: list[str] = []
+        if not missing:
+            but = " But the log holds it."
+            light = self._light("truth", batch, batch.records)
+        return self.tell(
+            event,
+            batch=self._called(batch),
+            reason_why=d["message"] or d["error"],
+            but=but,
+            light=light,
+        )
 
     def ends(self, last: Scene) -> None:
         """What came of it, where nothing is on its way any more."""
-        if self.buffer or self.in_flight or not self.records.sent:
+        is_any_on_its_way = self.buffer.batches or self.flight.open
+        if is_any_on_its_way or not self.records.sent:
             return
-        words = in_short(self.records, self.every, len(self.made), self.producer)
-        is_answer = last["kind"] == "RecordsAcknowledged"
-        last["sentence"] = words if is_answer else f"{last['sentence']} {words}"
+        words = in_short(
+            self.records,
+            self.every,
+            requests=len(self.flight.made),
+            shop=self.producer,
+        )
+        if last["kind"] == "RecordsAcknowledged":
+            last["sentence"] = words
+        else:
+            last["sentence"] += f" {words}"
 
     # -- fold: nodes
 
     def _see_life(self, event: Event, d: Detail) -> Told:
+        """A broker that crashes takes all connections with it; a producer, what it had
+        in memory.
+        """
         state = LIVES[event.kind]
-        is_broker = event.node.startswith("broker")
         is_crash = state == "crashed"
+        is_broker = event.node.startswith("broker")
         self.down[event.node] = state
         if is_broker and is_crash:
             self._lose_all_on_the_way()
-        elif event.node == self.producer and is_crash:
-            for batch in self.buffer:
-                self.records.lost.update(batch.records)
-            self.buffer.clear()
-        elif event.node == self.producer and event.kind == "NodeRestarted":
-            self.batches = {}
-            self.in_flight = {}
+        if event.node == self.producer:
+            self._producer_lives(event.kind)
         lane = LOG if is_broker else SEND
         return self.tell(event, mark=(lane, state or "back", is_crash))
 
+    def _producer_lives(self, kind: str) -> None:
+        if kind == "NodeCrashed":
+            for batch in self.buffer.batches:
+                self.records.lost.update(batch.records)
+            self.buffer.batches.clear()
+        elif kind == "NodeRestarted":
+            self.batches = {}
+            self.flight.open = {}
+
     def _lose_all_on_the_way(self) -> None:
         """The broker is gone, and with it all connections."""
-        for request in self.in_flight.values():
+        for request in self.flight.open.values():
             self.cut = True
             if request.is_on_its_way:
                 request.state = "lost"
                 self._let_go(request)
-
-
-def _is_sent_in_a_batch(event: Event) -> bool:
-    return event.kind == "PartitionChosen" and "batch" in event.detail
-
-
-def _busiest(sent: Sequence[Event]) -> str:
-    """Who sent most."""
-    busiest = Counter(event.node for event in sent).most_common(1)
-    return busiest[0][0] if busiest else ""
-
-
-def _config_of(trace: Sequence[Event], producer: str) -> dict[str, Any]:
-    """As the producer told it when it started."""
-    for event in trace:
-        if event.kind == "ClientStarted" and event.node == producer:
-            found: dict[str, Any] = event.detail.get("config", {})
-            return found
-    return {}
