@@ -123,6 +123,11 @@ class Way:
         """Of the rule, in a sentence."""
         return "murmur2" if self.rule == HASH else self.rule
 
+    @property
+    def is_sticky(self) -> bool:
+        """The default rule, for records without a key only."""
+        return self.rule == HASH and list(self.places) == [None]
+
     def add(self, key: Key, partition: int, sent: Sent) -> None:
         """A record takes this way."""
         places = self.places.setdefault(key, {})

@@ -6,8 +6,8 @@ a topic grew, or the rules of two producers.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import OfTopic
@@ -32,7 +32,7 @@ from minikafka.theatre.pictures.partitioner_says import (
     spread,
     stuck,
 )
-from minikafka.theatre.play import QUIETLY, Detail, Space, Told
+from minikafka.theatre.play import QUIETLY, Detail, EventId, Says, Space, Told
 from minikafka.trace import Event
 
 MOST_KEYS = 12
@@ -43,37 +43,68 @@ FIRSTS = {"murmur2": "the first key", "sticky": "no key"}
 LIT = ("in", "machine", "said", "caption", "move", "part", "row", "record")
 
 
-class PartitionerStory(OfTopic):
-    """The story of a topic's records on their way to partitions."""
+class Batch(NamedTuple):
+    """The records that a producer has chosen one partition for."""
 
-    name, title = "partitioner", "The partitioner"
+    producer: str
+    partition: int
+
+
+class PartitionerStory(OfTopic):
+    """The story of a topic's records on their way to partitions.
+
+    used: how many records each key has in the whole trace. keys: those that are shown;
+    others: how many are only counted. waiting: what is in a batch and not in the log
+    yet. now: the choice at hand, if a record is in the machine. grown: the event with
+    which the topic grew last. divisors: before and after it.
+    """
+
+    name = "partitioner"
+    title = "The partitioner"
+    says: ClassVar[Mapping[str, Says]] = {
+        "TopicCreated": Says("Topic {topic} is created with {many}."),
+        "RecordsAppended": Says(
+            "{count} records have arrived in partition {partition}, in one batch: one"
+            " request for all of them."
+        ),
+        "PartitionsCreated": Says(
+            "Topic {topic} grows from {was} to {partitions} partitions. What is written"
+            " stays.",
+            chapter="{partitions} partitions",
+        ),
+    }
     shows = ("keys", "others", "producers")
 
     def __init__(
-        self, trace: Sequence[Event], *, topic: str | None = None, **options: Any
+        self,
+        trace: Sequence[Event],
+        *,
+        topic: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        chosen = [event for event in trace if event.kind == "PartitionChosen"]
-        mine = self.choose(trace, topic, chosen)
-        choices = [
-            Choice.of(event) for event in mine if event.kind == "PartitionChosen"
-        ]
+        choices = self._choices(trace, topic)
         if self.topic:
             self.title = f"The partitioner for {self.topic}"
         self.used = Counter(choice.key for choice in choices)
         self.keys = busiest(self.used, MOST_KEYS)
         self.others = len(self.used) - len(self.keys)
-        producers = [choice.producer for choice in choices]
-        self.producers = list(dict.fromkeys(producers))
+        self.producers = _producers(choices)
+
         self.count = 0
-        # in batches: of each producer, for each partition
-        self.waiting: dict[tuple[str, int], list[Sent]] = {}
+        self.waiting: dict[Batch, list[Sent]] = {}
         self.bins = Bins()
         self.ways = Ways()
         self.now: Choice | None = None
-        self.grown: tuple[str, int] | None = None
+        self.grown: EventId | None = None
         self.grown_at = 0
         self.divisors: list[int] | None = None
+
+    def _choices(self, trace: Sequence[Event], topic: str | None) -> list[Choice]:
+        """Those for the topic: the one that is named, or that is chosen most."""
+        chosen = [event for event in trace if event.kind == "PartitionChosen"]
+        self.choose(trace, topic, chosen)
+        return [Choice.of(event) for event in chosen if self.is_mine(event)]
 
     # -- fold
 
@@ -83,27 +114,30 @@ class PartitionerStory(OfTopic):
 
     def _see_TopicCreated(self, event: Event, d: Detail) -> Told:
         self.count = d["partitions"]
-        many = partitions(self.count)
-        return Told(f"Topic {self.topic} is created with {many}.")
+        return self.tell(event, many=partitions(self.count))
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         """What stayed with one partition can leave in one batch: this is what sticking
         is for.
         """
-        partition = d["partition"]
         base = d["base_offset"]
         count = d["last_offset"] - base + 1
-        producer = self.asker(event) or ""
-        batch = self.waiting.get((producer, partition), [])
-        for offset, sent in enumerate(batch[:count], base):
-            sent.offset = offset
-        del batch[:count]
-
-        keys = [key for _, key, *_ in d.get("records", ())]
-        if None not in keys or count == 1:
+        batch = Batch(
+            producer=self.asker(event) or "",
+            partition=d["partition"],
+        )
+        self._leave(batch, base, count)
+        is_alone = count == 1
+        if is_alone or not _has_no_key(d):
             return QUIETLY
-        many = f"{count} records have arrived in partition {partition}"
-        return Told(f"{many}, in one batch: one request for all of them.")
+        return self.tell(event, count=count)
+
+    def _leave(self, batch: Batch, base: int, count: int) -> None:
+        """So many records of a batch are in the log, from this offset on."""
+        waiting = self.waiting.get(batch, [])
+        for offset, sent in enumerate(waiting[:count], base):
+            sent.offset = offset
+        del waiting[:count]
 
     def _see_PartitionsCreated(self, event: Event, d: Detail) -> Told:
         was = d["was"]
@@ -111,40 +145,44 @@ class PartitionerStory(OfTopic):
         self.count = count
         self.grown = event.id
         self.grown_at = self.at
-        self.now = self.ways.taken = None
+        self.now = None
+        self.ways.taken = None
         self.divisors = [was, count]
-        grows = f"Topic {self.topic} grows from {was} to {count} partitions."
-        told = Told(
-            f"{grows} What is written stays.",
-            chapter=f"{count} partitions",
-        )
+        told = self.tell(event)
         if self.bins.hashes and was:
             self._divide_anew(told, was, count)
         return told
 
     def _divide_anew(self, told: Told, was: int, count: int) -> None:
         """Where keys go from now on, of those whose hash is known."""
-        before = self.ways.of(HASH, was, "")
-        after = self.ways.of(HASH, count, "")
+        before = self._divided_by(was)
+        after = self._divided_by(count)
         keys = self.bins.hashes
-        moved = []
-        for key in keys:
-            for way in before, after:
-                partition = self.bins.remainder(key, way.count)
-                way.places.setdefault(key, {partition: 0})
-            if before.only(key) != after.only(key):
-                moved.append(key)
-
+        moved = [key for key in keys if before.only(key) != after.only(key)]
         of_all = f"{len(moved)} of {len(keys)} keys"
         told.sentence += f" Divided by {count}, {of_all} go elsewhere."
         if moved:
-            told.light = [
-                *LIT,
-                *self.ways.chips(before, moved),
-                *self.ways.chips(after, moved),
-            ]
+            told.light = self._light_on(before, after, keys=moved)
+
+    def _divided_by(self, count: int) -> Way:
+        """The way of the hash, with a place for each key that may take it."""
+        way = self.ways.of(HASH, count, "")
+        for key in self.bins.hashes:
+            partition = self.bins.remainder(key, count)
+            way.places.setdefault(key, {partition: 0})
+        return way
+
+    def _light_on(self, *ways: Way, keys: Sequence[Key]) -> list[str]:
+        """The places of keys in these ways."""
+        light = [*LIT]
+        for way in ways:
+            light += self.ways.chips(way, keys)
+        return light
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> Told:
+        """How many keys differ between two rules is counted before, too: more of them
+        after, and this record shows one.
+        """
         choice = Choice.of(event)
         self.count = max(self.count, choice.partitions)
         way = self.ways.of(
@@ -152,7 +190,8 @@ class PartitionerStory(OfTopic):
             choice.partitions,
             choice.producer,
         )
-        differed = len(differing(self.ways.pair()))
+        pair = self.ways.pair()
+        differed = len(differing(pair))
         self._send(choice, way)
         earlier = self.bins.put(choice)
         self.now = choice
@@ -163,11 +202,9 @@ class PartitionerStory(OfTopic):
             sentence(choice, anew),
             chapter=self._chapter(choice),
         )
-        if choice.is_hashed and self.grown:
+        if choice.is_hashed:
             self._tell_grown(told, choice)
-        if choice.is_hashed and earlier:
-            told.sentence += f" Its earlier records are in partition {earlier[-1]}."
-            told.because = self.grown
+            self._tell_parted(told, earlier)
         self._compare_rules(told, choice.key, differed)
         return told
 
@@ -176,23 +213,32 @@ class PartitionerStory(OfTopic):
         sent = Sent(self.number)
         partition = choice.partition
         way.add(choice.key, partition, sent)
-        its_batch = choice.producer, partition
-        self.waiting.setdefault(its_batch, []).append(sent)
+        batch = Batch(choice.producer, partition)
+        self.waiting.setdefault(batch, []).append(sent)
 
     def _tell_grown(self, told: Told, choice: Choice) -> None:
         """When a producer has heard of new partitions."""
+        if self.grown is None:
+            return
         if not self.once(("notices", choice.partitions)):
             return
         after_ms = self.at - self.grown_at
-        first = notices(choice, after_ms)
-        told.sentence = first + told.sentence
+        told.sentence = notices(choice, after_ms) + told.sentence
+
+    def _tell_parted(self, told: Told, earlier: Sequence[int]) -> None:
+        """Where a key has records in another partition, too."""
+        if not earlier:
+            return
+        latest = earlier[-1]
+        told.sentence += f" Its earlier records are in partition {latest}."
+        told.because = self.grown
 
     def _chapter(self, choice: Choice) -> str | None:
         """The first record of a kind; and the first of a new divisor."""
         count = choice.partitions
         kind = choice.kind
         chapter = None
-        if choice.is_hashed and self.grown and self.once(("divided by", count)):
+        if choice.is_hashed and self.grown:
             chapter = self.once(f"by {count}")
         if kind and self.once(kind):
             chapter = FIRSTS.get(kind, kind)
@@ -206,13 +252,10 @@ class PartitionerStory(OfTopic):
         first, second = pair
         if first.rule == second.rule:
             return
-        told.sentence += f" By {first.name} it went to partition {first.only(key)}."
+        partition = first.only(key)
+        told.sentence += f" By {first.name} it went to partition {partition}."
         if self.once("two rules"):
-            told.light = [
-                *LIT,
-                *self.ways.chips(first, [key]),
-                *self.ways.chips(second, [key]),
-            ]
+            told.light = self._light_on(first, second, keys=[key])
 
     def ends(self, last: Scene) -> None:
         """All in one sentence: how many records or keys went where, and why."""
@@ -227,14 +270,13 @@ class PartitionerStory(OfTopic):
 
     def _ends_with(self, way: Way, last: Scene) -> None:
         """There is one rule only."""
-        is_sticky = way.rule == HASH and list(way.places) == [None]
-        if not is_sticky:
+        if not way.is_sticky:
             last["sentence"] = spread(way, self.bins)
             return
         gauge = self.now.gauge if self.now else None
         last["sentence"] = stuck(self.bins, gauge)
         if len(self.bins.used) == 1:
-            last["light"] = [*LIT, *self.ways.chips(way, [None])]
+            last["light"] = self._light_on(way, keys=[None])
 
     def space(self) -> Space:
         pair = self.ways.pair()
@@ -255,8 +297,7 @@ class PartitionerStory(OfTopic):
         taken = self.ways.taken
         if self.now is None or taken is None:
             return None
-        number = self.ways.number(taken)
-        return self.now.to_json(number)
+        return self.now.to_json(way=self.ways.number(taken))
 
     def _example(self, differ: Sequence[Key]) -> list[Any] | None:
         """After the topic grew: a key that moves, and its hash."""
@@ -267,3 +308,18 @@ class PartitionerStory(OfTopic):
         if hashed is None:
             return None
         return [key, hashed & POSITIVE]
+
+
+def _producers(choices: Sequence[Choice]) -> list[str]:
+    """In the order of their first records."""
+    found = []
+    for choice in choices:
+        if choice.producer not in found:
+            found.append(choice.producer)
+    return found
+
+
+def _has_no_key(d: Detail) -> bool:
+    """Whether a batch has a record without a key."""
+    keys = [key for _, key, *_ in d.get("records", ())]
+    return None in keys
