@@ -9,7 +9,14 @@ from minikafka.theatre.drawing import Box, Drawing
 
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
 ANSWERED = ("written", "known", "refused")
-Message = tuple[int, int, str]  # row, number of the batch, state of the request
+
+
+class Message(NamedTuple):
+    """What travels. state: of the request, or what of it got lost."""
+
+    row: int
+    batch: int
+    state: str
 
 
 class Wire(NamedTuple):
