@@ -10,7 +10,7 @@ import pytest
 from minikafka.course.experiments.lesson_03_sweep import lost_sweep
 from minikafka.course.experiments.lesson_09_sweep import killed_sweep
 from minikafka.course.experiments.lesson_13_sweep import died_sweep
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE, has_room
 from minikafka.theatre.picture import Picture
 from tests.chromium import running_chromium
 
@@ -97,6 +97,35 @@ def test_records_are_named_alike_in_all_tiles(died, width):
         if key.startswith("run/") and key.endswith("/text")
     }
     assert words in ({"alice", "bob"}, {"a", "b"})
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_sums_stand_beside_their_rows_once_all_of_them_are_told(killed, width):
+    fifth, sixth = [drawing.shapes for drawing in killed.drawings(width)[4:6]]
+    assert "sum/0" not in fifth and "sum/0" in sixth
+    last = killed.drawings(width)[-1].shapes
+    sums = [last[f"sum/{band}"]["text"].removesuffix(" wrong") for band in range(3)]
+    assert sums == ["5 of 6", "3 of 6", "0 of 6"]
+
+
+def test_the_end_says_what_all_runs_say(lost, killed, died):
+    ends = [pic.scenes[-1]["sentence"] for pic in (lost, killed, died)]
+    assert "Wrong: not idempotent 6 of 6, idempotent 0 of 6." in ends[0]
+    assert "acks=0 loses 11, in 5 of 6 runs" in ends[1]
+    assert "In 1 of 8 runs it is paid twice" in ends[2]
+    assert not any(sentence.endswith("…") for sentence in ends)
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_no_name_of_a_row_or_column_is_cut(lost, killed, died, width):
+    for pic in (lost, killed, died):
+        drawn = pic.drawings(width)[-1].shapes
+        for key, shape in drawn.items():
+            if key.split("/")[0] in ("across", "band", "column", "row"):
+                room = shape.get("room", width)
+                bold = shape.get("bold", False)
+                size = shape.get("size", 13)
+                assert has_room(shape["text"], room, size, bold=bold), key
 
 
 def test_drawn_again_from_its_json_it_is_the_same(died):

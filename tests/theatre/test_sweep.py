@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.course.experiments.lesson_04_runs import killed_at, sweep
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from minikafka.theatre.picture import Picture
 from minikafka.trace import Event
 
@@ -37,11 +37,32 @@ def test_who_commits_first_loses_an_order_when_it_is_killed_between_commit_and_e
         " once."
     )
     assert (
-        sentences[5]
-        == "Killed on entering call 6, add, and started again: order 1 is missing."
+        sentences[2]
+        == "Killed on entering call 3, add, and started again: order 0 is missing."
     )
     assert [scene["trouble"] for scene in pic.scenes] == [False, False, True] * 2
     assert pic.summary(pic.scenes[-1]) == "2 of 6 runs went wrong"
+
+
+def test_the_end_says_what_all_runs_say_and_counts_them_below_each_call(pic):
+    assert pic.scenes[-1]["sentence"] == (
+        "Killed after commit and before add, one order is missing in 2 of 2 runs; on"
+        " entering poll and commit, nothing goes wrong."
+    )
+    before, last = [drawing.shapes for drawing in pic.drawings(WIDE)[-2:]]
+    assert [last[f"sum/{call}"]["text"] for call in range(3)] == [
+        "0 of 2",
+        "0 of 2",
+        "2 of 2",
+    ]
+    assert "sum/0" not in before
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_how_often_something_is_there_is_never_cut(pic, width):
+    last = pic.drawings(width)[-1].shapes
+    assert last["run/3/0/word"]["text"] == "–"
+    assert last["call"]["text"] == "entering"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -92,3 +113,8 @@ def test_of_several_sinks_each_has_a_row_and_a_part_that_is_there_again_is_told(
     assert [drawn[f"round/{row}"]["text"] for row in range(2)] == ["append", "by key"]
     assert drawn["run/1"]["x"] == drawn["run/3"]["x"]
     assert sinks.summary(sinks.scenes[-1]) == "1 of 4 runs went wrong"
+    assert [drawn[f"sum/{row}"]["text"] for row in range(2)] == ["1 of 2", "0 of 2"]
+    assert sinks.scenes[-1]["sentence"] == (
+        "Append goes wrong in 1 of 2 runs: killed among its rows; by key goes wrong in"
+        " 0 of 2 runs."
+    )

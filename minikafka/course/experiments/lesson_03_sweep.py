@@ -8,7 +8,7 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.course.experiments.lesson_03_runs import written
-from minikafka.course.experiments.sweeps import Compared, sweep_of
+from minikafka.course.experiments.sweeps import Compared, sweep_of, went_wrong
 from minikafka.faults import Lose
 
 ORDERS = 3
@@ -23,11 +23,16 @@ def lost_sweep(settings: Mapping[str, Mapping[str, Any]]) -> Any:
         for answer in (False, True):
             for number in range(ORDERS):
                 runs.append(_run(name, config, number, answer))
+    sums = [f"{name} {went_wrong(runs, name)}" for name in settings]
     return sweep_of(
         runs,
         title="One message is lost, and the log in the end",
         across="it is the message of",
         foot="Green: once, and in order. Red: twice. Yellow: overtaken.",
+        in_short=(
+            "Sent again, a batch comes twice or too late, unless the broker knows its"
+            f" number. Wrong: {', '.join(sums)}."
+        ),
     )
 
 
@@ -41,14 +46,14 @@ def _run(name: str, config: Mapping[str, Any], number: int, answer: bool) -> Com
         cluster.run(seconds=1)
         values = written(cluster.trace)
     log = [value.removeprefix("order ") for value in values]
-    what = "the answer" if answer else "the request"
+    what = "answer" if answer else "request"
     wrong = _wrong(log)
     found = f"the log holds {' '.join(log)}"
     return Compared(
-        row=(name, f"{what} is lost"),
+        row=(name, f"{what} lost"),
         column=f"order {number}",
         records=_records(log),
-        says=f"{name.capitalize()}, {what} of order {number} is lost: {found}.",
+        says=f"{name.capitalize()}, the {what} of order {number} is lost: {found}.",
         wrong=wrong,
     )
 

@@ -11,7 +11,7 @@ from minikafka.course.experiments.lesson_09_runs import (
     five_orders,
     lost,
 )
-from minikafka.course.experiments.sweeps import Compared, sweep_of
+from minikafka.course.experiments.sweeps import Compared, sweep_of, went_wrong
 from minikafka.faults import Crash, Fault, Freeze
 
 KILLED_MS = (5, 15, 25, 35, 45, 55)  # after the first order
@@ -24,12 +24,26 @@ def killed_sweep(acks: Sequence[int | str]) -> Any:
     for each in acks:
         for after_ms in KILLED_MS:
             runs.append(_run(each, after_ms))
+    sums = [_sum(runs, f"acks={each}") for each in acks]
     return sweep_of(
         runs,
         title="Five orders, and their leader is killed",
-        across="the leader is killed so long after the first order",
+        across="the leader is killed so many ms after the first order",
         foot="Green: there in the end. Crossed out: acknowledged, and gone.",
+        in_short=(
+            "Acknowledged orders that no follower has fetched die with the leader:"
+            f" {'; '.join(sums)}."
+        ),
     )
+
+
+def _sum(runs: Sequence[Compared], name: str) -> str:
+    """What all runs with this acks have lost."""
+    gone = 0
+    for run in runs:
+        if run.row[0] == name:
+            gone += sum(became == "lost" for _, became in run.records)
+    return f"{name} loses {gone}, in {went_wrong(runs, name)} runs"
 
 
 def _run(acks: int | str, after_ms: int) -> Compared:
@@ -49,7 +63,7 @@ def _run(acks: int | str, after_ms: int) -> Compared:
         found = f"acknowledged, and gone in the end: {', '.join(gone)}"
     return Compared(
         row=(f"acks={acks}", ""),
-        column=f"{after_ms} ms",
+        column=f"{after_ms}",
         records=records,
         says=f"With acks={acks}, killed {after_ms} ms after the first order: {found}.",
         wrong="acknowledged orders are lost" if gone else "",

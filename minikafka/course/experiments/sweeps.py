@@ -47,8 +47,12 @@ class Killed(NamedTuple):
     written: Sequence[float]
 
 
-def sweep_of(runs: Iterable[Compared], *, title: str, across: str, foot: str) -> Any:
-    """The picture. across: what the columns are. foot: what the colours say."""
+def sweep_of(
+    runs: Iterable[Compared], *, title: str, across: str, foot: str, in_short: str
+) -> Any:
+    """The picture. across: what the columns are. foot: what the colours say. in_short:
+    what all of them say together.
+    """
     from minikafka.theatre import picture
 
     events = []
@@ -62,7 +66,16 @@ def sweep_of(runs: Iterable[Compared], *, title: str, across: str, foot: str) ->
             "bars": [list(bar) for bar in run.bars],
         }
         events.append(_event(number, at_ms=number, kind="RunCompared", told=told))
-    return picture("runs", events, title=title, across=across, foot=foot)
+    return picture(
+        "runs", events, title=title, across=across, foot=foot, in_short=in_short
+    )
+
+
+def went_wrong(runs: Sequence[Compared], name: str) -> str:
+    """In how many of the runs in rows of this name: 3 of 6."""
+    own = [run for run in runs if run.row[0] == name]
+    wrong = sum(bool(run.wrong) for run in own)
+    return f"{wrong} of {len(own)}"
 
 
 def sweep_of_calls(runs: Iterable[Killed]) -> Any:

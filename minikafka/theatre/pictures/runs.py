@@ -3,14 +3,23 @@ beside each other what else. What goes wrong is a row, a column or a step of sta
 
 A run's records stand as squares in its tile, with what became of them; where its length
 matters there is a bar, on one scale for all tiles. It is told by
-course/experiments/sweeps.py, one event a run. Options: title; across: what the columns
-are; foot: what the colours say.
+course/experiments/sweeps.py, one event a run. Rows of one name are a band, and when all
+its runs are told, their sum stands beside them. Options: title; across: what the columns
+are; foot: what the colours say; in_short: what the whole table says, for the last step.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
+from minikafka.theatre.drawing import (
+    WIDE,
+    Box,
+    Drawing,
+    Look,
+    fitting,
+    has_room,
+    widest,
+)
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Detail, Play, Space, Story, Told
 from minikafka.theatre.text import counted, dotted
@@ -18,11 +27,14 @@ from minikafka.trace import Event
 
 # heights: of the columns' names, of a tile, of its records; between two tiles
 HEAD, TILE, RECORD, GAP = 44, 36, 22, 6
+# heights: between two bands; of a band's own line, where there is no room beside it
+BETWEEN, BAND = 6, 24
+SUMS = 84  # width of the sums beside the bands
 PAD = 7  # within a tile
 WIDEST = 92  # of a record
 MOST_OF_NAMES = 0.3  # of the page's width
 BAR = 12  # height
-BARS = 0.3  # of a tile's width, where there are any
+BARS = 0.45  # of a tile's width, where there are any
 
 
 class Paint(NamedTuple):
@@ -59,12 +71,23 @@ class Run(NamedTuple):
     number: int
 
 
+class Band(NamedTuple):
+    """Rows of the same name. first, last: their numbers."""
+
+    name: str
+    first: int
+    last: int
+
+
 class RunsStory(Story):
     """The story of many runs, a scene each."""
 
     name = "runs"
     title = "One story, in many runs"
-    shows = ("rows", "columns", "across", "foot", "of", "most", "texts", "whole_ms")
+    shows = (
+        *("rows", "columns", "across", "foot", "of"),
+        *("most", "texts", "whole_ms", "lengths"),
+    )
 
     def __init__(
         self,
@@ -73,6 +96,7 @@ class RunsStory(Story):
         title: str = "",
         across: str = "",
         foot: str = "",
+        in_short: str = "",
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
@@ -80,6 +104,7 @@ class RunsStory(Story):
         self.title = title or self.title
         self.across = across
         self.foot = foot
+        self.in_short = in_short
         self.rows = _in_order(shown, "row")
         self.columns = _in_order(shown, "column")
         self.of = len(shown)
@@ -90,9 +115,12 @@ class RunsStory(Story):
             texts.update(text for text, _ in d["records"])
         self.texts = sorted(texts)
         self.whole_ms = 0
+        lengths: set[str] = set()
         for d in shown:
-            for _, end_ms, _ in d["bars"]:
+            for _, end_ms, words in d["bars"]:
                 self.whole_ms = max(self.whole_ms, end_ms)
+                lengths.add(words)
+        self.lengths = sorted(lengths)
         self.runs: list[Run] = []
 
     def clock(self, ms: Sequence[int]) -> list[str]:
@@ -121,6 +149,10 @@ class RunsStory(Story):
         light = [f"run/{run.row}/{run.column}"] if first and not is_last else []
         return Told(d["says"], first, trouble=bool(wrong), light=light)
 
+    def ends(self, last: Scene) -> None:
+        if self.in_short:
+            last["sentence"] = self.in_short
+
 
 def _in_order(shown: Sequence[Detail], name: str) -> list[Any]:
     """Each value once, in the order in which they come."""
@@ -137,6 +169,14 @@ class RunsPlay(Play):
     story = RunsStory
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
+        self.bands: list[Band] = []
+        self.band_of: list[int] = []
+        for row, (name, _) in enumerate(self.cast["rows"]):
+            if self.bands and self.bands[-1].name == name:
+                self.bands[-1] = self.bands[-1]._replace(last=row)
+            else:
+                self.bands.append(Band(name, first=row, last=row))
+            self.band_of.append(len(self.bands) - 1)
         self.foot = f"Each small picture is a run of its own. {self.cast['foot']}"
 
     def scenario(self, scene: Scene) -> str:
@@ -150,56 +190,121 @@ class RunsPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         d = drawing
         left = self._left(d)
+        runs = [Run(*told) for told in scenes[-1]["space"]["runs"]]
         self._heads(d, left)
-        for row, names in enumerate(self.cast["rows"]):
-            self._name(d, row, names, left)
+        for number, band in enumerate(self.bands):
+            self._band(d, number, band, left)
+            self._sum(d, number, band, runs)
+        for row in range(len(self.cast["rows"])):
             for column in range(len(self.cast["columns"])):
                 box = self._tile(d, left, row, column)
                 look: Look = {"r": 8, "dash": "3 3"}
                 d.rect(f"place/{row}/{column}", *box, "none", "rule", **look)
-        for told in scenes[-1]["space"]["runs"]:
-            run = Run(*told)
+        for run in runs:
             box = self._tile(d, left, run.row, run.column)
             self._run(d, run, box)
 
     def _left(self, d: Drawing) -> float:
         """Where the tiles begin: behind the rows' names."""
-        wide = [0.0]
+        names = [0.0]
         for bold, plain in self.cast["rows"]:
-            wide.append(widest(bold, 13, bold=True))
-            wide.append(widest(plain, 12))
-        return min(max(wide) + 12, d.width * MOST_OF_NAMES)
+            if plain:
+                names.append(widest(plain, 12) + 12)
+            if not _is_narrow(d):
+                names.append(widest(bold, 13, bold=True) + 12)
+        return min(max(names), d.width * MOST_OF_NAMES)
 
     def _tile(self, d: Drawing, left: float, row: int, column: int) -> Box:
         """The place of a run: rows below each other, columns side by side. It is there
         before the run is.
         """
-        pitch = (d.width - left) / len(self.cast["columns"])
+        right = d.width
+        above = BETWEEN * self.band_of[row]
+        if _is_narrow(d):
+            above = BAND * (self.band_of[row] + 1)
+        else:
+            right -= SUMS
+        pitch = (right - left) / len(self.cast["columns"])
         x = left + column * pitch
-        y = HEAD + row * (TILE + GAP)
+        y = HEAD + above + row * (TILE + GAP)
         return Box(x=x, y=y, w=pitch - GAP, h=TILE)
 
     def _heads(self, d: Drawing, left: float) -> None:
         """Above each column its name, and above all what they are."""
         across = self.cast["across"]
-        d.note("across", left, 13, across, room=d.width - left)
+        # it may begin left of what it stands above, to be read to its end
+        x = max(0, min(left, d.width - widest(across, 12.5)))
+        d.note("across", x, 13, across, room=d.width - x)
         for column, name in enumerate(self.cast["columns"]):
             box = self._tile(d, left, 0, column)
             look: Look = {"bold": True, "room": box.w}
             d.text(f"column/{column}", box.x, 34, name, **look)
 
-    def _name(self, d: Drawing, row: int, names: Sequence[str], left: float) -> None:
-        """A row's name, and what else is said of it, in a second line."""
+    def _band(self, d: Drawing, number: int, band: Band, left: float) -> None:
+        """The name of its rows, and what else is said of each."""
+        is_narrow = _is_narrow(d)
+        top = self._tile(d, left, band.first, 0).y
+        room = left - 8
+        base = top + 23
+        if is_narrow:
+            room = d.width - SUMS
+            base = top - 7
+        elif self.cast["rows"][band.first][1]:
+            base = top + 16
+        look: Look = {"room": room}
+        d.text(f"band/{number}", 0, base, band.name, bold=True, **look)
+        for row in range(band.first, band.last + 1):
+            _, plain = self.cast["rows"][row]
+            if not plain:
+                continue
+            y = self._tile(d, left, row, 0).y + 23
+            if row == band.first and not is_narrow:
+                y += 8
+            look = {"size": 12, "room": left - 8}
+            d.note(f"row/{row}/what", 0, y, plain, **look)
 
-        bold, plain = names
-        key = f"row/{row}"
-        y = self._tile(d, left, row, 0).y
-        base = y + 23
-        look: Look = {"room": left - 8}
-        if plain:
-            base = y + 16
-            d.note(f"{key}/what", 0, y + 31, plain, size=12, **look)
-        d.text(key, 0, base, bold, bold=True, **look)
+    def _sum(self, d: Drawing, number: int, band: Band, runs: Sequence[Run]) -> None:
+        """How many of a band's runs went wrong, when the last of them has ended."""
+        own = [run for run in runs if band.first <= run.row <= band.last]
+        of = (band.last - band.first + 1) * len(self.cast["columns"])
+        if len(own) < of:
+            return
+        wrong = sum(bool(run.wrong) for run in own)
+        ink = "trouble" if wrong else "ink"
+        words = f"{wrong} of {of}"
+        kinds = {run.wrong for run in own if run.wrong}
+        kind = fitting(sorted(kinds), SUMS - GAP, 12) if len(kinds) == 1 else ""
+        what = kind or "wrong"
+        look: Look = {"bold": True, "anchor": "end", "of": own[-1].number}
+        top = self._tile(d, 0, band.first, 0).y
+        if _is_narrow(d):
+            d.text(
+                f"sum/{number}",
+                x=d.width - GAP,
+                y=top - 7,
+                text=f"{words} {what}",
+                fill=ink,
+                **look,
+            )
+            return
+        middle = (top + self._tile(d, 0, band.last, 0).bottom) / 2
+        d.text(
+            f"sum/{number}",
+            x=d.width,
+            y=middle + 2,
+            text=words,
+            fill=ink,
+            size=18,
+            **look,
+        )
+        d.note(
+            f"sum/{number}/what",
+            x=d.width,
+            y=middle + 17,
+            text=what,
+            anchor="end",
+            size=12,
+        )
 
     def _run(self, d: Drawing, run: Run, box: Box) -> None:
         """A run that has ended: how long something lasted, where that matters, and its
@@ -239,26 +344,29 @@ class RunsPlay(Play):
         return _none
 
     def _bars(self, part: Drawing, run: Run, room: float) -> None:
-        """How long it lasted, on the scale of all."""
-        scale = room / self.cast["whole_ms"]
-        right = PAD + room
+        """How long it lasted, on the scale of all, and in words behind it."""
+        behind = max(widest(words, 12, bold=True) for words in self.cast["lengths"])
+        scale = (room - behind - 5) / self.cast["whole_ms"]
         y = (TILE - BAR) / 2
         for number, (begin_ms, end_ms, words) in enumerate(run.bars):
             key = f"bar/{number}"
             x = PAD + begin_ms * scale
-            end = PAD + end_ms * scale
-            wide = max(end - x, 2)
-            box = Box(x, y, wide, BAR)
-            # words that have no room in it stand behind it
+            wide = max((end_ms - begin_ms) * scale, 2)
             look: Look = {"r": 2, "tip": words}
-            part.rect(key, *box, "hatch", "quiet", **look)
-            place = x + 5
-            if not has_room(words, wide - 8, 12):
-                place = end + 5
-            shown = fitting([words], right - place, 12)
-            look = {"size": 12, "bold": True, "halo": "paper"}
-            if shown:
-                part.text(f"{key}/words", place, y + 11, shown, **look)
+            part.rect(key, x, y, wide, BAR, "hatch", "quiet", **look)
+            part.text(
+                f"{key}/words",
+                x=x + wide + 5,
+                y=y + 11,
+                text=words,
+                size=12,
+                bold=True,
+            )
+
+
+def _is_narrow(d: Drawing) -> bool:
+    """Whether a band has a line of its own, above its tiles."""
+    return d.width < WIDE
 
 
 def _record(
