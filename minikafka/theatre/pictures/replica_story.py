@@ -2,20 +2,24 @@
 leads in which epoch, and which of them are in sync.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.nodes import Links, epoch_at, listed, node_id
-from minikafka.theatre.pictures.log_copies import (
-    OF_NODES,
-    CopiesStory,
-    Held,
-    LogCopy,
-    RecordId,
+from minikafka.theatre.nodes import Links, listed
+from minikafka.theatre.pictures.log_copies import OF_NODES, RecordId
+from minikafka.theatre.pictures.log_partition import (
+    Part,
+    PartitionStory,
+    acknowledged,
+    batch_of,
+    brokers_of,
+    busiest_part,
+    latest_epoch,
+    longest,
+    offsets_of,
 )
+from minikafka.theatre.pictures.replica_actors import Copy
 from minikafka.theatre.pictures.replica_close import Close
 from minikafka.theatre.pictures.replica_promises import Promises, light_on
 from minikafka.theatre.play import (
@@ -38,10 +42,23 @@ REPLICATED = (
     "LeaderElected",
     "LeaderFollowed",
 )
+# producers say themselves what they heard
+BY_CLIENTS = ("ClientStarted", "RecordsAcknowledged")
 NEAR = 24  # records of a log that are in a scene
+LONGEST_NAME = 30  # letters of a record's name, in a sentence
 LONGEST_MARK = 20  # letters on the axis; the sentence has the whole name
 SAYS = OF_NODES | {
     "TopicCreated": Says("Topic {topic} is created."),
+    "ReplicaOpened": Says(
+        "{Node} is back, with its disk: its log ends at offset {log_end_offset}.",
+        "{node} is back",
+        mark=("{node}", "back"),
+    ),
+    "LeaderElected": Says(
+        "{Node} leads now, in epoch {leader_epoch}; the ISR is {isr}.",
+        "{node} leads",
+        mark=("{node}", "leads, epoch {leader_epoch}"),
+    ),
     "IsrAsked": Says(
         "{Node} asks the controller for ISR {isr} instead of {was}. Until it hears, it"
         " counts on both."
@@ -57,6 +74,26 @@ SAYS = OF_NODES | {
         "ISR {isr}",
         mark=("isr", "{isr}"),
     ),
+    "RecordsAppended": Says(
+        "{who} writes {what}: {node} leads, and appends {offsets}. So far nobody else"
+        " has it.",
+        first="first record",
+    ),
+    "RecordsReplicated": Says(
+        "{Node}'s fetch is answered with {offsets}: it appends it as it is."
+    ),
+    "HighWatermarkAdvanced": Says(
+        "The whole ISR ({isr}) has it: the high watermark is {high_watermark}. Consumers"
+        " may read up to there."
+    ),
+    "LogTruncated": Says(
+        "{Node} cuts {what} off its log: it ends at offset {log_end_offset} now, like"
+        " the leader's.",
+        "{node} cuts its log",
+        True,
+        mark=("{node}", "cuts {what}", True),
+    ),
+    "SendFailed": Says("{node} is told that it failed: {error}.", trouble=True),
     "FollowerFetched": Says(
         "{Follower} fetches from offset {offset}: so {node} knows that it has all"
         " before."
@@ -86,49 +123,12 @@ SAYS = OF_NODES | {
 }
 
 
-@dataclass
-class Copy(LogCopy):
-    """One replica. fenced: as the controller said last. leads, follows, epoch: whether
-    it believes to lead, or whom it follows, and in which epoch. says: of its fetches;
-    asked_at: number of the event of the last one that is not answered yet.
+class ReplicaStory(PartitionStory):
+    """epochs: by leader epoch, the number of the broker. isr: as the controller decided
+    it last; asked: as the leader wants it. acks: of each producer, as it sent last.
+    clients_speak: the trace holds what producers heard, not only what brokers answered.
     """
 
-    fenced: bool = False
-    leads: bool = False
-    follows: int = -1
-    epoch: int = -1
-    says: str = ""
-    asked_at: int = 0
-
-    def lead(self, epoch: int) -> None:
-        self.leads = True
-        self.follows = self.broker
-        self.epoch = epoch
-
-    def follow(self, leader: int, epoch: int) -> None:
-        """It may be told, too, that it leads itself."""
-        self.leads = leader == self.broker
-        self.follows = leader
-        self.epoch = epoch
-
-    def take(self, d: Detail, number: int) -> None:
-        """Records get into its log."""
-        self.fenced = False
-        self.cut = ()
-        self.end = d["last_offset"] + 1
-        for offset in range(d["base_offset"], self.end):
-            epoch = epoch_at(d["epochs"], offset)
-            self.records[offset] = Held(epoch, number)
-
-    def forget(self) -> None:
-        """What it knew before it crashed; its log stays."""
-        self.leads = False
-        self.follows = -1
-        self.cut = ()
-        self.fenced = False
-
-
-class ReplicaStory(CopiesStory):
     name = "replica-set"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("topic", "partition", "most", "producers")
@@ -142,40 +142,50 @@ class ReplicaStory(CopiesStory):
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        busiest = _busiest_partition(trace, topic, partition)
-        self.topic, self.partition = busiest or (topic or "", 0)
-        self.title = "The replicas of a partition"
-        if busiest:
-            self.title = f"The replicas of {self.topic}-{self.partition}"
-        mine = [event for event in trace if self._is_of_partition(event)]
-        self.copies = {f"broker {number}": Copy(number) for number in _brokers(mine)}
-        self.links = Links(self.copies)
-        self.most = _longest(mine)
-        self.clients_speak = any(
-            event.kind in ("ClientStarted", "RecordsAcknowledged") for event in trace
-        )
+        self._choose(trace, topic, partition)
+        mine = [event for event in trace if self.is_of_partition(event)]
+        self._place_brokers(mine)
+        self.most = longest(mine)
+        self.clients_speak = any(event.kind in BY_CLIENTS for event in trace)
         self.promises = Promises(mine)
-        self.epochs: dict[int, int] = {}  # leader epoch -> broker
+        self.epochs: dict[int, int] = {}
         self.isr: list[int] = []
         self.asked: list[int] = []
         self.acks: dict[str, Any] = {}
         self.producers: list[str] = []
         self.close = Close(self)
 
-    def _is_of_partition(self, event: Event) -> bool:
-        topic = event.detail.get("topic")
-        partition = event.detail.get("partition", self.partition)
-        return (topic, partition) == (self.topic, self.partition)
+    def _choose(
+        self,
+        trace: Sequence[Event],
+        topic: str | None,
+        partition: int | None,
+    ) -> None:
+        """The partition, and with it the title."""
+        part = busiest_part(trace, REPLICATED, topic, partition)
+        if part is None:
+            self.title = "The replicas of a partition"
+            part = Part(topic or "", 0)
+        else:
+            self.title = f"The replicas of {part}"
+        self.topic = part.topic
+        self.partition = part.partition
 
-    def is_mine(self, event: Event) -> bool:
-        if not self.copies:
-            return False
-        return "topic" not in event.detail or self._is_of_partition(event)
+    def _place_brokers(self, mine: Sequence[Event]) -> None:
+        """Who has a replica, and who hears whom."""
+        self.copies: dict[str, Copy] = {}
+        for number in _brokers(mine):
+            copy = Copy(number)
+            self.copies[copy.name] = copy
+        self.links = Links(self.copies)
 
     def cast(self) -> Cast:
+        leaders = {}
+        for epoch, broker in self.epochs.items():
+            leaders[str(epoch)] = broker
         told = super().cast()
         told["ever_lost"] = self.promises.ever_lost
-        told["leaders"] = {str(epoch): broker for epoch, broker in self.epochs.items()}
+        told["leaders"] = leaders
         return told | self.promises.names.cast()
 
     def ends(self, last: Scene) -> None:
@@ -193,7 +203,8 @@ class ReplicaStory(CopiesStory):
     def leader(self) -> Copy | None:
         if not self.epochs:
             return None
-        return self.copies.get(f"broker {self.epochs[self.epoch]}")
+        broker = self.epochs[self.epoch]
+        return self.copies.get(f"broker {broker}")
 
     def space(self) -> Space:
         leader = self.leader
@@ -214,21 +225,30 @@ class ReplicaStory(CopiesStory):
             "acks": {name: self.acks.get(name, "") for name in self.producers},
         }
 
-    def _shown(self, copy: Copy) -> dict[str, Any]:
-        shown = picked(copy, "broker", "leads", "follows", "epoch")
-        shown |= picked(copy, "end", "high_watermark", "says", "asked_at")
+    def _shown(self, copy: Copy) -> Detail:
+        shown = picked(
+            copy,
+            "broker",
+            "leads",
+            "follows",
+            "epoch",
+            "end",
+            "high_watermark",
+            "says",
+            "asked_at",
+        )
         life = self.links.life(copy.name, copy.life)
         fenced = "fenced" if copy.fenced else ""
         shown["life"] = life or fenced
         shown["apart"] = self.links.apart(copy.name, f"broker {copy.follows}")
         return shown | copy.described(NEAR, self.promises.describe)
 
-    def details(self, event: Event) -> dict[str, Any]:
+    def details(self, event: Event) -> Detail:
         d = event.detail
         leader = self.leader
         told = super().details(event)
         told["asker"] = self.asker(event) or "a producer"
-        told["Leader"] = f"Broker {leader.broker}" if leader else "The leader"
+        told["Leader"] = capital(leader.name) if leader else "The leader"
         for name in ("isr", "was"):
             if name in d:
                 told[name] = listed(d[name])
@@ -241,48 +261,35 @@ class ReplicaStory(CopiesStory):
 
     # -- fold: leaders
 
-    def _see_ReplicaOpened(self, event: Event, d: Detail) -> Told | None:
+    def _see_ReplicaOpened(self, event: Event, d: Detail) -> Told:
+        epoch = d["leader_epoch"]
+        leader = d["leader"]
         copy = self.copies[event.node]
         is_back = copy.fenced and not copy.life
-        copy.fenced = False
-        copy.end = d["log_end_offset"]
-        copy.high_watermark = d["high_watermark"]
-        copy.follow(d["leader"], d["leader_epoch"])
-        for offset in [offset for offset in copy.records if offset >= copy.end]:
-            del copy.records[offset]
-
-        if d["leader"] >= 0:
-            self.epochs.setdefault(d["leader_epoch"], d["leader"])
-        if d["leader_epoch"] >= self.epoch:
+        copy.open(d)
+        if leader >= 0:
+            self.epochs.setdefault(epoch, leader)
+        if epoch >= self.epoch:
             self.isr = sorted(d["isr"])
         if not is_back:
             return QUIETLY
-
-        return Told(
-            f"{capital(event.node)} is back, with its disk: its log ends at offset"
-            f" {copy.end}.",
-            f"{event.node} is back",
-            marks=self.mark(event.node, "back"),
-        )
+        return self.tell(event)
 
     def _see_LeaderElected(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
         epoch = d["leader_epoch"]
+        is_unclean = bool(self.isr) and copy.broker not in self.isr
         copy.lead(epoch)
         copy.says = ""
         self.epochs[epoch] = copy.broker
-        is_unclean = self.isr and copy.broker not in self.isr
         self.isr = sorted(d["isr"])
         self.asked = []
-        who = capital(event.node)
-        among = listed(d["isr"])
-        words = f"{who} leads now, in epoch {epoch}; the ISR is {among}."
+
+        told = self.tell(event)
+        told.marks += self.mark("isr", listed(self.isr))
         if is_unclean:
-            words += " It was not in the ISR."
-        told = Told(words, f"{event.node} leads")
-        self._add_loss(told, f"{who} doesn't have")
-        told.marks = self.mark(event.node, f"leads, epoch {epoch}")
-        told.marks += self.mark("isr", among)
+            told.sentence += " It was not in the ISR."
+        self._add_loss(told, f"{capital(event.node)} doesn't have")
         return told
 
     def _add_loss(self, told: Told, begin: str) -> None:
@@ -292,14 +299,14 @@ class ReplicaStory(CopiesStory):
         if not lost:
             return
 
-        told.trouble = True
         what = self.promises.named(lost)
         who = self.promises.producer_of(lost[0])
-        told.sentence += f" {begin} {what}: {who} was told that it is acknowledged."
-        told.chapter = "an acknowledged record is lost"
         light = light_on(lost)
         if leader is not None:
             light.append(f"node/{leader.broker}/next")
+        told.sentence += f" {begin} {what}: {who} was told that it is acknowledged."
+        told.chapter = "an acknowledged record is lost"
+        told.trouble = True
         told.light = light
 
     def _see_LeaderFollowed(self, event: Event, d: Detail) -> Told:
@@ -310,9 +317,11 @@ class ReplicaStory(CopiesStory):
         return QUIETLY
 
     def _see_IsrAsked(self, event: Event, d: Detail) -> Told:
-        is_again = self.asked == d["isr"]
-        self.asked = d["isr"]
-        return QUIETLY if is_again else self.tell(event)
+        isr = d["isr"]
+        if self.asked == isr:
+            return QUIETLY
+        self.asked = isr
+        return self.tell(event)
 
     def _see_IsrShrunk(self, event: Event, d: Detail) -> Told:
         self.isr = sorted(d["isr"])
@@ -341,30 +350,32 @@ class ReplicaStory(CopiesStory):
 
         copy.take(d, self.number)
         copy.leads = True
-        copy.epoch = d["epochs"][-1][0]
-        offsets = range(d["base_offset"], d["last_offset"] + 1)
-        what = "records"
-        if len(offsets) == 1:
-            record = RecordId(offsets[0], copy.epoch)
-            what = quoted(self.promises.written[record].name, 30)
-        sentence = (
-            f"{who or 'A producer'} writes {what}: {event.node} leads, and appends"
-            f" {span_of(offsets)}. So far nobody else has it."
+        copy.epoch = latest_epoch(d)
+        offsets = offsets_of(d)
+        return self.tell(
+            event,
+            who=who or "A producer",
+            what=self._what(offsets, copy.epoch),
+            offsets=span_of(offsets),
         )
-        return Told(sentence, self.once("first record"))
+
+    def _what(self, offsets: Sequence[int], epoch: int) -> str:
+        """A single record by its name."""
+        if len(offsets) != 1:
+            return "records"
+        [offset] = offsets
+        record = RecordId(offset, epoch)
+        name = self.promises.written[record].name
+        return quoted(name, LONGEST_NAME)
 
     def _see_RecordsReplicated(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
         self.promises.replicated(event, self.number)
         copy.take(d, self.number)
-        offsets = span_of(range(d["base_offset"], d["last_offset"] + 1))
+        offsets = span_of(offsets_of(d))
         copy.says = f"got {_bare(offsets)}"
         copy.asked_at = 0
-
-        return Told(
-            f"{capital(event.node)}'s fetch is answered with {offsets}: it appends it"
-            " as it is."
-        )
+        return self.tell(event, offsets=offsets)
 
     def _see_FollowerFetched(self, event: Event, d: Detail) -> Told | None:
         copy = self.copies.get(f"broker {d['follower']}")
@@ -379,31 +390,20 @@ class ReplicaStory(CopiesStory):
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
         copy.high_watermark = d["high_watermark"]
-        where = f"the high watermark is {copy.high_watermark}"
-        if not copy.leads:
-            return Told(
-                f"{capital(event.node)} hears with an answer to its fetch: {where}."
-            )
-
+        if copy.leads:
+            return self.tell(event, isr=listed(self.isr))
         return Told(
-            f"The whole ISR ({listed(self.isr)}) has it: {where}. Consumers may read up"
-            " to there."
+            f"{capital(event.node)} hears with an answer to its fetch: the high"
+            f" watermark is {copy.high_watermark}."
         )
 
     def _see_LogTruncated(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
-        end = d["log_end_offset"]
-        copy.truncate(end)
-        copy.high_watermark = min(copy.high_watermark, end)
+        copy.cut_off(d["log_end_offset"])
         self.promises.cut_by |= dict.fromkeys(copy.cut, copy.name)
-        what = span_of([record.offset for record in copy.cut])
-        told = Told(
-            f"{capital(event.node)} cuts {what} off its log: it ends at offset {end}"
-            " now, like the leader's.",
-            f"{event.node} cuts its log",
-            trouble=True,
-            marks=self.mark(event.node, f"cuts {what}", True),
-        )
+        offsets = [record.offset for record in copy.cut]
+        told = self.tell(event, what=span_of(offsets))
+
         lost = self.promises.lost(self.leader)
         gone = [record for record in copy.cut if record in lost]
         if gone:
@@ -426,55 +426,74 @@ class ReplicaStory(CopiesStory):
     # -- fold: what producers hear
 
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
-        offsets = range(d["base_offset"], d["base_offset"] + d["count"])
-        mine = self.promises.at(offsets, batch=(event.node, d["batch"]))
+        batch = batch_of(event)
+        mine = self.promises.at(acknowledged(d), batch)
         self.close.acknowledged(mine, event.at)
         return self._hears(event.node, mine)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
-        who = event.node
-        error = d["error"]
-        mine = self.promises.unanswered_of(batch=(who, d["batch"]))
-        told = self._hears(who, mine, error)
-        return told or Told(f"{who} is told that it failed: {error}.", trouble=True)
+        batch = batch_of(event)
+        mine = self.promises.unanswered_of(batch)
+        told = self._hears(
+            event.node,
+            mine,
+            error=d["error"],
+        )
+        return told or self.tell(event)
 
     def _see_ProduceAnswered(self, event: Event, d: Detail) -> Told | None:
-        if self.clients_speak:  # they say themselves what they heard
+        """What a producer hears, where none says so itself."""
+        if self.clients_speak:
             return None
-
-        waits = self.promises.unanswered()
-        waits = [record for record in waits if record.offset <= d["last_offset"]]
-        who = self.promises.written[waits[0]].producer if waits else ""
-        error = "" if d["error"] == "NONE" else d["error"]
-        return self._hears(who, waits, error)
+        last = d["last_offset"]
+        error = d["error"]
+        unanswered = self.promises.unanswered()
+        mine = [record for record in unanswered if record.offset <= last]
+        if not mine:
+            return None
+        written = self.promises.written[mine[0]]
+        return self._hears(
+            written.producer,
+            mine,
+            error="" if error == "NONE" else error,
+        )
 
     def _hears(
-        self, who: str, mine: Sequence[RecordId], error: str = ""
+        self,
+        who: str,
+        mine: Sequence[RecordId],
+        error: str = "",
     ) -> Told | None:
         """A producer is told what has become of these records: an error, or that they
         are acknowledged.
         """
         if not mine:
             return None
-
         what = "failed" if error else "acknowledged"
         self.promises.tell(mine, what, self.number)
         for record in mine:
-            self.promises.written[record].had = self._have(record)
+            written = self.promises.written[record]
+            written.had = self._have(record)
 
-        offsets = span_of(sorted(record.offset for record in mine))
-        acks = f" (acks={self.acks[who]})" if who in self.acks else ""
         because = f": {error}" if error else ""
         sign = "✗" if error else "✓"
+        has_failed = bool(error)
+        offsets = span_of(sorted(record.offset for record in mine))
         told = Told(
-            f"{who or 'The producer'} is told{acks}: {offsets} {what}{because}. At this"
-            f" moment {self._how_many_have(mine[-1])}.",
-            self.once(f"first {what}"),
-            trouble=bool(error),
-            marks=self.mark("told", f"{sign} {_bare(offsets)}", bool(error)),
+            f"{who or 'The producer'} is told{self._with_acks(who)}: {offsets}"
+            f" {what}{because}. At this moment {self._how_many_have(mine[-1])}.",
+            chapter=self.once(f"first {what}"),
+            trouble=has_failed,
+            marks=self.mark("told", f"{sign} {_bare(offsets)}", has_failed),
         )
         self._add_loss(told, "The leader of now doesn't have")
         return told
+
+    def _with_acks(self, who: str) -> str:
+        """What its producer asked for, as far as that was seen."""
+        if who not in self.acks:
+            return ""
+        return f" (acks={self.acks[who]})"
 
     def _how_many_have(self, record: RecordId) -> str:
         have = self._have(record)
@@ -510,35 +529,14 @@ class ReplicaStory(CopiesStory):
         return self.tell_life(event, copy.life)
 
 
-def _busiest_partition(
-    trace: Sequence[Event], topic: str | None, partition: int | None
-) -> tuple[str, int] | None:
-    """The partition that is copied most, of those that may be meant."""
-    found: Counter[tuple[str, int]] = Counter()
-    for event in trace:
-        if event.kind not in REPLICATED:
-            continue
-        part = event.detail["topic"], event.detail["partition"]
-        name, number = part
-        is_meant = topic in (None, name) and partition in (None, number)
-        if is_meant and not name.startswith("__"):
-            found[part] += 1
-    return max(found, key=lambda each: (found[each], each), default=None)
-
-
 def _brokers(mine: Sequence[Event]) -> list[int]:
-    """Who has a replica."""
-    found = {node_id(event.node) for event in mine if event.kind in REPLICATED}
-    for event in mine:
+    """Who has a replica, or is told to have one."""
+    replicas = [event for event in mine if event.kind in REPLICATED]
+    found = brokers_of(replicas)
+    for event in replicas:
         if event.kind == "ReplicaOpened":
             found.update(event.detail["replicas"])
     return sorted(found)
-
-
-def _longest(mine: Sequence[Event]) -> int:
-    """How far any of the logs ever goes."""
-    last = [event.detail.get("last_offset", -1) for event in mine]
-    return max(last, default=-1) + 1
 
 
 def _bare(span: str) -> str:
