@@ -227,6 +227,7 @@ SENTENCES = {
         "poll returned records of {topic}-{partition}; next offset {position}"
     ),
     "PositionReset": "position in {topic}-{partition} reset to {offset}: {why}",
+    "OffsetFound": "{topic}-{partition} at {timestamp} or later: offset {offset}",
     "PositionSought": "position in {topic}-{partition} set to {offset}",
     "PartitionsPaused": "paused {partitions}",
     "PartitionsResumed": "resumed {partitions}",

@@ -96,6 +96,7 @@ class OffsetLookup(Question):
         if error is Error.NONE:
             answer = OffsetAndTimestamp(part.offset, part.timestamp, part.leader_epoch)
             self._answers[partition] = answer
+            self._tell(partition, answer)
             if self._found is not None:
                 self._found(partition, answer)
             if len(self._answers) == len(self._timestamps) and not self.is_done:
@@ -104,6 +105,18 @@ class OffsetLookup(Question):
             self._wanted[partition] = None
         elif not self.is_done:
             self.fail(KafkaError(error))
+
+    def _tell(self, partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
+        """What was found by time; the ends of a log are no event."""
+        timestamp = self._timestamps[partition]
+        if self.client.trace and timestamp >= 0:
+            self.client.trace.emit(
+                "OffsetFound",
+                topic=partition.topic,
+                partition=partition.partition,
+                timestamp=timestamp,
+                offset=answer.offset,
+            )
 
 
 class Positions:

@@ -63,7 +63,7 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
     why = f"all its records are older than retention.ms ({how_long(limit)})"
-    _delete(log, old, Reason("retention_ms", why))
+    _delete(log, old, Reason("retention_ms", why), retention_ms=limit)
 
 
 def _youngest_ms(segment: "Segment", now_ms: int) -> int:
@@ -79,10 +79,13 @@ def _youngest_ms(segment: "Segment", now_ms: int) -> int:
 
 
 def _delete(
-    log: "Log", deletable: "Callable[[Segment, int], bool]", why: Reason
+    log: "Log",
+    deletable: "Callable[[Segment, int], bool]",
+    why: Reason,
+    **limit: int,
 ) -> None:
     """Delete segments from the first on while deletable(segment, its end) holds. An
-    empty active segment stays.
+    empty active segment stays. limit: the setting that decides, for the trace.
     """
     count = 0
     for segment, end in with_ends(log.segments):
@@ -110,5 +113,6 @@ def _delete(
                 next_offset=end,
                 size_bytes=size_bytes,
                 why=why,
+                **limit,
             )
     log.keep_snapshots()

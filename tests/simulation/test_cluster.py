@@ -322,6 +322,12 @@ def test_offsets_are_found_by_time(cluster):
     found = consumer.offsets_for_times({log: 1500})[log]
     assert (found.offset, found.timestamp) == (1, 2000)
     assert consumer.offsets_for_times({log: 9000}) == {log: None}
+    told = [
+        (event.detail["timestamp"], event.detail["offset"])
+        for event in cluster.trace
+        if event.kind == "OffsetFound"
+    ]
+    assert told == [(1500, 1), (9000, -1)]
 
 
 def test_a_consumer_finds_partitions_that_were_added_when_it_reads_the_metadata_again(

@@ -26,6 +26,7 @@ def test_retention_ms_deletes_whole_segments_whose_largest_timestamp_is_older():
         "SegmentDeleted",
         "SegmentDeleted",
     ]
+    assert events[-1].detail["retention_ms"] == 60_000
     log.clean_up(Now(180_001))
     assert bases(log) == [3]
 

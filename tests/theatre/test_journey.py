@@ -176,6 +176,68 @@ def test_a_reader_that_starts_at_the_end_is_lit_with_what_it_does_not_get():
     assert "passed" not in shapes(pic, pic.scenes[-1]), "it reads"
 
 
+def test_what_is_older_than_retention_allows_is_told_apart_and_why_it_is_still_there():
+    story = Story()
+    story.topic()
+    where = {"topic": "orders", "partition": 0}
+    for day in range(8):
+        story.at(day * DAY_MS).append(0, day, ("alice", f"order {day}"))
+        if day in (1, 5):
+            story.tell(
+                "broker 1", "SegmentRolled", **where, base_offset=day + 1, why=""
+            )
+        if day == 5:
+            story.tell(
+                "broker 1",
+                "SegmentDeleted",
+                **where,
+                base_offset=0,
+                next_offset=2,
+                size_bytes=9,
+                why="old",
+                retention_ms=3 * DAY_MS + 12 * HOUR_MS,
+            )
+    pic = picture("log", story.events)
+    before = scene(pic, "SegmentDeleted")
+    last = pic.scenes[-1]
+    assert before["space"]["partitions"][0]["kept"] is None
+    assert last["sentence"] == (
+        "The oldest record, offset 2, is 5 days old. Its segment is deleted when all its"
+        " records are older than 3.5 days, and offset 5 is 2 days old."
+    )
+    for width in LAYOUTS:
+        drawn = shapes(pic, last, width)
+        bracket = drawn["kept/0"]
+        assert drawn["kept/0/count"]["text"] == "older than 3.5 days, still there"
+        assert bracket["x"] <= drawn["record/0/2"]["x"]
+        assert bracket["x2"] >= drawn["record/0/3"]["x"] + drawn["record/0/3"]["w"] - 1
+        assert bracket["x2"] < drawn["record/0/4"]["x"]
+        assert {"record/0/2", "record/0/5"} <= pic.drawings(width)[-1].outlined
+
+
+def test_a_search_by_time_is_told_with_the_records_it_has_looked_at():
+    story = Story()
+    story.topic()
+    story.append(0, 0, ("a", "09:00"), ("a", "09:10"), ("a", "09:05"))
+    asked = (9 * 60 + 5) * 60_000
+    where = {"topic": "orders", "partition": 0}
+    story.tell("reader", "OffsetFound", **where, timestamp=asked, offset=1)
+    story.tell("reader", "OffsetFound", **where, timestamp=asked + 1000, offset=-1)
+    pic = picture("log", story.events)
+    found = scene(pic, "OffsetFound")
+    nothing = pic.scenes[-1]
+    assert found["sentence"] == (
+        "reader asks for the first record of 09:05 or later: it is offset 1."
+    )
+    assert "09:05:01 or later: there is none" in nothing["sentence"]
+    for width in LAYOUTS:
+        drawn = shapes(pic, found, width)
+        says = [s["text"] for key, s in drawn.items() if key.startswith("compared/")]
+        assert says == ["< 09:05", "≥ 09:05"]
+        assert drawn["record/0/1"]["width"] == 2
+    assert not [key for key in shapes(pic, nothing) if key.startswith("compared/")]
+
+
 def test_an_empty_log_has_one_label_for_its_start_and_its_end():
     pic = picture("log", retention())
     drawn = shapes(pic, pic.scenes[0])

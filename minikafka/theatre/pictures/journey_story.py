@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.casting import groups_of_members
-from minikafka.theatre.clock import in_days
-from minikafka.theatre.pictures.log_state import Written
+from minikafka.theatre.clock import MINUTE_MS, SECOND_MS, in_days, in_short
+from minikafka.theatre.lanes import Scene
+from minikafka.theatre.pictures.log_state import PartitionLog, Written
 from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
-from minikafka.trace import DAY_MS, Event
+from minikafka.trace import DAY_MS, HOUR_MS, Event
 
 NEAR = 36  # as many records a tray may hold
 MANY = 12  # a poll of more is one thing in it
@@ -67,6 +68,32 @@ class Source(NamedTuple):
     at: int
 
 
+class Kept(NamedTuple):
+    """Records older than retention allows that are still there. limit: in words."""
+
+    first: int
+    up_to: int
+    limit: str
+
+
+class LookUp(NamedTuple):
+    """A search by time in a partition. offset: of the first record that isn't earlier,
+    -1 where there is none.
+    """
+
+    partition: int
+    asked: str
+    offset: int
+
+
+class Compared(NamedTuple):
+    """A record that a search by time has looked at."""
+
+    offset: int
+    asked: str
+    is_found: bool
+
+
 class JourneyStory(LogStory):
     """The log's story, with the ways of its records."""
 
@@ -85,11 +112,16 @@ class JourneyStory(LogStory):
         self.passed: dict[str, int] = {}
         # (reader, key) -> the latest written of those it has read, and its partition
         self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
+        self.look_up: LookUp | None = None  # the latest
+        self.retention_ms: int | None = None  # as soon as it has deleted something
+        self.keeps = False  # something that is older
 
     def cast(self) -> Cast:
         return super().cast() | {
             "in_days": self.in_days,
             "loses": bool(self.lost),
+            "keeps": self.keeps,
+            "looks_up": self.look_up is not None,
             "one_key": self.one_key,
         }
 
@@ -109,6 +141,9 @@ class JourneyStory(LogStory):
                 if number == partition
                 for span in spans
             ]
+            kept = self._kept(self._log(partition))
+            log["kept"] = list(kept) if kept else None
+            log["compared"] = [list(each) for each in self._compared(partition)]
         for reader in space["readers"]:
             saw = self.saw.get(reader["name"], [])
             reader["saw"] = [list(item) for item in saw[-NEAR:]]
@@ -231,6 +266,80 @@ class JourneyStory(LogStory):
         told.chapter = "out of order"
         told.light = [f"{partition}/{record.offset}", f"{where}/{latest.offset}"]
 
+    # -- a search by time
+
+    def _see_OffsetFound(self, event: Event, d: Detail) -> Told:
+        asked = _time_of_day(d["timestamp"])
+        partition = d["partition"]
+        offset = d["offset"]
+        self.look_up = LookUp(partition, asked, offset)
+        if offset < 0:
+            return self.tell(event, asked=asked, found="there is none")
+
+        compared = [f"record/{partition}/{each}" for each in range(offset + 1)]
+        return self.tell(
+            event,
+            asked=asked,
+            found=f"it is offset {offset}",
+            light=[*compared[-NEAR:], f"compared/{partition}"],
+        )
+
+    def _compared(self, partition: int) -> list[Compared]:
+        """From the start of the log up to what was found."""
+        look_up = self.look_up
+        if look_up is None or look_up.partition != partition:
+            return []
+        log = self._log(partition)
+        offsets = range(log.log_start_offset, look_up.offset + 1)
+        compared = []
+        for offset in offsets[-NEAR:]:
+            is_found = offset == look_up.offset
+            compared.append(Compared(offset, look_up.asked, is_found))
+        return compared
+
+    # -- what is older than retention allows
+
+    def _kept(self, log: PartitionLog) -> Kept | None:
+        """Its records that are: a segment goes as a whole. What is lost to somebody is
+        another story.
+        """
+        if self.retention_ms is None or self.lost:
+            return None
+        old = []
+        for offset in range(log.log_start_offset, log.log_end_offset):
+            source = self.written.get((log.partition, offset))
+            if source and self.at - source.at > self.retention_ms:
+                old.append(offset)
+        if not old:
+            return None
+        self.keeps = True
+        return Kept(old[0], old[-1] + 1, in_short(self.retention_ms))
+
+    def ends(self, last: Scene) -> None:
+        """Where something is older than retention allows, why it is still there."""
+        if self.live or not self.in_days or len(self.chosen) != 1:
+            return
+        [partition] = self.chosen
+        log = self._log(partition)
+        kept = self._kept(log)
+        if kept is None:
+            return
+        segment = next(each for each in log.segments if kept.first < each.up_to)
+        youngest = segment.up_to - 1
+        days = self._days_since(self.written[partition, kept.first].at)
+        days_of_youngest = self._days_since(self.written[partition, youngest].at)
+
+        last["sentence"] = (
+            f"The oldest record, offset {kept.first}, is {days} days old. Its segment"
+            f" is deleted when all its records are older than {kept.limit}, and offset"
+            f" {youngest} is {days_of_youngest} days old."
+        )
+        last["light"] = [
+            *_keys_of_records(partition, range(kept.first, kept.up_to)),
+            f"record/{partition}/{youngest}",
+            f"kept/{partition}",
+        ]
+
     # -- what it never will
 
     def _see_LogStartOffsetAdvanced(self, event: Event, d: Detail) -> Told:
@@ -238,6 +347,7 @@ class JourneyStory(LogStory):
         return self._delete(told, d["partition"])
 
     def _see_SegmentDeleted(self, event: Event, d: Detail) -> Told:
+        self.retention_ms = d.get("retention_ms", self.retention_ms)
         told = self._delete(super()._see_SegmentDeleted(event, d), d["partition"])
         if not self.lost and self.once("a segment is lit"):
             partition = d["partition"]
@@ -322,6 +432,15 @@ class JourneyStory(LogStory):
         """Members of a group hand positions over: none of them loses anything alone."""
         group = self.groups.get(name, "")
         return list(self.groups.values()).count(group) > 1
+
+
+def _time_of_day(timestamp: int) -> str:
+    """As a reader asks for it; seconds only where there are some."""
+    hours = timestamp // HOUR_MS % 24
+    minutes = timestamp // MINUTE_MS % 60
+    seconds = timestamp // SECOND_MS % 60
+    words = f"{hours:02}:{minutes:02}"
+    return f"{words}:{seconds:02}" if seconds else words
 
 
 def _keys_of_records(partition: int, offsets: Sequence[int]) -> list[str]:

@@ -294,9 +294,10 @@ class LogPlay(Play):
         return LEAST_NARROW if d.narrow else LEAST_WIDE
 
     def _style(self, d: Drawing) -> Style:
-        """With room for brackets where records get lost."""
+        """With room for what stands under records: brackets, or what a search says."""
         style = self._plain_style(d)
-        if not self.cast["loses"]:
+        speaks = ("loses", "keeps", "looks_up")
+        if not any(self.cast[name] for name in speaks):
             return style
         has_few_readers = d.narrow or self.call_outs[d.width] <= 1
         bracket = BRACKET + 6 if has_few_readers else BRACKET

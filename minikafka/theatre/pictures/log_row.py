@@ -2,14 +2,19 @@
 lose stands under it.
 """
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from minikafka.theatre.columns import Column
 from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
     Drawing,
     Look,
     Point,
     fitting,
     text_width,
 )
-from minikafka.theatre.pictures.journey_story import Lost
+from minikafka.theatre.pictures.journey_story import Compared, Kept, Lost
 from minikafka.theatre.play import Cast
 from minikafka.theatre.row import Record, Row
 
@@ -21,6 +26,13 @@ TWO_WORDS = 40  # height of a record that has room for them
 EARLIEST = ("“earliest” would begin here", "“earliest”: here", "earliest")
 
 
+class Span(NamedTuple):
+    """From the first offset up to another one."""
+
+    first: int
+    up_to: int
+
+
 class JourneyRow(Row):
     """A partition whose records come from producers. cast: what the whole play holds;
     home_y: of the first producer. passed: where a reader that began at the end would
@@ -30,6 +42,12 @@ class JourneyRow(Row):
     cast: Cast
     home_y: float
     passed: int | None = None
+
+    def columns_with(self, offsets: Iterable[int]) -> list[Column]:
+        """What is kept longer than it should be has a place, too."""
+        kept = self.partition["kept"]
+        old = range(kept[0], kept[1]) if kept else ()
+        return super().columns_with([*offsets, *old])
 
     def written_now(self) -> list[Record]:
         """By the event that is shown."""
@@ -49,6 +67,10 @@ class JourneyRow(Row):
         for span in self._lost():
             if span.first <= record.offset < span.up_to:
                 look["line"] = "trouble"
+                look["width"] = 2
+        for compared in self._compared():
+            if compared.is_found and compared.offset == record.offset:
+                look["line"] = "ink"
                 look["width"] = 2
         return look
 
@@ -73,18 +95,26 @@ class JourneyRow(Row):
         """The records that somebody never gets."""
         return [Lost(*span) for span in self.partition["lost"]]
 
+    def _compared(self) -> list[Compared]:
+        """The records that a search by time has looked at."""
+        return [Compared(*each) for each in self.partition["compared"]]
+
     def draw(self) -> None:
-        """The row, and brackets under what is lost."""
+        """The row, and brackets under what is lost, or is older than it should be."""
         super().draw()
         if self.passed is not None:
             self._other_place(self.passed)
         y = self.cells_foot + (26 if self.style.header else 20)
+        kept = self.partition["kept"]
+        if kept:
+            self._old(Kept(*kept), y)
+        self._say_compared(y)
         free = float("inf")
         for span in reversed(self._lost()):
             is_under_another = span.up_to > free  # of another reader
             if not is_under_another:
                 free = span.first
-                self._bracket(span, y)
+                self._lose(span, y)
 
     def _other_place(self, offset: int) -> None:
         """Where a reader would stand that begins at the earliest record, as far as
@@ -122,22 +152,55 @@ class JourneyRow(Row):
             size=12,
         )
 
-    def _bracket(self, span: Lost, y: float) -> None:
+    def _say_compared(self, y: float) -> None:
+        """Under each of those, what came of it."""
+        for compared in self._compared():
+            than = "≥" if compared.is_found else "<"
+            self.d.text(
+                f"compared/{self.key}/{compared.offset}",
+                self.left_of(compared.offset) + self.cell / 2,
+                y + 14,
+                f"{than} {compared.asked}",
+                "ink" if compared.is_found else "quiet",
+                bold=compared.is_found,
+                anchor="middle",
+                size=12,
+            )
+
+    def _old(self, kept: Kept, y: float) -> None:
+        """Under records older than retention allows."""
+        self._bracket(
+            f"kept/{self.key}",
+            Span(kept.first, kept.up_to),
+            f"older than {kept.limit}, still there",
+            y,
+            colour="ink",
+        )
+
+    def _lose(self, span: Lost, y: float) -> None:
         """Under records that are lost, with their number."""
+        self._bracket(
+            f"lost/{self.key}/{span.first}",
+            Span(span.first, span.up_to),
+            f"{span.records} {span.why}",
+            y,
+            colour="trouble",
+        )
+
+    def _bracket(self, key: str, span: Span, words: str, y: float, colour: str) -> None:
+        """Under some records, with words in its middle."""
         left = self.left_of(span.first)
         right = self.left_of(span.up_to) - 5
-        key = f"lost/{self.key}/{span.first}"
         bracket = self.d.part(key, 0, y)
         look: Look = {
-            "line": "trouble",
+            "line": colour,
             "width": 2,
         }
         self.d.level(key, left=left, right=right, y=y, **look)
         bracket.upright("from", x=left, top=-4, bottom=0, **look)
         bracket.upright("to", x=right, top=-4, bottom=0, **look)
 
-        words = f"{span.records} {span.why}"
-        half = text_width(words, 13, bold=True) / 2
+        half = text_width(words, 13, bold=True) / LEAST_STRETCH / 2
         middle = max((left + right) / 2, self.x + half)
         middle = min(middle, self.right - half)
         look = {
@@ -145,7 +208,7 @@ class JourneyRow(Row):
             "anchor": "middle",
             "halo": "paper",
         }
-        bracket.text("count", middle, 14, words, "trouble", **look)
+        bracket.text("count", middle, 14, words, colour, **look)
 
 
 def room_in(cell: float) -> float:

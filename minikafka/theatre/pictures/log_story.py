@@ -70,6 +70,11 @@ SAYS = {
         mark=("written", "refused", True),
     ),
     "PositionReset": Says("{node} {verb} at offset {offset}{where}: {why}."),
+    "OffsetFound": Says(
+        "{node} asks for the first record{where} of {asked} or later: {found}.",
+        first="{node} asks for {asked}",
+        mark=("{lane}", "≥ {asked}?"),
+    ),
     "PositionSought": Says(
         "{node} seeks: it stands before offset {offset}{where} now.",
         first="{node} seeks",
