@@ -17,7 +17,7 @@ Scene = dict[str, Any]
 
 BENT = "not to scale"
 NOW = "now"
-WORDS = 16  # from the lanes' foot to the words' line
+WORDS = 18  # from the lanes' foot to the words' line
 STROKE = 5  # height of a chapter's
 ALIKE = 4  # chapters that are nearer than this share a stroke
 APART = 10  # words
