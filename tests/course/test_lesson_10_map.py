@@ -14,6 +14,8 @@ from minikafka.course.experiments.lesson_10_map import (
     orders_while_the_follower_is_away,
     whenever_the_leader_fails,
 )
+from minikafka.faults import Crash
+from minikafka.theatre import picture
 
 POWER = 1  # the row of a loss of power
 
@@ -65,3 +67,12 @@ def test_a_cell_is_the_same_plan_run_by_hand(unclean):
     assert fared(by_hand) == cell.outcome
     assert list(map(str, by_hand.trace)) == list(map(str, cell.trace))
     assert by_hand.leader("orders", 0) == FOLLOWER != LEADER
+
+
+def test_who_is_elected_is_drawn_as_leading_and_not_as_fenced():
+    plan = [Crash(LEADER, at_ms=17_000, restart_after_ms=60_000)]
+    cluster = orders_while_the_follower_is_away(plan, unclean=True)
+    scenes = picture("replica-set", cluster.trace).scenes
+    [elected] = [each for each in scenes if "leads now" in each["sentence"][:20]]
+    lives = {copy["broker"]: copy["life"] for copy in elected["space"]["copies"]}
+    assert elected["space"]["leader"] == FOLLOWER and lives[FOLLOWER] == ""

@@ -280,6 +280,8 @@ class ReplicaStory(PartitionStory):
         epoch = d["leader_epoch"]
         is_unclean = bool(self.isr) and copy.broker not in self.isr
         copy.lead(epoch)
+        # a controller elects no broker that it has fenced
+        copy.fenced = False
         copy.says = ""
         self.epochs[epoch] = copy.broker
         self.isr = sorted(d["isr"])
