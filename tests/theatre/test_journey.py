@@ -67,6 +67,31 @@ def test_a_record_comes_from_its_producer_and_goes_to_the_tray_of_who_reads_it(w
     assert chip["text"] == "a" and chip["more"] == "paid"
 
 
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_how_the_key_becomes_a_partition_stands_beside_the_producer(width):
+    story = Story()
+    story.topic(partitions=2)
+    for count, partition in ((2, 1), (2, 1), (3, 0)):
+        story.tell(
+            "shop",
+            "PartitionChosen",
+            topic="orders",
+            partition=partition,
+            partitions=count,
+            key="alice",
+            reason="murmur2",
+            why=f"murmur2(key) % {count}",
+        )
+        story.append(partition, 0, ("alice", "created"))
+    pic = picture("log", story.events)
+    drawn = shapes(pic, pic.scenes[-1], width)
+    says = [s["text"] for key, s in drawn.items() if key.startswith("hash/")]
+    assert says == ["number % 2 = 1", "number % 3 = 0"]
+    assert drawn["hash/1"]["x"] + text_width("number % 3 = 0", 12, mono=True) < width
+    drawn = shapes(pic, scene(pic, "RecordsAppended"), width)
+    assert drawn["hash/0"]["text"] == "number % 2 = 1" and "hash/1" not in drawn
+
+
 def test_a_record_that_is_read_before_an_earlier_one_of_its_key_is_lit_with_that_one():
     pic = picture("log", alice())
     told = scene(pic, "RecordsPolled", 2)

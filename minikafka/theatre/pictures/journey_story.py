@@ -68,6 +68,13 @@ class Source(NamedTuple):
     at: int
 
 
+class Chosen(NamedTuple):
+    """By the hash of a key: its partition among so many."""
+
+    partitions: int
+    partition: int
+
+
 class Kept(NamedTuple):
     """Records older than retention allows that are still there. limit: in words."""
 
@@ -112,6 +119,8 @@ class JourneyStory(LogStory):
         self.passed: dict[str, int] = {}
         # (reader, key) -> the latest written of those it has read, and its partition
         self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
+        self.by_hash: list[Chosen] = []  # of the first key, each number of partitions
+        self.first_key: str | None = None
         self.look_up: LookUp | None = None  # the latest
         self.retention_ms: int | None = None  # as soon as it has deleted something
         self.keeps = False  # something that is older
@@ -127,7 +136,10 @@ class JourneyStory(LogStory):
 
     def space(self) -> Space:
         """The log's, and of each record who wrote it, of each reader what it saw."""
-        space = super().space() | {"producers": list(self.producers)}
+        space = super().space() | {
+            "producers": list(self.producers),
+            "by_hash": [list(chosen) for chosen in self.by_hash],
+        }
         unknown = Source(0, self.at)
         for log in space["partitions"]:
             partition = log["partition"]
@@ -154,6 +166,15 @@ class JourneyStory(LogStory):
     def _days_since(self, at: int) -> int:
         """Rounded, as ages are told."""
         return round((self.at - at) / DAY_MS)
+
+    def _see_PartitionChosen(self, event: Event, d: Detail) -> None:
+        """What the append shows that comes of it."""
+        if d["reason"] != "murmur2":
+            return
+        self.first_key = self.first_key or d["key"]
+        chosen = Chosen(d["partitions"], d["partition"])
+        if d["key"] == self.first_key and chosen not in self.by_hash:
+            self.by_hash.append(chosen)
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         told = super()._see_RecordsAppended(event, d)

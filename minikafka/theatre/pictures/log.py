@@ -9,7 +9,7 @@ Without them: the topic that was used most, and up to six partitions.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.theatre.columns import Log
 from minikafka.theatre.drawing import (
@@ -22,7 +22,7 @@ from minikafka.theatre.drawing import (
     text_width,
 )
 from minikafka.theatre.lanes import Lane, Scene
-from minikafka.theatre.pictures.journey_story import JourneyStory, Lost
+from minikafka.theatre.pictures.journey_story import Chosen, JourneyStory, Lost
 from minikafka.theatre.pictures.log_row import MOST, JourneyRow, producer_at, room_in
 from minikafka.theatre.pictures.log_story import lane_of
 from minikafka.theatre.pictures.log_trays import Trays
@@ -237,6 +237,8 @@ class LogPlay(Play):
                 writes=name == writer,
             )
         is_one_of_several = len(rows) > 1
+        if is_one_of_several and len(names) == 1:
+            self._arithmetic(d, scene["space"]["by_hash"], into)
         if writer in shown and is_one_of_several and not d.narrow:
             begin = producer_at(d, names.index(writer), into.home_y)
             d.arrow(
@@ -246,6 +248,31 @@ class LogPlay(Play):
                 x2=into.x - 50,
                 y2=into.cells_y + 15,
                 width=2,
+            )
+
+    def _arithmetic(self, d: Drawing, by_hash: Sequence[Any], into: JourneyRow) -> None:
+        """Beside the producer: how a key's number becomes its partition, before the
+        topic grew and since.
+        """
+        place = producer_at(d, 0, into.home_y)
+        latest = by_hash[-2:]
+        for number, told in enumerate(latest):
+            chosen = Chosen(*told)
+            x = place.x
+            y = place.y + PRODUCER + 20 + 18 * number
+            if d.narrow:
+                x = place.x + PRODUCERS_NARROW + 10 + 140 * number
+                y = place.y + 18
+            is_latest = chosen == Chosen(*by_hash[-1])
+            d.text(
+                f"hash/{number}",
+                x,
+                y,
+                f"number % {chosen.partitions} = {chosen.partition}",
+                "ink" if is_latest else "quiet",
+                mono=True,
+                bold=is_latest,
+                size=12,
             )
 
     def _producer(self, d: Drawing, name: str, place: Point, writes: bool) -> None:
