@@ -286,6 +286,8 @@ class JourneyStory(LogStory):
         )
         told.chapter = "out of order"
         told.light = [f"{partition}/{record.offset}", f"{where}/{latest.offset}"]
+        if len(self.by_hash) > 1:
+            told.light.append("hash")
 
     # -- a search by time
 
