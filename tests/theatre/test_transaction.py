@@ -124,6 +124,23 @@ def test_the_last_stable_offset_is_the_one_that_the_leader_tells(zombie, too_slo
             )
 
 
+def test_no_step_has_the_last_stable_offset_before_the_step_that_says_it():
+    pic = picture("transaction", pays().trace)
+    said = {}
+    for scene in kinds(pic, "LastStableOffsetAdvanced"):
+        place = 1 if "payments-1" in scene["sentence"] else 0
+        said[place] = scene["step"]
+    for place, step in said.items():
+        shown = [logs(scene)[place]["last_stable_offset"] for scene in pic.scenes]
+        assert shown[:step] == [0] * step
+        assert shown[step:] == [2] * (len(shown) - step)
+    # a marker that isn't replicated opens nothing yet
+    marker = first(pic, "MarkerWritten", "payments-0")
+    assert logs(marker)[0]["is_held"]
+    drawn = shapes(pic, marker)
+    assert drawn["log/payments-0/stable"]["text"] == "shut: last stable offset 0"
+
+
 def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_others_too(
     zombie,
 ):

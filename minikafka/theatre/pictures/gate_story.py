@@ -253,7 +253,9 @@ class GateStory(Story):
         return QUIETLY
 
     def _see_MarkerWritten(self, event: Event, d: Detail) -> Told | None:
-        """A marker opens the gate, if no other transaction is open before it."""
+        """A marker, once it is replicated, opens the gate, if no other transaction is
+        open before it.
+        """
         part = part_of(event)
         log = self.logs.get(part)
         if log is None:
@@ -261,9 +263,8 @@ class GateStory(Story):
 
         offset = d["offset"]
         outcome = d["outcome"]
-        before = log.last_stable_offset
         word = "COMMIT" if outcome == "committed" else "ABORT"
-        log.settle(d["producer_id"], outcome)
+        opens = log.settle(d["producer_id"], outcome, marker=offset)
         marker = Record(
             offset,
             word,
@@ -278,7 +279,7 @@ class GateStory(Story):
             f" what the transaction wrote here is {outcome}."
         )
         light = []
-        if log.last_stable_offset > before:
+        if opens:
             number = self._number(part)
             light.append(f"record/{number}/{offset}")
         return Told(words, f"{part.name}: {word}", light=light)
@@ -294,7 +295,7 @@ class GateStory(Story):
         # a follower hears of it later
         if high_watermark <= log.high_watermark:
             return None
-        log.high_watermark = high_watermark
+        log.replicate(high_watermark)
         return QUIETLY
 
     # -- fold: who reads, who is away

@@ -36,6 +36,13 @@ class Record:
     number: int
 
 
+class Marker(NamedTuple):
+    """first_offset: of its transaction's records here."""
+
+    offset: int
+    first_offset: int
+
+
 @dataclass
 class Log:
     """joined: "", joined, or marker, where it has got one. open: offset -> producer id,
@@ -47,28 +54,65 @@ class Log:
     joined: str = ""
     records: dict[int, Record] = field(default_factory=dict)
     open: dict[int, int] = field(default_factory=dict)
+    markers: list[Marker] = field(default_factory=list)
+
+    @property
+    def held(self) -> list[int]:
+        """Offsets of what is undecided, or has a marker that isn't replicated yet."""
+        found = list(self.open)
+        for each in self.markers:
+            if each.offset >= self.high_watermark:
+                found.append(each.first_offset)
+        return found
 
     @property
     def last_stable_offset(self) -> int:
-        return min([self.high_watermark, *self.open])
+        return min([self.high_watermark, *self.held])
+
+    @property
+    def is_behind(self) -> bool:
+        return self.last_stable_offset < self.high_watermark
 
     def append(self, record: Record) -> None:
         self.records[record.offset] = record
         self.end = record.offset + 1
 
-    def settle(self, producer_id: int, outcome: str) -> None:
-        """A marker decides about what its producer has open."""
-        mine = [offset for offset, each in self.open.items() if each == producer_id]
-        for offset in mine:
-            self.records[offset].state = outcome
-            del self.open[offset]
+    def replicate(self, high_watermark: int) -> bool:
+        """Whether the last stable offset went with the high watermark. Where it goes
+        alone, the leader tells that, too.
+        """
+        was_behind = self.is_behind
+        self.high_watermark = high_watermark
+        return not was_behind and not self.is_behind
+
+    def settle(self, producer_id: int, outcome: str, marker: int) -> bool:
+        """A marker decides about what its producer has open. Whether that was what held
+        the last stable offset back. marker: its offset.
+        """
+        first_open = min(self.open, default=None)
+        mine = []
+        for offset, whose in list(self.open.items()):
+            if whose == producer_id:
+                mine.append(offset)
+                self.records[offset].state = outcome
+                del self.open[offset]
+        if not mine:
+            return False
+        first_offset = min(mine)
+        told = Marker(marker, first_offset)
+        self.markers.append(told)
+        return first_offset == first_open
 
     def shown(self) -> dict[str, Any]:
         first = self.end - NEAR
-        near = sorted(offset for offset in self.records if offset >= first)
+        near = []
+        for offset, record in sorted(self.records.items()):
+            if offset >= first:
+                fields = astuple(record)
+                near.append(list(fields))
         shown = picked(self, "end", "last_stable_offset", "joined")
-        shown["is_held"] = bool(self.open)
-        shown["records"] = [list(astuple(self.records[offset])) for offset in near]
+        shown["is_held"] = bool(self.held)
+        shown["records"] = near
         return shown
 
 

@@ -339,7 +339,7 @@ class TransactionStory(Story):
         if log is None:
             return None
         word = "COMMIT" if outcome == "committed" else "ABORT"
-        log.settle(d["producer_id"], outcome)
+        log.settle(d["producer_id"], outcome, marker=offset)
         log.append(
             Record(
                 offset=offset, text=word, producer="", state=word, number=self.number
@@ -360,8 +360,9 @@ class TransactionStory(Story):
         # a follower hears of it later
         if log is None or d["high_watermark"] <= log.high_watermark:
             return None
-        log.high_watermark = d["high_watermark"]
-        return QUIETLY
+        went_with_it = log.replicate(d["high_watermark"])
+        # otherwise what comes next tells how far the last stable offset goes
+        return QUIETLY if went_with_it else None
 
     def _see_LastStableOffsetAdvanced(self, event: Event, d: Detail) -> Told | None:
         part = part_of(event)
