@@ -180,6 +180,29 @@ def test_rows_of_a_sink_with_two_writers_say_who_wrote_them(width):
     assert [row["line"] for row in rows] == ["trouble", "trouble"]
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW, PHONE])
+def test_whose_commit_is_refused_has_committed_nothing_and_its_write_is_enlarged(width):
+    two = picture("sink", beside_each_other(checks_late=False).cluster.trace)
+    *_, last = two.scenes
+    drawn = shapes(two, last, width)
+    assert drawn["time/lane/A/number"]["text"] == "refused"
+    assert drawn["time/lane/B/number"]["text"] == "committed 1"
+    assert "commit refused" in drawn["reader/A/state"]["text"]
+    again = drawn["time/lane/A/close/bar/0"]
+    assert again["fill"] == "trouble"
+    assert drawn["time/lane/A/close/bar/0/words"]["text"] == "0 again"
+    assert drawn["time/close/what"]["text"].endswith("113 ms")
+    before = shapes(two, first(two, "OffsetCommitted"), width)
+    assert before["time/lane/A/number"]["text"] == ""
+    assert "time/close" not in before
+
+
+def test_where_nothing_is_written_at_the_end_nothing_is_enlarged(pic):
+    late = picture("sink", beside_each_other(checks_late=True).cluster.trace)
+    for each in (pic, late):
+        assert "time/close" not in shapes(each, each.scenes[-1])
+
+
 def test_on_a_phone_a_sinks_name_and_all_its_orders_are_there(pic):
     drawn = shapes(pic, pic.scenes[-1], PHONE)
     for number in range(6):

@@ -9,17 +9,15 @@ scale: how long an order was in the sink and not committed, and who was away.
 
 from collections.abc import Sequence
 
-from minikafka.theatre.axis import Span
-from minikafka.theatre.drawing import Drawing, actor_colour, ink_on_actor
+from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.sink_cast import AGAIN, DONE, KNOWN, Away, Lasted, Row
+from minikafka.theatre.pictures.sink_cast import Row
 from minikafka.theatre.pictures.sink_stage import Actors, Stage, total
 from minikafka.theatre.pictures.sink_story import SinkStory
+from minikafka.theatre.pictures.sink_time import enlarged, lanes
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted, listed
-from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes, gone
-
-SHORTEST = 100  # of the whole axis: what part of it is the shortest bar
+from minikafka.theatre.time_lanes import TimeLanes
 
 
 class SinkPlay(Play):
@@ -55,7 +53,8 @@ class SinkPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.in_time = TimeLanes(scenes, self.time)
+        self.close = enlarged(scenes, self.time)
+        self.in_time = TimeLanes(scenes, self.time, self.close)
         self.actors = Actors.of(self.cast["members"])
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
@@ -67,90 +66,15 @@ class SinkPlay(Play):
             self.actors,
         )
         foot = stage.draw()
-        lanes = self._lanes(scene)
+        rows = lanes(
+            self.actors,
+            scene,
+            self.time,
+            self.close,
+        )
         self.in_time.draw(
             drawing,
             foot,
-            lanes,
+            rows,
             scene,
         )
-
-    def _lanes(self, scene: Scene) -> list[TimeLane]:
-        """A lane for each reader."""
-        space = scene["space"]
-        lanes = []
-        for member, reader in zip(self.actors.members, space["readers"], strict=True):
-            committed = space["committed"].get(member.group)
-            words = "" if committed is None else f"committed {committed}"
-            actor = self.actors.number(member.name)
-            lane = TimeLane(
-                key=member.name,
-                name=member.name,
-                bars=self._bars(reader, actor, scene["at"]),
-                colour=actor_colour(actor),
-                number=words,
-            )
-            lanes.append(lane)
-        return lanes
-
-    def _bars(self, reader: Space, actor: int, now: int) -> list[Bar]:
-        """In their order."""
-        bars = []
-        for each in reader["spans"]:
-            lasted = Lasted(*each)
-            if self._is_long(lasted, now):
-                bars.append(_bar(lasted, actor, now))
-        for each in reader["away"]:
-            away = Away(*each)
-            span = Span(
-                away.begin_ms,
-                away.until(now),
-                away.what,
-                away.number,
-            )
-            bars.append(gone(span, [away.what]))
-        bars.sort(key=lambda bar: bar.span.begin_ms)
-        return bars
-
-    def _is_long(self, lasted: Lasted, now: int) -> bool:
-        """Whether its bar is seen; else it is a mark."""
-        ms = lasted.until(now) - lasted.begin_ms
-        return ms * SHORTEST >= self.time.last_ms - self.time.first_ms
-
-
-def _bar(lasted: Lasted, actor: int, now: int) -> Bar:
-    """An order that is in the sink and not committed; or that was left out."""
-    offset = lasted.offset
-    span = Span(
-        lasted.begin_ms,
-        lasted.until(now),
-        offset,
-        lasted.number,
-    )
-    words = [str(offset)]
-    tip = f"order {offset}: in the sink, not committed"
-    if lasted.what != DONE:
-        words.insert(0, f"{offset} {lasted.what}")
-    if lasted.what == AGAIN:
-        return Bar(
-            span,
-            words,
-            f"{tip}, again",
-            fill="trouble",
-            ink="paper",
-        )
-    if lasted.what == KNOWN:
-        return Bar(
-            span,
-            words,
-            f"order {offset} is known: nothing is added",
-            fill="paper",
-            line=actor_colour(actor),
-        )
-    return Bar(
-        span,
-        words,
-        tip,
-        fill=actor_colour(actor),
-        ink=ink_on_actor(actor),
-    )

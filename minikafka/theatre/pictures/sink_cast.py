@@ -77,7 +77,9 @@ class Away(NamedTuple):
 
 @dataclass
 class Reader:
-    """hand: by offset. spans: of the orders that it wrote. life: what is wrong."""
+    """hand: by offset. spans: of the orders that it wrote. life: what is wrong.
+    committed: the offset that Kafka has noted for it. refused: the error of a commit.
+    """
 
     name: str
     table: str = ""
@@ -86,10 +88,11 @@ class Reader:
     hand: dict[int, Held] = field(default_factory=dict)
     spans: list[Lasted] = field(default_factory=list)
     away: list[Away] = field(default_factory=list)
-    refused: str = ""  # the error of a commit that was refused
+    committed: int | None = None
+    refused: str = ""
 
     def space(self) -> Space:
-        told = picked(self, "name", "life")
+        told = picked(self, "name", "life", "committed", "refused")
         told["hand"] = [list(held) for _, held in sorted(self.hand.items())]
         told["spans"] = [list(span) for span in self.spans]
         told["away"] = [list(away) for away in self.away]

@@ -478,6 +478,8 @@ def _states(reader: Space) -> list[str]:
         return [reader["life"]]
     hand = [Held(*each) for each in reader["hand"]]
     done = [held.offset for held in hand if held.state == DONE]
+    if done and reader["refused"]:
+        return [f"{orders(done)}: written, its commit refused", "commit refused"]
     if done:
         return [f"{orders(done)}: done, not committed", "not committed"]
     if hand:

@@ -242,6 +242,7 @@ class SinkStory(Story):
         asker = self.asker(event) or ""
         reader = self.readers.get(asker, members[0])
         reader.is_committed(self.at)
+        reader.committed = offset
         known = self._left_out(reader, offset)
         reader.puts_down(offset)
         whom = f"group {group}" if len(members) > 1 else "it"
@@ -292,7 +293,7 @@ class SinkStory(Story):
             return None
         reader.is_committed(self.at)
         reader.refused = d["error"]
-        return self.tell(event)
+        return self.tell(event, mark=(reader.name, "refused", True))
 
     def ends(self, last: Scene) -> None:
         """What came of it, once every reader has committed what it did."""
