@@ -21,6 +21,7 @@ from minikafka.theatre.play import Space
 from minikafka.theatre.text import key_part
 
 GAP = 27  # above a card
+BESIDE = 7  # from a card's left side to what runs down there to a row below
 CHIP, CHIP_PITCH = 20, 45  # of a partition: height, and width with the gap behind it
 # narrower cards have their words under the letter, and less of them
 WIDE_CARD, WIDER_CARD = 200, 260
@@ -69,7 +70,9 @@ DOES = {
 
 
 class Card:
-    """One member in a box. levers: height of the part below it that has the levers."""
+    """One member in a box. foot: of the coordinator's bar. levers: height of the part
+    below it that has the levers.
+    """
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Card:
         actor: Actor,
         member: dict[str, Any],
         box: Box,
+        foot: float,
         levers: int,
         now: int,
         space: Space,
@@ -86,6 +90,8 @@ class Card:
         self.member = member
         self.now = now
         self.whole = box
+        self.coordinator_foot = foot
+        self.is_first_row = box.y <= foot + GAP
         self.box = box._replace(h=box.h - levers)
         self.levers_in_a_row = len(LEVERS) if levers == LEVER else 2
         self.key = f"member/{key_part(actor.name)}"
@@ -303,11 +309,38 @@ class Card:
         key = self.key + "/link"
         x = self.box.x + 20
         top, foot = self._ends
+        look: dict[str, Any] = {}
         if self.member["inside"] and not self.silent:
-            d.line(key, x=x, y=top, x2=x, y2=foot, line="rule")
+            look = {"line": "rule"}
         elif self.member["life"] == "cut off":
-            look = {"width": 2, "dash": "3 5", "tip": "nothing passes"}
-            d.line(key, x=x, y=top, x2=x, y2=foot, line="trouble", **look)
+            look = {"line": "trouble", "width": 2, "dash": "3 5"}
+            look["tip"] = "nothing passes"
+        if look:
+            d.line(key, x=x, y=top, x2=x, y2=foot, **look)
+            self._corridor(key, **look)
+
+    def _corridor(self, key: str, **look: Any) -> None:
+        """From the coordinator down beside the cards of the first row: what runs to a
+        card below has nothing to do with them.
+        """
+        if self.is_first_row:
+            return
+        d = self.d
+        turn, _ = self._ends
+        x = self.box.x - BESIDE
+        top = self.coordinator_foot + 3
+        d.upright(f"{key}/down", x=x, top=top, bottom=turn, **look)
+        d.level(f"{key}/over", left=x, right=self.box.x + 20, y=turn, **look)
+
+    def _upwards(self, key: str, **look: Any) -> None:
+        """A request of a card below: its head is at the coordinator."""
+        d = self.d
+        turn, foot = self._ends
+        x = self.box.x + 20
+        d.upright(f"{key}/up", x=x, top=turn, bottom=foot, **look)
+        x = self.box.x - BESIDE
+        top = self.coordinator_foot + 3
+        d.arrow(key, x, top + GAP, x, top, **look)
 
     def _arrow(self) -> Arrow | None:
         """The answer that has just come; else the request that it waits for."""
@@ -352,7 +385,12 @@ class Card:
         key = f"{self.key}/{arrow.name}"
         line = "ink" if arrow.is_new else "quiet"
         ends = (x, arrow.begin, x, arrow.end)
-        d.arrow(key, *ends, line=line, width=1.6, of=arrow.begun)
+        look: dict[str, Any] = {"line": line, "width": 1.6, "of": arrow.begun}
+        self._corridor(key, **look)
+        if arrow.name == "asks" and not self.is_first_row:
+            self._upwards(key, **look)
+        else:
+            d.arrow(key, *ends, **look)
         room = self.box.w - 24
         is_answer = arrow.name == "answer"
         size = 13.5 if is_answer else 12.5

@@ -5,7 +5,7 @@ A partition is one small box. It sits with the member that reads it, and with "n
 reads" in the coordinator's bar in between; so one sees it move.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from minikafka.theatre.drawing import Box, Drawing, fitting, text_width
 from minikafka.theatre.lanes import Scene
@@ -21,13 +21,19 @@ from minikafka.theatre.pictures.rebalance_card import (
 )
 from minikafka.theatre.pictures.rebalance_cast import Actor
 from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
-from minikafka.theatre.pictures.rebalance_spans import Span, lasted_ms, seconds
+from minikafka.theatre.pictures.rebalance_spans import (
+    SHORTEST_MS,
+    Span,
+    lasted_ms,
+    seconds,
+)
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import listed
 
 BAR, BETWEEN = 46, 14  # height of the coordinator's bar; between two cards
 # cards that wide have their levers in one row; width of the lever that adds a member
 LEVERS_IN_A_ROW, STRIP = 215, 30
+CORRIDOR = 14  # on the left of the cards, where there are two rows of them
 
 
 class Places:
@@ -45,7 +51,9 @@ class Places:
         self.is_full = count >= MOST_MEMBERS
         self.slots = min(count + live, MOST_MEMBERS)
         self.columns = 3 if d.narrow else max(self.slots, 3)
-        room: float = d.width
+        # rows below the first are reached on the left of their cards
+        self.left = CORRIDOR if self.slots > self.columns else 0
+        room: float = d.width - self.left
         if live and self.is_full:
             room -= STRIP + BETWEEN
         room -= BETWEEN * (self.columns - 1)
@@ -60,7 +68,7 @@ class Places:
 
     def __getitem__(self, number: int) -> Box:
         row, column = divmod(number, self.columns)
-        x = column * (self.width + BETWEEN)
+        x = self.left + column * (self.width + BETWEEN)
         y = self.top + row * (self.height + GAP)
         return Box(x=x, y=y, w=self.width, h=self.height)
 
@@ -103,6 +111,7 @@ def draw_space(
                 actor=actor,
                 member=member,
                 box=box,
+                foot=foot,
                 levers=places.levers,
                 now=scene["number"],
                 space=space,
@@ -119,7 +128,7 @@ def draw_space(
     for card in cards:  # partitions move between cards, in front of all of them
         card.draw_parts()
     if space["free"]:
-        _pool(d, space["free"], foot)
+        _pool(d, space["free"], foot, had=space["spans"])
     return places.foot + 3
 
 
@@ -175,27 +184,38 @@ def _coordinator(d: Drawing, space: Space, actors: dict[str, Actor]) -> float:
     room: float = d.width - 12 - x
     if space["free"] and not d.narrow:
         room -= _pool_width(space["free"]) + 110
-    words = _how_far(space, actors)
+    said = _how_far(space, actors)
+    words = fitting(said, room, 12.5) or said[-1]
     d.note("coordinator/words", x, 38, words, room=room)
     return height
 
 
-def _how_far(space: Space, actors: dict[str, Actor]) -> str:
-    """In which generation or epoch the group is, and who assigns."""
+def _how_far(space: Space, actors: dict[str, Actor]) -> list[str]:
+    """In which generation or epoch the group is, and who assigns; in less words, too,
+    which leave out what can be seen elsewhere.
+    """
     state = space["state"]
     number = space["number"]
     if space["kind"] == "consumer":
+        epoch = f"epoch {number}"
+        itself = "the coordinator itself assigns"
         how = f" ({space['assignor']})" if space["assignor"] else ""
-        return f"epoch {number} · the coordinator itself assigns{how}"
+        return [f"{epoch} · {itself}{how}", f"{epoch} · {itself}", itself]
     generation = f"generation {number}"
     if state == "PreparingRebalance":
-        return f"{generation} ends · {_who_joins(space['waits_for'])}"
+        joins = _who_joins(space["waits_for"])
+        return [f"{generation} ends · {joins}", joins] if number else [joins]
     leader = actors.get(space["leader"])
     if leader is None:
-        return generation
+        return [generation]
+    short = f"leader {leader.letter} assigns"
     if state == "CompletingRebalance":
-        return f"{generation} · group leader {leader.letter} assigns"
-    return f"{generation} · member {leader.letter} is group leader: it assigns"
+        return [f"{generation} · group {short}", short]
+    return [
+        f"{generation} · member {leader.letter} is group leader: it assigns",
+        f"{generation} · {short}",
+        short,
+    ]
 
 
 def _who_joins(waits_for: Sequence[str]) -> str:
@@ -217,8 +237,10 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
     words = "no two owners" if d.narrow else "no partition has two owners"
     if two_ms:
         words = _two_owners(two_ms, is_red)
+    longest_ms = max(two_ms.values(), default=0)
     if two_ms and d.phone:
-        words = f"two owners, {seconds(max(two_ms.values()))}"
+        words = "two owners"
+        words += f", {seconds(longest_ms)}" if longest_ms >= SHORTEST_MS else ""
     d.text(
         "lamp/words",
         d.width - 34,
@@ -237,7 +259,7 @@ def _lamp(d: Drawing, space: Space, since_ms: int, now: int) -> None:
 def _two_owners(two_ms: Mapping[str, int], is_red: bool) -> str:
     """two_ms: for how long partitions had two owners; is_red: some have them now."""
     longest_ms = max(two_ms.values())
-    lasted = f", for {seconds(longest_ms)}" if longest_ms else ""
+    lasted = f", for {seconds(longest_ms)}" if longest_ms >= SHORTEST_MS else ""
     which = next(iter(two_ms))
     if len(two_ms) > 1:
         which = f"{len(two_ms)} partitions"
@@ -246,22 +268,29 @@ def _two_owners(two_ms: Mapping[str, int], is_red: bool) -> str:
     return f"{which} had two owners{lasted}"
 
 
-def _pool(d: Drawing, free: Sequence[str], foot: float) -> None:
-    """Partitions that nobody has. foot: of the coordinator's bar."""
+def _pool(d: Drawing, free: Sequence[str], foot: float, had: Collection[str]) -> None:
+    """Partitions that nobody has. foot: of the coordinator's bar. had: those that
+    somebody has had; to wait for the first reader is no trouble.
+    """
     x: float = d.width - 12 - _pool_width(free)
     y = foot - CHIP - 3
+    is_trouble = any(label in had for label in free)
     words = fitting(["nobody has", "nobody"], x - 10, 12.5)
-    d.text("pool", x - 10, y + 15, words, fill="trouble", size=12.5, anchor="end")
+    if not is_trouble:
+        words = fitting(["nobody yet has", "not yet"], x - 10, 12.5)
+    ink = "trouble" if is_trouble else "quiet"
+    d.text("pool", x - 10, y + 15, words, fill=ink, size=12.5, anchor="end")
 
     for label in free:
+        ink = "trouble" if label in had else "quiet"
         box = Box(x=x, y=y, w=_chip_width(label), h=CHIP)
         d.cell(
             f"part/{label}",
             *box,
             label,
             fill="paper",
-            line="trouble",
-            ink="trouble",
+            line=ink,
+            ink=ink,
             dash="2 2",
         )
         x = box.right + 4
