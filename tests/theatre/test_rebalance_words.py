@@ -9,7 +9,7 @@ import pytest
 from minikafka.course import demo
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import WIDE
+from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory
@@ -181,3 +181,55 @@ def test_at_the_end_it_says_which_partition_nobody_read_for_longest_and_lights_i
     words = f"In all, nobody read {longest} for {seconds(unread[longest])}."
     assert last["sentence"].startswith(words)
     assert f"time/{longest}/unread" in last["light"]
+
+
+def test_before_the_first_reader_all_say_that_nobody_reads_yet():
+    story = GroupStory(4)
+    story.at(1000).join(A)
+    story.flow(3000)
+    pic = picture("rebalance", story.events)
+    found = scene(pic, "Nobody reads yet")
+    said = texts(pic, found)
+    assert {"nobody yet has", "no reader yet"} <= set(said)
+    drawn = pic.drawings(WIDE)[found["step"]].shapes
+    assert not any(shape.get("ink") == "trouble" for shape in drawn.values())
+    assert {
+        shape["text"] for key, shape in drawn.items() if key.endswith("/unread")
+    } == {"–"}
+
+
+def test_who_joins_again_has_given_partitions_up_in_the_first_of_two_rebalances():
+    pic = shown("cooperative-sticky", "C joins")
+    chapters = [each["chapter"] for each in pic.scenes]
+    assert "rebalance: consumer A has given P4 up and joins again" in chapters or (
+        "rebalance: consumer B has given P5 up and joins again" in chapters
+    )
+
+
+def test_a_member_for_which_no_partition_is_left_has_light_at_the_end():
+    story = GroupStory(2)
+    story.at(1000).join(A)
+    story.join(B)
+    story.join(C)
+    story.rebalance({A: [0], B: [1], C: []})
+    last = picture("rebalance", story.events).scenes[-1]
+    assert member(last, C)["words"] == "no partition left"
+    assert last["sentence"].endswith("No partition is left for C: each has one reader.")
+    assert last["light"] == ["time/P0", "time/P1", f"member/{C}"]
+
+
+def test_a_request_from_below_the_first_row_ends_at_the_coordinator():
+    story = GroupStory(4)
+    story.at(1000)
+    for name in (A, B, C, "consumer D"):
+        story.join(name)
+    pic = picture("rebalance", story.events)
+    for drawing in pic.drawings(NARROW):
+        shapes = drawing.shapes
+        bar = shapes["coordinator"]
+        heads = [
+            shape["y2"]
+            for key, shape in shapes.items()
+            if key.startswith("member/") and key.endswith("/asks")
+        ]
+        assert all(abs(head - bar["h"]) < 5 for head in heads)

@@ -29,8 +29,8 @@ class RebalancePlay(Play):
     story = RebalanceStory
     ms_a_second = 1000
     foot = (
-        "Hatched: nobody reads, records wait. Waiting: end offset minus read position."
-        " Not read for: so far; bold: all partitions added up, two for 3 s are 6 s."
+        "Hatched: nobody reads any more. Waiting: end offset minus read position."
+        " Not read for: so far, since its first reader; bold: all partitions together."
     )
 
     @classmethod

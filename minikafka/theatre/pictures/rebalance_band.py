@@ -204,6 +204,7 @@ class Block:
         is_unread = last is not None and last.span.what == "nobody"
         self._numbers(key, foot, label, nobody=is_unread)
         if last is None:
+            self._no_reader_yet(label, foot)
             return
         words = self._words(label, last.span)
         room = axis.right - last.box.right - 16
@@ -211,6 +212,15 @@ class Block:
             key = f"time/cursor/{self.tag}{label}/words"
             ink = "quiet" if last.span.what == "busy" else "trouble"
             d.text(key, last.box.right + 9, foot, words, fill=ink, size=12)
+
+    def _no_reader_yet(self, label: str, foot: float) -> None:
+        """At the cursor, where records wait for a partition's first reader."""
+        axis = self.band.axis
+        words = "no reader yet"
+        room = axis.right - axis.now - 16
+        if self.space["waiting"][label] and has_room(words, room):
+            key = f"time/cursor/{self.tag}{label}/words"
+            self.d.text(key, axis.now + 9, foot, words, fill="quiet", size=12)
 
     def lane(self, key: str, y: float, label: str) -> Shown | None:
         """Its spans; returns the last one."""
@@ -247,11 +257,12 @@ class Block:
         )
         unread_ms = self.unread_ms(label)
         is_long = unread_ms >= SHORTEST_MS
+        is_counted = label in self.space["spans"]
         d.number(
             key + "/unread",
             band.unread_x,
             y,
-            seconds(unread_ms),
+            seconds(unread_ms) if is_counted else "–",
             ink="trouble" if nobody and is_long else "quiet",
             bold=is_long,
         )

@@ -166,8 +166,8 @@ class BesidePlay(Play):
     story = BesideStory
     ms_a_second = 1000
     foot = (
-        "Hatched: nobody reads the partition. Not read for: so far; bold: all"
-        " partitions added up, two for 3 s are 6 s."
+        "Hatched: nobody reads it any more. Not read for: so far, since its first"
+        " reader; bold: all partitions together."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:

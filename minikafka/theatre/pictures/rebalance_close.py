@@ -57,7 +57,9 @@ class Close(NamedTuple):
         block.lane(f"time/close/{self.label}", y, self.label)
         foot = y + height - FOOT
         lasted_ms = min(scene["at"], self.end_ms) - self.begin_ms
-        words = f"enlarged: {seconds(lasted_ms)}"
+        words = "enlarged"
+        if lasted_ms >= SHORTEST_MS:
+            words += f": {seconds(lasted_ms)}"
         d.note(
             "time/close/what",
             band.unread_x,

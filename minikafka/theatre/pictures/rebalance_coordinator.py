@@ -14,6 +14,7 @@ from minikafka.theatre.pictures.rebalance_says import with_number
 from minikafka.theatre.pictures.rebalance_voice import Voice
 from minikafka.theatre.pictures.rebalance_words import assigned_by, who_gets_what
 from minikafka.theatre.play import QUIETLY, Detail, Told
+from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
 if TYPE_CHECKING:
@@ -80,14 +81,14 @@ class Coordinator(Voice):
         held = group.labels(member.owns)
         words = f"The coordinator takes {name} out of the group: {d['why']}."
         if held and member.life in SILENT:
-            words += f" {name} itself doesn't know and still holds {held}."
+            words += f" {capital(name)} itself doesn't know and still holds {held}."
         return Told(words, f"{name} is out")
 
     # -- a rebalance
 
     def see_RebalanceStarted(self, event: Event, d: Detail) -> Told:
         group = self.group
-        why = d["why"]
+        why = self._why_again() or d["why"]
         group.number = d["generation"]
         group.began = True
         self.refused.clear()
@@ -106,6 +107,19 @@ class Coordinator(Voice):
             words += "; they hear of it in the answer to their next Heartbeat (12)"
         return Told(f"{words}.", chapter)
 
+    def _why_again(self) -> str:
+        """Where one has given partitions up and joins for that: what one sees. (By the
+        coordinator's words its subscription has changed: that says what it reads.)
+        """
+        group = self.group
+        if group.state != "PreparingRebalance":
+            return ""
+        for member in group.inside:
+            if member.joining and member.gave:
+                gave = group.labels(member.gave)
+                return f"{member.actor.name} has given {gave} up and joins again"
+        return ""
+
     def see_GenerationBegan(self, event: Event, d: Detail) -> Told:
         group = self.group
         group.number = d["generation"]
@@ -121,8 +135,8 @@ class Coordinator(Voice):
         if len(group.inside) > 1:
             what += ", the others wait"
         words = (
-            f"All have joined: generation {group.number} begins. {who} is group leader:"
-            f" {what}."
+            f"All have joined: generation {group.number} begins. {capital(who)} is group"
+            f" leader: {what}."
         )
         return Told(words, f"generation {group.number}")
 
@@ -131,6 +145,7 @@ class Coordinator(Voice):
         if not self.cast.clients_speak and not group.cooperative:
             member.owns = []
         member.gives = []
+        member.gave = []
         member.waits = []
         leads = "you lead"
         if leader is not None and member is not leader:

@@ -152,6 +152,12 @@ class Group:
                 found.setdefault(part, []).append(each)
         return found
 
+    @property
+    def is_given_out(self) -> bool:
+        """Whether each partition is assigned to a member."""
+        given = {part for each in self.inside for part in each.given}
+        return self.state == "Stable" and given.issuperset(self.cast.parts)
+
     def waiting(self, part: Part) -> int:
         """How many records wait there."""
         end = self.end.get(part, 0)
@@ -159,6 +165,13 @@ class Group:
         return max(end - position, 0)
 
     # -- lanes
+
+    @property
+    def has_readers(self) -> bool:
+        """Whether any partition has had a reader: from then on it counts where nobody
+        reads.
+        """
+        return any(self.cast.label(part) in self.spans for part in self.cast.parts)
 
     def note(self, at: int) -> None:
         """Write down who reads what from now on."""

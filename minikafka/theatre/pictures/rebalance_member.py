@@ -43,7 +43,8 @@ class Member:
 
     owns: what it reads as it believes; gives: of these, what it must give up; waits:
     what it was given and may not read yet; given: by the coordinator's last word;
-    revoked: given up just now, its listener still runs. reconciled: nothing to give up,
+    revoked: given up just now, its listener still runs; gave: given up as others are to
+    have it, so that it joins again. reconciled: nothing to give up,
     nothing to wait for, as the coordinator sees it.
 
     busy: with what it has in hand. asked: the request it waits for; answered: the answer that has come last. overdue:
@@ -61,6 +62,7 @@ class Member:
     waits: list[Part] = field(default_factory=list)
     given: list[Part] = field(default_factory=list)
     revoked: list[Part] = field(default_factory=list)
+    gave: list[Part] = field(default_factory=list)
     epoch: int = -1
     reconciled: bool = True
     asked: str = ""
@@ -143,6 +145,7 @@ class Member:
         self.waits = []
         self.given = []
         self.revoked = []
+        self.gave = []
         if self.life == "crashed":
             self.owns = []
 

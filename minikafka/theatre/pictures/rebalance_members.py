@@ -100,6 +100,8 @@ class Members(Voice):
             )
         if group.is_classic:
             self._answer_sync(member)
+        if not new and not member.owns:
+            return Told(f"{name} gets no partition.")
         if not new:
             return Told(f"{name} gets nothing new.")
         return Told(f"{name} gets {new} and begins to read.")
@@ -116,6 +118,7 @@ class Members(Voice):
             return None
         if was_told_to_give and group.is_classic:  # in the answer to SyncGroup
             self._answer_sync(member)
+            member.gave = moves
         gives = group.labels(moves)
         if is_unasked:
             gives += ", unasked"

@@ -139,10 +139,12 @@ class Records(Voice):
         return sum(self.group.waiting(part) for part in parts)
 
     def _nobody_reads(self, unread: list[Part], waiting: int) -> str:
+        what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
+        if not self.group.has_readers:
+            return f"Records come. Nobody reads yet: {what} for the first reader."
         where = "any partition"
         if len(unread) < len(self.cast.parts):
             where = self.group.labels(unread)
-        what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
         return f"Records keep coming. Nobody reads {where}: {what} there."
 
     # -- the one member that all wait for

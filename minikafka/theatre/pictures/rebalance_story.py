@@ -201,12 +201,13 @@ class RebalanceStory(Story):
             lanes = [f"time/{self.who.label(part)}" for part in self.lengths.moved]
             last["light"] = ["time/moved", *sorted(lanes)]
         elif not self.live:
-            add_to_last(last, self._shares())
+            self._end_with_shares(last)
 
-    def _shares(self) -> str:
-        """Who reads what, and why some read nothing."""
+    def _end_with_shares(self, last: Scene) -> None:
+        """Who reads what, and why some read nothing: these have light."""
         said = []
         idle = []
+        light = [f"time/{self.who.label(part)}" for part in self.who.parts]
         for actor in self.who.actors:
             member = self.group.named(actor.name)
             if member is None or member.life:
@@ -215,10 +216,12 @@ class RebalanceStory(Story):
                 said.append(f"{actor.letter} {self.group.labels(member.owns)}")
             else:
                 idle.append(actor.letter)
+                light.append(f"member/{key_part(actor.name)}")
         words = f"Who reads what in the end: {'; '.join(said) or 'nobody anything'}."
         if idle and said:
-            words += f" Nothing is left for {listed(idle)}: a partition has one reader."
-        return words
+            words += f" No partition is left for {listed(idle)}: each has one reader."
+            last["light"] = light
+        add_to_last(last, words)
 
     def why_waited(self) -> str:
         """What a newcomer waited for, as the protocol has it."""

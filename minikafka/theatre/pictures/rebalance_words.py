@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_member import Member, Work
 from minikafka.theatre.text import counted, lasting
 
@@ -73,7 +74,7 @@ def _joining(group: "Group", member: Member) -> str:
     if member.told:
         return "was told, joins at next poll"
     if member.must_give:
-        return f"must give up {group.labels(member.must_give)}"
+        return _giving(group, member)
     if member.joining and group.state == "PreparingRebalance":
         reads_on = "reads on, " if member.owns else ""
         missing = group.missing
@@ -85,9 +86,26 @@ def _joining(group: "Group", member: Member) -> str:
     return ""
 
 
+def _giving(group: "Group", member: Member) -> str:
+    """It must give partitions up; a classic member does so when it next polls."""
+    gives = group.labels(member.must_give)
+    if group.is_classic and member.asked == "SyncGroup":
+        return f"gives up {gives} only when it polls"
+    return f"must give up {gives}"
+
+
 def _taking_over(group: "Group", member: Member) -> str:
     """It was given partitions that it doesn't read yet."""
     waits = member.still_waits
+    if not group.is_classic:
+        return _reconciling(group, member, waits)
+    return f"takes over {group.labels(waits)}" if waits else ""
+
+
+def _reconciling(group: "Group", member: Member, waits: list[Part]) -> str:
+    """Of KIP-848's members each waits until others have given up what it is to have; a
+    classic one reads all that its leader gives it.
+    """
     for part in waits:
         for owner in group.owners(part):
             if owner.inside:
@@ -100,6 +118,8 @@ def _taking_over(group: "Group", member: Member) -> str:
 
 
 def _reading(group: "Group", member: Member) -> str:
+    if not member.owns and group.is_given_out:
+        return "no partition left"
     if not member.owns:
         return "owns nothing"
     work = member.work(group.at)
