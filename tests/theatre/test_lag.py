@@ -179,7 +179,7 @@ def test_the_rates_that_are_told_add_up_to_the_change_that_is_told(speed, words)
     story = Commits().orders(5)
     story.at(1000).starts(0)
     play = picture("lag", story.events).play
-    assert play.rates_in_words(speed) == words
+    assert play.rates_in_words(speed, lag=20) == words
 
 
 def test_commits_in_steps_have_the_rate_of_the_stairs():
@@ -464,6 +464,25 @@ def test_what_it_costs_to_be_slow_is_beside_what_it_costs_to_be_dead():
     assert pic.scenes[-1]["sentence"].startswith("The lag in short. C slow for 20 s")
     takes_over = at(pic, "PartitionsAssigned", -1)["sentence"]
     assert takes_over.endswith("It takes over C's partition 1.")
+
+
+def test_what_is_said_of_the_slope_is_true_since_it_changed_who_reads():
+    pic = picture("lag", slow_then_dead())
+    said = {scene["at"]: rates(pic, step) for step, scene in enumerate(pic.scenes)}
+    dead = [words for at, words in said.items() if 50_000 < at < 60_000 and words]
+    assert dead and all("the lag grows by 2 a second" in words for words in dead)
+    back = [words for at, words in said.items() if 60_000 <= at < 80_000 and words]
+    assert back and all("the lag falls by 4 a second" in words for words in back)
+    over = [words for at, words in said.items() if at >= 80_000]
+    assert over[0] == "Billing has caught up: the lag is 0."
+    assert over[-1].endswith("billing keeps up.")
+
+
+def test_where_nothing_waits_the_lag_neither_grows_nor_falls():
+    play = picture("lag", Commits().orders(5).events).play
+    speed = Rates(written=0, done=0.005, lost=0)
+    words = play.rates_in_words(speed, lag=0)
+    assert words == "0 written a second, 5 committed: the lag is 0."
 
 
 def test_steps_that_merely_count_are_folded_and_the_lines_stay_fine():

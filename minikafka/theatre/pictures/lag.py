@@ -29,7 +29,7 @@ from minikafka.theatre.pictures.lag_sums import Rates, added_up, rates
 from minikafka.theatre.pictures.lag_words import Unit, rates_in_words, rows, spans
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.ruler import Ruler
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.text import capital, counted, dotted
 
 # heights: of both charts; of the upper one at least, of the lower one; of a
 # partition's lane with the air below it, the lowest and the tallest; of that air
@@ -171,8 +171,7 @@ class LagPlay(Play):
         speed = rates(past, told, self.whole_ms)
 
         d.note("name/records", field.left - 6, 12, "records", "end", size=12)
-        if speed:
-            self._rates(d, speed, field.left)
+        self._headline(d, self._told(speed, space, told[-1].sums.lag), field.left)
         field.grid(d, "grid", most=4, least=0)
         upper = Chart(
             d,
@@ -213,11 +212,18 @@ class LagPlay(Play):
             lane.draw(states(scenes, row, field))
             top += self.pitch
 
-    def _rates(self, d: Drawing, speed: Rates, left: float) -> None:
-        """Slopes in words, above the chart."""
-        words = self.rates_in_words(speed)
+    def _told(self, speed: Rates | None, space: Space, lag: int) -> str:
+        """Slopes in words, or that there is nothing to do any more."""
+        if speed is not None:
+            return self.rates_in_words(speed, lag)
+        if space["caught_up"] and not lag:
+            return f"{capital(self.cast['group'])} has caught up: the lag is 0."
+        return ""
+
+    def _headline(self, d: Drawing, words: str, left: float) -> None:
+        """Above the chart."""
         room = (d.width - left) * LEAST_STRETCH
-        lines = [words]
+        lines = [words] if words else []
         if d.narrow:
             lines = wrap(words, room, 15, bold=True)
         y = 12
@@ -232,5 +238,5 @@ class LagPlay(Play):
             )
             y += 18
 
-    def rates_in_words(self, speed: Rates) -> str:
-        return rates_in_words(speed, self.unit, self.cast["group"])
+    def rates_in_words(self, speed: Rates, lag: int) -> str:
+        return rates_in_words(speed, self.unit, self.cast["group"], lag)

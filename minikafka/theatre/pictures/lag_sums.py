@@ -4,7 +4,7 @@ bends of a line, and how fast records are written and done with.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.theatre.lanes import Scene
 
@@ -113,14 +113,14 @@ class Rates(NamedTuple):
 
 
 def rates(scenes: Sequence[Scene], told: Sequence[Told], whole_ms: int) -> Rates | None:
-    """In the latest quarter, and since a member's state changed and records came. told:
-    the sums of these scenes.
+    """In the latest quarter, and since it changed who reads and records came. told: the
+    sums of these scenes.
 
     None where that is too short to say.
     """
     now, sums_now = told[-1]
-    since_members_changed = len(_since_members_changed(scenes))
-    since = _since_records_came(told[-since_members_changed:])
+    since_readers_changed = len(_since_readers_changed(scenes))
+    since = _since_records_came(told[-since_readers_changed:])
     is_too_short = now - since[0].at < whole_ms / 25
     if is_too_short or not sums_now.end:
         return None
@@ -135,13 +135,21 @@ def rates(scenes: Sequence[Scene], told: Sequence[Told], whole_ms: int) -> Rates
     )
 
 
-def _since_members_changed(scenes: Sequence[Scene]) -> Sequence[Scene]:
-    """The scenes at the end in which all members are as they are now."""
-    members = scenes[-1]["space"]["members"]
+def _since_readers_changed(scenes: Sequence[Scene]) -> Sequence[Scene]:
+    """The scenes at the end in which the same read as now, and as fast."""
+    readers = _readers(scenes[-1])
     begin = len(scenes) - 1
-    while begin and scenes[begin - 1]["space"]["members"] == members:
+    while begin and _readers(scenes[begin - 1]) == readers:
         begin -= 1
     return scenes[begin:]
+
+
+def _readers(scene: Scene) -> Sequence[Any]:
+    """Who reads what, and how. Whoever has caught up reads only what comes in."""
+    space = scene["space"]
+    owners = [partition["owner"] for partition in space["partitions"]]
+    processing_ms = space.get("processing_ms")
+    return space["members"], owners, processing_ms, space["caught_up"]
 
 
 def _since_records_came(told: Sequence[Told]) -> Sequence[Told]:

@@ -34,8 +34,10 @@ UNITS = (
 )
 
 
-def rates_in_words(speed: Rates, unit: Unit, group: str) -> str:
-    """How much is written, committed and lost, and what that does to the lag."""
+def rates_in_words(speed: Rates, unit: Unit, group: str, lag: int) -> str:
+    """How much is written, committed and lost, and what that does to the lag. lag: of
+    all, now.
+    """
     written = speed.written * unit.ms
     done = speed.done * unit.ms
     lost = speed.lost * unit.ms
@@ -45,6 +47,8 @@ def rates_in_words(speed: Rates, unit: Unit, group: str) -> str:
     if lost:
         words += f", {number(lost)} lost"
     if not speed.stand_still:
+        if not lag:
+            return f"{words}: the lag is 0."
         verb = "grows" if written > done else "falls"
         change = number(abs(written - done))
         return f"{words}: the lag {verb} by {change} a {unit.name}."
