@@ -2,9 +2,9 @@
 them, and who reads.
 
 Above, in the sum of all partitions, a rate is a slope. Below, the height is each
-partition's lag as tools show it: log end offset less committed offset. The darker part
-is what the reader has not been handed yet: log end offset less position. Hatched:
-nobody reads the partition. At the end of each lane its lag lies as a pile of squares,
+partition's lag as tools show it: log end offset less committed offset. The pale part is
+what the reader has not been handed yet: log end offset less position. Hatched: nobody
+reads the partition. At the end of each lane its lag lies as a pile of squares,
 before its reader or behind a hatch. Time is the story: it flows. Options: topic, group,
 partitions. Without them: the topic most commits are about, and up to six partitions.
 """
@@ -49,8 +49,8 @@ class LagPlay(Play):
 
     story = LagStory
     foot = (
-        "Lag = log end offset − committed offset. It counts offsets, not time. Darker, and"
-        " grey squares: what no reader has been handed yet."
+        "Lag = log end offset − committed offset. It counts offsets, not time. Pale: what"
+        " its reader has not been handed yet."
     )
     whole_s = 16.0
 

@@ -19,7 +19,7 @@ from minikafka.theatre.drawing import (
     has_room,
     widest,
 )
-from minikafka.theatre.pictures.lag_pile import STEPS, Pile
+from minikafka.theatre.pictures.lag_pile import PALE, STEPS, Pile
 from minikafka.theatre.play import Space
 
 THINNEST = 0.5  # what lasts for a moment is seen, too
@@ -252,14 +252,14 @@ class PartitionLane:
         self._read(key, whole, partition)
 
     def _read(self, key: str, whole: Box, partition: Space) -> None:
-        """Pale: in the reader's hand; below that what is not."""
+        """What is in the reader's hand; below that, pale, what is not."""
         colour = self._colour(partition["owner"])
         tip = _sum_of(partition)
         _, waiting = partition["lags"]
         waits_y = round(self.field.y(waiting))
         handed = whole._replace(h=max(waits_y - whole.y, 0))
         if handed.h:
-            self.d.rect(key, *handed, colour, fade=0.4, tip=tip)
+            self.d.rect(key, *handed, colour, tip=tip)
         if waiting:
             waits = Box(
                 x=whole.x,
@@ -267,7 +267,7 @@ class PartitionLane:
                 w=whole.w,
                 h=self.field.bottom - waits_y,
             )
-            self.d.rect(f"{key}/wait", *waits, colour, tip=tip)
+            self.d.rect(f"{key}/wait", *waits, colour, fade=PALE, tip=tip)
 
     def _idle(self, state: State) -> None:
         """Whoever has had nothing to read for a while has a pale lane."""

@@ -2,12 +2,13 @@
 before its reader, or behind a hatch where nobody reads.
 
 A square is a number of records, the same for all partitions, and always the same ones:
-it comes when they are written, has its reader's colour while they are in its hand, and
-goes when they are committed.
+it comes when they are written, has its reader's colour while they are in its hand (pale
+before that), and goes when they are committed.
 """
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from minikafka.theatre.drawing import Box, Drawing, widest
 from minikafka.theatre.play import Space
@@ -15,6 +16,7 @@ from minikafka.theatre.text import counted
 
 SQUARE, STEP = 14, 17  # of a square, and to the next one
 DOOR, GAP = 6, 4  # width of the reader's door, and from it to the pile
+PALE = 0.4  # what its reader hasn't been handed yet
 STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
 
 
@@ -68,12 +70,13 @@ class Pile:
                 return
             row = number % self.rows
             place = self._place(column, row)
-            is_handed = number < handed and colour is not None
+            is_pale = number >= handed and colour is not None
             self._square(
                 d,
                 f"{key}/square/{number}",
                 place,
-                colour if is_handed else None,
+                fill=colour or "cell",
+                fade=PALE if is_pale else None,
             )
 
     def _door(self, d: Drawing, key: str, partition: Space, colour: str | None) -> None:
@@ -107,15 +110,15 @@ class Pile:
             h=SQUARE,
         )
 
-    def _square(self, d: Drawing, key: str, place: Box, colour: str | None) -> None:
+    def _square(self, d: Drawing, key: str, place: Box, **look: Any) -> None:
         """It comes from the right, where the shop is."""
         d.rect(
             key,
             *place,
-            fill=colour or "cell",
             line="ink",
             r=3,
             from_x=float(d.width),
+            **look,
         )
 
 
