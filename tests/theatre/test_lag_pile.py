@@ -63,3 +63,58 @@ def test_where_there_are_many_a_square_is_as_many_as_have_room():
         for each in pile:
             assert each["x"] + each["w"] <= width
             assert each["y"] + each["h"] <= drawing.bottom
+
+
+def busy_too_long(rounds=2):
+    """A reader needs 350 s for what it is handed, and may be silent for 300 s."""
+    story = Commits().orders(2000)
+    of_it = {"group": "billing", "member": "A"}
+    for number in range(rounds):
+        handed = 1000 + 360_000 * number
+        story.at(handed).tell(
+            "A",
+            "PartitionsAssigned",
+            **of_it,
+            generation=2 * number + 1,
+            partitions=[["orders", 0]],
+            owned=[["orders", 0]],
+        )
+        story.poll("A", 0, 0, 500)
+        why = "no poll for 300 s (max_poll_interval_ms)"
+        overdue = {"reason": "max_poll_interval_ms", "why": why}
+        story.at(handed + 300_000).tell("A", "PollOverdue", **of_it, **overdue)
+        story.at(handed + 350_000).tell(
+            "A",
+            "PartitionsLost",
+            **of_it,
+            generation=2 * number + 1,
+            partitions=[["orders", 0]],
+            owned=[],
+        )
+    return story.events
+
+
+def test_who_is_busy_for_too_long_is_out_until_it_polls_again():
+    pic = picture("lag", busy_too_long())
+    for width in LAYOUTS:
+        drawings = pic.drawings(width)
+        out = drawings[at(pic, "PollOverdue")["step"]]
+        assert out.shapes["pile/0/door"]["fill"] == "hatch"
+        last = drawings[-1].shapes
+        hatched = [
+            each["w"]
+            for key, each in last.items()
+            if key.startswith("lag/0/") and each.get("fill") == "hatch"
+        ]
+        assert len(hatched) == 2
+        assert {"caught/0", "caught/1"} <= set(last)
+        rates = [each for key, each in last.items() if key.startswith("name/rates/")]
+        words = " ".join(each["text"] for each in rates)
+        assert words == "The same 500 records handed over 2 times, 0 committed."
+    polls = at(pic, "PartitionsLost")["sentence"]
+    assert polls.startswith("A polls again after 350 s, and may not commit")
+    assert pic.scenes[-1]["sentence"] == (
+        "A was handed the same 500 records 2 times and lost its partition 2 times before"
+        " it had committed: they take 350 s, and it may be silent for 300 s. The lag is"
+        " still 2,000."
+    )

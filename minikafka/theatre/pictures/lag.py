@@ -213,7 +213,10 @@ class LagPlay(Play):
             top += self.pitch
 
     def _told(self, speed: Rates | None, space: Space, lag: int) -> str:
-        """Slopes in words, or that there is nothing to do any more."""
+        """Slopes in words, or that nothing comes of it, or is to do any more."""
+        if "again" in space:
+            records, times = space["again"]
+            return f"The same {records} records handed over {times} times, 0 committed."
         if speed is not None:
             return self.rates_in_words(speed, lag)
         if space["caught_up"] and not lag:

@@ -22,11 +22,14 @@ ROW = 18  # from one line of brackets to the next
 
 
 class Span(NamedTuple):
-    """While somebody caught up, and how that is told."""
+    """While somebody caught up, and how that is told. is_alone: there is room for words
+    beside it, where it is too short for them.
+    """
 
     begin: int
     end: int
     words: str
+    is_alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,9 @@ class Chart:
                 line="ink",
                 width=2,
             )
-        self._words_of(bracket, span.words, left, right)
+        is_too_short = widest(span.words, 13, bold=True) > right - left - 20
+        if span.is_alone or not is_too_short:
+            self._words_of(bracket, span.words, left, right)
 
     def _words_of(self, bracket: Part, words: str, left: float, right: float) -> None:
         """On paper, so that nothing strikes them through."""

@@ -32,16 +32,40 @@ class Again:
     times: int = 1
 
 
+class Busy(NamedTuple):
+    """A member was out of its group, since it polled too late: when it was handed what
+    it was busy with, when it was put out, and when it polled again.
+    """
+
+    handed_ms: int
+    out_ms: int
+    polled_ms: int
+
+    @property
+    def words(self) -> str:
+        """How long it took."""
+        return _in_seconds(self.polled_ms - self.handed_ms)
+
+    @property
+    def allowed(self) -> str:
+        """How long it may be silent."""
+        return _in_seconds(self.out_ms - self.handed_ms)
+
+
 @dataclass
 class SoFar:
-    """What is kept for the end. given_up: by members, partitions. came, committed:
-    while the group caught up.
+    """What is kept for the end. handed_ms: when each member was handed records last.
+    out_ms: those that are out of the group, and since when. given_up: by members,
+    partitions. came, committed: while the group caught up.
     """
 
     most_lag: int = 0
     most_waiting: int = 0
     commits_ms: list[int] = field(default_factory=list)
     again: Again | None = None
+    handed_ms: dict[str, int] = field(default_factory=dict)
+    out_ms: dict[str, int] = field(default_factory=dict)
+    busy: list[Busy] = field(default_factory=list)
     given_up: Counter[str] = field(default_factory=Counter)
     done: dict[int, Done] = field(default_factory=dict)
     came: int = 0
@@ -58,6 +82,18 @@ class SoFar:
             again = Again(reader, records)
         again.times += 1
         self.again = again
+
+    def polls_again(self, reader: str, at_ms: int) -> Busy | None:
+        """Whoever was out polls again."""
+        if reader not in self.out_ms or reader not in self.handed_ms:
+            return None
+        busy = Busy(
+            handed_ms=self.handed_ms[reader],
+            out_ms=self.out_ms.pop(reader),
+            polled_ms=at_ms,
+        )
+        self.busy.append(busy)
+        return busy
 
     def caught_up(self, number: int, partition: Followed, at_ms: int) -> None:
         self.done[number] = Done(partition.owner, at_ms)
@@ -93,7 +129,16 @@ def nothing_committed(again: Again, so_far: SoFar, lag: int) -> str:
     given_up = so_far.given_up[again.reader]
     if given_up:
         words += f" and lost its partition {given_up} times"
-    return f"{words} before it had committed: the lag is still {lag:,}."
+    words += " before it had committed"
+    if so_far.busy:
+        busy = so_far.busy[-1]
+        words += f": they take {busy.words}, and it may be silent for {busy.allowed}"
+        return f"{words}. The lag is still {lag:,}."
+    return f"{words}: the lag is still {lag:,}."
+
+
+def _in_seconds(ms: int) -> str:
+    return f"{ms / 1000:.0f} s"
 
 
 def in_short(spells: Sequence[Spell], lasted_ms: int, so_far: SoFar) -> str:

@@ -55,6 +55,11 @@ SAYS = {
     ),
     "PartitionsRevoked": Says("{node} gives up {mine}."),
     "PartitionsLost": Says("{node} gives up {mine}."),
+    "PollOverdue": Says(
+        "{node} is out of the group: {why}. It is still busy.{unread}",
+        first="out of the group",
+        trouble=True,
+    ),
     "ProcessingSlowed": Says(
         "{node} needs {needs} for each record from now on.",
         "{node} is slow",
@@ -245,6 +250,7 @@ class LagStory(OfTopic):
         partition = self.followed[number]
         self.members.setdefault(event.node, "")
         self._reads(event, number)
+        self.so_far.handed_ms[event.node] = self.at
         first = d["records"][0][0]
         position = d["position"]
         partition.position = position
@@ -409,6 +415,16 @@ class LagStory(OfTopic):
             words.append(f"{former}'s {named(numbers)}")
         return f" It takes over {listed(words)}."
 
+    def _see_PollOverdue(self, event: Event, d: Detail) -> Told | None:
+        node = event.node
+        held = self.followed.held_by(node)
+        if not held:
+            return None
+        self.so_far.out_ms[node] = self.at
+        for number in held:
+            self._leave(number, node)
+        return self.tell(event, unread=f" Nobody reads {named(held)}.")
+
     def _see_PartitionsRevoked(self, event: Event, d: Detail) -> Told | None:
         mine = self.parts_of(event)
         for number in mine:
@@ -418,7 +434,15 @@ class LagStory(OfTopic):
         self.so_far.given_up[event.node] += 1
         return self.tell(event, mine=named(mine))
 
-    _see_PartitionsLost = _see_PartitionsRevoked
+    def _see_PartitionsLost(self, event: Event, d: Detail) -> Told | None:
+        told = self._see_PartitionsRevoked(event, d)
+        busy = self.so_far.polls_again(event.node, self.at)
+        if told is not None and busy is not None:
+            told.sentence = (
+                f"{event.node} polls again after {busy.words}, and may not commit:"
+                f" {named(self.parts_of(event))} isn't its own any more."
+            )
+        return told
 
     # -- how members are
 
@@ -485,6 +509,11 @@ class LagStory(OfTopic):
         }
         if self.live:
             space["processing_ms"] = dict(self.processing_ms)
+        if self.so_far.busy:
+            space["busy"] = [list(busy) for busy in self.so_far.busy]
+        again = self.so_far.again
+        if again is not None and not self.followed.committed:
+            space["again"] = [again.records, again.times]
         self.moment = {"at": self.at, "space": dict(space)}
         if self.folding is not None and self.folding.trail:
             space["trail"] = list(self.folding.trail)

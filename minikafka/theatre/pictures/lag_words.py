@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.theatre.pictures.lag_chart import Span
+from minikafka.theatre.pictures.lag_ends import Busy
 from minikafka.theatre.pictures.lag_spells import lasting
 from minikafka.theatre.pictures.lag_sums import Rates
 from minikafka.theatre.play import Space
@@ -84,8 +85,14 @@ def _add_up(written: float, done: float) -> bool:
 
 def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """How long it took until nothing waited any more, and whether that comes nearer
-    now.
+    now; or how long a member was busy each time that it was put out for it.
     """
+    busy = [Busy(*each) for each in space.get("busy", ())]
+    if busy:
+        return [
+            Span(each.handed_ms, each.polled_ms, each.words, is_alone=False)
+            for each in busy
+        ]
     since = min([now + 1, *space["catching"]])
     found = []
     for begin, end in space["caught_up"]:
