@@ -7,7 +7,7 @@ import json
 import pytest
 
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.theatre.picture import Picture
 from tests.theatre import cleaned, traces
 
@@ -137,6 +137,25 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
     assert by_reader["new asks"] == [
         "new asks for offset 0 and gets 6. It stands before 7: its lag is 1."
     ]
+
+
+def test_the_end_says_what_came_of_it_for_a_reader():
+    assert picture("cleaner", cleaned.moves()).scenes[-1]["sentence"] == (
+        "5 records went, 0, 1, 2, 3 and 5: their keys come again. What stays keeps its"
+        " offset: search asked for 3 and got 4, 6, 7 and 8, without an error."
+    )
+    assert picture("cleaner", cleaned.tombstone()).scenes[-1]["sentence"] == (
+        "Search was away for 3 days. Alice's tombstone, offset 2, may go 24 h after its"
+        " first pass, and went in pass 3: search still has alice, and hears nothing of it"
+        " any more."
+    )
+
+
+def test_a_phone_has_room_for_the_offsets_that_are_asked_for():
+    pic = picture("cleaner", cleaned.moves())
+    shapes = pic.drawings(PHONE)[-1].shapes
+    offsets = range(pic.cast["most"])
+    assert all(f"record/0/{offset}" in shapes for offset in offsets)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

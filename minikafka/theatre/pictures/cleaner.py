@@ -39,8 +39,9 @@ MAP_HEIGHT = 56
 COPY_HEIGHT = 72
 CHIP, CHIP_GAP = 24, 8  # of an entry of the map
 MAPPING, COPYING = 1, 2  # the halves of a pass
-# from one record to the next: at most, with its value, at least
-WIDEST, WITH_VALUE, LEAST, LEAST_NARROW = 94, 78, 44, 40
+# from one record to the next: at most, with its value, so that every record is there,
+# at least
+WIDEST, WITH_VALUE, LEAST_FOR_ALL, LEAST, LEAST_NARROW = 94, 78, 31, 44, 40
 COPIED = 30  # height of a record in the copy
 NULL = 40  # width of a record that has room for the word
 # what is not copied, and what is gone
@@ -243,10 +244,9 @@ class CleanerPlay(Play):
         room = d.width - 2 * LEFT
         most: int = self.cast["most"]
         wide = room / (most + 1.2)
-        least = LEAST_NARROW if d.narrow else LEAST
-        if wide < least:
-            return least
-        return min(wide, WIDEST)
+        if wide >= LEAST_FOR_ALL:
+            return min(wide, WIDEST)
+        return LEAST_NARROW if d.narrow else LEAST
 
     def _rows(self, d: Drawing, scene: Scene) -> list[CleanedRow]:
         """The log, once there is one."""

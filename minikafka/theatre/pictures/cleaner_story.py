@@ -7,13 +7,15 @@ stands beside the log until it takes its place.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from minikafka.theatre.casting import letters
+from minikafka.theatre.clock import in_short
+from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.log_state import PartitionLog, Segment, Written
 from minikafka.theatre.pictures.log_story import SAYS, LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
-from minikafka.theatre.text import counted, listed, span_of
+from minikafka.theatre.text import capital, counted, listed, span_of
 from minikafka.trace import Event, moment
 
 OF_THE_CLEANER = {
@@ -73,6 +75,32 @@ class Pass:
     leaving: list[int] = field(default_factory=list)
 
 
+class Went(NamedTuple):
+    """A record was not copied: in which pass, and why (a key of FATES)."""
+
+    turn: int
+    why: str
+
+
+class Gap(NamedTuple):
+    """A reader asked for an offset that was gone, and got those after it."""
+
+    reader: str
+    asked: int
+    got: Sequence[int]
+
+
+class Unheard(NamedTuple):
+    """A tombstone went before a reader came to it that knows its key. away_ms: since
+    that reader had read last.
+    """
+
+    reader: str
+    key: str | None
+    offset: int
+    away_ms: int
+
+
 class CleanerStory(LogStory):
     """The story of one compacted partition and its cleaner."""
 
@@ -97,6 +125,11 @@ class CleanerStory(LogStory):
         # offset of a tombstone or marker -> from when on a pass drops it, in ms
         self.horizons: dict[int, int] = {}
         self.known: dict[str, set[str | None]] = {}  # keys that a reader has read
+        self.read_at: dict[str, int] = {}  # by reader, in ms
+        self.gaps: list[Gap] = []
+        self.unheard: list[Unheard] = []
+        self.went: dict[int, Went] = {}  # by offset
+        self.tombstones_stay_ms = 0  # delete.retention.ms
         self.clean_up_to = 0
         self.bytes: dict[int, int] = {}  # by the base offset of a segment
         written = [event for event in trace if event.kind == "MarkerWritten"]
@@ -205,6 +238,7 @@ class CleanerStory(LogStory):
         missed = self._unheard(name, range(before or 0, position), offsets)
         has_gaps = len(offsets) != len(range(before or 0, position))
         if offsets and has_gaps and before is not None:
+            self.gaps.append(Gap(name, before, offsets))
             lag = self.log.log_end_offset - position
             told.sentence = (
                 f"{name} asks for offset {before} and gets {named(offsets)}. It"
@@ -217,6 +251,9 @@ class CleanerStory(LogStory):
                 f" The tombstone at offset {offset} is gone: {name} never hears that"
                 f" {key} is deleted."
             )
+            away_ms = self.at - self.read_at[name]
+            self.unheard.append(Unheard(name, key, offset, away_ms))
+        self.read_at[name] = self.at
         return told
 
     def _unheard(self, name: str, asked: range, offsets: Sequence[int]) -> list[int]:
@@ -279,6 +316,9 @@ class CleanerStory(LogStory):
         self.now.copied += d["copied_offsets"]
         gone = {offset: why for offset, why in d["gone_offsets"]}
         self.now.leaving += gone
+        for offset, why in gone.items():
+            self.went[offset] = Went(self.turn, why)
+        self.tombstones_stay_ms = d["delete_retention_ms"]
         fates = []
         if d["copied_offsets"]:
             verb = "is" if len(d["copied_offsets"]) == 1 else "are"
@@ -330,6 +370,42 @@ class CleanerStory(LogStory):
         if end < self.now.up_to:
             self.now.half = 2
         return told
+
+    # -- in the end
+
+    def ends(self, last: Scene) -> None:
+        """What came of it for a reader."""
+        if self.live or "light" in last:
+            return
+        if self.unheard:
+            last["sentence"] = self._never_heard(self.unheard[0])
+        elif self.gaps:
+            last["sentence"] = self._kept_offsets(self.gaps[0])
+
+    def _never_heard(self, unheard: Unheard) -> str:
+        """Why a reader believes in what is deleted."""
+        reader, key, offset, away_ms = unheard
+        away = in_short(away_ms)
+        stays = in_short(self.tombstones_stay_ms)
+        return (
+            f"{capital(reader)} was away for {away}. {capital(key or 'no key')}'s"
+            f" tombstone, offset {offset}, may go {stays} after its first pass, and went"
+            f" in pass {self.went[offset].turn}: {reader} still has {key}, and hears"
+            " nothing of it any more."
+        )
+
+    def _kept_offsets(self, gap: Gap) -> str:
+        """A gap is no error."""
+        gone = sorted(self.gone)
+        words = f"{counted(len(gone), 'record', 'One')} went, {named(gone)}"
+        reasons = {self.went[offset].why for offset in gone}
+        if len(reasons) == 1:
+            one, many = FATES[reasons.pop()]
+            words += f": {one if len(gone) == 1 else many}"
+        return (
+            f"{words}. What stays keeps its offset: {gap.reader} asked for {gap.asked}"
+            f" and got {named(gap.got)}, without an error."
+        )
 
     def _records(self, offsets: Iterable[int]) -> list[str]:
         """Keys of the shapes of these records in the log."""
