@@ -483,6 +483,8 @@ def test_where_nothing_waits_the_lag_neither_grows_nor_falls():
     speed = Rates(written=0, done=0.005, lost=0)
     words = play.rates_in_words(speed, lag=0)
     assert words == "0 written a second, 5 committed: the lag is 0."
+    still = play.rates_in_words(Rates(written=0, done=0, lost=0), lag=0)
+    assert still == "0 written a second, 0 committed: the lag is 0."
 
 
 def test_steps_that_merely_count_are_folded_and_the_lines_stay_fine():

@@ -47,15 +47,16 @@ def rates_in_words(speed: Rates, unit: Unit, group: str, lag: int) -> str:
     words += f", {number(done - lost)} committed"
     if lost:
         words += f", {number(lost)} lost"
+    keeps_up = speed.stand_still and done and not lost
+    if not lag and not keeps_up:
+        return f"{words}: the lag is 0."
     if not speed.stand_still:
-        if not lag:
-            return f"{words}: the lag is 0."
         verb = "grows" if written > done else "falls"
         change = number(abs(written - done))
         return f"{words}: the lag {verb} by {change} a {unit.name}."
-    if lost or not done:
-        return f"{words}: the lag stands still."
-    return f"{words}: {group} keeps up."
+    if keeps_up:
+        return f"{words}: {group} keeps up."
+    return f"{words}: the lag stands still."
 
 
 def in_figures(rate: float) -> str:
