@@ -193,3 +193,15 @@ def test_what_lonely_hears_is_known_when_it_hears_it(run):
     assert what_lonely_hears(run) == 2
     with pytest.raises(LookupError):
         what_lonely_hears(run[: heard[-1]])
+
+
+@pytest.mark.parametrize("width", [NARROW, PHONE])
+def test_on_a_narrow_page_both_leaders_say_their_epochs(fork, width):
+    elected = first(fork, "LeaderElected")
+    drawn = shapes(fork, elected, width)
+    for copy in elected["space"]["copies"]:
+        key = f"node/{copy['broker']}/chip/word"
+        if not copy["leads"]:
+            assert key not in drawn
+            continue
+        assert drawn[key]["text"] == f"epoch {copy['epoch']}"

@@ -181,7 +181,11 @@ class _Stage:
     def _row(self, row: Row, rows: Mapping[int, Row]) -> None:
         copy = self.copies[row.broker]
         words = _words(copy, self.d.narrow)
-        row.card(copy["life"], words, ("", "", ""), copy["leads"])
+        # which of two leaders is the newer one; on a wide page the words say it
+        chip = ("", "", "")
+        if self.d.narrow and copy["leads"]:
+            chip = (f"epoch {copy['epoch']}", "chip", "ink")
+        row.card(copy["life"], words, chip, copy["leads"])
 
         flies: Look = {}
         leader = rows.get(copy["follows"])
@@ -349,7 +353,7 @@ def _offset(offset: float) -> str:
 
 
 def _words(copy: Mapping[str, Any], narrow: bool) -> str:
-    """What a broker believes; on a narrow page its logs tell the epoch."""
+    """What a broker believes; on a narrow page a leader's epoch is a chip."""
     epoch = "" if narrow else f", epoch {copy['epoch']}"
     if copy["asked_to"] is not None:
         return f"must end at {copy['asked_to']}"
