@@ -251,15 +251,15 @@ class LogPlay(Play):
             )
 
     def _arithmetic(self, d: Drawing, by_hash: Sequence[Any], into: JourneyRow) -> None:
-        """Beside the producer: how a key's number becomes its partition, before the
-        topic grew and since.
+        """Above the producer, or beside it: how a key's number becomes its partition,
+        before the topic grew and since.
         """
         place = producer_at(d, 0, into.home_y)
         latest = by_hash[-2:]
         for number, told in enumerate(latest):
             chosen = Chosen(*told)
             x = place.x
-            y = place.y + PRODUCER + 20 + 18 * number
+            y = place.y - 28 + 18 * number
             if d.narrow:
                 x = place.x + PRODUCERS_NARROW + 10 + 140 * number
                 y = place.y + 18
