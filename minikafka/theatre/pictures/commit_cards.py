@@ -30,10 +30,13 @@ from minikafka.theatre.row import Record
 from minikafka.theatre.text import counted, key_part
 
 SHOP_Y, SHOP = 10, 34  # of the card of who writes
-CARD, GAP = 68, 10  # height of a reader's card; between two
+# height of a reader's card: on a wide page all of it is on one line
+CARD, CARD_NARROW = 42, 68
+GAP = 10  # between two cards
+HEAD_NARROW = 34  # of a narrow page's card: the line with the name
 SQUARE, STEP = 30, 34  # of a record in memory, and to the next one
 MOST, MOST_NARROW = 4, 2  # cards beside each other
-WIDEST = 455  # card
+WIDEST = 560  # card
 
 
 def draw_producers(d: Drawing, space: Space, width: float, now: int) -> None:
@@ -96,7 +99,12 @@ class Cards:
     @property
     def height(self) -> float:
         """With what lies between them and what is below."""
-        return CARD + GAP if self.count else 0
+        return self.card + GAP if self.count else 0
+
+    @property
+    def card(self) -> int:
+        """Height of one."""
+        return CARD_NARROW if self.d.narrow else CARD
 
     def draw(self, row: CommitRow) -> None:
         """row: where their records come from."""
@@ -118,7 +126,7 @@ class Cards:
             x=number * (width + GAP),
             y=self.y,
             w=width,
-            h=CARD,
+            h=self.card,
         )
 
     def _shown(self) -> dict[int, Space]:
@@ -154,9 +162,12 @@ class _Card:
         self.row = row
         self.key = f"card/{key_part(self.name)}"
         self.hand = [Held(*each) for each in reader["hand"]]
+        # of the line with its name
+        self.middle = (HEAD_NARROW if self.d.narrow else CARD) / 2
+        self.name_ends = 34 + min(widest(self.name, 13, bold=True), box.w / 3)
 
     def draw(self) -> None:
-        """Its name and state, and the records in its memory below."""
+        """Its name and state, and the records in its memory."""
         state = self.reader["state"]
         look: Look = {"fill": "wash", "line": "rule"}
         if state:
@@ -170,7 +181,7 @@ class _Card:
         card.disc(
             "disc",
             x=18,
-            y=17,
+            y=self.middle,
             r=10,
             letter=letter,
             number=self.actor,
@@ -178,9 +189,9 @@ class _Card:
             fade=fade,
         )
         told = self._tell(card)
-        room = self.box.w - 44 - told
-        card.text("name", 34, 22, self.name, bold=True, room=room)
-        self._memory()
+        room = self.box.w - 44 - told if self.d.narrow else self.name_ends - 34
+        card.text("name", 34, self.middle + 5, self.name, bold=True, room=room)
+        self._memory(told)
 
     # -- in words
 
@@ -192,9 +203,17 @@ class _Card:
             return self._send(commit)
         if state:
             return self._say(card, state)
-        words = fitting(self._states(), self.box.w / 2, 12)
-        card.note("does", self.box.w - 10, 21, words, "end", size=12)
+        states = self._states()
+        words = fitting(states, self._room_for_words(), 12) or states[-1]
+        card.note("does", self.box.w - 10, self.middle + 4, words, "end", size=12)
         return widest(words, 12)
+
+    def _room_for_words(self) -> float:
+        """On a wide page its records stand before them."""
+        if self.d.narrow:
+            return self.box.w / 2
+        records = STEP * len(self.hand)
+        return self.box.w - self.name_ends - records - 34
 
     def _say(self, card: Part, state: str) -> float:
         """What has become of it."""
@@ -205,7 +224,7 @@ class _Card:
         return card.chip(
             "state",
             self.box.w - 8 - width,
-            7,
+            self.middle - 10,
             state,
             **look,
         )
@@ -251,13 +270,20 @@ class _Card:
 
     # -- its memory
 
-    def _memory(self) -> None:
-        """The latest records that have room, and how many lie under them."""
+    def _memory(self, told: float) -> None:
+        """The latest records that have room, and how many lie under them. told: the
+        room of what is said at the right.
+        """
         hand = self.hand
         count = self.reader["holds"]
-        has_room_for = int((self.box.w - 12) // STEP)
         x = self.box.x + 8
-        y = self.box.y + 32
+        y = self.box.y + HEAD_NARROW - 2
+        room = self.box.w - 12
+        if not self.d.narrow:
+            x = self.box.x + self.name_ends + 12
+            y = self.box.y + (CARD - SQUARE) / 2
+            room = self.box.w - self.name_ends - told - 30
+        has_room_for = max(int(room // STEP), 3)
         if count > min(has_room_for, len(hand)):
             hand = hand[-(has_room_for - 2) :]
             self.d.left_out(

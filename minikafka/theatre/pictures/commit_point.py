@@ -37,7 +37,7 @@ from minikafka.theatre.text import dotted
 
 # where records begin: the rows' names stand before them, as the lanes' do
 LEFT = {WIDE: 124, NARROW: 96, PHONE: 96}
-LAMPS = 27  # their height, above the records
+LAMPS = 23  # their height, above the records
 PITCHES = (94, 78, 62, 47)  # from one record to the next: the widest that fits
 LEAST_PITCH, LEAST_NARROW = 47, 40
 LEAST_FOR_ALL = 28
@@ -151,9 +151,10 @@ class CommitPlay(Play):
 
     def _style(self, d: Drawing) -> Style:
         """How high the records are, and what stands under them."""
-        cell = 44 if self._pitch(d) >= PITCHES[0] else 30
-        words = 92 if self.again else 66
-        return Style(header=True, cell=cell, words=words)
+        words = 74 if self.again else 60
+        if d.narrow:  # where a reader's name is as likely to stand below an effect
+            words += 6
+        return Style(header=True, cell=30, words=words)
 
     def _rows(self, d: Drawing, scene: Scene) -> list[CommitRow]:
         """The partition at its place, with the names that records have here."""

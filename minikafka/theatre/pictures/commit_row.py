@@ -26,7 +26,7 @@ from minikafka.theatre.row import (
 )
 
 HEAD = 51  # above the records: the flag, and what a crash would do
-BOX = 24  # height of a record's effect
+BOX = 20  # height of a record's effect
 FLAG = 18  # height of the flag
 LEAST_FOR_LOST = 40  # from one record to the next, so that the word has room
 EXPIRED = "deleted, committed"  # takes as much room as what is said

@@ -19,7 +19,7 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
 
 LEFT = {WIDE: 136, NARROW: 96, PHONE: 96}  # where records and time begin
-TIME, TIME_ALONE = 172, 118  # where the lanes begin; without a consumer group
+TIME, TIME_ALONE = 166, 118  # where the lanes begin; without a consumer group
 LAMPS = 26  # height
 
 
