@@ -320,7 +320,7 @@ def _named(name: str, space: Space, asks: bool) -> tuple[str, ...]:
         return "read, not committed", "not committed"
     if comes_again:
         return "comes again", "again"
-    return "would be repeated if it stopped", "would be repeated", "repeated"
+    return "would be repeated if it stopped", "would be repeated", "would repeat"
 
 
 def _name(record: Record, whole: bool) -> str:
