@@ -32,8 +32,8 @@ def listen_socket(
 ) -> socket.socket:
     """A socket that listens; those who come before the broker accepts wait in its
     queue. Port 0 picks a free one. kept: another process of ours keeps the port, by a
-    socket that does not listen (keeps). option: which one of the command line says
-    where, for who reads why it can't.
+    socket that does not listen (keeps: while nobody listens, connections are refused).
+    option: which one of the command line says where, for who reads why it can't.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -107,6 +107,27 @@ def named(peername: Any) -> str:
     """The address of who is at the other end, as one writes it."""
     host, port = peername[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def port_to_listen_on(host: str, port: int, kept: bool = False) -> socket.socket:
+    """A socket of a broker that doesn't listen yet, so that connections are refused
+    until it does: see listen_on.
+    """
+    if port:
+        # says who has it, if somebody has
+        listen_socket(host, port, kept=kept).close()
+    return listen_socket(host, port, kept=kept, keeps=True)
+
+
+def listen_on(port: socket.socket, queue: int) -> None:
+    """From now on clients may come. Errors: CannotServe if another program has begun to
+    listen there meanwhile.
+    """
+    try:
+        port.listen(queue)
+    except OSError as error:
+        host, number = port.getsockname()[:2]
+        raise CannotServe(why_not(host, number, error, option="--host")) from error
 
 
 def keep_port(host: str, port: int) -> socket.socket:

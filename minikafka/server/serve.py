@@ -23,6 +23,7 @@ from minikafka.server.addresses import (
     is_unspecified,
     listen_socket,
     named,
+    port_to_listen_on,
 )
 from minikafka.server.checks import (
     check,
@@ -177,11 +178,11 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
 def listeners_of(
     args: "argparse.Namespace", nodes: Sequence[int]
 ) -> dict[int, socket.socket]:
-    """Where clients reach each node: on ports one after another, or on any."""
+    """Where clients will reach each node: on ports one after another, or on any."""
     listeners = {}
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
-        listeners[node] = listen_socket(args.host, port, args.kept_ports)
+        listeners[node] = port_to_listen_on(args.host, port, args.kept_ports)
     return listeners
 
 

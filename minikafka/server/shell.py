@@ -24,7 +24,7 @@ from minikafka.broker.effects import Close, Effect, HangUp, Notice, Reply, Reque
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
 from minikafka.cluster import election
-from minikafka.server.addresses import named
+from minikafka.server.addresses import listen_on, named
 from minikafka.server.budget import Budget
 from minikafka.server.connection import Connection
 from minikafka.server.door import Door
@@ -45,6 +45,7 @@ FLUSH_SECONDS = 2.0
 PATIENCE_SECONDS = 2.0  # how long a request waits for others to read their answers
 LOOK_AGAIN_SECONDS = 0.25  # while a request waits so
 ONCE_SECONDS = 1.0  # what may happen a thousand times a second is told once in it
+MOST_QUEUING = 512  # connections that the system keeps until they are accepted
 
 
 def now() -> Now:
@@ -115,27 +116,28 @@ class Server:
         say_ready: Callable[[], object],
         of_nodes: "socket.socket | None" = None,
     ) -> None:
-        """Start the broker, accept clients, return when it has stopped: cleanly, or
-        broker.why_failed says why. of_nodes: where it listens to the other nodes of its
-        cluster.
+        """Start the broker, accept clients once it is ready, return when it has
+        stopped: cleanly, or broker.why_failed says why. of_nodes: where it listens to
+        the other nodes of its cluster, from the start.
+
+        Clients that came sooner would hear of a cluster without brokers; Apache Kafka
+        refuses them too, until the metadata and the logs are read. Errors: CannotServe
+        if another program has begun to listen there.
         """
         self.broker.start(now())
         self._drain()
         if self.broker.why_failed:
             return
         accepting = []
-        for name, each in {LISTENER: listener, CONTROLLER_LISTENER: of_nodes}.items():
-            if each is not None:
-                each.setblocking(False)
-                each.listen(512)
-                accepting.append(asyncio.create_task(self._accept(each, name)))
-                accepting[-1].add_done_callback(self._accepting_ended)
+        if of_nodes is not None:
+            accepting.append(self._accepting(of_nodes, CONTROLLER_LISTENER))
         if self._idle_seconds >= 0:
             self._close_idle()
         try:
             while not (self.broker.ready or self.broker.why_failed or self._stopping):
                 await self._next_change()
             if self.broker.ready and not self._stopping:
+                accepting.append(self._accepting(listener, LISTENER))
                 say_ready()
             while not (self._stopping or self.broker.why_failed):
                 await self._next_change()
@@ -167,6 +169,14 @@ class Server:
         """Ask for a clean stop; run() returns soon after."""
         self._stopping = True
         self._changed.set()
+
+    def _accepting(self, listener: "socket.socket", name: str) -> asyncio.Task[None]:
+        """Listen, and let in who comes, until cancelled."""
+        listener.setblocking(False)
+        listen_on(listener, MOST_QUEUING)
+        task = asyncio.create_task(self._accept(listener, name))
+        task.add_done_callback(self._accepting_ended)
+        return task
 
     async def _accept(self, listener: "socket.socket", name: str) -> None:
         """One at a time, so that no burst opens more than there is room for (asyncio's

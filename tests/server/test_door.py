@@ -11,7 +11,7 @@ import pytest
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import door
-from minikafka.server.addresses import listen_socket
+from minikafka.server.addresses import listen_socket, port_to_listen_on
 from minikafka.server.door import (
     CONNECTS,
     KNOCK,
@@ -66,7 +66,8 @@ def at_a_node(scenario, **properties):
     """
 
     async def run():
-        clients, of_nodes = listen_socket("127.0.0.1", 0), listen_socket("127.0.0.1", 0)
+        clients = port_to_listen_on("127.0.0.1", 0)
+        of_nodes = listen_socket("127.0.0.1", 0)
         peers = {1: of_nodes.getsockname(), 2: ("127.0.0.1", 1), 3: ("127.0.0.1", 1)}
         config = BrokerConfig(properties=properties, peers=peers, cluster_id=CLUSTER_ID)
         broker = Broker(1, config, MemoryDisk(), random.Random(1), Trace("broker 1"))

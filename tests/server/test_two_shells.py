@@ -5,13 +5,15 @@ other, over TCP as in the simulation.
 import asyncio
 import random
 
+import pytest
+
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import Reply
 from minikafka.clock import Now
 from minikafka.faults import Plan
 from minikafka.server import shell
-from minikafka.server.addresses import listen_socket
+from minikafka.server.addresses import listen_socket, port_to_listen_on
 from minikafka.server.shell import Server
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.kernel import Kernel
@@ -19,7 +21,7 @@ from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.network import Network
 from minikafka.simulation.processes import BrokerProcess
 from minikafka.trace import Trace
-from minikafka.wire.messages import encode_request
+from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.records import encode_batch
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -229,6 +231,51 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_in_the_simula
     assert again.peers.versions[2][18] == (0, 4)
 
 
+def test_clients_are_refused_until_the_broker_knows_the_cluster_as_by_apache_kafka():
+    """One of two nodes has no controller: whoever asked it now would hear of a cluster
+    without brokers, which kafka-python's consumers die of.
+    """
+
+    async def run():
+        of_nodes = {node: listen_socket("127.0.0.1", 0) for node in (1, 2)}
+        peers = {node: each.getsockname() for node, each in of_nodes.items()}
+        clients, running, servers = {}, [], []
+
+        def start(node):
+            clients[node] = port_to_listen_on("127.0.0.1", 0)
+            address = {"PLAINTEXT": clients[node].getsockname()}
+            of_node = BrokerConfig(address, {}, peers, (1, 2), CLUSTER_ID)
+            trace = Trace(f"broker {node}")
+            broker = Broker(node, of_node, MemoryDisk(), random.Random(node), trace)
+            server = Server(broker, max_connections=10)
+            ready = asyncio.Event()
+            life = server.run(clients[node], ready.set, of_nodes[node])
+            running.append(asyncio.create_task(life))
+            servers.append(server)
+            return ready
+
+        first_ready = start(1)
+        await (await asyncio.open_connection(*peers[1]))[1].drain()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*clients[1].getsockname())
+        assert not first_ready.is_set()
+        start(2)
+        await first_ready.wait()
+        reader, writer = await asyncio.open_connection(*clients[1].getsockname())
+        frame = b"".join(encode_request("Metadata", 12, 1, "raw", {"topics": []}))
+        writer.write(len(frame).to_bytes(4, "big") + frame)
+        size = int.from_bytes(await reader.readexactly(4), "big")
+        answer = await reader.readexactly(size)
+        writer.close()
+        for server in servers:
+            server.stop()
+        await asyncio.gather(*running)
+        return decode_response("Metadata", 12, answer)[1].brokers
+
+    brokers = asyncio.run(asyncio.wait_for(run(), 300))
+    assert 1 in [broker.node_id for broker in brokers]
+
+
 def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
     async def run():
         listeners = {node: listen_socket("127.0.0.1", 0) for node in NODES}
@@ -246,15 +293,17 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
                 Trace(f"broker {node}"),
             )
             servers[node] = Server(broker, max_connections=10)
-        running = [
-            asyncio.create_task(servers[node].run(listeners[node], lambda: None))
-            for node in NODES
-            if node != 3
-        ]
+
+        def start(node):
+            of_clients = port_to_listen_on("127.0.0.1", 0)
+            life = servers[node].run(of_clients, lambda: None, listeners[node])
+            return asyncio.create_task(life)
+
+        running = [start(1), start(2)]
         # node 3 listens, and does not answer yet
         while len(servers[1].broker.peers.versions) < 1:
             await asyncio.sleep(0)
-        running.append(asyncio.create_task(servers[3].run(listeners[3], lambda: None)))
+        running.append(start(3))
         while not all(
             len(server.broker.peers.versions) == 2 for server in servers.values()
         ):
