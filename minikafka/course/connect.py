@@ -128,9 +128,13 @@ class Connection:
         """
         from kafka import KafkaConsumer
 
-        return KafkaConsumer(
-            *topics, **{"bootstrap_servers": self.bootstrap, **configs}
-        )
+        given = {
+            "bootstrap_servers": self.bootstrap,
+            # what it subscribes to while an answer of Metadata is on its way is asked
+            # for only when that one is too old: in kafka-python after five minutes
+            "metadata_max_age_ms": 5_000,
+        }
+        return KafkaConsumer(*topics, **{**given, **configs})
 
     def admin(self, **configs: Any) -> Any:
         """A KafkaAdminClient."""
