@@ -289,9 +289,10 @@ class Picture:
         told["sentence"] = self.sentence(scene)
         told["scenario"] = self.play.scenario(scene)
         told["summary"] = self.summary(scene)
-        # The rule under the picture would give a prediction's answer away before that
-        # is decided.
-        told["foot"] = "" if self._asks(scene["step"]) else self.play.foot
+        told["foot"] = self.play.legend
+        # it would give a prediction's answer away before that is decided
+        if not self._asks(scene["step"]):
+            told["foot"] = " ".join(filter(None, (self.play.legend, self.play.rule)))
         return told
 
     def _flows(self) -> str:

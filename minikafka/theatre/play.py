@@ -246,7 +246,9 @@ class Play:
     """The base of all pictures: draws what a story has told."""
 
     story: ClassVar[type[Story]]
-    foot = ""  # the rule that the picture shows, one line under it
+    # under the picture: what its marks mean, and the rule that it shows
+    legend = ""
+    rule = ""
     # where time itself is the story: seconds in which all of it plays, or how many ms a
     # second takes while only the axis moves
     whole_s: ClassVar[float | None] = None

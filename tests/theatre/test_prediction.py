@@ -74,6 +74,15 @@ def test_the_rule_under_the_picture_waits_for_the_surprise():
     assert all(feet(picture("log", alice())))
 
 
+def test_what_the_marks_mean_is_said_while_the_question_is_open():
+    pic = asked()
+    pic.play.legend = "Outlined: open."
+    feet = [pic._step(scene)["foot"] for scene in pic.scenes]
+    stop = pic.prediction.stop
+    assert set(feet[: stop + 1]) == {"Outlined: open."}
+    assert set(feet[stop + 1 :]) == {f"Outlined: open. {pic.play.rule}"}
+
+
 def test_without_a_surprise_it_asks_at_the_start():
     assert asked(surprise=None).prediction.stop == 0
     assert asked(surprise=lambda event: False).prediction.stop == 0

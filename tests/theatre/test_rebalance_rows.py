@@ -109,7 +109,7 @@ def test_a_silent_member_has_its_signs_of_life_and_a_bracket_until_it_is_out():
     assert "3.0 s to B's next heartbeat" in words
     assert pic.scenes[-1]["sentence"] == (
         "In all, nobody read P0 for 45.03 s. A was out 45.0 s after its last sign of"
-        " life, and B heard of it 3.0 s later."
+        " life, which came 3.0 s before its crash, and B heard of that 3.0 s later."
     )
 
 

@@ -157,7 +157,7 @@ class CleanerPlay(Play):
     """A log, and beside it what its cleaner knows and writes."""
 
     story = CleanerStory
-    foot = (
+    rule = (
         "The cleaner keeps of each key the last record below the active segment. Each"
         " record that is copied has the offset that it had."
     )

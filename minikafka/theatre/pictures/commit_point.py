@@ -47,7 +47,7 @@ class CommitPlay(Play):
     """One partition as its group sees it."""
 
     story = CommitStory
-    foot = (
+    rule = (
         "Committed is the offset to read next. What is done and not committed comes"
         " again; what is committed and not done is lost if it stops there."
     )

@@ -38,10 +38,11 @@ FATES = {
 class ForkPlay(Play):
     story = ForkStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Colour: who led when it was written. Filled: below the high watermark (the"
-        " heavy line), as far as this broker knows. Outlined: may still be cut off."
+        " heavy line), as far as this broker knows."
     )
+    rule = "Outlined: may still be cut off."
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]

@@ -85,13 +85,15 @@ class Copy(LogCopy):
 
 @dataclass
 class Producer:
-    """at: number of the broker that it sent to last. since: when it sent what it has no
+    """at: number of the broker that it sent to last. acks: whose copies it waits for, "1"
+    or "all", or nothing where no trace says it. since: when it sent what it has no
     answer to, in ms. waited: all such times, as Copy.led. failed, done: what it heard
     last, an error or offsets.
     """
 
     name: str
     at: int
+    acks: str
     since: int | None = None
     waited: list[Span] = field(default_factory=list)
     failed: str = ""
@@ -152,4 +154,5 @@ class Producer:
             self.number,
             hand,
             [list(span) for span in self.waited],
+            self.acks,
         ]

@@ -39,7 +39,8 @@ class InHand(NamedTuple):
 class Waiting(NamedTuple):
     """A producer. at: number of the broker that it sent to last. since: when, in ms, or
     None where nothing is unanswered. failed: the error that it heard last. done: the
-    offsets of what it last heard is done. waited: from when to when, each time.
+    offsets of what it last heard is done. waited: from when to when, each time. acks:
+    whose copies it waits for, or nothing where no trace says it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Waiting(NamedTuple):
     number: int
     hand: Sequence[Sequence[str]]
     waited: Sequence[Sequence[int | None]]
+    acks: str
 
     @property
     def heard(self) -> str:
@@ -102,6 +104,10 @@ class Hands:
         )
         if state:
             part.note("state", self.width, 12, state, "end", size=12)
+        after_name = widest(producer.name, 13) + 8
+        acks = f"acks={producer.acks}"
+        if producer.acks and after_name + widest(acks, 12) <= room:
+            part.note("acks", after_name, 12, acks, size=12)
 
         if producer.since is not None and producer.hand:
             self._record(part, producer)

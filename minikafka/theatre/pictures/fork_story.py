@@ -64,7 +64,9 @@ SAYS = OF_NODES | {
         "{node} cuts its log",
         trouble=True,
     ),
-    "RecordsAcknowledged": Says("{node} hears: done, {offsets}.", "{node} hears"),
+    "RecordsAcknowledged": Says(
+        "{node} hears: done, {offsets}{whose}.", "{node} hears"
+    ),
     "SendFailed": Says("{node} hears: {error}.", "{node} hears", trouble=True),
     "LinkCut": Says(
         "The network is cut: nothing passes between {alone} and the others. Nobody"
@@ -116,6 +118,7 @@ class ForkStory(PartitionStory):
         self.promises = Promises(mine)
         self.leaders: dict[int, int] = {}
         self.producers: dict[str, Producer] = {}
+        self.acks: dict[str, str] = {}  # of each producer
         self.parted_at: int | None = None
 
     def _choose(
@@ -289,6 +292,7 @@ class ForkStory(PartitionStory):
 
     def _see_BatchSent(self, event: Event, d: Detail) -> None:
         self.promises.sent(event)
+        self.acks[event.node] = str(d["acks"])
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
@@ -319,7 +323,7 @@ class ForkStory(PartitionStory):
         """A producer reaches a broker, and waits from now on."""
         producer = self.producers.get(who)
         if producer is None:
-            producer = Producer(who, at=broker)
+            producer = Producer(who, at=broker, acks=self.acks.get(who, ""))
             self.producers[who] = producer
         producer.sends(broker, self.at, self.number)
 
@@ -398,7 +402,9 @@ class ForkStory(PartitionStory):
             number,
             done=list(offsets),
         )
-        return self.tell(event, offsets=span_of(offsets))
+        of_one = "; with acks=1 the leader alone says so"
+        whose = of_one if producer.acks == "1" else ""
+        return self.tell(event, offsets=span_of(offsets), whose=whose)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
         promises = self.promises

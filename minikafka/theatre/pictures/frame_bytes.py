@@ -98,7 +98,7 @@ class BytesPlay(Play):
     """A frame twice: as bytes and as fields."""
 
     story = BytesStory
-    foot = "Hover a byte or a field, and you see which belong together."
+    legend = "Hover a byte or a field, and you see which belong together."
     # lines of the longest tree
     lines_most = 0
 

@@ -58,9 +58,10 @@ ABORTED = Paint("trouble", "paper")
 class GatePlay(Play):
     story = GateStory
     ms_a_second = 1000
-    foot = (
-        "Outline: its transaction is open. Crossed out: aborted. The gate stands at the"
-        " last stable offset: readers of committed records get what is before it."
+    legend = "Outline: its transaction is open. Crossed out: aborted."
+    rule = (
+        "The gate stands at the last stable offset: readers of committed records get"
+        " what is before it."
     )
 
     def scenario(self, scene: Scene) -> str:

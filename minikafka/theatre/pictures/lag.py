@@ -48,10 +48,8 @@ class LagPlay(Play):
     """Two charts over one axis of time, and who reads."""
 
     story = LagStory
-    foot = (
-        "Lag = log end offset − committed offset. It counts offsets, not time. Pale: what"
-        " its reader has not been handed yet."
-    )
+    legend = "Pale: what its reader has not been handed yet."
+    rule = "Lag = log end offset − committed offset. It counts offsets, not time."
     whole_s = 16.0
 
     def scenario(self, scene: Scene) -> str:

@@ -63,7 +63,7 @@ class LogPlay(Play):
     """One log at large, or several below each other."""
 
     story = JourneyStory
-    foot = (
+    rule = (
         "A reader stands before the record it will read next. "
         "Reading removes nothing; retention removes whole segments, oldest first."
     )

@@ -80,9 +80,10 @@ class Batch(NamedTuple):
 
 class MicroBatchPlay(Play):
     story = MicroBatchStory
-    foot = (
-        "Lengths are numbers of records. A plan without a commit is done again. Files"
-        " and rows stand on a disk, and no kill takes them away."
+    legend = "Lengths are numbers of records."
+    rule = (
+        "A plan without a commit is done again. Files and rows stand on a disk, and no"
+        " kill takes them away."
     )
 
     def scenario(self, scene: Scene) -> str:

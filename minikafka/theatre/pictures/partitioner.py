@@ -42,9 +42,10 @@ class PartitionerPlay(Play):
     """A machine, and the columns into which it sorts."""
 
     story = PartitionerStory
-    foot = (
+    legend = "A dashed record waits in its producer's batch."
+    rule = (
         "Kafka keeps order within a partition. A key keeps its partition only while the"
-        " number of partitions stays. A dashed record waits in its producer's batch."
+        " number of partitions stays."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:

@@ -32,7 +32,7 @@ MOST_UNTRUE = 2  # of them that are always shown
 
 class PipelinePlay(Play):
     story = PipelineStory
-    foot = (
+    rule = (
         "A producer that hears nothing can't tell a lost request from a lost answer. "
         "Sequence numbers let the broker recognise what it has."
     )

@@ -310,9 +310,12 @@ class PipelineStory(OfTopic):
         return self.first(f"light on {lamp}", *keys, "caption")
 
     def _do_LinkCut(self, event: Event, d: Detail) -> None:
-        self.parted = event.kind == "LinkCut"
+        self.parted = True
 
-    _do_LinkHealed = _do_LinkCut
+    def _do_LinkHealed(self, event: Event, d: Detail) -> None:
+        """What was held back arrives: the request for another connection, too."""
+        self.parted = False
+        self.cut = False
 
     # -- fold: the broker
 

@@ -54,7 +54,7 @@ CHIPS = {
 class QuorumPlay(Play):
     story = QuorumStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Colour: which controller wrote it. Filled: below the high watermark (the heavy"
         " line), as far as this broker knows. What counts, brokers act on."
     )

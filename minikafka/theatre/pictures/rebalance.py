@@ -28,7 +28,7 @@ from minikafka.trace import Event
 class RebalancePlay(Play):
     story = RebalanceStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Hatched: nobody reads any more. Waiting: end offset minus read position."
         " Not read for: so far, since its first reader; bold: all partitions together."
     )

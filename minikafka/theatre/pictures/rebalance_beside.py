@@ -165,7 +165,7 @@ class BesideStory(Story):
 class BesidePlay(Play):
     story = BesideStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Hatched: nobody reads it any more. Not read for: so far, since its first"
         " reader; bold: all partitions together."
     )

@@ -45,15 +45,22 @@ class Wait:
 
 @dataclass
 class Silence:
-    """Of a member. signs: when it sent a sign of life. out_ms: it is put out. heard_ms,
-    by: another member hears of that, with its heartbeat.
+    """Of a member. signs: when it sent a sign of life. crashed_ms: it is gone, which
+    nobody knows. out_ms: it is put out. heard_ms, by: another member hears of that, with
+    its heartbeat.
     """
 
     who: str
     signs: list[int] = field(default_factory=list)
+    crashed_ms: int | None = None
     out_ms: int | None = None
     heard_ms: int | None = None
     by: str = ""
+
+    @property
+    def node(self) -> str:
+        """Where it runs."""
+        return self.who.split(" (")[0]
 
 
 class Lengths:
@@ -122,9 +129,13 @@ class Lengths:
         silence = self.silence
         if silence is None or silence.out_ms is not None:
             return
-        is_its_own = event.node == silence.who.split(" (")[0]
-        if is_its_own and d["api"] in SIGNS_OF_LIFE:
+        if event.node == silence.node and d["api"] in SIGNS_OF_LIFE:
             silence.signs.append(event.at)
+
+    def _see_NodeCrashed(self, event: Event, d: Detail) -> None:
+        silence = self.silence
+        if silence and event.node == silence.node and silence.out_ms is None:
+            silence.crashed_ms = event.at
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> None:
         silence = self.silence

@@ -302,9 +302,13 @@ class RebalanceStory(Story):
             return f" All waited for {waited_for}, which joins only when it polls."
         until_out = in_tenths(silence.out_ms - silence.signs[-1])
         until_heard = in_tenths(silence.heard_ms - silence.out_ms)
+        sign = "its last sign of life"
+        if silence.crashed_ms is not None:
+            before = in_tenths(silence.crashed_ms - silence.signs[-1])
+            sign += f", which came {before} before its crash"
         return (
-            f" {self._letter(silence.who)} was out {until_out} after its last sign of life,"
-            f" and {silence.by} heard of it {until_heard} later."
+            f" {self._letter(silence.who)} was out {until_out} after {sign},"
+            f" and {silence.by} heard of that {until_heard} later."
         )
 
     # -- fold: nodes

@@ -41,10 +41,11 @@ NO_CHIP = ("", "", "")
 class ReplicaSetPlay(Play):
     story = ReplicaStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Colour: who led when it was written. Filled: below the high watermark (the"
-        " heavy line), as far as this broker knows. Outlined: may still be lost."
+        " heavy line), as far as this broker knows."
     )
+    rule = "Outlined: may still be lost."
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]

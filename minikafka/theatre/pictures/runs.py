@@ -167,6 +167,7 @@ class RunsPlay(Play):
     """A table of small pictures."""
 
     story = RunsStory
+    legend = "Each small picture is a run of its own."
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.bands: list[Band] = []
@@ -177,7 +178,7 @@ class RunsPlay(Play):
             else:
                 self.bands.append(Band(name, first=row, last=row))
             self.band_of.append(len(self.bands) - 1)
-        self.foot = f"Each small picture is a run of its own. {self.cast['foot']}"
+        self.rule = self.cast["foot"]
 
     def scenario(self, scene: Scene) -> str:
         return dotted(counted(self.cast["of"], "run"), self.summary(scene["space"]))

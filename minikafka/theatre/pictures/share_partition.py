@@ -26,7 +26,7 @@ LAMPS = 26  # height
 class SharePartitionPlay(Play):
     story = SharePartitionStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "Colour: who has it, until its lock, the bar above, runs out. ✓ done,"
         " × archived, dashed: came back. 2/5: delivery 2 of at most 5."
     )

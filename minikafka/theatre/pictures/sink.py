@@ -23,7 +23,7 @@ from minikafka.theatre.time_lanes import TimeLanes
 class SinkPlay(Play):
     story = SinkStory
     ms_a_second = 1000
-    foot = (
+    legend = (
         "A bar lasts from the moment at which an order counts in its sink until it is"
         " committed to Kafka."
     )

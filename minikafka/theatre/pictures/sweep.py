@@ -124,7 +124,7 @@ class SweepPlay(Play):
     """A small table of results for each run."""
 
     story = SweepStory
-    foot = (
+    legend = (
         "Each small picture is a run of its own: what is in the table at the end, and"
         " where it was killed. ✓: once. –: missing."
     )

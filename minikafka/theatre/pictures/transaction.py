@@ -59,10 +59,10 @@ WRITES = "Produce"  # the only request that the coordinator doesn't get
 class TransactionPlay(Play):
     story = TransactionStory
     ms_a_second = 1000
-    foot = (
-        "Outline: open. Filled: committed. Crossed out: aborted. The gate stands at the"
-        " last stable offset: readers of committed records get what is before it,"
-        " without the aborted."
+    legend = "Outline: open. Filled: committed. Crossed out: aborted."
+    rule = (
+        "The gate stands at the last stable offset: readers of committed records get"
+        " what is before it, without the aborted."
     )
 
     def scenario(self, scene: Scene) -> str:

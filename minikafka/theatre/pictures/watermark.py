@@ -72,7 +72,7 @@ class Stand(NamedTuple):
 
 class WatermarkPlay(Play):
     story = WatermarkStory
-    foot = (
+    rule = (
         "Watermark = latest event time − delay. It moves at the end of a micro-batch; "
         "the next one writes by it, and the one after that drops by it."
     )
@@ -83,7 +83,7 @@ class WatermarkPlay(Play):
         self.first = windows[0] if windows else 0
         self.last = (windows[-1] if windows else 0) + self.size
         if self.cast["mode"] == "complete":
-            self.foot = (
+            self.rule = (
                 "Complete writes every window each time: the watermark closes none."
             )
 
