@@ -305,6 +305,18 @@ def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
     assert not pic.scenes[back["step"] - 1]["space"]["stuck"]
 
 
+def test_who_tries_again_behind_a_cut_asks_for_connections_until_it_gives_up():
+    pic = pipeline(Cut("shop", 1, at_ms=23, for_ms=180_000), values="a", seconds=240)
+    tries = [
+        scene for scene in pic.scenes if "asks for another conn" in scene["sentence"]
+    ]
+    given_up = next(scene for scene in pic.scenes if scene["chapter"] == "given up")
+    assert [scene["at"] // 30_000 for scene in tries] == [1, 2, 3]
+    assert tries[-1]["step"] + 1 == given_up["step"], "and then it has nothing to send"
+    assert all(scene["space"]["cut"] for scene in tries)
+    assert not pic.scenes[-1]["space"]["cut"], "the network is whole again"
+
+
 def test_what_waits_too_long_leaves_the_rows_of_the_others_free():
     for cut_ms in (19, 22):
         pic = pipeline(

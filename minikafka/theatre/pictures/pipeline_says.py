@@ -48,6 +48,13 @@ SAYS = {
         first="given up",
         mark=(ANSWERS, "failed", True),
     ),
+    "RequestSent": Says(
+        "{node} asks for another connection, to try again on. No answer comes: the"
+        " network is still cut.",
+        first="no connection",
+        trouble=True,
+        mark=(REQUESTS, "?", True),
+    ),
     "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
     "NodeRestarted": Says("{node} is back.", "{node} is back"),
     "NodeFrozen": Says(

@@ -317,6 +317,15 @@ class PipelineStory(OfTopic):
         self.parted = False
         self.cut = False
 
+    def _see_RequestSent(self, event: Event, d: Detail) -> Told | None:
+        """While the network is cut, a batch that is to be tried again needs another
+        connection first, and each begins with ApiVersions.
+        """
+        begins_another = d["api"] == "ApiVersions" and event.node == self.producer
+        if begins_another and self.parted and self.buffer.batches:
+            return self.tell(event)
+        return None
+
     # -- fold: the broker
 
     def _served(self, event: Event) -> Served | None:
