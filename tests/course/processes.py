@@ -310,14 +310,20 @@ class Nodes(dict):
         until(is_set)
 
     def producer(self, **options):
-        return KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=0, **options)
+        return KafkaProducer(**self._client, linger_ms=0, **options)
+
+    @property
+    def _client(self):
+        """As patient as the rest: a broker alone may be fenced for a while."""
+        return {
+            "bootstrap_servers": self.bootstrap,
+            "bootstrap_timeout_ms": PATIENCE_SECONDS * 1000,
+        }
 
     def read(self, topic):
         """What a consumer gets up to the high watermark: its end offset is that."""
         at, values = TopicPartition(topic, 0), []
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.bootstrap, auto_offset_reset="earliest"
-        )
+        consumer = KafkaConsumer(**self._client, auto_offset_reset="earliest")
         consumer.assign([at])
         end, deadline = (
             consumer.end_offsets([at])[at],
