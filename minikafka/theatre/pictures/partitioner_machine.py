@@ -13,6 +13,7 @@ from minikafka.theatre.drawing import (
     actor_colour,
     actor_number,
     fit,
+    fitting,
     has_room,
     text_width,
     widest,
@@ -74,11 +75,11 @@ class Machine:
         return self.d.part("machine", self.box.x, self.box.y)
 
     def draw(self) -> None:
-        name = "the producer's partitioner"
+        names = ["the producer's partitioner"]
         colour = "quiet"
         if self.now:
             producer = self.now["producer"]
-            name = f"{producer}'s partitioner"
+            names = [f"{producer}'s partitioner", producer]
             colour = actor_colour(actor_number(producer, self.producers))
         self.d.rect(
             "machine",
@@ -96,11 +97,12 @@ class Machine:
             self._computation(self.now, room)
         else:
             self._divisors(room)
+        name = fitting(names, room_of_name, SMALL, bold=True)
         self.part.text(
             "name",
             LEFT,
             23,
-            name,
+            name or names[-1],
             bold=True,
             room=room_of_name,
         )
