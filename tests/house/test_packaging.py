@@ -111,8 +111,36 @@ def test_python_in_the_browser_reads_all_files_of_the_package():
     assert set(listed) <= {path.relative_to(ROOT).as_posix() for path in shipped()}
 
 
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def test_a_job_that_may_write_runs_no_code_of_ours_and_nothing_that_was_installed():
+    """What it publishes was built by another job, which may only read."""
+    writing = []
+    for path in WORKFLOWS:
+        workflow = yaml.safe_load(path.read_text())
+        assert workflow["permissions"] == {"contents": "read"}, path.name
+        for name, job in workflow["jobs"].items():
+            if "write" in job.get("permissions", {}).values():
+                writing.append(f"{path.stem}: {name}")
+                assert not [step for step in job["steps"] if "run" in step]
+                used = [step["uses"].partition("@")[0] for step in job["steps"]]
+                assert "actions/checkout" not in used
+    assert writing == ["release: publish", "site: publish"]
+
+
+def test_an_action_is_named_by_its_commit_since_its_tag_may_move():
+    used = []
+    for path in WORKFLOWS:
+        used += re.findall(r"uses: (.*)", path.read_text())
+    pin = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert used and not [one for one in used if not pin.fullmatch(one)]
+    of_each = {one.partition("@")[0] for one in used}
+    assert len(set(used)) == len(of_each), "one version of each action"
+
+
 def test_the_workflows_are_what_their_runner_reads():
-    paths = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    paths = WORKFLOWS
     assert [path.stem for path in paths] == ["docker", "release", "site", "tests"]
     command = [sys.executable, "-m", "check_jsonschema"]
     command += ["--builtin-schema", "vendor.github-workflows", *map(str, paths)]
