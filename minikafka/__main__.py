@@ -89,7 +89,6 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add_broker_options(serve)
     # for a process that another one of ours starts
     add = serve.add_argument
-    add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)
     add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
     add("--trace-began-ms", type=int, help=argparse.SUPPRESS)
     serve.set_defaults(handed_secret=None)
@@ -192,6 +191,16 @@ def add_address_options(serve: argparse.ArgumentParser) -> None:
         metavar="HOST",
         help="the name that clients connect to (default: --host)",
     )
+    add(
+        "--advertised-port",
+        type=port,
+        default=0,
+        metavar="PORT",
+        help=(
+            "the port that clients connect to, a proxy's for example (default: --port);"
+            " more brokers take the next ones"
+        ),
+    )
 
 
 def add_broker_options(serve: argparse.ArgumentParser) -> None:
@@ -210,6 +219,15 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
         help="write what happens to FILE, one JSON object a line",
     )
     add("--verbose", action="store_true", help="say who connects and what they speak")
+    add(
+        "--exit-with-parent",
+        action="store_true",
+        help=(
+            "stop when the process that started this one has ended, even by kill -9, or"
+            " has closed the pipe that it gave as standard input (on Windows give a"
+            " pipe: nothing else is looked at)"
+        ),
+    )
     add(
         "--override",
         type=server_property,

@@ -51,11 +51,15 @@ def check(args: "argparse.Namespace") -> None:
             "--cluster-secret: one broker has no other nodes; it goes with --node, or"
             " with --brokers 3."
         )
-    if args.port and args.port + args.brokers - 1 > 65535:
-        raise CannotServe(
-            f"--port: {args.brokers} brokers take the ports from {args.port} on, and"
-            " end beyond 65535."
-        )
+    for option, first in (
+        ("--port", args.port),
+        ("--advertised-port", args.advertised_port),
+    ):
+        if first and first + args.brokers - 1 > 65535:
+            raise CannotServe(
+                f"{option}: {args.brokers} brokers take the ports from {first} on, and"
+                " end beyond 65535."
+            )
     told = args.advertised_host or args.host
     if means_all_addresses(told):
         raise CannotServe(

@@ -83,7 +83,8 @@ def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Po
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
         ports.of_clients[node] = keep_port(args.host, port)
-    for node in nodes[:MOST_VOTERS]:
+    # an odd number of them: the first of two votes alone
+    for node in nodes[: MOST_VOTERS if len(nodes) >= MOST_VOTERS else 1]:
         ports.of_voters[node] = keep_port("127.0.0.1", 0)
     for each in (*ports.of_clients.values(), *ports.of_voters.values()):
         cleanup.callback(each.close)
@@ -134,6 +135,8 @@ def args_of(
     for voter, listener in ports.of_voters.items():
         own.voters[voter] = ("127.0.0.1", port_of(listener))
     own.port = port_of(ports.of_clients[node])
+    if args.advertised_port:
+        own.advertised_port = args.advertised_port + node - 1
     own.data = place_of(folder, node, several=True)
     if args.trace:
         own.trace = f"{args.trace}.{node}"

@@ -5,8 +5,10 @@ command reads its options and puts the parts together; shell.py is what runs.
 import asyncio
 import os
 import random
+import select
 import signal
 import socket
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
     from minikafka.server.handshakes import Handshakes
 
+PARENT_SECONDS = 0.25  # how often the server looks whether its parent still runs
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 # where `serve` differs from Kafka: serve --help says why
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
@@ -72,7 +75,7 @@ class Parent(NamedTuple):
 
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    wait_for_end = wait_for_end_of_input if args.exit_with_parent else None
+    wait_for_end = end_of_parent() if args.exit_with_parent else None
     return run_here(args, Parent(print_ready, wait_for_end))
 
 
@@ -98,12 +101,34 @@ def print_ready(addresses: str) -> None:
     print(f"ready {addresses}", flush=True)
 
 
-def wait_for_end_of_input() -> None:
-    """Our standard input is a pipe from the process that started us: it ends when that
-    process does, somehow.
+def end_of_parent() -> Callable[[], None]:
+    """What waits until the process that started us has ended, somehow. Our standard
+    input, where it is a pipe from that process, ends then, or earlier if it wants so.
+    And we get another parent; only Windows keeps telling the old one.
     """
-    while os.read(0, 4096):
-        pass
+    parent = os.getppid()
+    pipes = [0] if is_a_pipe(0) else []
+
+    def wait() -> None:
+        if os.name != "posix":
+            while os.read(0, 4096):
+                pass
+            return
+        while os.getppid() == parent:
+            readable, _, _ = select.select(pipes, [], [], PARENT_SECONDS)
+            if readable and not os.read(0, 4096):
+                return
+
+    return wait
+
+
+def is_a_pipe(handle: int) -> bool:
+    """Or a socket, which Node.js gives its children as a pipe."""
+    try:
+        mode = os.fstat(handle).st_mode
+    except OSError:  # it is closed
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 class Places(NamedTuple):
@@ -159,9 +184,10 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
         listening,
         write_trace,
     )
+    ports = advertised_ports(args, listeners)
     servers = {}
     for node in places.nodes:
-        servers[node] = server_of(shared, node, port_of(listeners[node]), disks[node])
+        servers[node] = server_of(shared, node, ports[node], disks[node])
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
     if parent.wait_for_end is not None:
@@ -169,7 +195,10 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     warn_if_reachable(listeners[places.nodes[0]])
     warn_without_effect(servers[places.nodes[0]].broker.config)
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
-    await run(servers, listeners, places.of_nodes, shared.host, parent.say_ready)
+    name = f"[{shared.host}]" if ":" in shared.host else shared.host
+    addresses = ",".join(f"{name}:{port}" for port in ports.values())
+    say_ready = partial(parent.say_ready, addresses)
+    await run(servers, listeners, places.of_nodes, say_ready)
     stopping.cancel()
     stopped_itself = [each for each in servers.values() if each.broker.why_failed]
     return 1 if stopped_itself else 0
@@ -184,6 +213,19 @@ def listeners_of(
         port = args.port + at if args.port else 0
         listeners[node] = port_to_listen_on(args.host, port, args.kept_ports)
     return listeners
+
+
+def advertised_ports(
+    args: "argparse.Namespace", listeners: dict[int, socket.socket]
+) -> dict[int, int]:
+    """The ports that clients are told: those where nodes listen, unless a proxy, or
+    whatever stands in between, has others, one after another.
+    """
+    ports = {}
+    for at, (node, listener) in enumerate(listeners.items()):
+        first = args.advertised_port
+        ports[node] = first + at if first else port_of(listener)
+    return ports
 
 
 def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
@@ -286,21 +328,18 @@ async def run(
     servers: dict[int, Server],
     listeners: dict[int, socket.socket],
     of_nodes: dict[int, socket.socket],
-    host: str,
-    say_ready: Callable[[str], object],
+    say_ready: Callable[[], object],
 ) -> None:
     """All brokers, until they have stopped. Says so once all of them are ready. One
     that stops by itself says why at once; it stops alone, unless the cluster has never
     been ready.
     """
     waiting = set(servers)
-    name = f"[{host}]" if ":" in host else host
-    addresses = ",".join(f"{name}:{port_of(each)}" for each in listeners.values())
 
     def ready(node: int) -> None:
         waiting.discard(node)
         if not waiting:
-            say_ready(addresses)
+            say_ready()
 
     async def run_one(node: int, server: Server) -> None:
         await server.run(listeners[node], partial(ready, node), of_nodes.get(node))

@@ -4,6 +4,7 @@ meets it.
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -102,6 +103,8 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
     [
         (["--brokers", "10"], "from 1 to 9 on one machine"),
         (["--brokers", "3", "--port", "65534"], "end beyond 65535"),
+        (["--brokers", "3", "--advertised-port", "65534"], "--advertised-port: 3"),
+        (["--advertised-port", "-1", "--port", "0"], "'-1' is not a port"),
         (["--host", "0.0.0.0", "--port", "0"], "--advertised-host"),
         (["--host", "no.such.host.invalid", "--port", "0"], "is not known here"),
         (["--host", "192.0.2.1", "--port", "0"], "is not an address of this machine"),
@@ -321,27 +324,74 @@ def test_whoever_opens_it_to_others_is_told_that_there_is_no_authentication():
         )
 
 
-def test_it_dies_with_the_process_that_started_it():
-    program = (
-        "from minikafka.server.embedded import Served; s = Served();"
-        " print(s.process.pid, flush=True); input()"
-    )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program],
+SERVED = """
+from minikafka.server.embedded import Served
+server = Served().process
+"""
+WITHOUT_A_PIPE = """
+import subprocess, sys
+command = [sys.executable, "-m", "minikafka", "serve", "--port", "0"]
+command += ["--exit-with-parent", *sys.argv[1:]]
+server = subprocess.Popen(
+    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+)
+assert server.stdout.readline().startswith("ready ")
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"),
+    reason="this system can't wait for a process that is not a child",
+)
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        (SERVED, ()),
+        (WITHOUT_A_PIPE, ()),
+        (WITHOUT_A_PIPE, ("--brokers", "2", "--processes")),
+    ],
+    ids=["Served", "without a pipe", "a process for each broker"],
+)
+def test_it_dies_with_the_process_that_started_it(program, options):
+    """By kill -9, which leaves that process no last word."""
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            program + "print(server.pid, flush=True)\ninput()",
+            *options,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    child = int(parent.stdout.readline())
-    handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
-    if handle is None:
-        pytest.skip("this system can't wait for a process that is not a child")
-    parent.kill()
-    parent.communicate()
-    import select
-
+    ) as parent:
+        handle = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
     assert select.select([handle], [], [], 120)[0], "the server outlived its parent"
     os.close(handle)
+
+
+def test_a_program_that_lives_keeps_it_though_it_gives_no_pipe():
+    with serve("--port", "0", "--exit-with-parent", stdin=subprocess.DEVNULL) as server:
+        address = server.stdout.readline().removeprefix("ready ").strip()
+        with Connection(address) as client:
+            client.create_topic("orders")
+        assert server.poll() is None
+        server.terminate()
+        server.communicate()
+    assert server.returncode == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--processes",)])
+def test_more_brokers_than_one_advertise_one_port_after_another(options):
+    """As --port does: advertised.listeners of each of them."""
+    told = ("--brokers", "2", "--advertised-port", "20001", *options)
+    [port] = free_ports(1)
+    with Served(port=port, options=told) as served:
+        assert served.bootstrap == "127.0.0.1:20001,127.0.0.1:20002"
+        with Connection(f"127.0.0.1:{port}") as client:
+            brokers = client.ask("DescribeCluster", 0).brokers
+        assert {each.broker_id: each.port for each in brokers} == {1: 20001, 2: 20002}
 
 
 def test_what_happens_is_written_to_the_trace_file(tmp_path):

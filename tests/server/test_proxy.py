@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
+from minikafka.server.embedded import Served
 from minikafka.server.proxy import Proxy, read_frame, send_frame
+from tests.kafka import free_ports
 
 
 class Echo:
@@ -104,3 +106,25 @@ def test_a_torn_frame_reaches_nobody():
             client.sendall((100).to_bytes(4, "big") + b"half of it")
         assert echo.hung_up.wait(60)
         assert proxy.frames == []
+
+
+def test_clients_stay_behind_a_proxy_whose_port_the_broker_advertises():
+    """Unchanged answers lead them there: advertised.listeners names the proxy."""
+    kafka = pytest.importorskip("kafka")
+    [port] = free_ports(1)
+    with Proxy(f"127.0.0.1:{port}") as proxy:
+        told = ("--advertised-port", str(proxy.port))
+        with Served(port=port, options=told) as served:
+            assert served.bootstrap == proxy.address
+            with kafka.KafkaProducer(bootstrap_servers=proxy.address) as producer:
+                producer.send("orders", b"paid").get(60)
+            consumer = kafka.KafkaConsumer(
+                "orders",
+                bootstrap_servers=proxy.address,
+                auto_offset_reset="earliest",
+                consumer_timeout_ms=60_000,
+            )
+            assert next(consumer).value == b"paid"
+            consumer.close()
+        asked = {frame.api for frame in proxy.requests()}
+    assert {"Metadata", "Produce", "Fetch"} <= asked
