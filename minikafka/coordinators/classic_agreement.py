@@ -15,9 +15,11 @@ from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.classic_state import CONSUMER, ClassicMember, Members
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.messages import decode_versioned
+from minikafka.wire.messages import decode_data
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
+
+VERSION_BYTES = 2  # an int16 before a subscription
 
 
 @dataclass(eq=False, repr=False)
@@ -198,12 +200,9 @@ class Agreement:
         for member in self.members.values():
             metadata = member.protocols[self.protocol or ""]
             try:
-                subscription = decode_versioned(
-                    "ConsumerProtocolSubscription", metadata
-                )
+                topics.update(_topics_in(metadata))
             except DecodeError:
                 return None
-            topics.update(subscription.topics)
         return topics
 
     def assignments_with(self, former_id: str, member_id: str) -> dict[str, bytes]:
@@ -213,6 +212,17 @@ class Agreement:
             new_id = member_id if each == former_id else each
             assignments[new_id] = assignment
         return assignments
+
+
+def _topics_in(subscription: bytes) -> list[str]:
+    """What every version of a ConsumerProtocolSubscription begins with is version 0, so
+    the coordinator reads that, whatever version the member says. Raises DecodeError.
+    """
+    if len(subscription) < VERSION_BYTES:
+        raise DecodeError("a subscription without a version")
+    fields = subscription[VERSION_BYTES:]
+    found: list[str] = decode_data("ConsumerProtocolSubscription", 0, fields).topics
+    return found
 
 
 def _who(member: ClassicMember) -> dict[str, Any]:

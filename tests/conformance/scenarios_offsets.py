@@ -264,6 +264,26 @@ def offset_delete(side):
     alone(side, "reader", protocols=[{"name": "range", "metadata": subscribed}])
     forget("it is read", 0)
     forget("it is read, another topic", 0, topic=side.name + ".none")
+    side.create_topic(".other")
+    for what, said in {
+        "version 1 and the fields of 0": b"\0\1" + subscribed[2:-4],
+        "version 99": b"\0\x63" + subscribed[2:],
+        "version -1": b"\xff\xff" + subscribed[2:],
+        "its topics alone": subscribed[:-8],
+        "a version alone": b"\0\1",
+        "half a version": b"\0",
+        "nothing": b"",
+    }.items():
+        group = what.replace(" ", ".")
+        reader = [{"name": "range", "metadata": said}]
+        alone(side, f"who says {what}", group=group, protocols=reader)
+        for topic in ("", ".other"):
+            forget(
+                f"{what}: {topic or 'it'}",
+                0,
+                topic=side.name + topic,
+                group_id=side.name + group,
+            )
 
 
 def offset_for_leader_epoch(side):
