@@ -4,6 +4,7 @@ same_answers.py).
 No coordinator knows of these transactions: nobody asks it (BY_HAND).
 """
 
+import itertools
 from functools import partial
 
 from minikafka.coordinators.runtime import partition_for
@@ -303,7 +304,52 @@ def a_transactional_id_that_nobody_has(side):
         side.ask(f"for {timeout_ms} ms", "InitProducerId", **asked)
 
 
+def a_committed_transaction_that_is_aborted(side):
+    """KIP-98: a producer whose commit had no clear answer asks for the opposite. The
+    decision stands: INVALID_TXN_STATE, and the same decision again is no error. So it
+    is with EndTxn 5, too, when the producer hasn't heard of its next epoch (KIP-890).
+
+    (What librdkafka does then: tests/clients/test_unclear_answers.py.)
+    """
+    side.create_topic()
+    find(side)
+    side.until(Error.NONE, "FindCoordinator", 3, key=side.name, key_type=1)
+    for committed, version in itertools.product((True, False), range(6)):
+        what = "committed" if committed else "aborted"
+        name = f"{side.name}-{what}-{version}"
+
+        def until_done(api, version, name=name, **body):
+            """The answer when the coordinator is loaded, and not busy."""
+            while True:
+                told = side.client.ask(api, version, transactional_id=name, **body)
+                if told.error_code == 0:
+                    return told
+
+        made = until_done("InitProducerId", 4, transaction_timeout_ms=60_000)
+        producer = {
+            "producer_id": made.producer_id,
+            "producer_epoch": made.producer_epoch,
+        }
+        until_done("AddOffsetsToTxn", 3, group_id=side.name, **producer)
+        until_done("EndTxn", version, committed=committed, **producer)
+        while described(side, name) not in ("CompleteCommit", "CompleteAbort"):
+            pass
+        asked = {"transactional_id": name, **producer}
+        opposite, same = f"{what}, the opposite", f"{what}, the same"
+        side.ask(opposite, "EndTxn", version, committed=not committed, **asked)
+        if version < 5:  # whose answer has new ids
+            side.ask(same, "EndTxn", version, committed=committed, **asked)
+
+
+def described(side, transactional_id):
+    asked = side.client.ask(
+        "DescribeTransactions", 0, transactional_ids=[transactional_id]
+    )
+    return asked.transaction_states[0].transaction_state
+
+
 SCENARIOS = (
+    a_committed_transaction_that_is_aborted,
     a_transaction_in_a_partition,
     the_largest_timestamp_is_not_committed,
     who_may_end_a_transaction,
