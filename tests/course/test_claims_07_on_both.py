@@ -3,12 +3,14 @@ over TCP.
 """
 
 import pytest
+from confluent_kafka import Consumer
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from tests.clients.brokers import until
 from tests.course.test_claims_05_on_both import party
 from tests.course.test_claims_on_both import (
+    PATIENCE_SECONDS,
     bootstrap,
     take,
     topic,
@@ -137,6 +139,46 @@ def test_kip_62_who_polls_too_late_has_committed_nothing_by_itself_and_gets_the_
     assert [record.offset for record in take(slow, 3)] == [0, 1, 2]
     # 0: an interval went by before the first record came
     assert slow.committed(TopicPartition(name, 0)) in (None, 0)
+
+
+@pytest.mark.java
+def test_kip_62_who_polls_too_late_commits_nothing_more_and_its_groups_lag_stands_still(
+    topic, write, member, described
+):
+    name = topic()
+    write(name, [b"order"] * 2, partition=0)
+    before = member(name)
+    assert len(take(before, 2)) == 2
+    before.commit()
+    before.close(autocommit=False)
+    write(name, [b"order"] * 4, partition=0)
+    slow = member(
+        name,
+        enable_auto_commit=True,
+        auto_commit_interval_ms=100,
+        max_poll_interval_ms=1000,
+    )
+    for _ in range(2):
+        assert [record.offset for record in take(slow, 4)] == [2, 3, 4, 5]
+        until(lambda: members_of(topic.admin, name) == [])
+        assert described(name) == {0: ("2", "6", "4")}
+
+
+def test_librdkafka_takes_max_poll_records_and_consume_brings_what_it_is_asked_for(
+    topic, write, bootstrap
+):
+    name = topic()
+    write(name, [b"order"] * 3, partition=0)
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": name,
+        "auto.offset.reset": "earliest",
+        "max.poll.records": "1",
+    }
+    consumer = Consumer(settings)
+    consumer.subscribe([name])
+    assert len(consumer.consume(3, timeout=PATIENCE_SECONDS)) == 3
+    consumer.close()
 
 
 def members_of(admin, group):

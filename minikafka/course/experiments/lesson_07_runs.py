@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from minikafka.clients.structs import TopicPartition
 from minikafka.prediction import Stretch
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.simulation.cluster import Cluster
@@ -33,14 +34,19 @@ def start(cluster: Cluster, *names: str, **settings: Any) -> list[Any]:
     ]
 
 
-def waiting(orders: int, partitions: int, seed: int) -> Cluster:
-    """A new cluster on which so many orders wait, evenly spread, and nobody reads."""
+def waiting(orders: int, partitions: int, seed: int, done: int = 0) -> Cluster:
+    """A new cluster on which so many orders wait, evenly spread, and nobody reads. The
+    group billing has committed so many more before, in each partition.
+    """
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=partitions)
     shop = cluster.producer(client_id="shop")
-    for number in range(orders):
+    for number in range(orders + done * partitions):
         shop.send("orders", partition=number % partitions, value=f"order {number}")
     cluster.run(seconds=1)
+    if done:
+        parts = [TopicPartition("orders", number) for number in range(partitions)]
+        cluster.alter_offsets("billing", dict.fromkeys(parts, done))
     return cluster
 
 
