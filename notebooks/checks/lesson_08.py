@@ -32,10 +32,11 @@ EXIT_TICKET = (
     ),
     Question(
         "how long a program that keeps a table may be away",
-        right=1,
+        right=3,
         why=(
-            "1. After that a tombstone may be gone together with what it deleted. Then"
-            " only reading from the start tells the truth."
+            "3. After that a tombstone may be gone together with what it deleted. No"
+            " record takes the deleted key out of the old table, so it has to go before"
+            " the program reads from the start."
         ),
     ),
     Question(

@@ -55,4 +55,4 @@ def whole_bytes(data):
 
 
 # %% exit ticket
-lesson("08").exit_ticket(2, 3, 1, 3, 2)
+lesson("08").exit_ticket(2, 3, 3, 3, 2)

@@ -5,7 +5,9 @@ The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 """
 
 import itertools
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -134,7 +136,11 @@ def test_what_stays_keeps_its_offset_and_a_gap_is_not_out_of_range(kafka):
     consumer.close()
 
 
-def test_kip_534_a_reader_that_is_away_for_too_long_never_sees_the_tombstone(kafka):
+@pytest.fixture
+def gone(kafka):
+    """A book in which alice was deleted, and the tombstone, too, is gone; and a reader
+    that stands where it had read her address.
+    """
     book = Book(kafka, delete_retention_ms="1")
     book.write((b"alice", b"12 Elm Street"), (b"bob", b"0"))
     slow = book.reader()
@@ -149,8 +155,50 @@ def test_kip_534_a_reader_that_is_away_for_too_long_never_sees_the_tombstone(kaf
         return True
 
     book.wait_for(without_alice)
-    assert all(key == b"bob" for _, key, _ in read_on(slow, book.partition))
+    yield book, slow
     slow.close()
+
+
+def test_kip_534_a_reader_that_is_away_for_too_long_never_sees_the_tombstone(gone):
+    book, slow = gone
+    assert all(key == b"bob" for _, key, _ in read_on(slow, book.partition))
+
+
+def test_kip_534_who_reads_again_from_the_start_into_its_old_table_keeps_what_was_deleted(
+    gone,
+):
+    book, slow = gone
+    old, new = {b"alice": b"12 Elm Street", b"bob": b"0"}, {}
+    slow.seek(book.partition, 0)
+    for _, key, value in read_on(slow, book.partition):
+        for table in (old, new):
+            if value is None:
+                table.pop(key, None)
+            else:
+                table[key] = value
+    assert old.keys() == {b"alice", b"bob"}
+    assert new.keys() == {b"bob"}
+
+
+@pytest.mark.java
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+def test_apache_kafka_keeps_each_segments_log_open_and_its_indexes_mapped():
+    with ApacheKafka(QUICK) as kafka:
+        name = fresh_name("orders")
+        make_topic(kafka.bootstrap, name, {"segment.ms": "1000"})
+        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, linger_ms=0)
+        for number in range(20):
+            at = TIME + number * STEP_MS
+            producer.send(name, b"order", partition=0, timestamp_ms=at).get(60)
+        producer.close()
+        process = Path("/proc", str(kafka.process.pid))
+        of_topic = f"/{name}-0/"
+        is_open = {str(each.readlink()) for each in (process / "fd").iterdir()}
+        logs = [file for file in is_open if of_topic in file and file.endswith(".log")]
+        assert len(logs) == 20
+        maps = (process / "maps").read_text().splitlines()
+        mapped = {line.split()[-1] for line in maps if of_topic in line}
+        assert len(mapped) >= 20
 
 
 def test_with_a_topic_go_the_offsets_that_groups_have_committed_for_it(kafka):
