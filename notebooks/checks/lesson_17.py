@@ -414,14 +414,13 @@ def as_values(values):
 # --- 2: the lag ---
 
 
-EXAMPLE = Report({"orders": {0: 300, 1: 100}}, {0: 316, 1: 100}, bare=True)
+EXAMPLE = Report({"orders": {0: 300, 1: 100}}, {0: 316, 1: 100})
 
 
 HINTS_2 = (
     (
-        "progress['sources'] is a list with one entry, or a few. In each,"
-        " endOffset is a text: ast.literal_eval(text) is a dict, topic ->"
-        " partition -> offset."
+        "json.loads(progress.json)['sources'] is a list with one entry, or a few. In"
+        " each, endOffset is a dict: topic -> partition -> offset."
     ),
     (
         "The report's partitions are text, '0'; those of ends are numbers, 0."
@@ -497,7 +496,7 @@ def exercise_2():
 
 
 def as_call(case):
-    offsets = [source["endOffset"] for source in progress_of(case)["sources"]]
+    offsets = [source.endOffset for source in progress_of(case).sources]
     return f"endOffset {' and '.join(offsets)}, topic {case.topic}, ends {case.ends}"
 
 

@@ -2,7 +2,7 @@
 solved edition.
 """
 
-import ast
+import json
 
 from pyspark.sql import functions as F
 
@@ -37,8 +37,8 @@ def parse(rows):
 def lag(progress, topic, ends):
     """Partition -> offsets not read yet."""
     read = {}
-    for source in progress["sources"]:
-        read.update(ast.literal_eval(source["endOffset"]).get(topic, {}))
+    for source in json.loads(progress.json)["sources"]:
+        read.update(source["endOffset"].get(topic, {}))
     return {
         partition: end - read.get(str(partition), 0) for partition, end in ends.items()
     }

@@ -5,7 +5,6 @@ What lesson 17 claims of Spark, as one check each: the ledger (`notebooks/claims
 names these tests.
 """
 
-import ast
 import itertools
 import json
 from pathlib import Path
@@ -250,8 +249,8 @@ def test_the_checkpoint_holds_the_offsets_and_is_written_before_and_after_a_batc
     }
     assert json.loads(last_line) == {topic: truth}
     assert (tmp_path / "checkpoint" / "commits" / "0").exists()
-    [source] = query.lastProgress["sources"]
-    assert ast.literal_eval(source["endOffset"]) == {topic: truth}
+    [source] = json.loads(query.lastProgress.json)["sources"]
+    assert source["endOffset"] == {topic: truth}
 
 
 def test_the_report_of_a_query_that_has_ended_knows_nothing_of_what_came_later(
@@ -260,9 +259,9 @@ def test_the_report_of_a_query_that_has_ended_knows_nothing_of_what_came_later(
     write(bootstrap, topic, numbered(0, 50))
     query = stream(topic, startingOffsets="earliest")
     write(bootstrap, topic, numbered(50, 90))
-    [source] = query.lastProgress["sources"]
+    [source] = json.loads(query.lastProgress.json)["sources"]
     assert source["metrics"]["maxOffsetsBehindLatest"] == "0"
-    read = ast.literal_eval(source["endOffset"])[topic]
+    read = source["endOffset"][topic]
     assert sum(ends(bootstrap, topic).values()) - sum(read.values()) == 40
 
 

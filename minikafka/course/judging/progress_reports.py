@@ -14,7 +14,6 @@ class Report(NamedTuple):
     ends: dict[int, int]  # partition -> end, of the topic that is asked for
     topic: str = "orders"
     apart: bool = False  # each topic has a source of its own
-    bare: bool = False  # the report has nothing but the offsets
     # the micro-batch was limited, so the topic had more already when it was planned
     limited: bool = False
 
@@ -77,17 +76,30 @@ def beyond(offsets: Offsets, more: int) -> Offsets:
     return found
 
 
-def progress_of(case: Report) -> dict[str, Any]:
-    """As PySpark gives it: offsets as the text of a dict, and metrics of the moment of
-    the report.
-    """
+def progress_of(case: Report) -> Any:
+    """The query's lastProgress: PySpark's own class makes it of what the JVM says."""
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+
     if case.apart:
         sources = [_source(case, [topic]) for topic in case.read]
     else:
         sources = [_source(case, case.read)]
-    if case.bare:
-        return {"sources": sources}
-    return {"batchId": 3, "numInputRows": 40, "sources": sources}
+    said = {
+        "id": "1a6e0c1c-7a52-4c0e-9d7e-0b5f8f0c2a17",
+        "runId": "8b1f3d52-5d0b-4b7e-8a43-6c0d9e2f4b17",
+        "name": None,
+        "timestamp": "2001-01-01T08:00:00.000Z",
+        "batchId": 3,
+        "batchDuration": 50,
+        "numInputRows": 40,
+        "inputRowsPerSecond": 80.0,
+        "processedRowsPerSecond": 800.0,
+        "durationMs": {"addBatch": 40, "triggerExecution": 50},
+        "stateOperators": [],
+        "sources": sources,
+        "sink": {"description": "ForeachBatchSink", "numOutputRows": -1},
+    }
+    return StreamingQueryProgress.fromJson(said)
 
 
 def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
@@ -97,9 +109,6 @@ def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
         offsets[topic] = {}
         for number, offset in case.read[topic].items():
             offsets[topic][str(number)] = offset
-    found: dict[str, Any] = {"endOffset": str(offsets)}
-    if case.bare:
-        return found
     more = MORE if case.limited else 0
     latest = beyond(offsets, more)
     metrics = {
@@ -107,7 +116,13 @@ def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
         "maxOffsetsBehindLatest": str(more),
         "minOffsetsBehindLatest": str(more),
     }
-    found["startOffset"] = "None"
-    found["latestOffset"] = str(latest)
-    found["metrics"] = metrics
-    return found
+    return {
+        "description": "KafkaV2[Subscribe[orders]]",
+        "startOffset": None,
+        "endOffset": offsets,
+        "latestOffset": latest,
+        "numInputRows": 40,
+        "inputRowsPerSecond": 80.0,
+        "processedRowsPerSecond": 800.0,
+        "metrics": metrics,
+    }
