@@ -161,13 +161,13 @@ def replied(registry: Registry, method: str, path: str, body: bytes) -> tuple[in
 
 
 class Served:
-    """A registry at an address of its own on this machine. calls: what was asked, as
-    "POST /subjects/orders-value/versions".
+    """A registry at an address of its own on this machine, for clients and not for a
+    page in a browser. calls: what was asked, as "POST /subjects/orders-value/versions".
     """
 
     def __init__(self, registry: Registry) -> None:
         calls: list[str] = []
-        self.calls = calls
+        self.calls, served = calls, self
         one_at_a_time = threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -177,6 +177,9 @@ class Served:
                 path = urlsplit(self.path).path
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length)
+                if "Origin" in self.headers or self.headers["Host"] != served.host:
+                    self.send_error(403)
+                    return
                 with one_at_a_time:  # the registry's clients are for one thread
                     calls.append(f"{self.command} {path}")
                     status, found = replied(registry, self.command, path, body)
@@ -193,7 +196,8 @@ class Served:
                 """Says nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.host = f"127.0.0.1:{self._server.server_port}"
+        self.url = f"http://{self.host}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
