@@ -4,6 +4,7 @@ TCP, with two clients.
 
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -270,3 +271,22 @@ def test_kip_447_a_groups_offsets_count_if_the_transaction_does(
         assert committed().committed_offset == (2 if commits else -1)
     assert read(bootstrap, receipts, "read_committed") == [(0, b"receipt")] * commits
     consumer.close()
+
+
+@pytest.mark.java
+def test_kip_1050_a_record_that_is_too_large_is_aborted_each_time_and_fenced_producers_are_made_anew(
+    bootstrap, topic
+):
+    """Java's classes say the kind: a fencing can't be aborted."""
+    name = topic(max_message_bytes=1000)
+    sizes = map(str, (1, 5000, 5000, 1))
+    program = str(Path(__file__).with_name("TooLarge.java"))
+    done = java_tool(program, bootstrap, name, *sizes)
+    too_large = "RecordTooLargeException, ApiException: aborted"
+    assert done.stdout.splitlines() == [
+        "committed",
+        too_large,
+        too_large,
+        "committed",
+        "InvalidProducerEpochException, ApplicationRecoverableException: can't be aborted",
+    ]
