@@ -160,11 +160,26 @@ def test_a_broker_says_where_its_logs_are(night, capsys):
         ("kafka-get-offsets --topic orders --partitions 1", "orders:1:"),
         ("kafka-get-offsets --topic nothing", "Could not match any topic-partitions"),
         ("kubectl logs -f billing-a1", "incident.wait(minutes=1)"),
+        (
+            "kafka-console-consumer --topic __consumer_offsets --from-beginning",
+            "\\x00\\x03",
+        ),
+        (
+            "kafka-console-consumer --topic orders --from-beginning --max-messages 1"
+            " --formatter-property print.headers=true,print.key=true",
+            "NO_HEADERS\t",
+        ),
+        (
+            "kafka-configs --describe --entity-type brokers --entity-name 1 --all",
+            "broker.rack=null sensitive=false",
+        ),
+        ("kafka-metadata-quorum describe --status", "kafka-1"),
     ],
 )
 def test_what_a_shift_types_is_understood(night, line, words):
     night.ask(line)
     assert words in night.told[-1] + "\n"
+    assert "None" not in night.told[-1] and "broker-1" not in night.told[-1]
 
 
 @pytest.mark.parametrize(
@@ -250,6 +265,23 @@ def test_offsets_of_a_partition_without_a_leader_are_skipped_in_apache_kafkas_wo
     assert [row.rpartition(":")[0] for row in others] == ["orders:0", "orders:2"]
 
 
+def test_a_voter_that_hears_no_other_asks_for_votes_again_and_again():
+    night = begun("voters-lost")
+    night.ask("journalctl kafka-1")
+    assert "kafka-1 asks for votes in epoch 1 (" in night.told[-1].splitlines()[-1]
+
+
+def test_what_is_wrong_with_a_group_stands_before_its_table():
+    night = begun("quiet-night")
+    night.act("kubectl scale deployment/billing --replicas 0")
+    night.wait(minutes=2)
+    for table in ("--offsets", "--members", "--state"):
+        night.ask(f"kafka-consumer-groups --describe --group billing {table}")
+        _, first, head, *_ = night.told[-1].splitlines()
+        assert first == "Consumer group 'billing' has no active members."
+        assert head.startswith("GROUP ")
+
+
 def test_a_container_does_not_log_that_it_was_killed():
     night = begun("commits-first")
     night.ask("kubectl logs deployment/billing --tail 100")
@@ -295,7 +327,7 @@ def test_a_disk_is_given_kilobytes_and_megabytes(night):
     night.world.spare_bytes = 3_000_000
     for size, given in (("+100K", 102_400), ("+1M", 1_048_576)):
         before = disk.capacity_bytes
-        night.act(f"lvextend -r -L {size} kafka-3")
+        night.act(f"lvextend -r -L {size} /dev/data/kafka-3")
         assert disk.capacity_bytes == before + given
     night.act("lvextend -r -L +9M kafka-3")
     assert "Insufficient free space" in night.told[-1]

@@ -52,6 +52,10 @@ def lines(world: "World") -> list[str]:
     repeats = _repeats(world)
     repeats.sort(key=lambda each: each.began_ms)
     told = [each.line(world) for each in repeats[:MOST_LINES]]
+    times = sum(len(each.handlings) for each in repeats)
+    orders = sum(len(world.orders.twice(app.name)) for app in world.readers())
+    if times > orders:
+        told.insert(0, f"{times} times in all: some a third time, or more often")
     if len(repeats) > MOST_LINES:
         told.append(f"and {len(repeats) - MOST_LINES} more")
     return told + _false_payouts(world)

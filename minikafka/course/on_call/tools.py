@@ -1,5 +1,6 @@
 """What can be asked, and what can be done: one table."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -112,6 +113,7 @@ ACTING = [Tool(Usage(line), run, acts=True) for line, run in DONE.items()]
 TOOLS = (*LOOKING, *ACTING)
 OF_PLANS = (*TOOLS, Tool(Usage("mishap WHAT..."), mishap, acts=True))
 Call = tuple[Tool, Given]
+OF_SIMULATION = re.compile(r"\bbroker-([123])\b")  # its hosts' names: here kafka-1
 
 
 def understood(line: str, acts: bool) -> Call:
@@ -137,7 +139,7 @@ def printed(call: Call, world: "World") -> str:
     """
     tool, given = call
     try:
-        return tool.run(world, given)
+        return OF_SIMULATION.sub(r"kafka-\1", tool.run(world, given))
     except KafkaTimeoutError:
         return (
             f"{tool.usage.program}: org.apache.kafka.common.errors.TimeoutException:"

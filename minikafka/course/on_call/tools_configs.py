@@ -54,10 +54,17 @@ def _line(config: Any) -> str:
     """One config, and where its value comes from."""
     synonyms = []
     for other in config.synonyms:
-        synonyms.append(f"{SOURCES[other.source]}:{other.name}={other.value}")
+        source = SOURCES[other.source]
+        synonyms.append(f"{source}:{other.name}={_as_java_has_it(other.value)}")
     is_sensitive = str(bool(config.is_sensitive)).lower()
-    setting = f"{config.name}={config.value} sensitive={is_sensitive}"
+    value = _as_java_has_it(config.value)
+    setting = f"{config.name}={value} sensitive={is_sensitive}"
     return f"  {setting} synonyms={{{', '.join(synonyms)}}}"
+
+
+def _as_java_has_it(value: str | None) -> str:
+    """What has no value is null."""
+    return "null" if value is None else value
 
 
 def alter_configs(world: "World", given: Given) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.tools_configs import pairs
 from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
+from minikafka.trace import printable
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
@@ -126,9 +127,26 @@ def _line(record: Any, form: dict[str, str]) -> str:
         "print.timestamp": f"CreateTime:{record.timestamp}",
         "print.partition": f"Partition:{record.partition}",
         "print.offset": f"Offset:{record.offset}",
-        "print.key": (record.key or b"null").decode(),
-        "print.value": (record.value or b"null").decode(),
+        "print.headers": _headers(record.headers),
+        "print.key": _text(record.key),
+        "print.value": _text(record.value),
     }
     shown = {"print.value": "true", **form}
     cells = [cell for name, cell in parts.items() if shown.get(name) == "true"]
     return form.get("key.separator", "\t").join(cells)
+
+
+def _headers(headers: list[tuple[str, bytes | None]]) -> str:
+    """name:value, with commas between them."""
+    texts = [f"{name}:{_text(value)}" for name, value in headers]
+    return ",".join(texts) or "NO_HEADERS"
+
+
+def _text(found: bytes | None) -> str:
+    """On one line. What is no text, as in Kafka's own topics, shows as a terminal would
+    not: by its bytes.
+    """
+    if found is None:
+        return "null"
+    text = found.decode(errors="backslashreplace")
+    return printable(text, len(text))

@@ -28,8 +28,10 @@ NOT_INACTIVE = (
     "Error: Assignments can only be reset if the group '{}' is inactive, but the"
     " current state is {}."
 )
+REBALANCING = ("PreparingRebalance", "CompletingRebalance")
 TABLES = {"--offsets", "--members", "--state"}
 NO_MEMBERS = "Consumer group '{}' has no active members."
+REBALANCES = "Warning: Consumer group '{}' is rebalancing."
 OF_OFFSETS = [
     "GROUP",
     "TOPIC",
@@ -150,9 +152,11 @@ def _described(world: "World", name: str, given: Given) -> str:
         table = _state(group)
     else:
         table = _offsets(world, group)
-    if group.members:
-        return table
-    return f"{table}\n{NO_MEMBERS.format(name)}"
+    if group.state == "Empty":
+        return f"{NO_MEMBERS.format(name)}\n{table}"
+    if group.state in REBALANCING:
+        return f"{REBALANCES.format(name)}\n{table}"
+    return table
 
 
 def find(world: "World", name: str) -> Group | None:

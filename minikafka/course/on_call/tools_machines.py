@@ -24,6 +24,7 @@ UNITS = {
 }
 LARGEST = 8  # folders that du shows
 PLENTY = "plenty"
+VOLUMES = "/dev/data/"
 
 
 def journal(world: "World", given: Given) -> str:
@@ -51,7 +52,7 @@ def free_space(world: "World", given: Given) -> str:
 
 def _volume(world: "World", broker: int, is_human: bool) -> Row:
     """A row of df."""
-    volume = f"/dev/data/kafka-{broker}"
+    volume = f"{VOLUMES}kafka-{broker}"
     space = world.disk(broker).space()
     if space is None:
         return [volume, PLENTY, "", "", ""]
@@ -98,7 +99,7 @@ def enlarge(world: "World", given: Given) -> str:
     wanted = _wanted(given["--size"])
     disk = world.disk(broker)
     if disk.capacity_bytes is None:
-        return f"/dev/data/kafka-{broker} has plenty of space already"
+        return f"{VOLUMES}kafka-{broker} has plenty of space already"
     if wanted > world.spare_bytes:
         asked, left = wanted // KIB, world.spare_bytes // KIB
         return f"Insufficient free space: {asked}K needed, {left}K available"
@@ -172,7 +173,8 @@ def restart(world: "World", given: Given) -> str:
 def _broker(given: Given) -> int:
     """The broker that is named. Raises Refused."""
     name = given.get("BROKER") or given.get("--unit", "")
-    number = name.removesuffix(".service").removeprefix("kafka-")
+    number = name.removesuffix(".service").removeprefix(VOLUMES)
+    number = number.removeprefix("kafka-")
     for broker in BROKERS:
         if number == str(broker):
             return broker

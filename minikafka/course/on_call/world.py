@@ -56,6 +56,7 @@ KEPT = {
     "TopicCreated",
     "TopicDeleted",
     "TransactionStateChanged",
+    "VotesRequested",
 }
 
 
