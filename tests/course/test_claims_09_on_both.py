@@ -17,7 +17,7 @@ from kafka.errors import (
 from minikafka.cluster.metadata import Partition
 from minikafka.course.experiments.lesson_09_runs import line
 from tests.clients.brokers import until
-from tests.course.processes import BOTH, running, sent
+from tests.course.processes import BOTH, PATIENCE_SECONDS, running, sent
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -132,6 +132,26 @@ def test_acks_all_waits_for_a_follower_that_stands_still_until_it_is_out_of_the_
         assert sent(shop, name, b"shipped") == 2
         assert time.monotonic() - began > LAG_MS / 8000
         until(lambda: brokers.described(name) == (1, [1, 2]))
+
+
+def test_a_slow_follower_that_catches_up_in_time_stays_in_the_isr_and_every_record_waits_for_it(
+    brokers, topic, producer
+):
+    """Each time it has the log's end before replica.lag.time.max.ms is over. The leader
+    itself has the record: acks=1 is acknowledged meanwhile.
+    """
+    name = topic(1, 2, 3, min_insync_replicas=2)
+    careful, hasty = producer(acks="all"), producer(acks=1)
+    for shop in (careful, hasty):
+        sent(shop, name, b"paid")
+    deadline = time.monotonic() + 1.5 * LAG_MS / 1000
+    while time.monotonic() < deadline:
+        with brokers.frozen(3):
+            paid = careful.send(name, b"paid")
+            sent(hasty, name, b"noted")
+            assert not paid.is_done
+        paid.get(timeout=PATIENCE_SECONDS)
+        assert brokers.described(name) == (1, [1, 2, 3])
 
 
 def test_kip_966_below_min_insync_replicas_acks_all_is_refused_and_what_acks_1_wrote_waits_to_be_read(

@@ -12,8 +12,10 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer
 
+from minikafka.wire.errors import Error
 from tests.clients.brokers import until
 from tests.course.processes import (
+    APACHE_KAFKA,
     BOTH,
     NOBODY,
     PATIENCE_SECONDS,
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.timeout(1200)
 
 NUMBERS = itertools.count()
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}
+SAFE_DOWNGRADE = 2
 SESSION_SECONDS = int(PROPERTIES["broker.session.timeout.ms"]) / 1000
 
 
@@ -167,6 +170,31 @@ def test_kip_966_with_nobody_in_sync_or_eligible_the_last_known_leader_leads_whe
     until(lambda: brokers.described(topic)[0] == 2)
     until(lambda: brokers.described(topic)[1] == [2, 3])
     assert brokers.read(topic) == [b"created", b"paid"]
+
+
+@pytest.mark.java
+def test_without_eligible_leader_replicas_the_last_in_sync_replica_stays_in_the_isr_and_leads_when_it_is_back():
+    """As in a cluster that was upgraded and hasn't switched KIP-966 on. On minikafka it
+    is never off.
+    """
+    off = {"feature": "eligible.leader.replicas.version", "max_version_level": 0}
+    update = {"feature_updates": [off | {"upgrade_type": SAFE_DOWNGRADE}]}
+    with running(APACHE_KAFKA, ROLES) as brokers:
+        assert brokers.ask("UpdateFeatures", 1, **update).error_code == Error.NONE
+        brokers.create("orders", 2, 3)
+        brokers.kill(3)
+        until(lambda: brokers.described("orders") == (2, [2]))
+        assert wrote(brokers, "orders", b"paid") == 0
+        brokers.kill(2)
+        until(lambda: brokers.described("orders") == (NOBODY, [2]))
+        brokers.start(3)
+        until(lambda: brokers[3].is_ready() and brokers.live() == [1, 3])
+        found = brokers.partition("orders")
+        assert brokers.described("orders") == (NOBODY, [2])
+        assert not found.eligible_leader_replicas and not found.last_known_elr
+        brokers.start(2)
+        until(lambda: brokers.described("orders") == (2, [2, 3]))
+        assert brokers.read("orders") == [b"paid"]
 
 
 @contextmanager

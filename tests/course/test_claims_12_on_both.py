@@ -4,11 +4,14 @@ minikafka and on Apache Kafka over TCP.
 The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 """
 
+import re
 import socket
 from contextlib import contextmanager
 
+import nbformat
 import pytest
 
+from minikafka.course import editions
 from minikafka.course.experiments import lesson_12_runs as runs
 from minikafka.course.experiments.lesson_12_real import (
     NOWHERE,
@@ -144,3 +147,41 @@ def test_kip_511_only_api_versions_is_answered_in_a_version_that_nobody_knows(ka
     for api in ("Produce", "Fetch", "Metadata", "FindCoordinator"):
         asked = runs.of_the_future(api, 99, CORRELATION_ID, CLIENT)
         assert answer_to(kafka, asked) is None
+
+
+def with_the_lessons_listeners(**changes):
+    """A node of Apache Kafka with the settings that the lesson shows, on free ports."""
+    cells = nbformat.read(editions.notebooks()["12"], as_version=4).cells
+    [text] = [each.source for each in cells if each.id == "at-work"]
+    [block] = [each for each in text.split("```") if "listeners=" in each]
+    told = dict(line.split("=", 1) for line in block.split()) | changes
+    node = ApacheKafka()
+    ports = {"9092": node.port, "9093": node.controller_port}
+    ports["19092"] = free_ports(1)[0]
+    for name, value in told.items():
+        node.properties[name.replace("_", ".")] = re.sub(
+            r"\d+$|\d+(?=,)", lambda found: str(ports.get(found[0], found[0])), value
+        )
+    return node
+
+
+@pytest.mark.java
+def test_a_combined_node_takes_connections_at_the_listeners_of_the_lesson():
+    with with_the_lessons_listeners() as node, Connection(node.bootstrap) as client:
+        [broker] = client.ask("Metadata", 9, topics=[]).brokers
+        assert (broker.host, broker.port) == ("localhost", node.port)
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"listeners": "INSIDE://:19092,OUTSIDE://:9092"},
+        {"process_roles": "broker", "controller_quorum_voters": "7@127.0.0.1:9093"},
+    ],
+    ids=["a controller without its listener", "a controller's listener on a broker"],
+)
+def test_a_node_has_a_listener_for_controllers_if_it_is_one(changes):
+    node = with_the_lessons_listeners(**changes)
+    with pytest.raises(RuntimeError, match=r"controller\.listener\.names"):
+        node.start()
