@@ -2,9 +2,12 @@
 is stopped.
 """
 
+import inspect
+
 import pytest
 
 from minikafka.course.experiments.lesson_20_runs import solved
+from minikafka.course.judging import micro_batches
 from tests.course.answers import endless, verdict
 
 pytestmark = pytest.mark.spark  # the solutions import PySpark; no session is started
@@ -36,6 +39,35 @@ def test_a_stub_is_not_an_attempt():
 
     assert not verdict("20", 1, Sessions).attempted
     assert "should be the class itself" in str(verdict("20", 1, lambda: Sessions))
+
+
+@pytest.mark.parametrize(
+    ("ours", "sparks"),
+    [
+        ("Handle", "StatefulProcessorHandle"),
+        ("_Value", "ValueState"),
+        ("_List", "ListState"),
+        ("_Map", "MapState"),
+        ("Times", "TimerValues"),
+        ("Expired", "ExpiredTimerInfo"),
+    ],
+)
+def test_the_stand_in_has_sparks_methods_with_sparks_parameters(ours, sparks):
+    from pyspark.sql.streaming import stateful_processor
+
+    assert calls(getattr(micro_batches, ours)) == calls(
+        getattr(stateful_processor, sparks)
+    )
+
+
+def calls(kind):
+    """Method -> its parameters and their defaults."""
+    found = {}
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        if not name.startswith("_"):
+            parameters = inspect.signature(method).parameters.values()
+            found[name] = [(each.name, each.default) for each in parameters]
+    return found
 
 
 def test_a_plan_that_never_ends_is_stopped():

@@ -17,6 +17,7 @@ from minikafka.course.experiments.lesson_20_runs import (
     solved,
 )
 from minikafka.course.spark import Lab, patiently
+from tests.course.wrong_answers import lesson_20
 
 pytestmark = pytest.mark.spark
 
@@ -274,6 +275,33 @@ def test_the_stand_in_of_the_check_tells_sessions_as_spark_does(
     assert kept == sorted(
         (key[0], ms) for key, times in store.left()["times"].items() for (ms,) in times
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("ShortNames", "unexpected keyword argument"),
+        ("PutsWhatIsLeft", "EMPTY_LIST_VALUE"),
+        ("AsksWhenItNeedsIt", "INVALID_HANDLE_STATE"),
+        ("AFloatIsNoTime", "'float' object cannot be interpreted as an integer"),
+        ("TwoForOneColumn", "STRUCT_ARRAY_LENGTH_MISMATCH"),
+    ],
+)
+def test_what_the_stand_in_refuses_spark_refuses(
+    on_minikafka, spark, kafka, lab, answer, words
+):
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(lesson_20)
+    clicked = [click("wanda", "10:00"), click("bruno", "12:00")]
+    frame = by_user(spark, kafka, lab, clicked, per_batch=1).transformWithStateInPandas(
+        getattr(lesson_20, answer)(),
+        "user_id string, start_ms long, end_ms long, events long",
+        "append",
+        "EventTime",
+    )
+    with pytest.raises(Exception, match=words):
+        run(frame, lab.checkpoint(answer))
 
 
 def at(user, ms):

@@ -7,13 +7,16 @@ tests/spark/test_state.py compares the two on the same rows.
 """
 
 import inspect
+import operator
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.memory import Memory
+from minikafka.theatre.text import counted
 
 ROWS_IN_A_FRAME = 2
 
@@ -54,28 +57,38 @@ class Store:
 
 
 class Handle:
-    """What a processor's init gets. key: whose turn it is."""
+    """What a processor's init gets. key: whose turn it is, after init."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.key: Key = ()
+        self.is_initialized = False
 
     def getValueState(
-        self, name: str, schema: Any, ttlDurationMs: int | None = None
+        self, stateName: str, schema: Any, ttlDurationMs: int | None = None
     ) -> "_Value":
-        return _Value(self, self._variable(name, ttlDurationMs))
+        values = self._variable(stateName, ttlDurationMs)
+        return _Value(self, stateName, values, schema)
 
     def getListState(
-        self, name: str, schema: Any, ttlDurationMs: int | None = None
+        self, stateName: str, schema: Any, ttlDurationMs: int | None = None
     ) -> "_List":
-        return _List(self, self._variable(name, ttlDurationMs))
+        values = self._variable(stateName, ttlDurationMs)
+        return _List(self, stateName, values, schema)
 
     def getMapState(
-        self, name: str, key: Any, value: Any, ttlDurationMs: int | None = None
+        self,
+        stateName: str,
+        userKeySchema: Any,
+        valueSchema: Any,
+        ttlDurationMs: int | None = None,
     ) -> "_Map":
-        return _Map(self, self._variable(name, ttlDurationMs))
+        values = self._variable(stateName, ttlDurationMs)
+        return _Map(self, stateName, values, valueSchema, userKeySchema)
 
     def _variable(self, name: str, ttl: int | None) -> dict[Key, Any]:
+        if self.is_initialized:
+            raise RuntimeError(f"Spark gives a state variable, {name}, in init alone")
         if ttl is not None:
             raise ValueError(
                 "a TTL goes with timeMode ProcessingTime, and this is EventTime"
@@ -83,25 +96,34 @@ class Handle:
         return self._store.values[name]
 
     def registerTimer(self, expiryTimestampMs: int) -> None:
-        self._store.timers.add(Timer(int(expiryTimestampMs), self.key))
+        self._store.timers.add(self._timer(expiryTimestampMs))
 
     def deleteTimer(self, expiryTimestampMs: int) -> None:
-        self._store.timers.discard(Timer(int(expiryTimestampMs), self.key))
+        self._store.timers.discard(self._timer(expiryTimestampMs))
+
+    def _timer(self, expiry_ms: int) -> Timer:
+        if not self.is_initialized:
+            raise RuntimeError("in init no key has its turn, so there are no timers")
+        return Timer(operator.index(expiry_ms), self.key)
 
     def listTimers(self) -> Iterator[int]:
         mine = [timer for timer in self._store.timers if timer.key == self.key]
         return iter(sorted(timer.expiry_ms for timer in mine))
 
-    def deleteIfExists(self, name: str) -> None:
-        self._store.values.pop(name, None)
+    def deleteIfExists(self, stateName: str) -> None:
+        self._store.values.pop(stateName, None)
 
 
 class _State:
     """One state variable: each key sees its own."""
 
-    def __init__(self, handle: Handle, values: dict[Key, Any]) -> None:
+    def __init__(
+        self, handle: Handle, name: str, values: dict[Key, Any], schema: Any
+    ) -> None:
         self._handle = handle
+        self._name = name
         self._values = values
+        self._types = _types(schema)
 
     def exists(self) -> bool:
         return self._handle.key in self._values
@@ -114,39 +136,57 @@ class _Value(_State):
     def get(self) -> Row | None:
         return self._values.get(self._handle.key)
 
-    def update(self, value: Row) -> None:
-        self._values[self._handle.key] = _row(value)
+    def update(self, newValue: Row) -> None:
+        self._values[self._handle.key] = _row(newValue, self._types)
 
 
 class _List(_State):
     def get(self) -> Iterator[Row]:
         return iter(list(self._values.get(self._handle.key, ())))
 
-    def put(self, values: Sequence[Row]) -> None:
-        self._values[self._handle.key] = [_row(value) for value in values]
-        if not values:
-            self.clear()
+    def put(self, newState: Iterable[Row]) -> None:
+        self._values[self._handle.key] = self._rows(newState)
 
-    def appendValue(self, value: Row) -> None:
-        self._values.setdefault(self._handle.key, []).append(_row(value))
+    def appendValue(self, newState: Row) -> None:
+        self.appendList([newState])
 
-    def appendList(self, values: Sequence[Row]) -> None:
-        for value in values:
-            self.appendValue(value)
+    def appendList(self, newState: Iterable[Row]) -> None:
+        self._values.setdefault(self._handle.key, []).extend(self._rows(newState))
+
+    def _rows(self, values: Iterable[Row]) -> list[Row]:
+        rows = [_row(value, self._types) for value in values]
+        if not rows:
+            raise ValueError(
+                "[ILLEGAL_STATE_STORE_VALUE.EMPTY_LIST_VALUE] Spark writes no empty"
+                f" list into {self._name}: clear() it"
+            )
+        return rows
 
 
 class _Map(_State):
+    def __init__(
+        self,
+        handle: Handle,
+        name: str,
+        values: dict[Key, Any],
+        schema: Any,
+        key_schema: Any,
+    ) -> None:
+        super().__init__(handle, name, values, schema)
+        self._key_types = _types(key_schema)
+
     def _mine(self) -> dict[Row, Row]:
         return self._values.get(self._handle.key, {})
 
     def getValue(self, key: Row) -> Row | None:
-        return self._mine().get(_row(key))
+        return self._mine().get(_row(key, self._key_types))
 
     def containsKey(self, key: Row) -> bool:
-        return _row(key) in self._mine()
+        return _row(key, self._key_types) in self._mine()
 
     def updateValue(self, key: Row, value: Row) -> None:
-        self._values.setdefault(self._handle.key, {})[_row(key)] = _row(value)
+        mine = self._values.setdefault(self._handle.key, {})
+        mine[_row(key, self._key_types)] = _row(value, self._types)
 
     def iterator(self) -> Iterator[tuple[Row, Row]]:
         return iter(list(self._mine().items()))
@@ -158,22 +198,43 @@ class _Map(_State):
         return iter(list(self._mine().values()))
 
     def removeKey(self, key: Row) -> None:
-        self._mine().pop(_row(key), None)
+        self._mine().pop(_row(key, self._key_types), None)
         if not self._mine():
             self.clear()
 
 
-def _row(value: Any) -> Row:
+WHOLE = ("long", "bigint", "int", "integer")
+
+
+def _types(schema: Any) -> list[str]:
+    """The columns' types: of "ms long, n int" long and int. A schema may be an object
+    of pyspark.sql.types, too.
+    """
+    if not isinstance(schema, str):
+        return [each.dataType.simpleString() for each in schema.fields]
+    columns = re.split(r",(?![^<(]*[>)])", schema)
+    return [re.split(r"[\s:]+", each.strip(), maxsplit=1)[-1] for each in columns]
+
+
+def _row(value: Any, types: Sequence[str]) -> Row:
     if not isinstance(value, tuple | list):
         raise TypeError(
             f"a value of a state is a tuple, ({value!r},), and this is {value!r}"
         )
-    return tuple(map(_plain, value))
+    if len(value) != len(types):
+        raise ValueError(
+            "[STRUCT_ARRAY_LENGTH_MISMATCH] the schema has"
+            f" {counted(len(types), 'column')}, and {value!r} has {len(value)}"
+        )
+    return tuple(map(_kept, value, types))
 
 
-def _plain(value: Any) -> Any:
+def _kept(value: Any, kind: str) -> Any:
     """numpy's numbers are numbers."""
-    return value.item() if hasattr(value, "item") else value
+    value = value.item() if hasattr(value, "item") else value
+    if kind.lower() in WHOLE and not isinstance(value, int | None):
+        raise TypeError(f"{value!r} is no {kind}, and Spark would keep null for it")
+    return value
 
 
 @dataclass(frozen=True)
@@ -240,6 +301,7 @@ def micro_batch(
     times = Times(watermark_ms)
     found: list[Any] = []
     processor.init(handle)
+    handle.is_initialized = True
     by_key: dict[Key, list[int]] = defaultdict(list)
     for user, at_ms in rows:
         by_key[(user,)].append(at_ms)
@@ -250,7 +312,11 @@ def micro_batch(
     for timer in store.reached(watermark_ms):
         handle.key = timer.key
         expired = Expired(timer.expiry_ms)
-        found += _yielded(processor.handleExpiredTimer(timer.key, times, expired))
+        # by name, as Spark does
+        given = processor.handleExpiredTimer(
+            key=timer.key, timerValues=times, expiredTimerInfo=expired
+        )
+        found += _yielded(given)
         store.timers.discard(timer)
     processor.close()
     return found
@@ -268,6 +334,6 @@ def _frames(key: Key, times: Sequence[int]) -> Iterator[Any]:
 
 
 def _yielded(given: Any) -> list[Any]:
-    if not isinstance(given, list | Iterator):
+    if not isinstance(given, list | tuple | Iterator):
         raise WrongKind(f"it returned {short(given)}, and should yield DataFrames.")
     return list(given)

@@ -60,7 +60,9 @@ class Base:
         return pieces(sorted(times))
 
     def keep(self, times):
-        self.times.put(times)
+        self.times.clear()
+        if times:
+            self.times.put(times)
 
     def told(self, found):
         yield found
@@ -393,3 +395,110 @@ class AMillisecondTooEarly(Base):
 class OnlyTheLastFifty(Base):
     def cut(self, times):
         return pieces(sorted(times)[-50:])
+
+
+@wrong(1, "handleExpiredTimer() got an unexpected keyword argument 'timerValues'")
+class ShortNames(Base):
+    """Spark names what it gives to handleExpiredTimer."""
+
+    def handleExpiredTimer(self, key, tv, info):
+        return super().handleExpiredTimer(key, tv, info)
+
+
+@wrong(1, "handleExpiredTimer() got an unexpected keyword argument 'key'")
+class UserForKey(Base):
+    def handleExpiredTimer(self, user, timerValues, expiredTimerInfo):
+        return super().handleExpiredTimer(user, timerValues, expiredTimerInfo)
+
+
+@wrong(1, "Spark writes no empty list into times: clear() it")
+class PutsWhatIsLeft(Base):
+    def keep(self, times):
+        self.times.put(times)
+
+
+@wrong(1, "Spark gives a state variable, times, in init alone")
+class AsksWhenItNeedsIt(Base):
+    def init(self, handle):
+        self.handle = handle
+
+    @property
+    def times(self):
+        return self.handle.getListState("times", "ms long")
+
+
+@wrong(1, "'float' object cannot be interpreted as an integer")
+class AFloatIsNoTime(Base):
+    wait = 30 * 60 * 1e3
+
+
+@wrong(1, "is no long, and Spark would keep null for it")
+class KeepsTexts(Base):
+    def handleInputRows(self, key, rows, timerValues):
+        for each in rows:
+            for ms in each["event_time_ms"].tolist():
+                self.times.appendValue((str(ms),))
+                self.handle.registerTimer(ms + self.wait)
+        return iter([])
+
+
+@wrong(1, "[STRUCT_ARRAY_LENGTH_MISMATCH] the schema has 1 column, and (")
+class TwoForOneColumn(Base):
+    def handleInputRows(self, key, rows, timerValues):
+        for each in rows:
+            for ms in each["event_time_ms"].tolist():
+                self.times.appendValue((ms, ms))
+        return iter([])
+
+
+@right(1)
+class NamesForHandleInputRows(Base):
+    """Spark gives these by place, so their names are free; and a list is as good as an
+    iterator.
+    """
+
+    def init(self, h):
+        self.handle = h
+        self.times = h.getListState(stateName="times", schema="ms: bigint")
+
+    def handleInputRows(self, user, frames, _):
+        super().handleInputRows(user, frames, _)
+        return []
+
+    def handleExpiredTimer(self, key, **given):
+        return tuple(super().handleExpiredTimer(key, **given))
+
+    def keep(self, times):
+        self.times.clear()
+        if times:
+            self.times.appendList(newState=times)
+
+
+@right(1)
+class WithATypesSchema(Base):
+    def init(self, handle):
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        self.handle = handle
+        schema = StructType([StructField("ms", LongType())])
+        self.times = handle.getMapState(
+            "times", userKeySchema=schema, valueSchema="n int, note decimal(10, 2)"
+        )
+
+    def handleInputRows(self, key, rows, timerValues):
+        for each in rows:
+            for ms in each["event_time_ms"]:
+                n, _ = self.times.getValue(key=(ms,)) or (0, None)
+                self.times.updateValue(key=(ms,), value=(n + 1, None))
+                self.handle.registerTimer(expiryTimestampMs=ms + GAP)
+        return iter([])
+
+    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
+        watermark = timerValues.getCurrentWatermarkInMs()
+        counts = {ms: n for (ms,), (n, _) in self.times.iterator()}
+        for piece in pieces(sorted(counts)):
+            if piece[-1] + GAP <= watermark:
+                for ms in piece:
+                    self.times.removeKey((ms,))
+                events = sum(counts[ms] for ms in piece)
+                yield frame([(key[0], piece[0], piece[-1], events)])
