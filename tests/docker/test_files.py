@@ -351,9 +351,9 @@ def test_conda_understands_every_entry_of_environment_yml():
         import rattler
     except ImportError:
         missing("py-rattler")
-    entries = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))[
-        "dependencies"
-    ]
+    *entries, _by_pip = yaml.safe_load(
+        (ROOT / "environment.yml").read_text(encoding="utf-8")
+    )["dependencies"]
     parsed = [rattler.MatchSpec(entry, strict=True) for entry in entries]
     assert [spec.name.normalized for spec in parsed] == [
         entry.split()[0] for entry in entries

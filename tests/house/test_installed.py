@@ -9,11 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import urllib.request
 from pathlib import Path
 
 import pytest
+
+from tests import learners
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = ("MINIKAFKA_", "PYTHON", "JUPYTER", "VIRTUAL_ENV")
@@ -76,8 +77,8 @@ class Installed:
         self.python = venv / "bin/python"
         self.packages = next(venv.glob("lib/python*/site-packages"))
         if with_lab:
-            ours = sysconfig.get_path("purelib")
-            (self.packages / "those_of_the_tests.pth").write_text(f"{ours}\n")
+            theirs = learners.packages("lab")
+            (self.packages / "those_of_the_lessons.pth").write_text(f"{theirs}\n")
 
     def minikafka(self, *args, cwd=None):
         command = (self.python, "-m", "minikafka", *args)

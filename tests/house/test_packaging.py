@@ -31,8 +31,11 @@ def pip_packages() -> dict[str, SpecifierSet]:
 
 
 def conda_packages() -> dict[str, SpecifierSet]:
-    """conda's `name >=1,<2` read as pip reads it; `name 17.*` is its `name==17.*`."""
-    entries = (entry.partition(" ") for entry in CONDA["dependencies"])
+    """conda's `name >=1,<2` read as pip reads it; `name 17.*` is its `name==17.*`.
+    What conda lets pip install stands in a list of its own.
+    """
+    *from_conda, by_pip = CONDA["dependencies"]
+    entries = (entry.partition(" ") for entry in [*from_conda, *by_pip["pip"]])
     return {
         name: SpecifierSet(re.sub(r"^(?=\d)", "==", version))
         for name, _, version in entries

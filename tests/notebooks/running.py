@@ -1,5 +1,5 @@
-"""Runs a lesson as JupyterLab would: in a kernel of its own, in its own folder,
-pictures as text.
+"""Runs a lesson as JupyterLab would on a learner's machine: in a kernel of its own, in
+its own folder, with the packages that set-up installs; pictures as text.
 """
 
 import os
@@ -9,8 +9,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+
+from tests import learners
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -34,15 +38,18 @@ def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def uses_spark(path: Path) -> bool:
+def uses_spark(book: NotebookNode) -> bool:
     """Is it one of Spark's lessons? Their outputs vary, so their cells assert what must
     hold.
     """
     return any(
-        "course.spark" in cell.source
-        for cell in read(path).cells
-        if cell.cell_type == "code"
+        "course.spark" in cell.source for cell in book.cells if cell.cell_type == "code"
     )
+
+
+def environment(book: NotebookNode) -> str:
+    """Which of a learner's environments it runs in."""
+    return "spark" if uses_spark(book) else "lab"
 
 
 def code_cells(book: NotebookNode) -> list[tuple[int, NotebookNode]]:
@@ -60,8 +67,13 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
     index)`, which raises on an error.
     """
     os.environ["MINIKAFKA_PICTURES"] = "text"
+    share = learners.environment(environment(book)) / "share" / "jupyter"
     options = {
-        "kernel_name": "python3",
+        "km": AsyncKernelManager(
+            kernel_spec_manager=KernelSpecManager(
+                kernel_dirs=[str(share / "kernels")],
+            )
+        ),
         "timeout": CELL_TIMEOUT_S,
         "coalesce_streams": True,
     }
@@ -88,7 +100,7 @@ def shown(cell: NotebookNode) -> list[tuple[str, str]]:
 
 LESSONS = [
     pytest.param(
-        path, marks=[pytest.mark.spark] if uses_spark(path) else [], id=path.stem
+        path, marks=[pytest.mark.spark] if uses_spark(read(path)) else [], id=path.stem
     )
     for path in lessons()
 ]

@@ -67,7 +67,7 @@ def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_sa
         if not is_played_elsewhere(path, cell)
     ]
     book.cells += [new_code_cell(RECORD_VERDICTS), new_code_cell(TELL_VERDICTS)]
-    times = 1 if uses_spark(path) else 2
+    times = 1 if uses_spark(book) else 2
     verdicts = in_time(lambda: run(book, cells, times))
     asked = [
         cell

@@ -1,20 +1,23 @@
-"""Every lesson runs, and shows what is stored.
+"""Every lesson runs with what set-up installs, and shows what is stored.
 
 Simulated lessons are compared strictly with their stored outputs. Spark's vary, so
-there the cells assert what holds.
+there the cells assert what holds. It is the command that a teacher types,
+`pytest --nbval notebooks/NN_*.ipynb`: notebooks/conftest.py asks for pictures as text.
 """
 
-import os
 import subprocess
 import sys
 
 import pytest
 
+from tests import learners
 from tests.notebooks.running import (
     CELL_TIMEOUT_S,
     LESSONS,
     ROOT,
     STARTED_TOO_LATE,
+    environment,
+    read,
     uses_spark,
 )
 
@@ -27,7 +30,8 @@ def test_there_are_lessons():
 
 @pytest.mark.parametrize("path", LESSONS)
 def test_a_lesson_shows_its_stored_outputs(path):
-    mode = "--nbval-lax" if uses_spark(path) else "--nbval"
+    book = read(path)
+    mode = "--nbval-lax" if uses_spark(book) else "--nbval"
     options = [
         "-q",
         "-p",
@@ -35,14 +39,16 @@ def test_a_lesson_shows_its_stored_outputs(path):
         f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
         "--tb=short",
     ]
-    options += ["--nbval-kernel-startup-timeout=300", "-p", "tests.notebooks.patient"]
+    options += ["--nbval-kernel-startup-timeout=300", "-p", "tests.no_grammar"]
+    variables = learners.variables(environment(book))
+    del variables["MINIKAFKA_PICTURES"]
     command = [sys.executable, "-m", "pytest", mode, *options, str(path)]
 
     def run():
         return subprocess.run(
             command,
             cwd=ROOT,
-            env=os.environ,
+            env=variables,
             capture_output=True,
             text=True,
             check=False,
