@@ -10,11 +10,13 @@ import re
 import sys
 import textwrap
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from minikafka.course.places import NOTEBOOKS
+from minikafka.wire.errors import Error
 
 FILE = NOTEBOOKS / "errors.toml"
 YOURS = (
@@ -22,10 +24,11 @@ YOURS = (
     " billing: put in your own."
 )
 _WIDTH = 96
-# A pasted line has dates, hosts and threads, too: so much of what is rare in the
-# entries must be in it.
-_LEAST_IN_COMMON = 0.9
-_SHORTEST_PHRASE, _SHORTEST_WORD = 8, 4  # letters: shorter ones are in too much
+# Two of an entry's own words name it where no phrase does; one may be chance.
+_ENOUGH_RARE_WORDS = 2
+_SHORTEST_WORD = 6  # letters of a rare word: shorter ones are in any sentence
+_SHORTEST_PHRASE = 12  # with its spaces: "Connect to" is in any sentence, too
+_TOPIC = "orders"  # in the page's phrases: others have other topics
 
 
 @dataclass(frozen=True)
@@ -118,12 +121,14 @@ def entries() -> tuple[Entry, ...]:
 
 
 def nearest(text: str) -> Entry | None:
-    """The entry that a pasted message is about: the one whose longest phrase is in it,
-    or else the one that shares most rare words with it.
+    """The entry that a pasted message is about, or None. It is the one whose longest
+    phrase stands in the message, unless one of Kafka's other errors is named there at
+    greater length; where no phrase does, the one that two rare words belong to.
     """
-    best = max(entries(), key=lambda entry: _likeness(entry, text))
-    phrase, in_common = _likeness(best, text)
-    return best if phrase or in_common >= _LEAST_IN_COMMON else None
+    found = _named(text)
+    if found is None:
+        return _with_rare_words(text)
+    return found if isinstance(found, Entry) else None
 
 
 def main(args: argparse.Namespace) -> int:
@@ -134,51 +139,88 @@ def main(args: argparse.Namespace) -> int:
         print(found)
         return 0
     if text:
+        named = _named(text)
+        if isinstance(named, Error):
+            print(f"{named.name} is error {named.value}: {named.message}")
         print("No message here is like that one. There are:", file=sys.stderr)
     for entry in entries():
         print(f"  {entry.name}")
     return 1 if text else 0
 
 
-def _likeness(entry: Entry, text: str) -> tuple[int, float]:
-    """(letters of the longest phrase that they share, weight of the words)."""
-    pasted = squeezed(text)
-    shared = [
-        min(len(phrase), len(pasted))
-        for phrase in map(squeezed, entry.phrases)
-        if min(len(phrase), len(pasted)) >= _SHORTEST_PHRASE
-        and (phrase in pasted or pasted in phrase)
-    ]
-    rarity = _rarity()
-    common = vocabulary(entry) & set(words(text))
-    # in a fixed order, so that the sum is the same each time
-    return max(shared, default=0), sum(rarity[word] for word in sorted(common))
-
-
 def words(text: str) -> list[str]:
-    """CommitFailedException -> commit, failed: no word says that it is an error."""
-    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
-    found = [part.lower() for part in parts if len(part) >= _SHORTEST_WORD]
-    return [word for word in found if word not in ("error", "exception")]
-
-
-def squeezed(text: str) -> str:
-    """UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are one, as they are
-    in the site's errors.js.
+    """CommitFailedException -> commit, failed, exception; without numbers and single
+    letters, which differ each time.
     """
-    return "".join(words(text))
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
+    return [part.lower() for part in parts if len(part) > 1]
 
 
-def vocabulary(entry: Entry) -> set[str]:
-    """The words of all its phrases."""
-    return {word for phrase in entry.phrases for word in words(phrase)}
+def squeezed(phrase: str) -> str:
+    """Its words, so that UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are
+    one. Words of a text stand between two spaces.
+    """
+    found = words(phrase)
+    if len(found) > 2 and found[-1] in ("error", "exception"):
+        found.pop()
+    return f" {' '.join(found)} "
+
+
+def all_phrases(entry: Entry) -> list[str]:
+    """Its phrases, and what Kafka says of the errors among them, squeezed."""
+    explained = [code.message for code in codes(entry)]
+    return list(map(squeezed, [*entry.phrases, *explained]))
 
 
 @cache
-def _rarity() -> dict[str, float]:
-    """Of each word: 1 when one entry alone has it, less the more have it."""
-    used = [word for entry in entries() for word in vocabulary(entry)]
-    return {word: 1 / used.count(word) for word in used}
+def other_errors() -> dict[str, Error]:
+    """Name and message, squeezed, of the errors of Kafka's table that no entry is
+    about.
+    """
+    explained = {code for entry in entries() for code in codes(entry)}
+    rest = [code for code in Error if code and code not in explained]
+    return {squeezed(text): code for code in rest for text in (code.name, code.message)}
+
+
+@cache
+def rare_words(entry: Entry) -> frozenset[str]:
+    """The words that its phrases have, and those of no other entry or error."""
+    others = [each for each in entries() if each != entry]
+    elsewhere = {word for each in others for word in _vocabulary(all_phrases(each))}
+    own = _vocabulary(map(squeezed, entry.phrases))
+    return frozenset(own - elsewhere - _vocabulary(other_errors()) - {_TOPIC})
+
+
+def codes(entry: Entry) -> list[Error]:
+    """The errors of Kafka's table that the entry is about: it has their names."""
+    known = set(map(squeezed, entry.phrases))
+    return [code for code in Error if squeezed(code.name) in known]
+
+
+def _named(text: str) -> Entry | Error | None:
+    """Whose phrase stands in a text; the longest of them."""
+    phrases: dict[str, Entry | Error] = {**other_errors()}
+    for entry in entries():
+        phrases |= dict.fromkeys(all_phrases(entry), entry)
+    pasted = f" {' '.join(words(text))} "
+    inside = [
+        phrase
+        for phrase in phrases
+        if phrase in pasted and len(phrase) > _SHORTEST_PHRASE
+    ]
+    return phrases[max(inside, key=len)] if inside else None
+
+
+def _with_rare_words(text: str) -> Entry | None:
+    pasted = set(words(text))
+    best = max(entries(), key=lambda entry: len(pasted & rare_words(entry)))
+    enough = len(pasted & rare_words(best)) >= _ENOUGH_RARE_WORDS
+    return best if enough else None
+
+
+def _vocabulary(phrases: Iterable[str]) -> set[str]:
+    found = {word for phrase in phrases for word in phrase.split()}
+    return {word for word in found if len(word) >= _SHORTEST_WORD}
 
 
 def _entry(found: dict[str, Any]) -> Entry:

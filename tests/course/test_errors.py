@@ -26,24 +26,48 @@ from tests.kafka import ROOT, kafka_jars
 ENTRIES = errors.entries()
 PASTED = {
     "kafka.errors.NoBrokersAvailable: NoBrokersAvailable": "no-brokers-available",
+    "%3|1764|ERROR|rdkafka#consumer-1| [thrd:app]: 1/1 brokers are down: All broker"
+    " connections are down": "no-brokers-available",
     "[2026-01-05 10:00:00,000] WARN [Producer clientId=console-producer] Connection to"
     " node -1 (localhost/127.0.0.1:9092) could not be established. Broker may not be"
     " available. (org.apache.kafka.clients.NetworkClient)": "connection-to-node",
+    "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given"
+    " in bootstrap.servers. Couldn't resolve server kafka:9092": "connection-to-node",
     "Topic payments not present in metadata after 60000 ms.": "not-present-in-metadata",
     "KafkaTimeoutError: Failed to update metadata after 60.0 secs.": (
         "not-present-in-metadata"
     ),
     "Error while fetching metadata with correlation id 1 :"
     " {orders=LEADER_NOT_AVAILABLE}": "leader-not-available",
+    "[Producer clientId=p] Received invalid metadata error in produce request on"
+    " partition orders-0 due to"
+    " org.apache.kafka.common.errors.NotLeaderOrFollowerException: For requests"
+    " intended only for the leader, this error indicates that the broker is not the"
+    " current leader.": "leader-not-available",
     "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: This server does"
     " not host this topic-partition.": "unknown-topic-or-partition",
     "FindCoordinator response error: The coordinator is not available. Broker: Group"
     " coordinator not available": "coordinator-not-available",
     "CommitFailedException: Commit cannot be completed since the group has already"
     " rebalanced and assigned the partitions to another member.": "commit-failed",
+    'KafkaError{code=UNKNOWN_MEMBER_ID,val=25,str="Commit failed: Broker: Unknown'
+    ' member"}': "commit-failed",
     "[Consumer clientId=a, groupId=b] (Re-)joining group": "rebalance-loop",
     "Attempt to heartbeat failed since group is rebalancing": "rebalance-loop",
+    "Member c-1 sending LeaveGroup request to coordinator due to consumer poll timeout"
+    " has expired.": "rebalance-loop",
     "FencedInstanceIdException": "fenced-instance-id",
+    "kafka.errors.InconsistentGroupProtocolError: [Error 23]"
+    " InconsistentGroupProtocolError": "inconsistent-group-protocol",
+    "INCONSISTENT_GROUP_PROTOCOL": "inconsistent-group-protocol",
+    "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed": (
+        "tls-to-a-plain-port"
+    ),
+    "Connection to node -1 (localhost/127.0.0.1:9093) terminated during authentication."
+    " This may happen due to any of the following reasons": "tls-to-a-plain-port",
+    "Replication factor: 3 larger than available brokers: 1": "replication-factor",
+    "org.apache.kafka.common.errors.InvalidReplicationFactorException: Unable to"
+    " replicate the partition 3 time(s)": "replication-factor",
     "Fetch position FetchPosition{offset=7} is out of range for partition orders-0": (
         "offset-out-of-range"
     ),
@@ -64,11 +88,41 @@ PASTED = {
         "deserialization"
     ),
 }
+# the page has no entry for these, whatever words they share with one of it
+NOT_HERE = [
+    "kafka",
+    "the printer is out of paper",
+    "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized to"
+    " access group: billing",
+    "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed"
+    " during authentication due to invalid credentials with SASL mechanism PLAIN",
+    "org.apache.kafka.common.errors.InvalidTopicException: Topic name is invalid",
+    "org.apache.kafka.common.errors.TopicExistsException: Topic 'orders' already"
+    " exists.",
+    "org.apache.kafka.common.errors.TimeoutException: Expiring 1 record(s) for"
+    " orders-0:120000 ms has passed since batch creation",
+    "org.apache.kafka.common.errors.TimeoutException: Call(callName=listNodes,"
+    " deadlineMs=1, tries=1) timed out at 1 after 1 attempt(s)",
+    "org.apache.kafka.common.errors.OutOfOrderSequenceException: The broker received an"
+    " out of order sequence number.",
+    "org.apache.kafka.common.errors.UnsupportedVersionException: The node does not"
+    " support FETCH",
+    'KafkaError{code=_TIMED_OUT,val=-185,str="Local: Timed out"}',
+    "BufferError: Local: Queue full",
+    "AnalysisException: Failed to find data source: kafka. Please deploy the"
+    " application as per the deployment section of Structured Streaming + Kafka"
+    " Integration Guide.",
+    "ModuleNotFoundError: No module named 'kafka.vendor.six.moves'",
+    "java.net.BindException: Address already in use",
+    "java.lang.UnsupportedClassVersionError: kafka/Kafka has been compiled by a more"
+    " recent version of the Java Runtime (class file version 61.0)",
+    "java.io.FileNotFoundException: HADOOP_HOME and hadoop.home.dir are unset.",
+]
 
 
-def test_there_are_fifteen_each_with_its_own_anchor():
+def test_each_has_its_own_anchor():
     ids = [entry.id for entry in ENTRIES]
-    assert len(ids) == len(set(ids)) == 15
+    assert len(ids) == len(set(ids))
     assert all(re.fullmatch("[a-z]+(-[a-z]+)*", id) for id in ids)
 
 
@@ -96,6 +150,28 @@ def test_an_entry_is_found_by_whatever_it_is_called(entry):
     printed = entry.provocation.printed
     for words in (*entry.phrases, printed):
         assert errors.nearest(words) == entry, words
+
+
+@pytest.mark.parametrize("text", NOT_HERE, ids=lambda text: text[-40:])
+def test_what_the_page_does_not_explain_is_told_as_none_of_it(text):
+    assert errors.nearest(text) is None
+
+
+@pytest.mark.parametrize("code", Error, ids=lambda code: code.name)
+def test_the_first_words_of_an_error_of_kafka_lead_to_its_entry_or_to_none(code):
+    name = code.name.replace("_", " ")
+    for text in (name, code.message, f"{name}: {code.message}"):
+        first = text.split()
+        for count in range(1, 11):
+            found = errors.nearest(" ".join(first[:count]))
+            assert found is None or code in errors.codes(found)
+
+
+def test_an_error_of_kafka_without_an_entry_is_told_in_kafkas_words(capsys):
+    assert main(["error", "TopicExistsException"]) == 1
+    assert main(["error", "TOPIC_ALREADY_EXISTS"]) == 1
+    said = capsys.readouterr()
+    assert "TOPIC_ALREADY_EXISTS is error 36: Topic with this name" in said.out
 
 
 def test_what_is_like_none_of_them_lists_them_all(capsys):

@@ -143,6 +143,10 @@ def test_what_other_programs_are_told_they_understand():
         "docker volume ls": (None, ""),
         "getent hosts kafka": (["getent", "--help"], "getent"),
         "nc -vz localhost 9092": (["nc", "-h"], "-z"),
+        "openssl s_client -connect localhost:9092 -brief": (
+            ["openssl", "s_client", "-help"],
+            "-brief",
+        ),
     }
     assert {*helps} == {command for command in OTHERS if "storage" not in command}
     for command, option in helps.values():

@@ -1,42 +1,35 @@
-// Hides the messages that what is typed is not about. What is like what is as in minikafka/course/errors.py; there a message
-// is pasted, here its words may be typed by and by.
+// Hides the messages that a typed or pasted text is not about. It finds them as minikafka/course/errors.py does; here one may
+// also type the beginning of a phrase.
 'use strict';
 (() => {
-const SHORTEST_PHRASE = 8, SHORTEST_WORD = 4;
-const sections = [...document.querySelectorAll('section[data-words]')];
-const items = new Map([...document.querySelectorAll('#list li')].map(item => [item.dataset.of, item]));
-const vocabulary = new Map(sections.map(section => [section, section.dataset.words.split(' ')]));
+const SHORTEST_PHRASE = 12, ENOUGH_RARE_WORDS = 2;
 const asked = document.getElementById('asked'), told = document.getElementById('told');
+const sections = [...document.querySelectorAll('section[data-phrases]')];
+const items = new Map([...document.querySelectorAll('#list li')].map(item => [item.dataset.of, item]));
+const phrases = new Map(sections.map(section => [section, section.dataset.phrases.split('|')]));
+const rare = new Map(sections.map(section => [section, section.dataset.rare.split(' ')]));
+const others = asked.dataset.others.split('|');  // of Kafka's other errors
 
 function wordsOf(text) {
   const parts = text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
-  return parts.map(part => part.toLowerCase())
-    .filter(word => word.length >= SHORTEST_WORD && word !== 'error' && word !== 'exception');
+  return parts.map(part => part.toLowerCase()).filter(word => word.length > 1);
 }
 
-// letters of the longest phrase in common
-function phrase(section, text) {
-  const pasted = wordsOf(text).join('');
-  const shared = section.dataset.phrases.split(' ')
-    .filter(each => each.includes(pasted) || pasted.includes(each))
-    .map(each => Math.min(each.length, pasted.length));
-  return Math.max(0, ...shared.filter(length => length >= SHORTEST_PHRASE));
-}
-
-// words in common: those that few sections have count more
-function weight(section, typed) {
-  const begins = (each, word) => vocabulary.get(each).some(known => known.startsWith(word));
-  const common = typed.filter(word => begins(section, word));
-  return common.reduce((sum, word) => sum + 1 / sections.filter(each => begins(each, word)).length, 0);
+// letters of the longest phrase that stands in a text
+function longest(known, pasted) {
+  const inside = known.filter(phrase => phrase.length > SHORTEST_PHRASE && pasted.includes(phrase));
+  return Math.max(0, ...inside.map(phrase => phrase.length));
 }
 
 function nearest(text) {
-  const typed = [...new Set(text.length < SHORTEST_WORD ? [text.toLowerCase()] : wordsOf(text))];
-  for (const likeness of [each => phrase(each, text), each => weight(each, typed)]) {
-    const found = sections.map(likeness), most = Math.max(...found);
-    if (most > 0) return sections.filter((section, at) => found[at] > most - 0.001);
-  }
-  return [];
+  const words = wordsOf(text), typed = ` ${words.join(' ')}`, pasted = `${typed} `;
+  const found = sections.map(section => longest(phrases.get(section), pasted));
+  const most = Math.max(...found), elsewhere = longest(others, pasted);
+  if (most || elsewhere) return most >= elsewhere ? sections.filter((section, at) => found[at] === most) : [];
+  const begun = sections.filter(section => phrases.get(section).some(phrase => phrase.includes(typed)));
+  if (words.length && begun.length) return begun;
+  const shared = section => rare.get(section).filter(word => words.includes(word)).length;
+  return sections.filter(section => shared(section) >= ENOUGH_RARE_WORDS);
 }
 
 function look() {

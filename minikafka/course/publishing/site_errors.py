@@ -25,6 +25,8 @@ def parts() -> dict[str, str]:
         "yours": escape(errors.YOURS),
         "listed": "\n".join(items),
         "sections": "\n".join(sections),
+        "count": str(len(entries)),
+        "others": "|".join(errors.other_errors()),
         "script": script(),
     }
 
@@ -148,6 +150,6 @@ def _lesson(entry: errors.Entry) -> str:
 
 def _found_by(entry: errors.Entry) -> str:
     """What errors.js looks in, as `minikafka error` does."""
-    phrases = " ".join(map(errors.squeezed, entry.phrases))
-    words = " ".join(sorted(errors.vocabulary(entry)))
-    return f'data-phrases="{phrases}" data-words="{words}"'
+    phrases = "|".join(errors.all_phrases(entry))
+    rare = " ".join(sorted(errors.rare_words(entry)))
+    return f'data-phrases="{phrases}" data-rare="{rare}"'
