@@ -242,6 +242,30 @@ def ten_seconds_will_do(brokers, controller):
     ]
 
 
+@wrong(2, "an order waits longer than 2 s.")
+def fifteen_seconds_will_do(brokers, controller):
+    return one_by_one(controller_last(brokers, controller), [("wait", 15)])
+
+
+@wrong(2, "an order waits longer than 2 s.")
+def twice_fifteen_seconds_will_do(brokers, controller):
+    return one_by_one(controller_last(brokers, controller), [("wait", 15)] * 2)
+
+
+@wrong(2, "an order waits longer than 2 s.")
+def two_of_three_and_no_waiting(brokers, controller):
+    first, *rest = controller_last(brokers, controller) or [None]
+    if first is None:
+        return []
+    return [("stop", first), ("start", first), *one_by_one(rest)]
+
+
+@right(2)
+def a_minute_in_four_pieces(brokers, controller):
+    """No broker needs longer than 45 s."""
+    return one_by_one(controller_last(brokers, controller), [("wait", 15)] * 4)
+
+
 @wrong(2, "the plan ends while a broker is not in sync.")
 def does_not_wait_for_the_last(brokers, controller):
     return one_by_one(controller_last(brokers, controller))[:-1]
