@@ -285,14 +285,14 @@ def wrong(answer, case):
 def wrong_in(partition):
     should, found = should_be(partition.records), partition.sent["joined"]
     if found != should:
-        return not_joined(should, found)
+        return not_joined(partition.records, should, found)
     if partition.committed < len(partition.records):
         left = len(partition.records) - partition.committed
         return f"all is joined, but not committed: a lag of {left} stays."
     return None
 
 
-def not_joined(should, found):
+def not_joined(records, should, found):
     """The first place where they differ, in a line."""
     both = zip(should, found, strict=False)
     same = next((at for at, (one, other) in enumerate(both) if one != other), None)
@@ -300,12 +300,46 @@ def not_joined(should, found):
         same = min(len(should), len(found))
     shown = [as_joined(found[same]) if same < len(found) else "nothing"]
     shown += [as_joined(should[same]) if same < len(should) else "nothing more"]
-    what = "an order is joined with something else"
-    if same == len(found) or len(found) < len(should):
-        what = "an order is lost"
-    elif len(found) > len(should):
-        what = "an order is joined twice, or has no city"
+    what = what_differs(records, should, found, same)
     return f"{what}: record {same} of joined is {shown[0]}, and should be {shown[1]}."
+
+
+def what_differs(records, should, found, same):
+    """found and should are the same before this place."""
+    if same == len(found):
+        return "an order is lost"
+    this = cents_of(found[same])
+    if [*map(cents_of, found)].count(this) > [*map(cents_of, should)].count(this):
+        for order, reason in without_a_city(records, same):
+            if (order.key, order.value) == this:
+                return f"an order is joined, though its customer {reason} when it came"
+        if found[same] in should:
+            return "an order is joined twice"
+    elif len(found) < len(should):
+        return "an order is lost"
+    return "an order is joined with something else"
+
+
+def cents_of(sent):
+    """The key and the cents of what was joined."""
+    key, value = sent
+    return key, value[0] if isinstance(value, list) and value else value
+
+
+def without_a_city(records, after):
+    """The orders that join to nothing behind so many that join, each with the
+    reason.
+    """
+    cities, count, found = {}, 0, []
+    for record in records:
+        if record.topic == "customers":
+            cities[record.key] = record.value
+        elif cities.get(record.key) is not None:
+            count += 1
+        elif count == after:
+            gone = record.key in cities
+            found.append((record, "was gone" if gone else "had no city yet"))
+    return found
 
 
 def as_joined(sent):
