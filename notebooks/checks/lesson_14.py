@@ -55,6 +55,24 @@ EXIT_TICKET = (
 # --- 1: write a piece ---
 
 
+HINTS_1 = (
+    (
+        "What is in one transaction of the database is there together, or not"
+        " at all. Which two things must never be there one without the other?"
+    ),
+    (
+        "One partition's offsets only grow. So one number a partition says of"
+        " each of its records whether it counts already. Topic and partition"
+        " belong into the note's name."
+    ),
+    (
+        "For each record: open a transaction; look up the note of its topic and"
+        " partition; if there is none (None, and not 0), or the record's offset"
+        " is larger, add and note the offset. Afterwards commit."
+    ),
+)
+
+
 def exercise_1():
     """A sink that neither loses nor repeats, with one note a partition."""
     common = {"smaller": fewer, "describe": as_schedule}
@@ -64,22 +82,7 @@ def exercise_1():
             "each order counts once, whenever your program is killed, and the notes"
             " stay few."
         ),
-        hints=(
-            (
-                "What is in one transaction of the database is there together, or not"
-                " at all. Which two things must never be there one without the other?"
-            ),
-            (
-                "One partition's offsets only grow. So one number a partition says of"
-                " each of its records whether it counts already. Topic and partition"
-                " belong into the note's name."
-            ),
-            (
-                "For each record: open a transaction; look up the note of its topic and"
-                " partition; if there is none (None, and not 0), or the record's offset"
-                " is larger, add and note the offset. Afterwards commit."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 "without a crash each order counts once, and Kafka hears of it",
@@ -102,6 +105,13 @@ def exercise_1():
             ),
             Rung(
                 "several partitions and topics", wrong, PARTITIONED, several, **common
+            ),
+            Rung(
+                "the group's offsets are set back, and no order counts again",
+                wrong,
+                SET_BACK,
+                set_back,
+                **common,
             ),
             Rung(
                 "its notes are one a partition at most",
@@ -169,6 +179,16 @@ PARTITIONED = {
         (),
     ),
 }
+SET_BACK = {
+    f"set back to {offset}": (orders(3), (("back", "offsets", offset),))
+    for offset in (0, 1, 2)
+} | {
+    "two partitions, set back to 0": (
+        orders(6, *PLACES[:2]),
+        (("back", "offsets", 0),),
+    ),
+    "30 orders, set back to 0": (orders(30, gaps=(7,)), (("back", "offsets", 0),)),
+}
 LONG = {
     "500 orders": (
         orders(500, *PLACES),
@@ -202,6 +222,14 @@ def several(source):
     return given, moments(source)
 
 
+def set_back(source):
+    """Perhaps a kill before it, perhaps one after."""
+    given, _ = several(source)
+    back = "back", "offsets", source.randint(0, 3)
+    deaths = moments(source)[:2]
+    return given, (*deaths[1:], back, *deaths[:1])
+
+
 def fewer(case):
     """Fewer lives, fewer orders."""
     given, deaths = case
@@ -216,13 +244,16 @@ def as_schedule(case):
     named = " ".join(
         f"{topic}-{partition}@{offset}" for topic, partition, offset, *_ in given
     )
-    ends = [
-        f"add {nth} fails" if when == "in" else f"killed {when} {call} {nth}"
-        for when, call, nth in deaths
-    ]
+    ends = [as_end(*death) for death in deaths]
     return ", ".join([named or "no order", *ends]).replace(
         "commits", "the end of transaction"
     )
+
+
+def as_end(when, call, nth):
+    if when == "back":
+        return f"the group's offsets are set back to {nth}"
+    return f"add {nth} fails" if when == "in" else f"killed {when} {call} {nth}"
 
 
 def wrong(answer, case):

@@ -11,7 +11,7 @@ from tests.course.answers import endless, solution, verdict
 
 def test_the_solution_is_right_on_every_rung():
     said = verdict("14", 1, solution("14", 1, "my_sink"))
-    assert said.right and len(said.lines) == 5, said
+    assert said.right and len(said.lines) == 6, said
 
 
 def test_the_settings_of_the_solution_are_right_on_every_rung_and_on_days_that_no_rung_has():

@@ -17,7 +17,9 @@ from minikafka.course.judging.killed_programs import as_a_process
 # commits: the end of the database's transaction; commit: the consumer's
 CALLS = ("add", "note", "commits", "commit")
 
-Moment = tuple[str, str, int]  # "before", "after" or "in" the n-th call of a name
+# "before", "after" or "in" the n-th call of a name; "back": it is not killed, and then
+# the group's offsets are set back to that number
+Moment = tuple[str, str, int]
 Order = tuple[str, int, int, str, int]  # topic, partition, offset, account, cents
 Place = tuple[str, int]  # topic and partition
 
@@ -147,4 +149,7 @@ def lives(
                 raise
         finally:
             database.rolls_back()
+        if moment is not None and moment[0] == "back":
+            for place, offset in committed.items():
+                committed[place] = min(offset, moment[2])
     return database, committed

@@ -218,6 +218,60 @@ def names_that_run_together(consumer, database):
         consumer.commit()
 
 
+SET_BACK = "the group's offsets are set back to"
+
+
+@wrong(1, SET_BACK)
+def only_knows_the_last_one(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            if record.offset != database.noted(place(record)):
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+        consumer.commit()
+
+
+@wrong(1, SET_BACK)
+def knows_the_last_ten(consumer, database):
+    for record in consumer:
+        with database.transaction():
+            known = (database.noted(place(record)) or "").split()
+            if str(record.offset) not in known:
+                database.add(record.key, record.value)
+                known.append(str(record.offset))
+                database.note(place(record), " ".join(known[-10:]))
+        consumer.commit()
+
+
+@wrong(1, SET_BACK)
+def takes_the_note_back_with_the_offsets(consumer, database):
+    first = set()
+    for record in consumer:
+        with database.transaction():
+            noted = database.noted(place(record))
+            starts_here = record.partition not in first
+            first.add(record.partition)
+            if (
+                noted is None
+                or record.offset > noted
+                or (starts_here and record.offset < noted - 1)
+            ):
+                database.add(record.key, record.value)
+            database.note(place(record), record.offset)
+        consumer.commit()
+
+
+@wrong(1, SET_BACK, "counts twice")
+def notes_whatever_it_reads(consumer, database):
+    """The note goes back, too."""
+    for record in consumer:
+        with database.transaction():
+            if record.offset != database.noted(place(record)):
+                database.add(record.key, record.value)
+            database.note(place(record), record.offset)
+        consumer.commit()
+
+
 @wrong(1, "counts twice")
 def only_knows_the_last_one_and_commits_at_the_end(consumer, database):
     for record in consumer:
