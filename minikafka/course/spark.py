@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -79,8 +80,19 @@ _NOT_STARTED = """minikafka: Spark did not start. The last lines it wrote:
 
 {lines}
 
-  "unresolved dependency" or "download failed": it could not fetch the Kafka connector ({packages}).
+{advice}"""
+
+_NO_NETWORK = """  "unresolved dependency" or "download failed": it could not fetch the Kafka connector ({packages}).
   It needs the network once; later starts use what it has kept under ~/.ivy2.5.2."""
+
+_HALF_FETCHED = """  The network may be fine: here is the description of a jar without the jar, and Spark looks
+  nowhere else. Delete these folders, and run the cell again:
+
+{folders}"""
+
+_NO_CORES = """Spark waits for a free core at {master}: sessions of other notebooks have them all, two each.
+Stop one, with spark.stop() there or Kernel > Shut Down Kernel, and this one goes on."""
+NO_CORES_AFTER_S = 15  # an executor is there sooner than that, if it gets its cores
 
 
 class SparkMissing(RuntimeError):
@@ -122,9 +134,12 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
             with _output_into(log):
                 spark = builder.getOrCreate()
         except Exception as error:
+            said = _said(log)
             raise SparkMissing(
-                _NOT_STARTED.format(lines=_last_lines(log), packages=packages())
+                _NOT_STARTED.format(lines=_last_lines(said), advice=_advice(said))
             ) from error
+    if master() != MASTER:
+        _wait_for_cores(spark)
     spark.sparkContext.setLogLevel("OFF")
     # PySpark would show each error twice, the first time as a screenful of JSON.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
@@ -232,10 +247,45 @@ def _output_into(log: IO[bytes]) -> Iterator[None]:
             os.close(old)
 
 
-def _last_lines(log: IO[bytes], count: int = 15) -> str:
+def _wait_for_cores(spark: Any) -> None:
+    """Returns when a cluster has given the session a process to run in, and says so
+    where it takes long.
+    """
+    context = spark.sparkContext._jsc.sc()
+    began, is_told = time.monotonic(), False
+    while context.getExecutorMemoryStatus().size() < 2:  # the driver is one
+        if not is_told and time.monotonic() - began > NO_CORES_AFTER_S:
+            is_told = True
+            print(_NO_CORES.format(master=master()), flush=True)
+        time.sleep(0.2)
+
+
+def _said(log: IO[bytes]) -> str:
     log.seek(0)
-    lines = log.read().decode(errors="replace").splitlines()
-    return "\n".join(f"  {line}" for line in lines[-count:])
+    return log.read().decode(errors="replace")
+
+
+def _last_lines(said: str, count: int = 15) -> str:
+    return "\n".join(f"  {line}" for line in said.splitlines()[-count:])
+
+
+def _advice(said: str) -> str:
+    """What to do about what Spark wrote when it didn't start."""
+    folders = _half_fetched(said)
+    if not folders:
+        return _NO_NETWORK.format(packages=packages())
+    return _HALF_FETCHED.format(folders="\n".join(f"    {each}" for each in folders))
+
+
+def _half_fetched(said: str) -> list[Path]:
+    """Where a jar's description is that Spark's resolver went by: Maven's folder, and
+    the resolver's own cache, which has noted that it was there.
+    """
+    found = [Path(jar).parent for jar in re.findall(r"(?m)^\s+file:(\S+\.jar)$", said)]
+    for cache in re.findall(r"Ivy Default Cache set to: (.+)", said):
+        for group, name in re.findall(r"(?m)^\s+:: (\S+)#(\S+?);\S+\.jar$", said):
+            found.append(Path(cache.strip(), group, name))
+    return [folder for folder in dict.fromkeys(found) if folder.is_dir()]
 
 
 _TOO_LATE = "Python worker failed to connect back"

@@ -2,6 +2,9 @@
 what goes when they go.
 """
 
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -133,6 +136,48 @@ def test_without_pyspark_the_message_says_size_time_and_command(monkeypatch):
         raised.value
     ) and '"pyspark' in str(raised.value)
     assert "extra" not in str(raised.value)
+
+
+@pytest.mark.spark
+def test_a_jar_that_maven_has_only_the_description_of_is_named_with_its_folders(
+    tmp_path,
+):
+    """Spark's resolver finds the description, looks for the jar there alone, and keeps
+    a note of that: both folders have to go. No network is asked for anything.
+    """
+    group, name, version = spark.PACKAGES.split(":")
+    maven = tmp_path / ".m2" / "repository" / Path(*group.split(".")) / name / version
+    maven.mkdir(parents=True)
+    (maven / f"{name}-{version}.pom").write_text(
+        f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId>"
+        f"<artifactId>{name}</artifactId><version>{version}</version></project>"
+    )
+    ivy = tmp_path / "ivy"
+    program = (
+        "from minikafka.course.spark import session\n"
+        f"session(own={{'spark.jars.ivy': {str(ivy)!r}}})"
+    )
+    home = {"JAVA_TOOL_OPTIONS": f"-Duser.home={tmp_path}"}
+
+    def told():
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **home},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode
+        return done.stderr
+
+    first = told()
+    assert f"Delete these folders, and run the cell again:\n\n    {maven}" in first
+    assert f"    {ivy / 'cache' / group / name}\n" in first
+    assert "needs the network" not in first
+    shutil.rmtree(maven)
+    second = told()
+    assert f"    {ivy / 'cache' / group / name}\n" in second
+    assert str(maven) not in second.partition("Delete these")[2]
 
 
 def test_what_the_connector_is_fetched_without_is_in_pysparks_own_folder():

@@ -151,6 +151,7 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
             text=True,
             check=False,
         )
+        another_waits_until_cores_are_free(environment)
     assert done.returncode == 0, done.stderr[-3000:]
     lesson_17, lesson_18, lesson_19, lesson_20 = (
         line.split("|") for line in done.stdout.splitlines()[-4:]
@@ -161,6 +162,45 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
     assert lesson_18 == ["9", "0"]  # the tenth hour is in state, in both lives
     assert lesson_19 == ["(0, 607)", "(0, 607)"]
     assert lesson_20 == ["1184", "1184", "608"]
+
+
+HOLDS = """
+import sys
+from minikafka.course.spark import session
+spark = session(own={"spark.cores.max": sys.argv[1]})
+print("ready", flush=True)
+input()
+spark.stop()
+"""
+
+
+def another_waits_until_cores_are_free(environment):
+    """The cluster has four cores. Who finds none says so."""
+
+    def holding(cores):
+        return subprocess.Popen(
+            [sys.executable, "-c", HOLDS, cores],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    with holding("4") as first:
+        lines = first.stdout
+        assert "ready\n" in lines
+        with holding("2") as second:
+            starts, waits, *_ = (second.stdout.readline() for _ in range(3))
+            assert starts.startswith("Spark starts")
+            assert waits == (
+                f"Spark waits for a free core at {environment[spark.MASTER_VARIABLE]}:"
+                " sessions of other notebooks have them all, two each.\n"
+            )
+            first.stdin.write("\n")
+            first.stdin.flush()
+            assert second.stdout.readline() == "ready\n"
+            second.stdin.write("\n")
+            second.stdin.flush()
 
 
 def wait_for_workers(web, count, last):
