@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -292,7 +293,7 @@ def test_what_the_image_copies_is_there_and_not_ignored():
 
 PRETENDED = """#!{shell}
 echo "{whose} {name} $*" >> "$LOG"
-case "$*" in *tasks.py*setup*) {ln} -s "$ENVIRONMENT"/* "$MADE" ;; esac
+case "$*" in "-m venv"*) {ln} -s "$ENVIRONMENT"/* "$MADE" ;; esac
 """
 
 
@@ -321,9 +322,34 @@ def test_every_python_of_the_image_after_its_environment_is_there_is_that_of_the
     for lines in own:
         subprocess.run([shell, "-c", lines], env={**places, **path}, check=True)
     said = log.read_text().splitlines()
-    assert said[0] == "system python tasks.py setup"
-    assert len(said) >= 4
+    assert said[0] == "system python -m venv .venv"
+    assert len(said) >= 5
     assert all(line.startswith("environment ") for line in said[1:]), said
+
+
+def test_what_the_image_fetches_for_python_and_spark_is_fetched_before_a_lesson_is_copied():
+    """A layer is built again when a file copied before it has changed."""
+    before, _, after = DOCKERFILE.partition("notebooks notebooks\n")
+    fetches = ("pip install", "session().stop()")
+    assert all(each in before for each in fetches)
+    assert re.findall(r"^RUN (.*)", after, re.MULTILINE) == [
+        'python tasks.py setup && rm -rf "$HOME/.cache"'
+    ]
+    copied = re.findall(r"^COPY --chown=1000 (.*) \S+$", before, re.MULTILINE)
+    at = before.index("pip install")
+    assert [each for each in copied if f" {each} " in before[:at]] == ["pyproject.toml"]
+
+
+def test_the_image_installs_what_the_extras_for_lessons_and_spark_name():
+    [lines] = re.findall(
+        r'^RUN python -c "(import tomllib.*?)" > ', DOCKERFILE, re.M | re.S
+    )
+    code = lines.replace("\\\n", "")
+    done = run([sys.executable], "-c", code)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["lab"], *extras["spark"]]
+    assert done.splitlines() == wanted
 
 
 def test_the_image_has_a_java_and_a_python_that_fit():
