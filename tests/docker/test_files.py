@@ -366,7 +366,12 @@ def test_the_image_has_a_java_and_a_python_that_fit():
 @pytest.mark.spark
 def test_the_four_jars_that_the_image_keeps_are_among_those_that_spark_fetches():
     """Their names in Ivy's folder; tests/spark says that four are enough."""
-    assert len(four_jars()) == 4
+    found = four_jars()
+    assert len(found) == 4
+    [client] = [jar.stem for jar in found if "kafka-clients" in jar.name]
+    page = ROOT / "notebooks" / "from_notebook_to_spark_submit.md"
+    told = re.findall(r"kafka-clients (\d+\.\d+\.\d+)", page.read_text("utf-8"))
+    assert [client.rpartition("-")[2]] == told
 
 
 # --- environment.yml and the devcontainer ---
