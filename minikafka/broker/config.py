@@ -13,12 +13,11 @@ from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from minikafka.broker.config_rules import checked_at_start
+from minikafka.broker.config_rules import checked_at_start, is_legal
 from minikafka.broker.config_table import (
     BROKER_CONFIGS,
     TABLES,
     WITHOUT_EFFECT,
-    is_legal,
     parse,
     show,
 )

@@ -12,6 +12,7 @@ from minikafka.broker.config_table import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
+    INT_MAX,
     PER_BROKER,
     PER_LISTENER,
     READ_ONLY,
@@ -21,9 +22,9 @@ from minikafka.broker.config_table import (
     Config,
     Type,
     invalid,
-    is_legal,
     parse,
 )
+from minikafka.broker.durations import duration_ms
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -31,6 +32,7 @@ from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
     Image,
 )
+from minikafka.cluster.quotas import unusable_quotas
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
@@ -51,11 +53,29 @@ class Rule(NamedTuple):
     words: str
 
 
+BY_DURATION = "by_duration:"
 THROTTLED = re.compile(r"\*|(\d+:\d+(,\d+:\d+)*)?")
-LIMITS = re.compile(r"([^,:\s]+:\d+(,[^,:\s]+:\d+)*)?")
-BEGINNING = re.compile(
-    r"earliest|latest|by_duration:P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
-)
+LIMIT = re.compile(r"[^,:\s]+:([-+]?\d{1,10})")
+
+
+def are_limits(text: str) -> bool:
+    """A list of host:number, where each is an int."""
+    found = [LIMIT.fullmatch(part) for part in text.split(",") if text]
+    return all(each and -INT_MAX - 1 <= int(each[1]) <= INT_MAX for each in found)
+
+
+def is_beginning(text: str) -> bool:
+    """Where a share group may begin."""
+    start, by_duration, ago = text.partition(BY_DURATION)
+    if not by_duration:
+        return text in ("earliest", "latest")
+    try:
+        duration_ms(ago)
+    except ValueError:
+        return False
+    return not start
+
+
 _GZIP_LEVEL = Rule(
     lambda level: level == -1 or 1 <= level <= 9,
     "Value must be between 1 and 9 or equal to -1",
@@ -67,7 +87,7 @@ _THROTTLED = Rule(
     " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
 )
 _BEGINNING = Rule(
-    BEGINNING.fullmatch,
+    is_beginning,
     "Invalid value `{value}` for configuration {name}."
     " The value must be either 'earliest', 'latest' or of the format"
     " 'by_duration:<PnDTnHnMn.nS>'.",
@@ -81,7 +101,7 @@ RULES = {
     "group.consumer.assignors": Rule(lambda names: names != "", "must not be empty"),
     "leader.replication.throttled.replicas": _THROTTLED,
     "max.connections.per.ip.overrides": Rule(
-        LIMITS.fullmatch, "Value must be a list of host:number"
+        are_limits, "Value must be a list of host:number"
     ),
     "log.retention.hours": _RETENTION,
     "log.retention.minutes": _RETENTION,
@@ -110,15 +130,28 @@ def checked(
     for name, text in configs.items():
         if name not in table:
             raise KafkaError(Error.INVALID_CONFIG, f"Unknown {what}: {printable(name)}")
-        row = table[name]
-        value = parse(row, text)
-        rule = RULES.get(name)
-        if rule is not None and not rule.holds(value):
-            shown = f"[{text}]" if row.type is Type.LIST else text
-            words = rule.words.format(name=name, value=printable(text))
-            raise invalid(row, shown, words)
+        check_value(table[name], text)
         found[name] = text
     return found
+
+
+def check_value(row: Config, text: str) -> None:
+    """Whether a value is legal by itself. Else INVALID_CONFIG."""
+    value = parse(row, text)
+    rule = RULES.get(row.name)
+    if rule is not None and not rule.holds(value):
+        shown = f"[{text}]" if row.type is Type.LIST else text
+        words = rule.words.format(name=row.name, value=printable(text))
+        raise invalid(row, shown, words)
+
+
+def is_legal(row: Config, text: str) -> bool:
+    """Whether a value is legal by itself: what was stored before may not be."""
+    try:
+        check_value(row, text)
+    except KafkaError:
+        return False
+    return True
 
 
 # -- at start
@@ -314,10 +347,11 @@ KINDS = {
 
 
 def unusable_configs(image: Image) -> Iterator[str]:
-    """Which stored configs are no longer legal, a sentence each."""
+    """Which stored configs and quotas are no longer legal, a sentence each."""
     for (resource_type, resource), configs in image.configs.items():
         table = TABLES[resource_type]
         whose = f"{KINDS[resource_type]} {resource or '(all)'}"
         for name, text in configs.items():
             if name in table and not is_legal(table[name], text):
                 yield f"{whose}: {name}={text} is not legal, and the default holds"
+    yield from unusable_quotas(image.users.quotas)

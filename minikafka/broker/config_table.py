@@ -147,14 +147,6 @@ def _show_float(value: float) -> str:
     return f"{mantissa}E{exponent + len(rest)}"
 
 
-def is_legal(row: Config, text: str) -> bool:
-    try:
-        parse(row, text)
-    except KafkaError:
-        return False
-    return True
-
-
 MOST = {Type.INT: INT_MAX, Type.SHORT: SHORT_MAX}
 
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from minikafka.broker.config_rules import BY_DURATION, is_beginning
+from minikafka.broker.durations import duration_ms
 from minikafka.broker.ports import HearsOfReplicas, LeadingNode
 from minikafka.broker.share_sessions import ShareSession
 from minikafka.clock import Now
@@ -35,7 +37,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from minikafka.wire.unpacking import Allowance
 
-EARLIEST, LATEST, BY_DURATION = "earliest", "latest", "by_duration:"
+EARLIEST, LATEST = "earliest", "latest"
 MOST_SEARCHED = 100_000  # records, for a start by time
 MOST_IN_FLIGHT = 1 << 20  # offsets of a state that is read, whatever the limits were
 # states of records that are written down
@@ -213,7 +215,7 @@ class SharePartitions:
         log = held.replica.log
         if strategy == EARLIEST:
             return log.log_start_offset
-        if strategy == LATEST:
+        if strategy == LATEST or not is_beginning(strategy):  # an old version took it
             return held.replica.high_watermark
         ago_ms = duration_ms(strategy.removeprefix(BY_DURATION))
         since_ms = max(0, now.wall_ms - ago_ms)
@@ -440,21 +442,3 @@ def is_sane(start_offset: int, batches: Sequence[StateBatch]) -> bool:
             return False
         next_offset = batch.last_offset + 1
     return next_offset - start_offset <= MOST_IN_FLIGHT
-
-
-def duration_ms(text: str) -> int:
-    """An ISO 8601 duration as Java's Duration reads it: days, hours, minutes, seconds.
-    Errors: INVALID_CONFIG.
-    """
-    units = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
-    total = 0.0
-    number = ""
-    for letter in text.lower().removeprefix("p").replace("t", ""):
-        if letter in units and number:
-            total += float(number) * units[letter]
-            number = ""
-        elif letter in "0123456789.+-":
-            number += letter
-        else:
-            raise KafkaError(Error.INVALID_CONFIG, f"{text} is no duration")
-    return round(total)

@@ -8,10 +8,11 @@ them.
 
 import ipaddress
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from minikafka.cluster.users import Entity
+from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -81,7 +82,7 @@ def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | Non
     """With a quota; None: nothing."""
     if key not in types:
         return f"Invalid configuration key {key}"
-    if value <= 0:
+    if not value > 0:  # which no NaN is
         return f"Quota {key} must be greater than 0"
     kind = types[key]
     if kind == DOUBLE:
@@ -90,7 +91,22 @@ def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | Non
         return f"Proposed value for {key} is too large for {ARTICLES[kind]}."
     if value % 1 > 1e-6:
         return f"{key} cannot be a fractional value."
+    if value < 1:
+        return f"Quota {key} must be greater than 0"
     return None
+
+
+def unusable_quotas(
+    quotas: Mapping[Entity, Mapping[str, float]],
+) -> Iterator[str]:
+    """What is stored and no longer legal, a sentence each."""
+    for entity, values in quotas.items():
+        types = OF_ADDRESSES if IP in dict(entity) else OF_CLIENTS
+        named = ", ".join(f"{kind} {name or '(default)'}" for kind, name in entity)
+        for key, value in values.items():
+            if what_is_wrong(types, key, value) is not None:
+                quota = printable(f"quota of {named}: {key}={value}")
+                yield f"{quota} is not legal, and nothing obeys it"
 
 
 # -- which one is a client's
@@ -114,15 +130,25 @@ def limit(
     for each in users:
         of_user = ((USER, each),)
         for of_client in (*(((CLIENT_ID, name),) for name in clients), ()):
-            found = quotas.get(of_client + of_user, {}).get(key)
+            found = _of(quotas, of_client + of_user, key)
             if found is not None:
                 shared = ((CLIENT_ID, client_id),) if of_client else ()
                 return Limit(found, (*shared, (USER, user)))
     for name in clients:
-        found = quotas.get(((CLIENT_ID, name),), {}).get(key)
+        found = _of(quotas, ((CLIENT_ID, name),), key)
         if found is not None:
             return Limit(found, ((CLIENT_ID, client_id),))
     return None
+
+
+def _of(
+    quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, key: str
+) -> float | None:
+    """The quota of an entity, where it is legal: what was stored before may not be."""
+    found = quotas.get(entity, {}).get(key)
+    if found is None or what_is_wrong(OF_CLIENTS, key, found) is not None:
+        return None
+    return found
 
 
 # -- how long a client must be silent

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from minikafka.cluster.metadata import PartitionChange
+from minikafka.cluster.metadata import MetadataRecord, PartitionChange
 from minikafka.coordinators.share_persister import ask_for_all
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -407,3 +407,33 @@ def test_kip_932_offsets_and_groups_are_deleted(node):
     [result] = node.patiently("DeleteGroups", 2, groups_names=[GROUP]).results
     assert result.error_code == 0
     assert node.patiently("ListGroups", 4, states_filter=[]).groups == []
+
+
+@pytest.mark.parametrize("nines", [400, 5000])
+def test_a_stored_duration_that_is_too_long_gives_way_to_the_default(node, nines):
+    """minikafka took it once, and the group never read; Apache Kafka refuses it."""
+    record = {
+        "resource_type": 32,
+        "resource_name": GROUP,
+        "name": "share.auto.offset.reset",
+        "value": f"by_duration:PT{'9' * nines}S",
+    }
+    node.broker.quorum.append([MetadataRecord("ConfigRecord", 0, record)], node.now)
+    node.restart()
+    node.out()
+    node.pass_time(1000)
+    a = node.member("a").join()
+    assert a.fetch() == []
+    node.produce("orders", "x")
+    assert a.fetch() == [(20, 20, 1)]
+
+
+@pytest.mark.parametrize(
+    ("ago", "first"), [("PT30M", 20), ("PT2H", 0), ("PT9223372036854775807S", 0)]
+)
+def test_a_group_begins_with_the_first_record_since_then(node, ago, first):
+    node.pass_time(3_600_000)
+    node.configure(share_auto_offset_reset=f"by_duration:{ago}")
+    node.produce("orders", "x")
+    acquired = node.member("a").join().fetch()
+    assert acquired and acquired[0][0] == first

@@ -2,8 +2,13 @@
 who go beyond (KIP-219).
 """
 
+import math
+import sys
+
 import pytest
 
+from minikafka.broker.effects import Notice
+from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.quotas import FETCH, PRODUCE, Rate, limit
 from minikafka.wire.records import encode_batch
 from tests.broker.node import Node
@@ -108,6 +113,98 @@ def test_quotas_are_there_after_a_restart(node):
     assert produced(node, *MUCH, *MUCH) == 0
 
 
+# -- numbers that are none, or next to nothing
+
+RATES = (PRODUCE, FETCH)
+SHARES = ("request_percentage", "controller_mutation_rate")
+TAKEN, TOO_LARGE, NO_FRACTION = "", "too large for", "cannot be a fractional value"
+TOO_SMALL = "must be greater than 0"
+LONG = 2.0**63
+OF_RATES = {
+    -math.inf: TOO_SMALL,
+    -1.0: TOO_SMALL,
+    -5e-324: TOO_SMALL,
+    0.0: TOO_SMALL,
+    0.5: NO_FRACTION,
+    1.0: TAKEN,
+    1 + 1e-7: TAKEN,
+    LONG: TAKEN,
+    1e19: TOO_LARGE,
+    sys.float_info.max: TOO_LARGE,
+    math.inf: TOO_LARGE,
+}
+OF_SHARES = dict.fromkeys(OF_RATES, TAKEN) | {
+    value: TOO_SMALL for value in OF_RATES if value <= 0
+}
+STRICTER = (math.nan, 5e-324, 1e-7)
+
+
+def verdict(node, key, value, *entity):
+    """What is said of a quota; nothing where it is set."""
+    kind, name = entity
+    parts = [{"entity_type": kind, "entity_name": name}]
+    ops = [{"key": key, "value": value}]
+    [answer] = node.call(
+        "AlterClientQuotas", 1, entries=[{"entity": parts, "ops": ops}]
+    ).entries
+    return answer.error_message or ""
+
+
+@pytest.mark.parametrize("key", [*RATES, *SHARES])
+def test_kip_546_quotas_at_the_ends_of_a_double_are_judged_as_by_apache_kafka(
+    node, key
+):
+    for value, words in (OF_RATES if key in RATES else OF_SHARES).items():
+        said = verdict(node, key, value, "client-id", "app")
+        assert words in said and bool(words) == bool(said), value
+
+
+def test_kip_546_quotas_of_addresses_at_the_ends_of_an_int(node):
+    for value, words in OF_RATES.items():
+        largest = {LONG: 2.0**31 - 1, 1e19: 2.0**31}.get(value, value)
+        said = verdict(node, "connection_creation_rate", largest, "ip", None)
+        assert words in said and bool(words) == bool(said), value
+
+
+def test_a_rate_that_is_no_number_or_next_to_nothing_is_refused(node):
+    """Apache Kafka 4.3.1 takes NaN for any quota, and for a rate what is so small that
+    it is no fraction. By a rate of 1e-7 a client reads nothing any more there; by NaN and
+    by 5e-324 it reads one batch at a time and is never throttled.
+    """
+    for key in RATES:
+        for value in STRICTER:
+            assert TOO_SMALL in verdict(node, key, value, "client-id", None)
+    for key in SHARES:
+        assert TOO_SMALL in verdict(node, key, math.nan, "client-id", None)
+        assert verdict(node, key, 5e-324, "client-id", None) == TAKEN
+    node.produce("orders", *MUCH)
+    assert node.values("orders") == list(MUCH)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, 0.0, 5e-324, 1e-7])
+def test_a_stored_quota_that_is_not_legal_is_told_and_nothing_obeys_it(node, value):
+    """Brokers took NaN once. It is described, and can be taken back."""
+    entity = [{"entity_type": "client-id", "entity_name": None}]
+    records = []
+    for key in RATES:
+        fields = {"entity": entity, "key": key, "value": value, "remove": False}
+        records.append(MetadataRecord("ClientQuotaRecord", 0, fields))
+    node.broker.quorum.append(records, node.now)
+    for clean in (True, False):
+        node.restart(clean)
+        told = [item.line for item in node.out() if isinstance(item, Notice)]
+        assert told == [
+            f"quota of client-id (default): {key}={value} is not legal, and nothing"
+            " obeys it"
+            for key in RATES
+        ]
+        node.produce("orders", *MUCH, *MUCH)
+        assert node.values("orders")[-1] == MUCH[0]
+    for key in RATES:
+        set_quota(node, key, None, client_id=None)
+    assert node.broker.image.users.quotas == {}
+
+
 USER, CLIENT = ("user", "ann"), ("client-id", "app")
 ANY_USER, ANY_CLIENT = ("user", None), ("client-id", None)
 # the most specific one first
@@ -125,8 +222,8 @@ ORDER = [
 
 def test_the_most_specific_quota_counts():
     """KIP-55."""
-    quotas = {one: {PRODUCE: float(number)} for number, one in enumerate(ORDER)}
-    for number, one in enumerate(ORDER):
+    quotas = {one: {PRODUCE: float(number)} for number, one in enumerate(ORDER, 1)}
+    for number, one in enumerate(ORDER, 1):
         found = limit(quotas, "ann", "app", PRODUCE)
         assert (found.bytes_per_second, limit(quotas, "ann", "app", FETCH)) == (
             number,

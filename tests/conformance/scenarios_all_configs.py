@@ -2,7 +2,16 @@
 brokers (see same_answers.py).
 """
 
-from minikafka.broker.config_table import BROKER_CONFIGS, Type, is_internal, show
+from minikafka.broker.config_table import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIGS,
+    Type,
+    is_internal,
+    is_read_only,
+    show,
+)
 from tests.conformance.scenarios_cluster import create
 from tests.conformance.scenarios_configs import (
     APPEND,
@@ -14,6 +23,7 @@ from tests.conformance.scenarios_configs import (
 )
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+NINES = "9" * 400
 OF_NUMBERS = (Type.INT, Type.LONG, Type.SHORT, Type.DOUBLE)
 
 
@@ -244,6 +254,16 @@ OF_GROUPS = {
         "earliest",
         "by_duration:PT1H",
         "by_duration:P1DT2H3M4.5S",
+        "by_duration:p1dt1h",
+        "by_duration:PT1,5S",
+        "by_duration:PT1H-1M",
+        "by_duration:-PT-1H",
+        "by_duration:PT1.1234567890S",
+        "by_duration:PT9223372036854775807S",
+        "by_duration:PT9223372036854775808S",
+        "by_duration:P106751991167301D",
+        f"by_duration:P{NINES}D",
+        f"by_duration:PT{NINES}S",
         "by_duration:-PT1H",
         "by_duration:P",
         "by_duration:1",
@@ -315,6 +335,52 @@ def topics(side):
             )
 
 
+NUMBERS = {
+    "no number": "NaN",
+    "infinite": "Infinity",
+    "minus infinite": "-Infinity",
+    "1e400": "1e400",
+    "400 nines": NINES,
+    "minus 400 nines": f"-{NINES}",
+    "5000 nines": "9" * 5000,
+    "more than a long": "9223372036854775808",
+    "less than a long": "-9223372036854775809",
+    "hexadecimal": "0x10",
+    "with an underscore": "1_000",
+    "with an exponent": "1e3",
+    "nothing": "",
+}
+BEYOND = {
+    Type.INT: {"more than an int": "2147483648", "less than an int": "-2147483649"},
+    Type.SHORT: {"more than a short": "32768", "less than a short": "-32769"},
+}
+
+
+def numbers(side):
+    """Each config that is a number and may change: what is none, or too large."""
+    topic = side.create_topic()
+    for what, kind, name, table in (
+        ("topic", TOPIC, topic, TOPIC_CONFIGS),
+        ("all brokers", BROKER, "", BROKER_CONFIGS),
+        ("group", GROUP, side.name, GROUP_CONFIGS),
+        ("client metrics", CLIENT_METRICS, side.name, CLIENT_METRICS_CONFIGS),
+    ):
+        for config, row in sorted(table.items()):
+            is_fixed = is_internal(config) or is_read_only(kind, row)
+            if row.type not in OF_NUMBERS or is_fixed:
+                continue
+            for which, text in (NUMBERS | BEYOND.get(row.type, {})).items():
+                alter(
+                    side,
+                    f"{what} {config}={which}",
+                    name,
+                    (SET, config, text),
+                    kind=kind,
+                    versions=(1,),
+                    validate_only=True,
+                )
+
+
 SCENARIOS = (
     what_is_described,
     which_may_change,
@@ -325,4 +391,5 @@ SCENARIOS = (
     client_metrics,
     groups,
     topics,
+    numbers,
 )

@@ -132,6 +132,14 @@ def quotas_that_may_not_be(side, ann, address):
         "zero": entry([ann], ("producer_byte_rate", 0.0)),
         "negative": entry([ann], ("producer_byte_rate", -1.0)),
         "a fraction": entry([ann], ("producer_byte_rate", 1.5)),
+        "less than nothing": entry([ann], ("request_percentage", -5e-324)),
+        "no zero": entry([ann], ("controller_mutation_rate", 5e-324)),
+        "the longest": entry([ann], ("producer_byte_rate", 2.0**63)),
+        "the largest": entry([ann], ("consumer_byte_rate", 1e308)),
+        "the largest share": entry([ann], ("controller_mutation_rate", 1e308)),
+        "an infinite number of connections": entry(
+            [address], ("connection_creation_rate", INFINITE)
+        ),
         "hardly a fraction": entry([ann], ("producer_byte_rate", 5 + 1e-9)),
         "more than a long": entry([ann], ("producer_byte_rate", 1e19)),
         "more than an int": entry([address], ("connection_creation_rate", 1e10)),
