@@ -159,6 +159,21 @@ def test_a_secret_is_told_to_nobody():
     assert [each.value for each in found.synonyms] == [None]
 
 
+def test_a_secret_that_is_set_at_run_time_is_hidden_in_the_trace():
+    """For one broker and for all; refused ones, too."""
+    seen = []
+    node = Node(listeners=[seen.append])
+    secrets = [name for name, row in BROKER_CONFIGS.items() if row.is_sensitive]
+    verdicts = set()
+    for name in secrets:
+        for broker in ("1", ""):
+            verdicts.add(alter(node, BROKER, broker, (SET, name, "hunter2")))
+            verdicts.add(alter(node, BROKER, broker, (DELETE, name, None)))
+    assert "NONE" in verdicts and len(verdicts) > 1
+    told = repr([(str(each), each.to_json()) for each in seen])
+    assert "[hidden]" in told and "hunter2" not in told
+
+
 def test_what_is_for_tests_is_described_nowhere():
     node = Node(internal_metadata_log_segment_bytes=500)
     node.create_topic("orders", internal_segment_bytes=500)

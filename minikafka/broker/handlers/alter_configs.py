@@ -74,7 +74,8 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
                 return {"error_message": None}
         new = changes(broker, resource, is_incremental)
         records.extend(config_records(kind, name, new))
-        altered.append({"resource": RESOURCES[kind], "name": name, "configs": new})
+        told = without_secrets(kind, new)
+        altered.append({"resource": RESOURCES[kind], "name": name, "configs": told})
         return {"error_message": None}
 
     answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
@@ -83,6 +84,16 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.commit_and_tell(
         records, now, answer, "ConfigsAltered", altered
     )
+
+
+def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | None]:
+    """What the trace may say: of a secret that it is set, and not to what."""
+    told = dict(new)
+    for name, text in new.items():
+        row = TABLES[kind].get(name)
+        if row is not None and row.is_sensitive and text is not None:
+            told[name] = "[hidden]"
+    return told
 
 
 def split(broker: Broker, request: Call) -> Split:
