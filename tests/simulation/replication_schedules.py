@@ -150,7 +150,7 @@ class Run:
         }
         self.member = self.cluster.consumer(TOPIC, group_id=GROUP, **by_hand)
         self.committed: dict[Any, int] = {}
-        brokers = Brokers(self.cluster, {TOPIC: PARTITIONS})
+        brokers = self.brokers(self.cluster, {TOPIC: PARTITIONS})
         self.misplaced = brokers.misplaced
         for second in range(FAULTY_S + HEALING_S):
             for kind, nodes in schedule.steps.get(second, ()):
@@ -164,6 +164,9 @@ class Run:
             self.cluster.run_ms(500)
         self.settle()
         self.look()
+
+    def brokers(self, cluster: Cluster, topics: dict[str, int]) -> "Brokers":
+        return Brokers(cluster, topics)
 
     def produce(self, second: int) -> None:
         for number, producer in enumerate(self.producers):

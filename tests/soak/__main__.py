@@ -12,7 +12,10 @@ import sys
 import time
 
 ONCE = ("damage", "damage_on_three", "bombs", "memory", "stopped_leader")
-FROM_SEEDS = ("replication", "transactions", "share_schedules", "hands")
+FROM_SEEDS = (
+    *("replication", "disk_schedules", "transactions", "epochs", "clearing"),
+    *("share_schedules", "hands"),
+)
 FUZZ_REQUESTS, KILL_ROUNDS, SCHEDULES = 20_000, 10, 20  # of one turn
 
 

@@ -7,8 +7,12 @@ from random import Random
 
 import pytest
 
+from minikafka.storage.log import Log
 from tests.clients.nodes import without_java
 from tests.conformance.test_every_version import errors_in
+from tests.simulation import clearing_schedules as clearing
+from tests.simulation import disk_schedules as disks
+from tests.soak import epochs
 from tests.soak.clients import SERVED
 from tests.soak.copier import copy
 from tests.soak.core import Core
@@ -84,6 +88,28 @@ def test_a_seed_of_the_listener_of_the_nodes_is_the_same_day_again():
 def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
     with closing(Tcp(1)) as tcp:
         tcp.run(800)
+
+
+@pytest.mark.parametrize("run", [disks.Run, clearing.Run, epochs.Run])
+def test_nothing_is_lost_to_failing_disks_deletions_the_cleaner_or_the_end_of_the_epochs(
+    run, capsys
+):
+    """A failing disk, and an older data folder; DeleteRecords and the cleaner beside
+    transactions; each producer id with two epochs, over restarts.
+    """
+    schedule = {disks.Run: disks.Schedule, clearing.Run: clearing.Schedule}
+    for seed in (1, 2):
+        assert not run(schedule.get(run, epochs.Schedule)(seed)).problems
+
+
+def test_a_log_that_forgets_what_was_aborted_is_noticed(monkeypatch, capsys):
+    monkeypatch.setattr(Log, "aborted_transactions", lambda *_: [])
+    assert clearing.Run(clearing.Schedule(1)).problems
+
+
+def test_a_producer_id_runs_out_of_epochs_more_than_once(capsys):
+    ids = epochs.Run(epochs.Schedule(4)).ids
+    assert max(map(len, ids.values())) > 2
 
 
 SOME = 12
