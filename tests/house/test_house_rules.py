@@ -31,22 +31,6 @@ CORE = (
 FOLDERS = [ROOT / name for name in ("minikafka", "tests", "datasets", "notebooks")]
 PYTHON_FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
 LINE_COLUMNS = 88
-FILE_LINES, FIRST_FILE_LINES, FUNCTION_LINES = 550, 650, 60
-# The aim is 6 nodes a line and 10 a statement, in the theatre 7 and 12: what is above
-# that here comes down.
-MOST_DENSE = {
-    "wire": (6, 10),
-    "storage": (6, 10),
-    "cluster": (6, 10),
-    "coordinators": (6, 10),
-    "broker": (6, 10),
-    "clients": (6, 10),
-    "simulation": (6, 10),
-    "server": (6, 9),
-    "theatre": (7.2, 11.5),
-    "course": (6, 10),
-}
-MOST_DENSE_FILE = 8  # nodes a line
 MOST_IN_A_CIRCLE = 3  # files that import each other
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
@@ -320,48 +304,6 @@ def test_importing_minikafka_loads_no_part_of_it():
     assert done.stdout.split() == []
 
 
-def reading_path() -> list[Path]:
-    """What CONTRIBUTING says to read first, in its order: a numbered list of files."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return [
-        ROOT / name
-        for name in re.findall(r"^\d+\. `(minikafka/[a-z_/]+\.py)`", text, re.MULTILINE)
-    ]
-
-
-def test_the_reading_path_is_one_evening():
-    lines = {
-        path.name: len(path.read_text(encoding="utf-8").splitlines())
-        for path in reading_path()
-    }
-    assert len(lines) == 10
-    assert sum(lines.values()) <= 4_000, lines
-    assert lines["broker.py"] <= 300, "the file to open first: wiring and life"
-
-
-def outgrown() -> set[str]:
-    """Files and functions that are longer than they should be."""
-    first, functions = reading_path(), (ast.FunctionDef, ast.AsyncFunctionDef)
-    found = set()
-    for path in PYTHON_FILES:
-        name = path.relative_to(ROOT).as_posix()
-        most = FIRST_FILE_LINES if path in first else FILE_LINES
-        if len(path.read_text(encoding="utf-8").splitlines()) >= most:
-            found.add(name)
-        for node in nodes(path):
-            long = isinstance(node, functions) and (
-                node.end_lineno - node.lineno >= FUNCTION_LINES
-            )
-            if long:
-                found.add(f"{name}: {node.name}")
-    return found
-
-
-def test_a_file_fits_the_head_and_a_function_the_screen():
-    """Files to be read first hold one idea each, and may be longer for it."""
-    assert outgrown() == set()
-
-
 def test_no_line_of_code_is_wider_than_the_formatter_makes_it():
     """Tables and prose within strings may be, and what tells tools to look away."""
     aside = re.compile(r"# (noqa|type: ignore)")
@@ -385,31 +327,6 @@ def test_no_line_of_code_is_wider_than_the_formatter_makes_it():
             and not aside.search(line)
         ]
     assert wide == []
-
-
-@pytest.mark.parametrize("room", MOST_DENSE)
-def test_a_page_is_as_open_as_a_page_of_the_models(room):
-    """Nodes of the syntax tree a line, and a statement. h11 has 3.1 and 9.5, asyncio
-    4.0 and 7.2, kafka-python 4.6 and 8.8. `pytest -rP -k as_open` shows the figures.
-    """
-    paths = sorted((PACKAGE / room).rglob("*.py"))
-    found = [node for path in paths for node in nodes(path)]
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-    statements = sum(isinstance(node, ast.stmt) for node in found)
-    a_line, a_statement = len(found) / lines, len(found) / statements
-    print(f"{room}: {statements} statements, {lines} lines")
-    print(f"{room}: {a_line:.1f} nodes a line, {a_statement:.1f} a statement")
-    most_a_line, most_a_statement = MOST_DENSE[room]
-    assert a_line <= most_a_line and a_statement <= most_a_statement
-
-
-def test_no_file_is_much_denser_than_its_room():
-    dense = []
-    for path in (path for path in PYTHON_FILES if path.is_relative_to(PACKAGE)):
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        if len(nodes(path)) > MOST_DENSE_FILE * lines:
-            dense.append(path.relative_to(ROOT).as_posix())
-    assert dense == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)

@@ -17,7 +17,6 @@ from minikafka.course.predictions import explained
 
 FIRST_CELL_LINES = 15
 QUESTIONS, ON_EARLIER_LESSONS = 5, 2
-MOST_MINUTES = 75
 MINUTES_OFF = 0.15  # the stated minutes may differ from the model's by this part
 WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key points
 
@@ -131,11 +130,6 @@ def minutes(found):
     return abs(found.stated_minutes - model(found)) <= MINUTES_OFF * model(found)
 
 
-def at_most_75_minutes(found):
-    """Without the stretch."""
-    return model(found) <= MOST_MINUTES
-
-
 def model(found):
     ticket = lesson(found.number)._module.EXIT_TICKET if found.has_ticket else ()
     return found.minutes(questions=len(ticket))
@@ -152,7 +146,6 @@ RULES = {
     "predictions in the ledger": in_the_ledger,
     "verdict shown": verdict_shown,
     "minutes": minutes,
-    "at most 75 minutes": at_most_75_minutes,
 }
 FOR_LESSONS_WITH_EXERCISES = {"key points", "exit ticket", "at work"}
 
