@@ -14,9 +14,12 @@ the same load, Java's hash map decides, and here the order of their ids.
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from minikafka.coordinators.streams_tasks import NO_TASKS, Task, Tasks, TaskSet
+
+BY_PARTITION = itemgetter(1, 0)
 
 
 class MemberSpec(NamedTuple):
@@ -39,18 +42,27 @@ class SubtopologySpec(NamedTuple):
 @dataclass(slots=True)
 class _Process:
     """A process on its way to its tasks. counts: how many each of its members has.
-    tasks: all that one of them has a copy of.
+    total: of them all. tasks: all that one of them has a copy of. lightest_first: a
+    heap of its members; each may have more than its count there by now.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
+    total: int = 0
     tasks: set[Task] = field(default_factory=set)
+    lightest_first: list[tuple[int, int, str]] = field(default_factory=list)
 
     @property
     def load(self) -> float:
-        return sum(self.counts.values()) / len(self.counts)
+        return self.total / len(self.counts)
 
     def least_loaded(self) -> str:
-        return min(self.counts, key=self.counts.__getitem__)
+        """Of equal members the one that came first."""
+        queue = self.lightest_first
+        while True:
+            count, order, member_id = queue[0]
+            if self.counts[member_id] == count:
+                return member_id
+            heapq.heapreplace(queue, (self.counts[member_id], order, member_id))
 
 
 class _InQueue(NamedTuple):
@@ -62,6 +74,10 @@ class _InQueue(NamedTuple):
     order: int
     process: _Process
 
+    def now(self) -> "_InQueue":
+        """With the load that it has now."""
+        return _InQueue(self.process.load, self.order, self.process)
+
 
 class _Quota:
     """How many tasks a member may have, for all to have as many as can be: once it has
@@ -71,10 +87,9 @@ class _Quota:
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
         self._members = members
+        self.each = self._rounded_up()
 
-    @property
-    def each(self) -> int:
-        """Rounded up."""
+    def _rounded_up(self) -> int:
         if not self._members:
             return 0
         return -(-self._tasks // self._members)
@@ -84,6 +99,7 @@ class _Quota:
         if count == self.each:
             self._members -= 1
             self._tasks -= count
+            self.each = self._rounded_up()
 
 
 def assign_sticky(
@@ -130,6 +146,7 @@ class _Assignment:
 
     def _add(self, member_id: str, spec: MemberSpec) -> None:
         process = self._processes.setdefault(spec.process_id, _Process())
+        process.lightest_first.append((0, len(process.counts), member_id))
         process.counts[member_id] = 0
         self._process_of[member_id] = process
         self._active[member_id] = set()
@@ -151,7 +168,7 @@ class _Assignment:
         the one with the least load.
         """
         left = []
-        for task in sorted(self._all, key=_by_partition):
+        for task in sorted(self._all, key=BY_PARTITION):
             member_id = self._was_active.get(task)
             if member_id is None or not self._has_room(member_id):
                 left.append(task)
@@ -169,8 +186,7 @@ class _Assignment:
         for task in sorted(never_had):
             first = queue[0]
             self._give_active(first.process.least_loaded(), task)
-            now = first._replace(load=first.process.load)
-            heapq.heapreplace(queue, now)
+            heapq.heapreplace(queue, first.now())
 
     def _has_room(self, member_id: str) -> bool:
         """For an active task."""
@@ -189,6 +205,7 @@ class _Assignment:
     def _give(self, member_id: str, task: Task) -> int:
         process = self._process_of[member_id]
         process.tasks.add(task)
+        process.total += 1
         process.counts[member_id] += 1
         return process.counts[member_id]
 
@@ -230,7 +247,7 @@ class _Assignment:
     def assign_standby(self) -> None:
         """To members that have the state, else to the processes with the least load."""
         missing: dict[Task, int] = {}  # copies that nobody has
-        for task in sorted(self._stateful, key=_by_partition, reverse=True):
+        for task in sorted(self._stateful, key=BY_PARTITION, reverse=True):
             for given in range(self._replicas):
                 member_id = self._had_it(task)
                 if member_id is None:
@@ -266,13 +283,8 @@ class _Assignment:
             if task not in first.process.tasks:
                 was_given = True
                 self._give_standby(first.process.least_loaded(), task)
-                first = first._replace(load=first.process.load)
+                first = first.now()
             taken_out.append(first)
         for entry in taken_out:
             heapq.heappush(queue, entry)
         return was_given
-
-
-def _by_partition(task: Task) -> tuple[int, str]:
-    subtopology, partition = task
-    return partition, subtopology

@@ -29,6 +29,7 @@ were looked at, whether somebody asked for the application's shutdown, how often
 addresses for queries changed.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +122,8 @@ class StreamsGroup:
     def heartbeat(self, body: Message, client: tuple[str, str], now: Now) -> Draft:
         """StreamsGroupHeartbeat, already checked by itself (messages.check_request).
         client: id and host. Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
-        GROUP_MAX_SIZE_REACHED, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
+        GROUP_MAX_SIZE_REACHED, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY,
+        UNKNOWN_SERVER_ERROR if there would be too much to assign.
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
@@ -379,13 +381,15 @@ class StreamsGroup:
 
     def _first_target(self, now: Now, draft: Draft) -> None:
         """The delay is over. A group whose topics nobody looked at since it was made
-        waits for the next heartbeat.
+        waits for the next heartbeat; so does one whose target is too large, for its
+        members to hear of it.
         """
         state = self.state
         has_grown = state.group_epoch > state.assignment_epoch
         configured = self._looked.configured
         if state.members and has_grown and configured and self._may_assign(now):
-            self._assign(state.members, configured, state.group_epoch, now, draft)
+            with suppress(KafkaError):
+                self._assign(state.members, configured, state.group_epoch, now, draft)
 
     def _assign(
         self,
@@ -395,7 +399,9 @@ class StreamsGroup:
         now: Now,
         draft: Draft,
     ) -> dict[str, Tasks]:
-        """A new target of all members; without tasks while the topics are not ready."""
+        """A new target of all members; without tasks while the topics are not ready.
+        Errors: of new_target.
+        """
         replicas = self._standby_replicas
         target = new_target(members, self.state.target, configured, replicas)
         for member_id, tasks in target.items():

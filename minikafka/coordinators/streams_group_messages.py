@@ -150,13 +150,16 @@ def check_owned(owned: Tasks | None, configured: Configured) -> None:
     for tasks in (owned.active, owned.standby, owned.warmup):
         for subtopology, number in sorted(tasks):
             count = configured.tasks.get(subtopology)
-            why = f"Subtopology {subtopology} does not exist in the topology."
-            _refuse(count is None, why)
-            why = (
-                f"Task {number} for subtopology {subtopology} is invalid. Number of"
-                f" tasks for this subtopology: {count}"
-            )
-            _refuse(count is not None and not 0 <= number < count, why)
+            if count is None:
+                _refuse(
+                    True, f"Subtopology {subtopology} does not exist in the topology."
+                )
+            elif not 0 <= number < count:
+                why = (
+                    f"Task {number} for subtopology {subtopology} is invalid. Number of"
+                    f" tasks for this subtopology: {count}"
+                )
+                _refuse(True, why)
 
 
 def check_commit(
@@ -265,7 +268,7 @@ def _partitions_of(
     read = []
     for subtopology, number in sorted(tasks):
         known = configured.subtopologies.get(subtopology)
-        for topic in sorted(known.inputs) if known else ():
+        for topic in sorted(set(known.inputs)) if known else ():
             found = image.topics.get(topic)
             if found is not None and number < len(found.partitions):
                 read.append((topic, number))

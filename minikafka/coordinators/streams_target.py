@@ -2,6 +2,10 @@
 
 A heartbeat looks whether the topology's topics are as they were, which makes no hash,
 and works out what they let the topology be only when they are not.
+
+A few kB can name many subtopologies that all read one wide topic. How much there would
+be to assign is counted first: a target that is too large is refused before it costs
+anything.
 """
 
 from collections.abc import Mapping
@@ -17,8 +21,12 @@ from minikafka.coordinators.streams_member import StreamsMember
 from minikafka.coordinators.streams_tasks import Tasks
 from minikafka.coordinators.streams_topology import Configured, Topology, configure
 from minikafka.coordinators.subscriptions import SeenTopics, look_at
+from minikafka.wire.errors import Error, KafkaError
 
 NOT_VALIDATED = -1
+# partitions that all tasks together read, and standby tasks: as much as one request may
+# cost; Apache Kafka takes up to twice as many, until a record gets too large
+MOST_TO_ASSIGN = 40_000
 
 
 class Looked(NamedTuple):
@@ -50,6 +58,22 @@ def look_again(
     return Looked(look_at(topics, image), configure(topology, image))
 
 
+def check_size(configured: Configured, standby_replicas: int) -> None:
+    """Errors: UNKNOWN_SERVER_ERROR."""
+    count = 0
+    for name, subtopology in configured.subtopologies.items():
+        for_each_task = len(set(subtopology.inputs))
+        if subtopology.changelogs:
+            for_each_task += standby_replicas
+        count += configured.tasks[name] * for_each_task
+    if count > MOST_TO_ASSIGN:
+        why = (
+            f"The target assignment is too large: its tasks and their standby tasks"
+            f" read {count} partitions, more than {MOST_TO_ASSIGN}."
+        )
+        raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
+
+
 def new_target(
     members: Mapping[str, StreamsMember],
     last: Mapping[str, Tasks],
@@ -57,8 +81,11 @@ def new_target(
     standby_replicas: int,
 ) -> dict[str, Tasks]:
     """The new target of every member: no tasks while the topics are not ready. last:
-    the one until now, which the assignor keeps as far as it can.
+    the one until now, which the assignor keeps as far as it can. Errors:
+    UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it would be too large.
     """
+    if configured.is_ready:
+        check_size(configured, standby_replicas)
     specs = {}
     for member_id, member in members.items():
         tasks = last.get(member_id, Tasks())

@@ -1,10 +1,6 @@
 """A request with as many items as a node takes holds up everybody else for as long as
-it is worked on. Work is counted in calls of functions, ours and the interpreter's: a
-million are about a fifth of a second on an idle machine.
+it is worked on.
 """
-
-import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -12,34 +8,14 @@ from minikafka.broker.calls import MOST_TIMES
 from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.replica_manager import ASKED_FOR_AT_ONCE
 from minikafka.wire.errors import Error
-from minikafka.wire.messages import API, MOST_REQUEST_ITEMS, encode_request
+from minikafka.wire.messages import API, MOST_REQUEST_ITEMS
 from tests.broker.node import Node
+from tests.work import MOST_CALLS, counted, work_of
 
-MOST_CALLS = 1_200_000
-MOST_ANSWER_BYTES = 40 << 20
 N = MOST_REQUEST_ITEMS - 10
 TOPICS = [f"topic-{number}" for number in range(2000)]
 NAMES = [f"g{number}" for number in range(N)]
 TOPIC, BROKER, GROUP = 2, 4, 32
-
-
-class Work:
-    """calls: of functions, while it was counted."""
-
-    calls = 0
-
-    def _count(self, frame, event, arg):
-        self.calls += event in ("call", "c_call")
-
-
-@contextmanager
-def counted():
-    work = Work()
-    sys.setprofile(work._count)
-    try:
-        yield work
-    finally:
-        sys.setprofile(None)
 
 
 @pytest.fixture(scope="module")
@@ -276,21 +252,6 @@ MOST = {
         {"users": [{"name": name} for name in NAMES]},
     ),
 }
-
-
-def work_of(node, api, version, body):
-    """The calls that a request takes, from its frame to the frame of the answer, which
-    is of a bearable size.
-    """
-    frame = bytearray().join(encode_request(api, version, 1, "test", body))
-    node.out()
-    with counted() as work:
-        node.broker.receive("client", frame, node.now)
-        while node.broker.quorum.is_handing_on:
-            node.broker.tick(node.now)
-    (reply,) = node.out()
-    assert sum(map(len, reply.frame)) < MOST_ANSWER_BYTES
-    return work.calls
 
 
 @pytest.mark.parametrize("what", MOST)

@@ -136,6 +136,14 @@ def test_kip_1071_a_standby_task_is_in_another_process_than_its_active_one():
     assert len(copies) == 6
 
 
+def test_kip_1071_standby_tasks_count_where_a_target_is_too_large():
+    topics = Topics(orders=15_000, **{STORE: 15_000})
+    Thread(Coordinator(topics), "a").beat()
+    (a,) = threads(Coordinator(topics, num_standby_replicas=2), "a")
+    with pytest.raises(KafkaError, match="read 45000 partitions, more than 40000"):
+        a.beat()
+
+
 def test_kip_1071_the_tasks_of_who_dies_go_where_copies_are_while_there_is_room():
     topics = Topics(orders=6, **{STORE: 6})
     coordinator = Coordinator(topics, num_standby_replicas=1)
