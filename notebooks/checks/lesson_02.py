@@ -1,5 +1,6 @@
 """Lesson 02, partitions and keys: what a right answer does."""
 
+import contextlib
 import numbers
 from functools import cache
 
@@ -99,9 +100,10 @@ HINTS_1 = (
         " modulo. And without a key?"
     ),
     (
-        "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). A"
-        " record without a key has nothing to hash: take any of available. b''"
-        " is a key."
+        "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). None"
+        " alone is no key: then take any of available. b'' is a key. And a key"
+        " that is a text or a number? murmur2 raises for it: don't encode it, catch"
+        " nothing."
     ),
 )
 
@@ -301,15 +303,66 @@ def not_available(answer, case):
 
 
 def swallowed(answer, case):
-    """A bare except that stands for "no key" hides every mistake."""
+    """A mistake is hidden by a bare except that stands for "no key", or by making bytes
+    of it.
+    """
+    key = case[0]
     try:
         found = answer(*case)
     except Exception:
         return None
-    return (
-        f"the key {case[0]!r} is a mistake, and it went to {found!r} as if there were"
-        " no key. What hides the error?"
+    hidden = f"the key {key!r} is a mistake, and it went to {found!r}"
+    if not_a_number(found, case[1]):
+        return (
+            f"the key {key!r} is a mistake, and you returned {found!r}: let it raise."
+        )
+    made = hashed_as(answer, key)
+    if made is not None:
+        return f"{hidden}: {made!r} was hashed. Make no bytes of it, let it raise."
+    if not goes_with_the_available(answer, key):
+        return f"{hidden}, as if it were bytes. Let it raise."
+    return f"{hidden} as if there were no key. What hides the error?"
+
+
+def hashed_as(answer, key):
+    """The bytes that an answer has made of a key that is none: those that explain where
+    it goes, whatever the number of partitions. None where no bytes do.
+    """
+    made = {}
+    with contextlib.suppress(Exception):
+        for count in (1009, 1013):
+            everything = list(range(count))
+            found = answer(key, everything, everything)
+            for each in as_bytes(key):
+                made.setdefault(each, []).append(found == kafkas(each, count))
+    return next(
+        (each for each, fits in made.items() if len(fits) > 1 and all(fits)), None
     )
+
+
+def as_bytes(key):
+    """What people write to make bytes of a text or a number."""
+    words = [str(key), repr(key), str(key).lower(), str(key).upper()]
+    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        yield from (each.encode(encoding) for each in words)
+    yield b""
+    if isinstance(key, int):
+        yield bytes(key)
+        yield bytes([key])
+        for size in (1, 2, 4, 8):
+            yield key.to_bytes(size, "big")
+            yield key.to_bytes(size, "little")
+
+
+def goes_with_the_available(answer, key):
+    """As a record without a key does: to the one partition that has a leader, whichever
+    it is.
+    """
+    everything = list(range(7))
+    try:
+        return all(answer(key, everything, [each]) == each for each in everything)
+    except Exception:
+        return False
 
 
 def keyed_records(answer, case):

@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import cache
 
+from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
 from minikafka.course.judging.killed_programs import (
     Moment,
@@ -235,6 +236,7 @@ def wrong(found, moments):
     line = what_is_wrong(found)
     if line is None:
         return None
+    why = why_twice(found) if found.twice else []
     crashes = [
         f'Crash("pay", call={len(calls)})'
         for moment, calls in zip(moments, found.lives, strict=False)
@@ -245,7 +247,32 @@ def wrong(found, moments):
         if crashes and len(crashes) == len(moments)
         else []
     )
-    return "\n".join([line, *ended_by(moments, found.lives), *paste])
+    return "\n".join([line, *why, *ended_by(moments, found.lives), *paste])
+
+
+def why_twice(found):
+    """What payments was asked for in place of an order's key; or where the log has the
+    order again.
+    """
+    asked = [each for each in found.asked if not isinstance(each, ConsumerRecord)]
+    if any(text(each) in found.orders for each in asked):
+        return []
+    order = found.twice[0]
+    if asked:
+        name, what = text(asked[0]), ""
+        if name in map(str, range(found.end)):
+            what = ", an offset"
+        elif name in map(value_of, found.orders):
+            what = ", a value"
+        return [
+            f"payments is asked for {asked[0]!r}{what}: its rows have keys, as {order}"
+        ]
+    if found.asked:
+        return [
+            "payments is asked for a record, so for its offset. The shop may send an order"
+            " twice: ask for its key"
+        ]
+    return []
 
 
 def what_is_wrong(found):

@@ -1,5 +1,6 @@
 """Lesson 05, consumer groups: what a right answer does."""
 
+import itertools
 from functools import cache
 
 from minikafka import Cluster
@@ -252,8 +253,19 @@ def left_out(answer, case):
 
 
 def not_balanced(answer, case):
+    """Of the two ways to be balanced an answer hears the one that it is further from:
+    a member with many of one topic may have few in all.
+    """
     members, partitions = case
     shares = shares_of(answer, case)
+    in_all = unequal_in_all(members, shares)
+    if in_all is None:
+        return None
+    rich, poor, could_have = in_all
+    together = (
+        f"all topics together, {rich} has {len(shares[rich])} partitions and {poor} has"
+        f" {len(shares[poor])}, and {poor} reads {could_have}, too"
+    )
     for topic in partitions:
         counts = {
             name: sum(1 for each, _ in shares.get(name, []) if each == topic)
@@ -261,24 +273,35 @@ def not_balanced(answer, case):
             if topic in member.topics
         }
         most, least = max(counts, key=counts.get), min(counts, key=counts.get)
-        if counts[most] > counts[least] + 1 and not balanced_in_all(members, shares):
-            return (
-                f"{most} has {counts[most]} partitions of {topic}, and {least} has"
-                f" {counts[least]}."
-            )
+        if counts[most] <= counts[least] + 1:
+            continue
+        alone = (
+            f"{most} has {counts[most]} partitions of {topic}, and {least} has"
+            f" {counts[least]}"
+        )
+        if len(partitions) == 1:
+            return f"{alone}."
+        if len(shares[most]) > len(shares[least]):
+            return f"{alone}.\n{together}"
+        return f"{together}.\nfor each topic alone it is not balanced, either: {alone}"
     return None
 
 
-def balanced_in_all(members, shares):
-    """As sticky has it, whatever the topics: nobody has two more than somebody who
-    could have one of them.
+def unequal_in_all(members, shares):
+    """(a member, one that has two partitions fewer, a topic that it could have one of):
+    of those the two that are furthest apart. None where sticky would leave it so.
     """
-    return not any(
-        len(shares[rich]) > len(shares[poor]) + 1
-        and any(topic in members[poor].topics for topic, _ in shares[rich])
-        for rich in shares
-        for poor in shares
-    )
+    found = []
+    for rich, poor in itertools.permutations(shares, 2):
+        could_have = [
+            topic for topic, _ in shares[rich] if topic in members[poor].topics
+        ]
+        apart = len(shares[rich]) - len(shares[poor])
+        if could_have and apart > 1:
+            found.append((apart, (rich, poor, could_have[0])))
+    if not found:
+        return None
+    return max(found, key=lambda each: each[0])[1]
 
 
 def in_a_group(answer, case):

@@ -105,7 +105,7 @@ def run(
         lives.append(list(running.calls))
         if running.state in ("crashed", "failed"):
             cluster.restart(running)
-    return Outcome(cluster, orders, running, lives)
+    return Outcome(cluster, orders, running, lives, life.asked)
 
 
 def value_of(order: str) -> str:
@@ -143,10 +143,13 @@ def committed(trace: Any) -> int | None:
 
 class Life:
     """What the program has called since it began to live, and the moment that ends it.
-    failed: a call did.
+    failed: a call did. asked: what a client was asked to have, in all lives.
     """
 
     program: Any
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
 
     def begins(self, moment: Moment | None) -> None:
         self.moment = moment
@@ -201,6 +204,7 @@ class Watched:
         return next(self._client)
 
     def __contains__(self, key: Any) -> bool:
+        self._life.asked.append(key)
         return key in self._client
 
     def __len__(self) -> int:
@@ -209,7 +213,7 @@ class Watched:
 
 class Outcome:
     """What a run has led to. lives: the calls of each life by name. written: (order,
-    value), in order of writing.
+    value), in order of writing. asked: what the table was asked to have.
     """
 
     def __init__(
@@ -218,7 +222,9 @@ class Outcome:
         orders: Sequence[str],
         running: Any,
         lives: list[list[str]],
+        asked: list[Any],
     ) -> None:
+        self.asked = asked
         self.orders = list(dict.fromkeys(orders))
         self.end = len(orders)
         self.ended = running.state == "ended"

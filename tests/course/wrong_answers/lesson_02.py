@@ -167,6 +167,65 @@ def sorts_the_callers_list(key, all_partitions, available):
     return 0 if key is None else murmur2(key) % 2**31 % len(all_partitions)
 
 
+def by_bytes(key, all_partitions, available):
+    """Kafka's rule, for bytes."""
+    if key is None:
+        return available[0]
+    return all_partitions[(murmur2(key) & 0x7FFFFFFF) % len(all_partitions)]
+
+
+@wrong(1, "the key 'alice' is a mistake, and it went to 0: b'alice' was hashed.")
+def encodes_a_text(key, all_partitions, available):
+    return by_bytes(
+        key.encode() if isinstance(key, str) else key, all_partitions, available
+    )
+
+
+@wrong(1, "b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00' was hashed. Make no bytes of it")
+def makes_bytes_of_a_number(key, all_partitions, available):
+    return by_bytes(None if key is None else bytes(key), all_partitions, available)
+
+
+@wrong(1, "the key 7 is a mistake, and it went to 0: b'7' was hashed.")
+def makes_a_text_of_everything(key, all_partitions, available):
+    if key is not None and not isinstance(key, bytes):
+        key = str(key).encode("utf-8")
+    return by_bytes(key, all_partitions, available)
+
+
+@wrong(1, "the key 0 is a mistake, and it went to 0: b'' was hashed.")
+def zero_is_empty(key, all_partitions, available):
+    return by_bytes(key if key is None else key or b"", all_partitions, available)
+
+
+@wrong(1, "the key 7 is a mistake, and it went to 1, as if it were bytes.")
+def a_number_is_its_own_hash(key, all_partitions, available):
+    if isinstance(key, int):
+        return all_partitions[key % len(all_partitions)]
+    return by_bytes(key, all_partitions, available)
+
+
+@wrong(1, "the key 7 is a mistake, and it went to 0 as if there were no key.")
+def whatever_is_wrong_is_no_key(key, all_partitions, available):
+    try:
+        return by_bytes(key, all_partitions, available)
+    except TypeError:
+        return available[0]
+
+
+@wrong(1, "the key 7 is a mistake, and you returned None: let it raise.")
+def is_silent(key, all_partitions, available):
+    if key is None or isinstance(key, bytes):
+        return by_bytes(key, all_partitions, available)
+
+
+@right(1)
+def raises_by_itself(key, all_partitions, available):
+    if key is not None and not isinstance(key, bytes):
+        raise TypeError(f"no bytes: {key!r}")
+    return by_bytes(key, all_partitions, available)
+
+
 for number, words in [
     (143, "not 143: that is about how many stay."),  # those who stay
     # two new ones of seven

@@ -179,7 +179,7 @@ def stops_at_a_known_one(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "payments is asked for b'20 euros', a value: its rows have keys, as o-0")
 def looks_for_the_value(consumer, payments):
     for record in consumer:
         if record.value not in payments:
@@ -187,10 +187,42 @@ def looks_for_the_value(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "payments is asked for 0, an offset: its rows have keys, as o-0")
 def looks_for_the_offset(consumer, payments):
     for record in consumer:
         if record.offset not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+@wrong(1, "payments is asked for '0', an offset: its rows have keys, as o-0")
+def looks_for_the_offset_as_text(consumer, payments):
+    for record in consumer:
+        if str(record.offset) not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+@wrong(1, "payments is asked for ('orders', 0, 0): its rows have keys, as o-0")
+def looks_for_the_place(consumer, payments):
+    for record in consumer:
+        if (record.topic, record.partition, record.offset) not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+@wrong(1, "payments is asked for a record, so for its offset. The shop may send")
+def looks_for_the_record(consumer, payments):
+    for record in consumer:
+        if record not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+@right(1)
+def looks_for_the_record_and_its_key(consumer, payments):
+    for record in consumer:
+        if record not in payments and record.key not in payments:
             payments.add(record, record.value)
         consumer.commit()
 
