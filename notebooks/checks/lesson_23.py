@@ -149,6 +149,11 @@ def exercise_2():
         ),
         ("a topic is made when somebody asks for it", scripts.asks_metadata),
         (
+            "each producer gets a number of its own; without one kafka-python's, which"
+            " is idempotent, sends nothing",
+            scripts.asks_producer_ids,
+        ),
+        (
             "kafka-python and confluent-kafka see its two partitions",
             scripts.clients_see_partitions,
         ),

@@ -70,7 +70,8 @@ def metadata(asked, port):
         for number in (0, 1):
             path_of(name, number).parent.mkdir(exist_ok=True)
             path_of(name, number).touch()
-        led = [{"partition_index": number, "leader_id": 5} for number in (0, 1)]
+        alone = {"leader_id": 5, "replica_nodes": [5], "isr_nodes": [5]}
+        led = [{"partition_index": number, **alone} for number in (0, 1)]
         topics.append({"name": name, "partitions": led})
     return {
         "brokers": [{"node_id": 5, "host": "127.0.0.1", "port": port}],

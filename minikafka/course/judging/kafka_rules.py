@@ -26,6 +26,7 @@ from minikafka.wire.schema import Message
 from minikafka.wire.text import snake_case
 
 _AFTER_EPOCH = 16  # in a batch: base offset, length and leader epoch lie before
+_HERE = ("127.0.0.1", "localhost")  # where a client finds the broker
 _EARLIEST, _LATEST = -2, -1  # timestamps of ListOffsets
 # what requests call their partitions, and what answers do
 _PRODUCE = Fields("topic_data", "partition_data", number="index")
@@ -81,6 +82,7 @@ class RecordRules:
     def __init__(self) -> None:
         self.port = 0
         self._topics: dict[str, int] = {}  # name -> how many partitions
+        self._producer_ids: set[int] = set()  # in all lives
         self._logs: dict[Place, list[Stored]] = {}
         self._sent: dict[Place, int] = {}  # records in all Produce requests
         # what a request could know of when it was sent
@@ -142,7 +144,17 @@ class RecordRules:
                 self._topics[topic.name] = len(topic.partitions)
                 self._led(answer, topic, leaders=sorted(brokers))
         for broker in brokers.values():
-            answer.expect(broker, "port", self.port, f"broker {broker.node_id}")
+            where = f"broker {broker.node_id}"
+            answer.expect(broker, "port", self.port, where)
+            if broker.host not in _HERE:
+                answer.expect(broker, "host", _HERE[0], where)
+        if answer.exchange.answer_version and answer.body.controller_id not in brokers:
+            answer.expect(
+                answer.body,
+                "controller_id",
+                min(brokers),
+                because="Java's admin client waits for the controller until it times out",
+            )
 
     def _same_topic(self, answer: Answer, topic: Message, is_there: bool) -> None:
         """One that was asked for."""
@@ -159,6 +171,35 @@ class RecordRules:
             answer.expect(partition, "error_code", Error.NONE, where)
             if partition.leader_id not in leaders:
                 answer.expect(partition, "leader_id", leaders[0], where)
+            for name, what in (
+                ("replica_nodes", "copy"),
+                ("isr_nodes", "in-sync copy"),
+            ):
+                answer.expect(
+                    partition,
+                    name,
+                    [partition.leader_id],
+                    where,
+                    because=f"clients that list topics would show no {what}, and a"
+                    " monitor would sound the alarm",
+                )
+
+    def _answered_init_producer_id(self, answer: Answer, request: Message) -> None:
+        """A number that nobody else has, also not before a restart."""
+        given = answer.body.producer_id
+        answer.expect(answer.body, "error_code", Error.NONE)
+        if given < 0:
+            raise answer.wrong(
+                f"producer_id is {given}, which is none: kafka-python's producer is"
+                " idempotent, and sends nothing before it has one"
+            )
+        if given in self._producer_ids:
+            raise answer.wrong(
+                f"producer_id is {given}, and another producer has it already: who looks"
+                " for repeats takes the records of one for those of the other"
+            )
+        self._producer_ids.add(given)
+        answer.expect(answer.body, "producer_epoch", 0)
 
     # -- records
 

@@ -75,6 +75,18 @@ def topics_of(us: Connection) -> list[str]:
     return sorted(each.name for each in us.ask("Metadata", topics=None).topics)
 
 
+def asks_producer_ids(trial: Trial) -> None:
+    """Three producers, two of them on one connection."""
+    us = trial.connect()
+    for each in (us, trial.connect(), us):
+        ask_producer_id(each)
+
+
+def ask_producer_id(us: Connection) -> None:
+    """As an idempotent producer does, before its first record."""
+    us.ask("InitProducerId", transactional_id=None, transaction_timeout_ms=60_000)
+
+
 def clients_see_partitions(trial: Trial) -> None:
     """Each asks for another topic."""
     clients.kafka_python_sees_partitions(trial, TOPIC, {0, 1})
@@ -89,7 +101,8 @@ def asks_produce(trial: Trial) -> None:
     without an answer.
     """
     us = with_orders(trial)
-    us.ask("InitProducerId", transactional_id=None, transaction_timeout_ms=60_000)
+    for _ in range(2):
+        ask_producer_id(us)
     produce(us, "created")
     produce(us, "created", "paid", "shipped")
     produce(us, "paid")
