@@ -61,6 +61,7 @@ EXIT_TICKET = (
 
 HOUR = 3_600_000
 NOW = 500 * HOUR
+SMALL_NOW = 1000
 # name: segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 SEGMENTS, NOW_MS, LAG, RETENTION = range(4)
 NAMES = ("segments", "now_ms", "min_compaction_lag_ms", "delete_retention_ms")
@@ -291,8 +292,17 @@ def drawn_record(source, offset, keys, tombstones):
 
 
 def smaller(case):
-    """Without a segment, then without a record."""
+    """In small numbers; without a segment; without a record."""
     segments, *rest = case
+    if case[NOW_MS] > SMALL_NOW:
+        yield with_small_times(case)
+    offsets = itertools.count()
+    small = [
+        [record._replace(offset=next(offsets)) for record in segment]
+        for segment in segments
+    ]
+    if small != segments:
+        yield small, *rest
     for gone in range(len(segments) - 1):
         yield segments[:gone] + segments[gone + 1 :], *rest
     for number, segment in enumerate(segments):
@@ -301,6 +311,30 @@ def smaller(case):
             if fewer or number == len(segments) - 1:
                 before, after = segments[:number], segments[number + 1 :]
                 yield [*before, fewer, *after], *rest
+
+
+def with_small_times(case):
+    """Ten milliseconds for each hour; what is just before or after stays so."""
+    segments, now_ms, lag_ms, retention_ms = case
+
+    def small(ms):
+        sign = (ms > 0) - (ms < 0)
+        return sign * max(abs(ms) * 10 // HOUR, abs(sign))
+
+    def at(ms):
+        return max(0, SMALL_NOW + small(ms - now_ms))
+
+    made = [
+        [
+            record._replace(
+                timestamp_ms=at(record.timestamp_ms),
+                horizon_ms=None if record.horizon_ms is None else at(record.horizon_ms),
+            )
+            for record in segment
+        ]
+        for segment in segments
+    ]
+    return made, SMALL_NOW, small(lag_ms), small(retention_ms)
 
 
 def as_call(case):

@@ -295,23 +295,32 @@ def a_history(source, looks=True, most_min_insync_replicas=3, returns=True):
 
 
 def simpler(case):
-    """Without one step, where the fetches that are left ask for no offset that isn't
-    there.
-    """
-    history, *more = case
-    for number in range(len(history)):
-        shorter = history[:number] + history[number + 1 :]
-        if shorter and is_possible(shorter):
-            yield shorter, *more
+    """Without a follower, without a step, with one record in place of many."""
+    history, followers, *more = case
+    for broker in sorted(followers, reverse=True):
+        others = [each for each in followers if each != broker]
+        shorter = [step for step in history if step[1:3] != ("fetch", broker)]
+        if others and shorter:
+            yield shorter, others, *more
+    for number, (at_ms, what, *rest) in enumerate(history):
+        before, after = history[:number], history[number + 1 :]
+        if before or after:
+            yield possible([*before, *after]), followers, *more
+        if what == "append" and rest[0] > 1:
+            fewer = [*before, (at_ms, what, 1), *after]
+            yield possible(fewer), followers, *more
 
 
-def is_possible(history):
-    end = 0
-    for _, what, *more in history:
-        end += more[0] if what == "append" else 0
-        if what == "fetch" and more[1] > end:
-            return False
-    return True
+def possible(history):
+    """The fetches ask for no offset that isn't there."""
+    end, found = 0, []
+    for step in history:
+        if step[1] == "append":
+            end += step[2]
+        elif step[1] == "fetch":
+            step = (*step[:3], min(step[3], end))
+        found.append(step)
+    return found
 
 
 def as_call(case):

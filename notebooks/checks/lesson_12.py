@@ -10,8 +10,9 @@ from minikafka.course.experiments.lesson_12_runs import (
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.lessons import Question
 from minikafka.wire.messages import encode_response
-from minikafka.wire.primitives import unsigned_varint
+from minikafka.wire.primitives import read_varint, unsigned_varint
 from minikafka.wire.records import (
+    BATCH_OVERHEAD,
     assemble,
     decode_batch,
     encode_batch,
@@ -65,6 +66,8 @@ EXIT_TICKET = (
 )
 
 # --- 1: decode a record batch ---
+
+MOST_SHOWN = 160  # bytes
 
 NAMES = ("till", "Till", "", "straße", "trace-id", "t")
 SMALL = (b"alice", b"bob", b"", b"0", b"None", "Zoë".encode(), b"\x00\xff\x01")
@@ -202,9 +205,47 @@ def fewer(batch):
 
 
 def as_bytes(batch):
-    if len(batch) <= 160:
-        return f"{len(batch)} bytes, {batch.hex(' ')}"
-    return f"{len(batch)} bytes, {batch[:96].hex(' ')} ..."
+    """The bytes, and where a varint has more than one of them."""
+    shown = batch.hex(" ")
+    if len(batch) > MOST_SHOWN:
+        shown = f"{batch[:96].hex(' ')} ..."
+    lines = [f"{len(batch)} bytes, {shown}"]
+    long = [
+        (at, size, what, value)
+        for at, size, what, value in varints(batch)
+        if size > 1 and at + size <= MOST_SHOWN
+    ]
+    for at, size, what, value in long[:3]:
+        written = batch[at : at + size].hex(" ")
+        lines.append(
+            f"  bytes {at} to {at + size - 1}, {written}, are one varint: {what} is {value}"
+        )
+    return "\n".join(lines)
+
+
+def varints(batch):
+    """(its first byte, how many, what it is, its value) of each, as they come."""
+    at = BATCH_OVERHEAD
+
+    def read(what):
+        nonlocal at
+        first = at
+        value, at = read_varint(batch, first)
+        return first, at - first, what, value
+
+    for number in range(read_header(batch).records_count):
+        yield read(f"the length of record {number}")
+        at += 1  # attributes
+        yield read("the time after the base timestamp")
+        yield read("the offset after the base offset")
+        for what in ("the key", "the value"):
+            yield (length := read(f"the length of {what}"))
+            at += max(0, length[-1])
+        yield (count := read("the number of headers"))
+        for _ in range(count[-1]):
+            for what in ("a header's name", "a header's content"):
+                yield (length := read(f"the length of {what}"))
+                at += max(0, length[-1])
 
 
 def other_records(answer, batch):

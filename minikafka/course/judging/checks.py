@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.course.judging.guard import Guard
+from minikafka.course.judging.shrinking import Noted, smallest
 from minikafka.course.judging.verdicts import Verdict
 from minikafka.course.judging.watchdog import StillRunning, Watchdog
 from minikafka.faults import Fault
@@ -51,7 +52,8 @@ class Rung:
 
     holds: said when it does. broken(answer, case): None, or what broke (one line;
     further lines are details). cases: name -> case, tried first. scenario: makes a
-    random case, so many times. smaller: simpler variants, simplest first, of which as
+    random case, so many times; of one that breaks a smaller one is looked for
+    (shrinking.py). smaller: simpler variants of any case, simplest first, of which as
     many are tried. needs: methods of a class that this rung asks for: it waits until
     they are written. The answer comes behind a guard (`guard.py`); inspect.unwrap()
     gives it without.
@@ -296,37 +298,64 @@ def _climb(
     None.
     """
     count = 0
-    for case in _cases(rung, source):
+    for case, drawn in _cases(rung, source):
         count += 1
         problem = _attempt(rung, answer, case, watchdog)
         if problem:
-            return count, *_shrink(rung, answer, case, problem, watchdog)
+            shrink = _Shrink(rung, answer, watchdog, case, problem)
+            shrink.go(drawn)
+            return count, shrink.case, shrink.problem
     return count, None, None
 
 
-def _cases(rung: Rung, source: random.Random) -> Iterator[Any]:
-    yield from rung.cases.values()
+def _cases(
+    rung: Rung, source: random.Random
+) -> Iterator[tuple[Any, list[int | float]]]:
+    """Each with the random numbers that it was made from."""
+    for case in rung.cases.values():
+        yield case, []
     if rung.scenario:
         for _ in range(rung.scenarios):
-            yield rung.scenario(source)
+            noted = Noted(source)
+            yield rung.scenario(noted), noted.taken
 
 
-def _shrink(
-    rung: Rung, answer: Any, case: Any, problem: Problem, watchdog: Watchdog
-) -> tuple[Any, Problem]:
-    """Goes to a smaller case that breaks too, until none does."""
-    tries = itertools.count()
-    while not problem.endless:
-        for candidate in rung.smaller(case):
-            if next(tries) >= rung.scenarios:
-                return case, problem
-            found = _attempt(rung, answer, candidate, watchdog)
-            if found and not found.endless:
-                case, problem = candidate, found
-                break
-        else:
-            break
-    return case, problem
+class _Shrink:
+    """On the way to a smaller case that breaks, too."""
+
+    def __init__(
+        self, rung: Rung, answer: Any, watchdog: Watchdog, case: Any, problem: Problem
+    ) -> None:
+        self._rung, self._answer, self._watchdog = rung, answer, watchdog
+        self.case, self.problem = case, problem
+        self._tries = itertools.count()
+
+    def go(self, drawn: list[int | float]) -> None:
+        """Until no smaller one breaks; each of the two ways has so many tries as the
+        rung has scenarios. What doesn't come to its end is not tried again.
+        """
+        if self.problem.endless:
+            return
+        with contextlib.suppress(_Enough):
+            if self._rung.scenario and drawn:
+                smallest(self._rung.scenario, drawn, self._breaks)
+        self._tries = itertools.count()
+        with contextlib.suppress(_Enough):
+            while any(map(self._breaks, self._rung.smaller(self.case))):
+                pass
+
+    def _breaks(self, case: Any) -> bool:
+        if next(self._tries) >= self._rung.scenarios:
+            raise _Enough
+        found = _attempt(self._rung, self._answer, case, self._watchdog)
+        if found is None or found.endless:
+            return False
+        self.case, self.problem = case, found
+        return True
+
+
+class _Enough(Exception):
+    """As many were tried as may be."""
 
 
 def _attempt(rung: Rung, answer: Any, case: Any, watchdog: Watchdog) -> Problem | None:

@@ -53,6 +53,59 @@ def sets(members, partitions):
     }
 
 
+def to_the_least_loaded(members, partitions, topics):
+    shares = {name: [] for name in members}
+    for topic in topics:
+        for number in range(partitions[topic]):
+            readers = [
+                name for name in sorted(members) if topic in members[name].topics
+            ]
+            if readers:
+                least = min(readers, key=lambda name: len(shares[name]))
+                shares[least].append((topic, number))
+    return shares
+
+
+@wrong(1, "all topics together, A has 3 partitions and B has 1, and B reads orders")
+def greedy(members, partitions):
+    return to_the_least_loaded(members, partitions, sorted(partitions))
+
+
+@wrong(1, "all topics together, A has 3 partitions and B has 1, and B reads orders")
+def greedy_from_the_rarest_topic(members, partitions):
+    def readers(topic):
+        return sum(topic in member.topics for member in members.values())
+
+    topics = sorted(partitions, key=lambda topic: (readers(topic), topic))
+    return to_the_least_loaded(members, partitions, topics)
+
+
+@wrong(1, "all topics together")
+def greedy_from_the_largest_topic(members, partitions):
+    topics = sorted(partitions, key=lambda topic: (-partitions[topic], topic))
+    return to_the_least_loaded(members, partitions, topics)
+
+
+@right(1)
+def greedy_and_then_moved(members, partitions):
+    """As sticky does: while somebody has two more than one who could have one."""
+    shares = greedy(members, partitions)
+    while True:
+        moves = [
+            (rich, poor, each)
+            for rich in sorted(shares)
+            for poor in sorted(shares)
+            for each in shares[rich]
+            if len(shares[rich]) > len(shares[poor]) + 1
+            and each[0] in members[poor].topics
+        ]
+        if not moves:
+            return shares
+        rich, poor, each = moves[0]
+        shares[rich].remove(each)
+        shares[poor].append(each)
+
+
 @wrong(1, "two members own orders-0: A and B.")
 def everything_to_all(members, partitions):
     return {

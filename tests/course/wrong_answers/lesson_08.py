@@ -79,7 +79,7 @@ def keeps_all(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     return list(chain(*segments))
 
 
-@wrong(1, "offset 2 is gone, and it stays")
+@wrong(1, "offset 0 is gone, and it stays")
 def active_hides(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     everything = list(chain(*segments))
     last = {record.key: record.offset for record in everything}

@@ -131,8 +131,44 @@ def highest_first(self):
 wrong(1, "value is", "timestamp_ms is", "raised", "key is")(
     reads("highest_bits_first", unsigned=highest_first)
 )
-wrong(1, "raised", "key is", "value is", "timestamp_ms is")(
+wrong(1, "bytes 61 to 62, 84 01, are one varint: the length of record 0 is 66")(
     reads("one_byte_each", unsigned=lambda self: self.byte() & 127)
+)
+
+
+def two_bytes_at_most(self):
+    value = self.byte()
+    return value if value < 128 else value & 127 | self.byte() << 7
+
+
+def keeps_the_highest_bit(self):
+    value = shift = 0
+    while True:
+        byte = self.byte()
+        value |= byte << shift
+        if byte < 128:
+            return value
+        shift += 7
+
+
+def eight_bits_a_byte(self):
+    value = shift = 0
+    while True:
+        byte = self.byte()
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value
+        shift += 8
+
+
+wrong(1, "bytes 61 to 63, e2 8c 01, are one varint: the length of record 0 is 9009")(
+    reads("two_bytes_at_most", unsigned=two_bytes_at_most)
+)
+wrong(
+    1, "84 01, are one varint: the length of record 0 is 66", "80 01, are one varint"
+)(reads("keeps_the_highest_bit", unsigned=keeps_the_highest_bit))
+wrong(1, "80 01, are one varint: the length of the value is 64")(
+    reads("eight_bits_a_byte", unsigned=eight_bits_a_byte)
 )
 wrong(1, "key is b'', and should be None", "value is b'', and should be None")(
     reads("null_is_empty", null=lambda self: b"")
