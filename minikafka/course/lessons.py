@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from minikafka.course import claims, progress
-from minikafka.course.judging import checks
+from minikafka.course.judging import checks, child
 from minikafka.course.judging.verdicts import Said, Verdict
 from minikafka.course.places import NOTEBOOKS
 
@@ -71,9 +71,7 @@ class Lesson:
             )
         if no is not None:
             return Verdict(no, False, attempted=False)
-        found = checks.examine(
-            self._exercise(exercise), answer, seed=f"{self.number}/{exercise}"
-        )
+        found = self._judge(exercise, answer)
         if found.right:
             self._solved.setdefault(exercise, []).append(answer)
             self._failures[exercise] = 0
@@ -84,6 +82,19 @@ class Lesson:
             if offer:
                 return replace(found, lines=(*found.lines, offer))
         return found
+
+    def _judge(self, exercise: int, answer: Any) -> Verdict:
+        """Code runs in a process that may be killed, where there can be one; data
+        hangs nothing up.
+        """
+        asked = self._exercise(exercise)
+
+        def judge() -> Verdict:
+            return checks.examine(asked, answer, seed=f"{self.number}/{exercise}")
+
+        if callable(answer) and child.can_fork():
+            return child.in_a_child(judge, asked.call_seconds)
+        return judge()
 
     def hint(self, exercise: int) -> Said:
         """The next hint of three; from the third on, all three."""

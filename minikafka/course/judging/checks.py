@@ -390,11 +390,14 @@ def _last(printed: io.StringIO) -> list[str]:
     return printed.getvalue().splitlines()[-_PRINTED_LINES:]
 
 
+def is_the_learners(path: str) -> bool:
+    """Is code of this file theirs?"""
+    return not path.startswith(_NOT_THE_LEARNERS)
+
+
 def _learners_lines(error: BaseException) -> list[str]:
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [
-        frame for frame in frames if not frame.filename.startswith(_NOT_THE_LEARNERS)
-    ]
+    theirs = [frame for frame in frames if is_the_learners(frame.filename)]
     shown = []
     for frame in theirs[-_TRACEBACK_LINES:]:
         text = frame.line or linecache.getline(frame.filename, frame.lineno or 0)

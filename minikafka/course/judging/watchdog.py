@@ -35,6 +35,14 @@ _ALL_CALLS = 5  # CPU time of all calls together, as a multiple of one call's
 _THREADS = sys.platform != "emscripten"
 _WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
+# In a process that may be killed (child.py) a timer of the operating system's counts the
+# CPU time, too: one call of a built-in can hold up Python and all its threads. It ends
+# the process so many seconds after the exception was sent. None: there is no such timer.
+kills_after_seconds: float | None = None
+GRACE_SECONDS = 1.0
+if sys.platform != "win32":
+    KILLS, _TIMER = signal.SIGVTALRM, signal.ITIMER_VIRTUAL
+
 
 class StillRunning(BaseException):
     """The answer still ran at its deadline. Not an Exception: `except Exception` in the
@@ -104,8 +112,12 @@ class Watchdog:
 
     def _start(self) -> None:
         self._began = self._cpu(), time.monotonic()
+        if kills_after_seconds is not None:
+            signal.setitimer(_TIMER, self.seconds + kills_after_seconds)
 
     def _stop(self) -> None:
+        if kills_after_seconds is not None:
+            signal.setitimer(_TIMER, 0)
         while True:
             try:
                 with self._lock:

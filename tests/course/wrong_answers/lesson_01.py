@@ -346,7 +346,7 @@ class SearchesLater(Copy):
         return super().offset_for(timestamp + 1)
 
 
-@wrong(2, "offset_for(9) gave None, and Kafka's log gives 0.")
+@wrong(2, "offset_for(1) gave None, and Kafka's log gives 0.")
 class SearchesBisecting(Copy):
     """As if timestamps grew with the offsets."""
 
@@ -363,7 +363,7 @@ class SearchesToMinusOne(Copy):
         return -1 if found is None else found
 
 
-@wrong(2, "offset_for(9) gave 0, and Kafka's log gives 1.")
+@wrong(2, "offset_for(0) gave 0, and Kafka's log gives 1.")
 class SearchesTheIndex(Copy):
     """The place in the list, and not the offset."""
 

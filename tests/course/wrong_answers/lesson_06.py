@@ -125,7 +125,7 @@ def keeps_everything(members, partitions):
     return fill(shares, [each for each in whole if each not in owner], None)
 
 
-@wrong(2, "A got 3 partitions and D only 1.", "B got 3 partitions and E only 1.")
+@wrong(2, "A got 2 partitions and D only 0.", "B got 3 partitions and E only 1.")
 def the_first_claim_wins(members, partitions):
     owner = {}
     for name in members:
@@ -337,7 +337,7 @@ def one_at_a_time(target, members):
     return cut
 
 
-@wrong(1, "two owners: B and C own orders-0 at 7.33 s.")
+@wrong(1, "two owners: A and C own orders-0 at 7.33 s.")
 def looks_at_one_other(target, members):
     """Only the first other member's claims count."""
     given = {}

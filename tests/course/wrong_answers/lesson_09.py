@@ -146,7 +146,7 @@ for name, words, how in [
     ("everybody_counts", HW, {"all_count": True}),
     (
         "whoever_is_behind_is_out",
-        "your ISR is [1], and Kafka's [1, 2]",
+        "your ISR is [1], and Kafka's [1, 3]",
         {"out": lambda behind, for_ms: behind},
     ),
     (
