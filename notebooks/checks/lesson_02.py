@@ -1,6 +1,5 @@
 """Lesson 02, partitions and keys: what a right answer does."""
 
-import contextlib
 import numbers
 from functools import cache
 
@@ -9,6 +8,7 @@ from minikafka.clients.partitioners import murmur2, to_positive
 from minikafka.course.judging.another_process import in_another_process
 from minikafka.course.judging.checks import Exercise, Rung
 from minikafka.course.judging.checks import number as a_number
+from minikafka.course.judging.mistaken_keys import taken_for
 from minikafka.course.lessons import Question
 
 NAMES = (
@@ -306,63 +306,13 @@ def swallowed(answer, case):
     """A mistake is hidden by a bare except that stands for "no key", or by making bytes
     of it.
     """
-    key = case[0]
     try:
         found = answer(*case)
     except Exception:
         return None
-    hidden = f"the key {key!r} is a mistake, and it went to {found!r}"
     if not_a_number(found, case[1]):
-        return (
-            f"the key {key!r} is a mistake, and you returned {found!r}: let it raise."
-        )
-    made = hashed_as(answer, key)
-    if made is not None:
-        return f"{hidden}: {made!r} was hashed. Make no bytes of it, let it raise."
-    if not goes_with_the_available(answer, key):
-        return f"{hidden}, as if it were bytes. Let it raise."
-    return f"{hidden} as if there were no key. What hides the error?"
-
-
-def hashed_as(answer, key):
-    """The bytes that an answer has made of a key that is none: those that explain where
-    it goes, whatever the number of partitions. None where no bytes do.
-    """
-    made = {}
-    with contextlib.suppress(Exception):
-        for count in (1009, 1013):
-            everything = list(range(count))
-            found = answer(key, everything, everything)
-            for each in as_bytes(key):
-                made.setdefault(each, []).append(found == kafkas(each, count))
-    return next(
-        (each for each, fits in made.items() if len(fits) > 1 and all(fits)), None
-    )
-
-
-def as_bytes(key):
-    """What people write to make bytes of a text or a number."""
-    words = [str(key), repr(key), str(key).lower(), str(key).upper()]
-    for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
-        yield from (each.encode(encoding) for each in words)
-    yield b""
-    if isinstance(key, int):
-        yield bytes(key)
-        yield bytes([key])
-        for size in (1, 2, 4, 8):
-            yield key.to_bytes(size, "big")
-            yield key.to_bytes(size, "little")
-
-
-def goes_with_the_available(answer, key):
-    """As a record without a key does: to the one partition that has a leader, whichever
-    it is.
-    """
-    everything = list(range(7))
-    try:
-        return all(answer(key, everything, [each]) == each for each in everything)
-    except Exception:
-        return False
+        return f"the key {case[0]!r} is a mistake, and you returned {found!r}: let it raise."
+    return taken_for(answer, case[0], found)
 
 
 def keyed_records(answer, case):

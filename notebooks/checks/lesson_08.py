@@ -5,11 +5,7 @@ import operator
 import struct
 from random import Random
 
-from minikafka.course.experiments.lesson_08_runs import (
-    Record,
-    crc32c,
-    log_file,
-)
+from minikafka.course.experiments.lesson_08_runs import Record, crc32c, log_file
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, short
 from minikafka.course.lessons import Question
 
@@ -294,7 +290,7 @@ def drawn_record(source, offset, keys, tombstones):
 def smaller(case):
     """In small numbers; without a segment; without a record."""
     segments, *rest = case
-    if case[NOW_MS] > SMALL_NOW:
+    if rest[0] > SMALL_NOW:
         yield with_small_times(case)
     offsets = itertools.count()
     small = [

@@ -153,7 +153,7 @@ class RecordRules:
                 answer.body,
                 "controller_id",
                 min(brokers),
-                because="Java's admin client waits for the controller until it times out",
+                because="Java's admin client waits for it until it times out",
             )
 
     def _same_topic(self, answer: Answer, topic: Message, is_there: bool) -> None:
@@ -195,8 +195,8 @@ class RecordRules:
             )
         if given in self._producer_ids:
             raise answer.wrong(
-                f"producer_id is {given}, and another producer has it already: who looks"
-                " for repeats takes the records of one for those of the other"
+                f"producer_id is {given}, and another producer has it already: a broker"
+                " that looks for repeats takes one's records for the other's"
             )
         self._producer_ids.add(given)
         answer.expect(answer.body, "producer_epoch", 0)

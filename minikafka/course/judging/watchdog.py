@@ -35,9 +35,9 @@ _ALL_CALLS = 5  # CPU time of all calls together, as a multiple of one call's
 _THREADS = sys.platform != "emscripten"
 _WAKE = signal.SIGINT if sys.platform == "win32" else signal.SIGALRM
 
-# In a process that may be killed (child.py) a timer of the operating system's counts the
-# CPU time, too: one call of a built-in can hold up Python and all its threads. It ends
-# the process so many seconds after the exception was sent. None: there is no such timer.
+# In a process that may be killed (child.py) a timer of the operating system's counts
+# the CPU time, too: one call of a built-in can hold up Python and all its threads. It
+# ends the process so many seconds after the exception was sent. None: no such timer.
 kills_after_seconds: float | None = None
 GRACE_SECONDS = 1.0
 if sys.platform != "win32":
