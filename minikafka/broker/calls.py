@@ -252,6 +252,25 @@ def a_few_times(
     return taken
 
 
+def as_listed(names: Iterable[str], buckets: int = 16) -> list[str]:
+    """Names in the order in which Apache Kafka lists them, and tools show them: that of
+    a Java HashMap, which begins with so many buckets and has more as it fills. In one
+    bucket they stand as they came.
+    """
+    listed = list(names)
+    while len(listed) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(listed, key=lambda name: _spread_hash(name) % buckets)
+
+
+def _spread_hash(name: str) -> int:
+    """Java's String.hashCode, as its HashMap uses it."""
+    found = 0
+    for character in name:
+        found = (31 * found + ord(character)) % 2**32
+    return found ^ found >> 16
+
+
 def by_topic(
     topics: Iterable[Any],
     field: str,

@@ -23,6 +23,7 @@ from minikafka.broker.config_table import (
     Type,
     invalid,
     parse,
+    unknown,
 )
 from minikafka.broker.durations import duration_ms
 from minikafka.cluster.metadata import (
@@ -118,6 +119,19 @@ LESS_THAN = {
     "group.consumer.heartbeat.interval.ms": "group.consumer.session.timeout.ms",
     "group.streams.heartbeat.interval.ms": "group.streams.session.timeout.ms",
 }
+# How many there are changes little by little while a broker runs.
+THREADS = frozenset(
+    {
+        "background.threads",
+        "log.cleaner.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+    }
+)
+# of one broker, and of all: how many, and how long with their names
+MOST_UNKNOWN, MOST_UNKNOWN_SIZE = 100, 100_000
 
 
 def checked(
@@ -228,18 +242,20 @@ def check_broker_configs(
     """Whether a broker's configs may be set while it runs; of_one: for this one, not
     for all. Else INVALID_REQUEST.
     """
-    known = [BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS]
-    _refuse_those(known, READ_ONLY, "Cannot update these configs dynamically")
+    known = {name: text for name, text in configs.items() if name in BROKER_CONFIGS}
+    rows = [BROKER_CONFIGS[name] for name in known]
+    _refuse_those(rows, READ_ONLY, "Cannot update these configs dynamically")
     why = (
         "These security configs can be dynamically updated only per-listener using the"
         " listener prefix"
     )
-    _refuse_those(known, PER_LISTENER, why)
+    _refuse_those(rows, PER_LISTENER, why)
     try:
-        checked(configs, BROKER_CONFIGS, "broker config name")
-        _refuse_told(configs if of_one else {})
-        for name, text in configs.items():
+        checked(known, BROKER_CONFIGS, "broker config name")
+        _refuse_told(known if of_one else {})
+        for name, text in known.items():
             _check_bounds(name, name, text, config)
+            _check_threads(name, text, config)
     except KafkaError as error:
         raise KafkaError(Error.INVALID_REQUEST, error.message) from None
     if not of_one:
@@ -247,7 +263,46 @@ def check_broker_configs(
             "Cannot update these configs at default cluster level, broker id must be"
             " specified"
         )
-        _refuse_those(known, PER_BROKER, why)
+        _refuse_those(rows + _of_listeners(configs), PER_BROKER, why)
+
+
+def _of_listeners(configs: Mapping[str, str]) -> list[Config]:
+    """What is said of one listener, which each broker has for itself."""
+    found = []
+    for name in configs:
+        if name.startswith("listener.name."):
+            found.append(unknown(name)._replace(update=PER_BROKER))
+    return found
+
+
+def _check_threads(name: str, text: str, config: Configs) -> None:
+    """There are as many threads as before, though they do nothing here: at least half,
+    at most double.
+    """
+    if name not in THREADS:
+        return
+    wanted, current = int(text), config[name]
+    why = f"Dynamic thread count update validation failed for {name}={wanted}, value"
+    if wanted < max(1, current // 2):
+        least = f"should be at least half the current value {current}"
+        raise _out_of_order(f"{why} {least}")
+    if wanted > current * 2:
+        most = f"should not be greater than double the current value {current}"
+        raise _out_of_order(f"{why} {most}")
+
+
+def check_unknown(configs: Mapping[str, str]) -> None:
+    """What a broker's configs will be: of those that nobody knows, Apache Kafka keeps
+    any number. Else INVALID_REQUEST.
+    """
+    names = [name for name in configs if name not in BROKER_CONFIGS]
+    size = sum(len(name) + len(configs[name]) for name in names)
+    if len(names) > MOST_UNKNOWN or size > MOST_UNKNOWN_SIZE:
+        why = (
+            f"At most {MOST_UNKNOWN} configs with an unknown name are kept, with"
+            f" {MOST_UNKNOWN_SIZE} characters in all"
+        )
+        raise KafkaError(Error.INVALID_REQUEST, why)
 
 
 def _refuse_those(rows: list[Config], update: str, why: str) -> None:

@@ -34,6 +34,7 @@ SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 class Type(IntEnum):
     """DescribeConfigs' ConfigType."""
 
+    UNKNOWN = 0
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -83,7 +84,7 @@ class Config(NamedTuple):
     name: str
     type: Type
     default: Any
-    documentation: str
+    documentation: str | None
     synonym: str | None = None
     lowest: int | None = None
     highest: int | None = None
@@ -93,8 +94,8 @@ class Config(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether nobody is told its value."""
-        return self.type is Type.PASSWORD
+        """Whether nobody is told its value: what nobody knows may be a secret."""
+        return self.type in (Type.PASSWORD, Type.UNKNOWN)
 
 
 def parse(row: Config, text: str) -> Any:
@@ -296,6 +297,15 @@ TABLES: dict[int, Table] = {
     CLIENT_METRICS_RESOURCE: CLIENT_METRICS_CONFIGS,
     GROUP_RESOURCE: GROUP_CONFIGS,
 }
+
+
+def unknown(name: str) -> Config:
+    """A broker's config that is not in the table, for a plugin perhaps: kept, and its
+    name told.
+    """
+    return Config(name, Type.UNKNOWN, default=None, documentation=None)
+
+
 # Described where they are set, and not before.
 SHOWN_WHERE_SET = frozenset(
     {

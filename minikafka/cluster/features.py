@@ -35,8 +35,7 @@ FEATURES = {
     GROUP_FEATURE: Levels(0, 1, undecided=1),  # the protocol of KIP-848
     # KIP-890; a cluster that began before has records that all can read
     TRANSACTION_FEATURE: Levels(0, 2, undecided=2),
-    # KIP-966; without it nothing here would lead safely
-    ELR_FEATURE: Levels(1, 1, undecided=1),
+    ELR_FEATURE: Levels(0, 1, undecided=1),  # KIP-966; it is never switched off
     # KIP-853; who votes is said at the start, at either level
     KRAFT_FEATURE: Levels(0, 1, undecided=0),
     SHARE_FEATURE: Levels(0, 1, undecided=1),  # share groups (KIP-932)

@@ -65,7 +65,8 @@ def _check_counts(partitions: int, replication_factor: int, registered: int) -> 
     if replication_factor > registered:
         why = (
             f"The target replication factor of {replication_factor} cannot be reached"
-            f" because only {registered} broker(s) are registered."
+            f" because only {registered} broker(s) are registered or some brokers have"
+            " all their log directories cordoned."
         )
         raise _cannot_be_reached(replication_factor, why)
 

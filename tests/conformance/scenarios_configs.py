@@ -185,7 +185,6 @@ def broker_configs(side):
     for name, value in (
         ("log.retention.ms", "soon"),
         ("log.retention.ms", None),
-        ("no.such.config", "5"),
         ("num.partitions", "5"),
         ("log.dirs", "/tmp"),
     ):
@@ -205,6 +204,85 @@ def broker_configs(side):
     alter(side, "all back", "", *((DELETE, key, None) for key in everyones), **broker)
     side.settle()
     describe(side, "this broker, back", "1", *logs, **broker)
+
+
+def configs_that_no_broker_knows(side):
+    """A plugin may know them: they are kept, and their values told to nobody. Ends as
+    it began.
+    """
+    broker = {"kind": 4}
+    names = ("my.plugin.setting", "cleanup.policy", "my setting")
+    of_listener = "listener.name.mine.setting"
+    for name in names:
+        for what, who in (("1", "1"), ("all", "")):
+            change = (SET, name, "burn")
+            alter(side, f"{name} of {what}, first", who, change, **broker, **ONLY_CHECK)
+            alter(side, f"{name} of {what}", who, change, **broker)
+            alter(
+                side,
+                f"{name} of {what} without value",
+                who,
+                (SET, name, None),
+                **broker,
+            )
+    for what, who in (("1", "1"), ("all", "")):
+        alter(side, f"a listener's of {what}", who, (SET, of_listener, "5"), **broker)
+        bad = (SET, "log.retention.ms", "soon")
+        alter(side, f"a bad one beside of {what}", who, (SET, "x", "5"), bad, **broker)
+        fixed = (SET, "node.id", "5")
+        alter(
+            side, f"a fixed one beside of {what}", who, (SET, "x", "5"), fixed, **broker
+        )
+        alter(side, f"never set, of {what}", who, (DELETE, "x", None), **broker)
+    side.settle()
+    for what, who in (("1", "1"), ("all", "")):
+        describe(side, f"of {what}", who, *names, of_listener, "x", **broker)
+    gone = [(DELETE, name, None) for name in (*names, of_listener)]
+    alter(side, "back", "1", *gone, **broker)
+    alter(side, "all back", "", *gone[:-1], **broker)
+    old = {"resource_type": 4, "resource_name": "1"}
+    old["configs"] = [{"name": names[0], "value": "5"}]
+    side.ask("the old form", "AlterConfigs", 2, resources=[old])
+    side.settle()
+    describe(side, "in the old form", "1", *names, of_listener, **broker)
+    side.ask(
+        "none, in the old form", "AlterConfigs", 2, resources=[old | {"configs": []}]
+    )
+    side.settle()
+    describe(side, "in the end", "1", *names, of_listener, **broker)
+
+
+ONLY_CHECK = {"validate_only": True}
+THREADS = {
+    "num.network.threads": 1,
+    "num.io.threads": 1,
+    "num.replica.fetchers": 1,
+    "num.recovery.threads.per.data.dir": 2,
+    "background.threads": 10,
+    "log.cleaner.threads": 1,
+}
+
+
+def threads_change_little_by_little(side):
+    """KIP-226: at least half as many as now, at most twice as many."""
+    for name, now in THREADS.items():
+        for wanted in sorted(
+            {0, now // 2 - 1, now // 2, now, 2 * now, 2 * now + 1, 999}
+        ):
+            for what, who in (("1", "1"), ("all", "")):
+                change = (SET, name, str(wanted))
+                asked = f"{name}={wanted} of {what}"
+                alter(side, asked, who, change, kind=4, **ONLY_CHECK)
+    grown = (SET, "background.threads", "20")
+    alter(side, "twice as many", "1", grown, kind=4)
+    side.settle()
+    for wanted in ("40", "41", "9"):
+        change = (SET, "background.threads", wanted)
+        alter(side, f"{wanted} then", "1", change, kind=4, **ONLY_CHECK)
+    alter(side, "10 again", "1", (SET, "background.threads", "10"), kind=4)
+    side.settle()
+    alter(side, "back", "1", (DELETE, "background.threads", None), kind=4)
+    side.settle()
 
 
 THROTTLES = (
@@ -286,6 +364,8 @@ SCENARIOS = (
     topic_configs_are_checked,
     incremental_alter_configs,
     broker_configs,
+    configs_that_no_broker_knows,
+    threads_change_little_by_little,
     throttles,
     configs_take_effect_at_once,
     describe_configs,

@@ -130,21 +130,15 @@ DELIBERATE = {
         ),
     },
     "configs_take_effect_at_once": {"*.log_start_offset": REFUSED_WITH_START},
-    "create_topics_with_bad_numbers": {
-        "*2 replicas: *.error_message": (
-            "there are no cordoned log directories (KIP-1066)"
-        ),
-        "100 replicas: *.error_message": (
-            "there are no cordoned log directories (KIP-1066)"
-        ),
-    },
     "incremental_alter_configs": {
         "an unknown operation: *": (
             "a code that says what is wrong, instead of UNKNOWN_SERVER_ERROR"
         ),
     },
-    "broker_configs": {
-        "*no.such.config=5: *": "a name that nobody knows is refused, never ignored",
+    "threads_change_little_by_little": {
+        "*: IncrementalAlterConfigs v?.*.error_message": (
+            "other words, and no name of a class"
+        ),
     },
     "elections": {
         "no*, kind *.error_message": "other words",

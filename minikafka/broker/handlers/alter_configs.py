@@ -217,6 +217,11 @@ def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str |
         new[asked.name] = change(asked, operation, was, row)
     to_set = {key: text for key, text in new.items() if text is not None}
     check_legal(broker, resource, to_set)
+    if kind == BROKER_RESOURCE:
+        after = current | new
+        config_rules.check_unknown(
+            {key: text for key, text in after.items() if text is not None}
+        )
     has_elr = features.level(broker.image, features.ELR_FEATURE)
     if kind == BROKER_RESOURCE and has_elr:
         check_min_isr(name, new, to_set, incremental)
@@ -271,7 +276,7 @@ def check_legal(broker: Broker, resource: Any, new: dict[str, str]) -> None:
     if kind == TOPIC_RESOURCE:
         config_rules.check_topic_configs(new, broker.config)
     elif kind == BROKER_RESOURCE:
-        config_rules.check_broker_configs(new, bool(name), broker.config)
+        config_rules.check_broker_configs(new, bool(name), broker.in_force)
     elif kind == GROUP_RESOURCE:
         config_rules.check_group_configs(new, broker.config)
     else:

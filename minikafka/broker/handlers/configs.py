@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import MOST_TIMES, Broker, Call, each_judged
+from minikafka.broker.calls import MOST_TIMES, Broker, Call, as_listed, each_judged
 from minikafka.broker.config import Level, Source, Value
 from minikafka.broker.config_table import (
     SHOWN_WHERE_SET,
     TABLES,
     Config,
+    Type,
     is_internal,
     is_read_only,
     show,
+    unknown,
 )
 from minikafka.clock import Now
 from minikafka.cluster import controller
@@ -31,7 +33,6 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded
 
 TYPES = 3  # the first version of DescribeConfigs with types and documentation
-NO_TYPE = 0  # of ConfigType
 
 
 def describe(broker: Broker, request: Call, now: Now) -> Answer:
@@ -116,9 +117,11 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
     found: Plain | None = known.get(key)
     if found is None:
         rows = {}
-        for name in TABLES[kind]:
-            if not is_internal(name):
-                rows[name] = in_force(broker, request, kind, "", name)
+        names = sorted(
+            (key for key in TABLES[kind] if not is_internal(key)), reverse=True
+        )
+        for name in as_listed(names):
+            rows[name] = in_force(broker, request, kind, "", name)
         found = Plain(rows, join(request, list(rows.values())))
         known[key] = found
     return found
@@ -187,7 +190,8 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
     if not name:
         source = Source.DYNAMIC_DEFAULT_BROKER
         for key, text in broker.config.of_all(broker.image).items():
-            yield table[key], Value(text, source, [Level(key, text, source)])
+            row = table.get(key) or unknown(key)
+            yield row, Value(text, source, [Level(key, text, source)])
         return
     places = dict(broker.config.places(broker.node_id, broker.log_dir))
     for row in table.values():
@@ -198,6 +202,22 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
         is_shown = is_set or row.name not in SHOWN_WHERE_SET
         if is_shown and not is_internal(row.name):
             yield row, places.get(row.name, value)
+    yield from unknown_ones(broker, name)
+
+
+def unknown_ones(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
+    """What is set for this broker or for all, and is in no table."""
+    levels: dict[str, list[Level]] = {}
+    for source, configs in (
+        (Source.DYNAMIC_BROKER, broker.image.config(BROKER_RESOURCE, name)),
+        (Source.DYNAMIC_DEFAULT_BROKER, broker.image.config(BROKER_RESOURCE, "")),
+    ):
+        for key, text in configs.items():
+            if key not in TABLES[BROKER_RESOURCE]:
+                levels.setdefault(key, []).append(Level(key, text, source))
+    for key, found in levels.items():
+        strongest = found[0]
+        yield unknown(key), Value(strongest.text, strongest.source, found)
 
 
 def described(kind: int, row: Config, value: Value, request: Call) -> Answer:
@@ -233,7 +253,7 @@ def of_logger(name: str, level: str, request: Call) -> Answer:
         "config_source": Source.BROKER_LOGGER,
     }
     if request.version >= TYPES:
-        answer |= {"config_type": NO_TYPE, "documentation": None}
+        answer |= {"config_type": Type.UNKNOWN, "documentation": None}
         if request.body.include_documentation:
             answer["documentation"] = ""
     return answer

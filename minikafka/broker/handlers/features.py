@@ -6,7 +6,13 @@ import re
 
 from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
 from minikafka.clock import Now
-from minikafka.cluster.features import FEATURES, KRAFT_FEATURE, METADATA_FEATURE, level
+from minikafka.cluster.features import (
+    ELR_FEATURE,
+    FEATURES,
+    KRAFT_FEATURE,
+    METADATA_FEATURE,
+    level,
+)
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
@@ -80,6 +86,8 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     none.
 
     - group.version 0 turns the consumer protocol off.
+    - eligible.leader.replicas.version stays 1: without it nothing here would lead
+      safely.
     - metadata.version stays: all records are written at its newest level.
     - share.version 0 turns share groups off, streams.version 0 streams groups.
     - kraft.version 1 is kept and told, and there is no way back. It changes nothing
@@ -147,7 +155,7 @@ def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | No
     if not levels.lowest <= wanted <= levels.highest:
         return f"{here} only supports versions {levels.lowest}-{levels.highest}"
     current = level(broker.image, name)
-    if wanted < current and name == KRAFT_FEATURE:
+    if wanted < current and name in (KRAFT_FEATURE, ELR_FEATURE):
         return "Can't downgrade the version of this feature."
     if wanted < current and kind == UPGRADE:
         return (

@@ -329,13 +329,16 @@ def progress(node: int, known: Follower, now: Now) -> Answer:
 
 
 def voters_addresses(broker: Broker) -> list[Answer]:
-    """Where the voters listen to nodes; a node alone listens to clients only."""
+    """Where the voters listen to nodes. A node alone, which has no others to listen to,
+    names its addresses for clients.
+    """
     voters = broker.quorum.replica.partition.replicas
     nodes = []
     if not broker.config.peers:
         listeners = []
-        for name, (host, port) in broker.config.advertised.items():
-            listeners.append({"name": name, "host": host, "port": port})
+        for host, port in broker.config.advertised.values():
+            address = {"name": CONTROLLER_LISTENER, "host": host, "port": port}
+            listeners.append(address)
         nodes.append({"node_id": broker.node_id, "listeners": listeners})
     for node, (host, port) in broker.config.peers.items():
         if node in voters:

@@ -4,7 +4,7 @@ broker/throttling.py.
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Broker, Call, as_listed
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.quotas import (
@@ -112,7 +112,8 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
         if request.body.strict and has_other_parts:
             continue
         if matches(entity, components):
-            values = [{"key": key, "value": value} for key, value in quotas.items()]
+            keys = as_listed(sorted(quotas, reverse=True), buckets=1)
+            values = [{"key": key, "value": quotas[key]} for key in keys]
             entries.append({"entity": parts_of(entity), "values": values})
     return {"error_code": Error.NONE, "error_message": None, "entries": entries}
 
