@@ -317,6 +317,9 @@ def metadata_creates_topics(side):
     """How often a client must ask until the topic is there is the broker's own affair;
     the end is not.
     """
+    for version in (0, 1, 4, 9, 12, 13):
+        new = [{"name": f"{side.name}.new{version}"}]
+        side.ask("asked for first", "Metadata", version, topics=new)
     name = side.name + ".made"
     asked = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
     while side.client.ask("Metadata", 4, **asked).topics[0].error_code != 0:

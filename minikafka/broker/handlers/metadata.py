@@ -64,11 +64,11 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer:
     else:
         failed: dict[str, KafkaError] = {}
         created = auto_created(broker, request, failed)
-        if created:
-            broker.forwarding.create(created, now, dict)
         once = {(one.name, one.topic_id): one for one in body.topics}
         for one in once.values():
             topics.append(find(broker, one, request, failed))
+        if created:
+            broker.forwarding.create(created, now, dict)
     brokers = []
     for registered, address in reachable(broker, request):
         brokers.append({"node_id": registered.broker_id, **address})
