@@ -81,7 +81,7 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
     client = NotebookClient(
         book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options
     )
-    with client.setup_kernel():
+    with client.setup_kernel(cleanup_kc=True):  # else a kernel given lives on
         yield client
 
 
