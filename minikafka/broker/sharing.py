@@ -44,7 +44,7 @@ class Sharing:
             self.partitions.group_has_gone(group_id)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
-        """Loading, questions to ask again, locks that end."""
+        """Loading, questions that were to be asked later, locks that end."""
         self.coordinator.tick(now, budget_bytes)
         self.persister.tick(now)
         self.partitions.tick(now)
@@ -53,7 +53,7 @@ class Sharing:
         """Monotonic ms. Where nobody shares, which is asked in every turn, there is
         none.
         """
-        parts = self.coordinator.shards, self.persister.asks_again, self.partitions.held
+        parts = self.coordinator.shards, self.persister.later, self.partitions.held
         if not any(parts):
             return None
         return soonest(

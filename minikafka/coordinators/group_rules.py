@@ -54,6 +54,25 @@ def take_one(counter: Counter[Key], key: Key) -> None:
         del counter[key]
 
 
+# -- how much there is to do
+
+# as much as one request may cost; in Apache Kafka a record gets too large then, or soon
+MOST_TO_ASSIGN = 40_000
+
+
+def check_size(count: int, what: str) -> None:
+    """Before a target is made. A few kB can ask for a very large one, and nothing would
+    come of it: it is refused as in Apache Kafka, which makes it first. count: of what
+    is to be assigned. Errors: UNKNOWN_SERVER_ERROR.
+    """
+    if count > MOST_TO_ASSIGN:
+        why = (
+            f"The target assignment is too large: {count} {what}, more than"
+            f" {MOST_TO_ASSIGN}."
+        )
+        raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
+
+
 # -- who a member is
 
 

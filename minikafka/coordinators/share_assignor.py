@@ -9,6 +9,7 @@ Who gets which of several equal partitions is decided by the order of ids here, 
 that of a hash map in Apache Kafka: the numbers are the same.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -38,13 +39,19 @@ def assign(
             partitions += _partitions(topic_id, assignable)
         return _assign_to_all(list(subscriptions), before, partitions)
     target: dict[str, set[TopicPartition]] = {member: set() for member in subscriptions}
+    subscribers: dict[bytes, list[str]] = {topic_id: [] for topic_id in assignable}
+    for member, topic_ids in subscriptions.items():
+        for topic_id in topic_ids & assignable.keys():
+            subscribers[topic_id].append(member)
+    had: dict[bytes, dict[str, list[TopicPartition]]] = {}
+    for member, last in before.items():
+        for partition in last:
+            of_topic = had.setdefault(partition[0], {})
+            of_topic.setdefault(member, []).append(partition)
     for topic_id in sorted(assignable):
-        subscribers = []
-        for member, topic_ids in subscriptions.items():
-            if topic_id in topic_ids:
-                subscribers.append(member)
         partitions = _partitions(topic_id, assignable)
-        for member, part in _assign_to_all(subscribers, before, partitions).items():
+        parts = _assign_to_all(subscribers[topic_id], had.get(topic_id, {}), partitions)
+        for member, part in parts.items():
             target[member] |= part
     return {member: frozenset(assigned) for member, assigned in target.items()}
 
@@ -106,17 +113,20 @@ class _Assignment:
         """Partitions that have too few readers, to members that have too few
         partitions, in turn.
         """
-        unfilled = [member for member in self.given if self._is_unfilled(member)]
+        unfilled = deque(member for member in self.given if self._is_unfilled(member))
         for partition, readers in self.readers.items():
-            while len(readers) < self.most_readers:
-                free = [member for member in unfilled if member not in readers]
-                if not free:
-                    break
-                next_one = free[0]
-                self._give(partition, next_one)
-                unfilled.remove(next_one)
-                if self._is_unfilled(next_one):
-                    unfilled.append(next_one)
+            has_it = set(readers)
+            passed = []
+            while len(readers) < self.most_readers and unfilled:
+                member = unfilled.popleft()
+                if member in has_it:
+                    passed.append(member)
+                    continue
+                self._give(partition, member)
+                has_it.add(member)
+                if self._is_unfilled(member):
+                    unfilled.append(member)
+            unfilled.extendleft(reversed(passed))
 
     def _is_unfilled(self, member: str) -> bool:
         return len(self.given[member]) < self.wanted[member]

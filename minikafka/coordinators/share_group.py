@@ -23,6 +23,7 @@ first, and its partitions with a later heartbeat.
 Soft state: when sessions end, and when a state was asked for.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -271,7 +272,7 @@ class ShareGroup:
         raise self.refuse_offsets()
 
     def subscribes_to(self, topic: str) -> bool:
-        return topic in self.state.subscribers()
+        return topic in self.state.subscribers
 
     def offsets_age_from(self, commit_ms: int) -> int:
         return commit_ms
@@ -302,7 +303,7 @@ class ShareGroup:
 
     def _topics(self, was: ShareMember, member: ShareMember | None) -> list[str]:
         """What the group subscribes to, with this member as it is now."""
-        counted = self.state.subscribers()
+        counted = Counter(self.state.subscribers)
         if was.member_id in self.state.members:
             counted.subtract(was.subscribed_topic_names)
         if member is not None:
@@ -337,13 +338,14 @@ class ShareGroup:
         """Whether the state of some is there that nobody reads."""
         if not self.state.members:
             return False
-        assigned: set[TopicPartition] = set().union(*self.state.target.values())
-        subscribed = self.state.subscribers()
+        read: dict[bytes, set[int]] = {}
+        for target in self.state.target.values():
+            for topic_id, number in target:
+                read.setdefault(topic_id, set()).add(number)
         for topic_id, topic in self.kept.initialized.items():
-            if topic.name not in subscribed:
+            if topic.name not in self.state.subscribers:
                 continue
-            read = {number for each, number in assigned if each == topic_id}
-            if read != topic.partitions:
+            if read.get(topic_id, set()) != topic.partitions:
                 return True
         return False
 
@@ -356,10 +358,15 @@ class ShareGroup:
             last = state.target.get(member.member_id, frozenset())
             return state.assignment_epoch, last
         members = {**state.members, member.member_id: member}
+        ids_of = {}  # many members name the same topics
+        for each in members.values():
+            names = each.subscribed_topic_names
+            if names not in ids_of:
+                ids_of[names] = self._ids(names)
+        assignable = self._assignable(ids_of.values())
         subscriptions = {}
         for member_id, each in members.items():
-            subscriptions[member_id] = self._ids(each.subscribed_topic_names)
-        assignable = self._assignable(subscriptions.values())
+            subscriptions[member_id] = ids_of[each.subscribed_topic_names]
         target = share_assignor.assign(subscriptions, state.target, assignable)
         for member_id, partitions in target.items():
             if state.target.get(member_id) != partitions:

@@ -21,6 +21,7 @@ from minikafka.coordinators.group_rules import (
     FIRST_EPOCH,
     LEAVE_EPOCH,
     NO_ASSIGNMENT_EPOCH,
+    take_one,
 )
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
@@ -179,8 +180,8 @@ def _listed(topics: ByTopicId) -> list[dict[str, Any]]:
 
 class ShareGroupState:
     """`apply` is the only way to change it. The attributes are those of
-    ConsumerGroupState, as far as a share group has them; kept: whose state is kept,
-    None if that was never written.
+    ConsumerGroupState, as far as a share group has them; subscribers: how many members
+    subscribe to each topic; kept: whose state is kept, None if that was never written.
     """
 
     def __init__(self) -> None:
@@ -190,19 +191,13 @@ class ShareGroupState:
         self.assignment_timestamp_ms = 0
         self.target: dict[str, frozenset[TopicPartition]] = {}
         self.members: dict[str, ShareMember] = {}
+        self.subscribers: Counter[str] = Counter()
         self.kept: Kept | None = None
 
     @property
     def name(self) -> str:
         """The group's state in Kafka's words."""
         return "Stable" if self.members else "Empty"
-
-    def subscribers(self) -> Counter[str]:
-        """How many members subscribe to each topic."""
-        counted: Counter[str] = Counter()
-        for member in self.members.values():
-            counted.update(member.subscribed_topic_names)
-        return counted
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
         """Take in a record of this group."""
@@ -223,6 +218,7 @@ class ShareGroupState:
             case "ShareGroupMemberMetadata" if value is not None:
                 self._present(self._member(key.member_id), value)
             case "ShareGroupMemberMetadata":
+                self._stop_counting(key.member_id)
                 self.members.pop(key.member_id, None)
             case "ShareGroupCurrentMemberAssignment":
                 self._assign(key.member_id, value)
@@ -232,7 +228,15 @@ class ShareGroupState:
     def _member(self, member_id: str) -> ShareMember:
         return self.members.get(member_id) or ShareMember(member_id)
 
+    def _stop_counting(self, member_id: str) -> None:
+        """What a member subscribed to."""
+        if member_id in self.members:
+            for topic in self.members[member_id].subscribed_topic_names:
+                take_one(self.subscribers, topic)
+
     def _present(self, member: ShareMember, value: Message) -> None:
+        self._stop_counting(member.member_id)
+        self.subscribers.update(value.subscribed_topic_names)
         self.members[member.member_id] = replace(
             member,
             rack_id=value.rack_id,

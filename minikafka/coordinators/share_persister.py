@@ -7,6 +7,7 @@ node too, and ask again where that has just moved. The topic is made when somebo
 for the first time.
 """
 
+import heapq
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ VERSIONS = {
     "DeleteShareGroupState": 0,
     "ReadShareGroupStateSummary": 1,
 }
+MOST_AT_ONCE = 50  # questions
 FIRST_BACKOFF_MS, MOST_ATTEMPTS = 100, 8  # each backoff is twice the last one
 MOVED = (
     Error.NOT_COORDINATOR,
@@ -89,8 +91,10 @@ class SharePersister:
     ) -> None:
         self._node = node
         self._creation = creation
-        # what is asked again, and when (monotonic ms)
-        self.asks_again: list[tuple[int, Question]] = []
+        # a heap of what is to be asked: when (monotonic ms), a number, the question
+        self.later: list[tuple[int, int, Question]] = []
+        self._number = 0
+        self._asked_at_ms, self._asked = 0, 0  # how many at this time
         self._is_creating = False
 
     def initialize(
@@ -119,23 +123,40 @@ class SharePersister:
         self._ask(Question("ReadShareGroupStateSummary", key, fields, then))
 
     def tick(self, now: Now) -> None:
-        """What was to be asked again by now."""
-        due = [
-            question for at_ms, question in self.asks_again if at_ms <= now.monotonic_ms
-        ]
-        self.asks_again = [
-            each for each in self.asks_again if each[0] > now.monotonic_ms
-        ]
-        for question in due:
-            self._ask(question)
+        """What was to be asked by now, as much as may be asked at once."""
+        self._ask_due()
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        return min((at_ms for at_ms, _ in self.asks_again), default=None)
+        if not self.later:
+            return None
+        return max(self.later[0][0], self._node.now.monotonic_ms + 1)
 
     # -- inside
 
     def _ask(self, question: Question) -> None:
+        """Now; behind others, where many are asked at once: one heartbeat may need the
+        states of 10,000 partitions.
+        """
+        self._ask_at(self._node.now.monotonic_ms, question)
+        self._ask_due()
+
+    def _ask_at(self, at_ms: int, question: Question) -> None:
+        self._number += 1
+        heapq.heappush(self.later, (at_ms, self._number, question))
+
+    def _ask_due(self) -> None:
+        now_ms = self._node.now.monotonic_ms
+        if self._asked_at_ms != now_ms:
+            self._asked_at_ms, self._asked = now_ms, 0
+        while self._asked < MOST_AT_ONCE and self.later:
+            if self.later[0][0] > now_ms:
+                return
+            self._asked += 1
+            _, _, question = heapq.heappop(self.later)
+            self._ask_now(question)
+
+    def _ask_now(self, question: Question) -> None:
         leader = self._leader(question.key)
         if leader == NO_LEADER:
             self._again(question, KafkaError(Error.COORDINATOR_NOT_AVAILABLE))
@@ -178,7 +199,7 @@ class SharePersister:
             return
         backoff_ms = FIRST_BACKOFF_MS << (question.attempt - 1)
         later = question._replace(attempt=question.attempt + 1)
-        self.asks_again.append((now.monotonic_ms + backoff_ms, later))
+        self._ask_at(now.monotonic_ms + backoff_ms, later)
 
 
 def _result(key: ShareKey, reply: Message | None) -> Message | KafkaError:

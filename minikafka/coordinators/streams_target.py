@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from minikafka.cluster.metadata import Image
+from minikafka.coordinators import group_rules
 from minikafka.coordinators.streams_assignor import (
     MemberSpec,
     SubtopologySpec,
@@ -21,12 +22,8 @@ from minikafka.coordinators.streams_member import StreamsMember
 from minikafka.coordinators.streams_tasks import Tasks
 from minikafka.coordinators.streams_topology import Configured, Topology, configure
 from minikafka.coordinators.subscriptions import SeenTopics, look_at
-from minikafka.wire.errors import Error, KafkaError
 
 NOT_VALIDATED = -1
-# partitions that all tasks together read, and standby tasks: as much as one request may
-# cost; Apache Kafka takes up to twice as many, until a record gets too large
-MOST_TO_ASSIGN = 40_000
 
 
 class Looked(NamedTuple):
@@ -59,19 +56,16 @@ def look_again(
 
 
 def check_size(configured: Configured, standby_replicas: int) -> None:
-    """Errors: UNKNOWN_SERVER_ERROR."""
+    """What all tasks together read, and the standby tasks, must not be too many.
+    Errors: UNKNOWN_SERVER_ERROR.
+    """
     count = 0
     for name, subtopology in configured.subtopologies.items():
         for_each_task = len(set(subtopology.inputs))
         if subtopology.changelogs:
             for_each_task += standby_replicas
         count += configured.tasks[name] * for_each_task
-    if count > MOST_TO_ASSIGN:
-        why = (
-            f"The target assignment is too large: its tasks and their standby tasks"
-            f" read {count} partitions, more than {MOST_TO_ASSIGN}."
-        )
-        raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
+    group_rules.check_size(count, "partitions that tasks read, and standby tasks")
 
 
 def new_target(

@@ -4,9 +4,10 @@ else for long, and none asks for the same long work again and again.
 
 import pytest
 
-from minikafka.coordinators.streams_target import MOST_TO_ASSIGN
+from minikafka.coordinators.group_rules import MOST_TO_ASSIGN
 from minikafka.wire.errors import Error
 from tests.broker.node import Node
+from tests.broker.sharing import SharingNode
 from tests.work import MOST_CALLS, counted, work_of
 
 REBALANCE_MS = 60_000
@@ -100,3 +101,22 @@ def test_kip_1071_the_tasks_of_one_process_with_many_members_take_no_longer():
     with counted() as work:
         node.pass_time(3000)
     assert work.calls < 40 * 10_000
+
+
+# -- share groups
+
+
+def test_kip_932_the_states_of_many_partitions_are_made_bit_by_bit():
+    node = SharingNode(partitions=1000)
+    member = node.member("a")
+    with counted() as work:
+        assert member.beat() == "NONE"
+    most = work.calls
+    end = node.now.monotonic_ms + 10_000
+    while node.now.monotonic_ms < end:
+        with counted() as work:
+            node.pass_time(node.broker.next_deadline() - node.now.monotonic_ms)
+        most = max(most, work.calls)
+    assert most < 120_000
+    assert member.beat() == "NONE"
+    assert len(member.assigned) == 1000

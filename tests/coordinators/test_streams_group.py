@@ -140,7 +140,7 @@ def test_kip_1071_standby_tasks_count_where_a_target_is_too_large():
     topics = Topics(orders=15_000, **{STORE: 15_000})
     Thread(Coordinator(topics), "a").beat()
     (a,) = threads(Coordinator(topics, num_standby_replicas=2), "a")
-    with pytest.raises(KafkaError, match="read 45000 partitions, more than 40000"):
+    with pytest.raises(KafkaError, match=r"45000 partitions .* more than 40000"):
         a.beat()
 
 
