@@ -391,7 +391,8 @@ def plan_of(answer, case):
                 f" {STEPS}"
             )
         if step[0] in ("stop", "start") and step[1] not in case.told:
-            raise WrongKind(f"there is no broker {step[1]} in {case.told}")
+            stays = f": {step[1]} stays up" if step[1] in case.brokers else ""
+            raise WrongKind(f"there is no broker {step[1]} in {case.told}{stays}")
         if step[0] == "wait" and not 0 <= step[1] <= MOST_S:
             raise WrongKind(f"wait from 0 to {MOST_S} seconds, not {step[1]}")
     if len(found) > MOST_STEPS:

@@ -18,6 +18,8 @@ from minikafka.course.judging.checks import (
     number,
     whole_number,
 )
+from minikafka.course.judging.guard import Guard
+from minikafka.course.judging.watchdog import Watchdog
 from minikafka.faults import Crash, Cut, Freeze
 
 
@@ -309,6 +311,20 @@ def test_an_exception_that_the_check_expects_is_its_to_judge():
     )
     assert verdict(lambda n: [][n], exercise).right
     assert "it raised KeyError: 5" in str(verdict(look, exercise))
+
+
+def test_what_a_program_is_lent_can_do_what_the_thing_itself_can():
+    """list() and `if` ask for a length, and do without one where there is none."""
+
+    def program(records, rows):
+        with pytest.raises(TypeError, match="generator"):
+            len(records)
+        return bool(records), list(records), bool(rows), len(rows), 2 in rows, rows[0]
+
+    run = Guard(Watchdog(1.0)).program(program)
+    assert run((each for each in "ab"), [1, 2]) == (True, ["a", "b"], True, 2, True, 1)
+    with pytest.raises(TypeError, match="iterable"):
+        Guard(Watchdog(1.0)).program(list)(Crash("pay", call=1))
 
 
 def test_a_generator_is_read_and_one_without_end_is_told():

@@ -17,7 +17,10 @@ from minikafka.course.judging.watchdog import Watchdog
 
 _MOST_YIELDED = 100_000
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
-_DUNDERS = ("iter", "next", "contains", "len", "getitem", "enter", "exit")
+_DUNDERS = (
+    *("__iter__", "__next__", "__contains__", "__len__", "__getitem__"),
+    *("__enter__", "__exit__"),
+)
 
 
 class Guard:
@@ -82,16 +85,16 @@ class Guard:
         """A program of a cluster: what it raises is its own, and its clock rests while
         it is in calls of its clients.
 
-        Each run gets its clients anew (see `Lent`): nothing it hangs onto them outlives
+        Each run gets its clients anew (see `lent`): nothing it hangs onto them outlives
         it.
         """
 
         @functools.wraps(function)
         def run(*clients: Any) -> Any:
-            lent = [Lent(client, self.watchdog) for client in clients]
+            theirs = [lent(client, self.watchdog) for client in clients]
             try:
                 with self.watchdog.theirs():
-                    return function(*lent)
+                    return function(*theirs)
             except BaseException as error:
                 self.raised = error
                 raise
@@ -131,8 +134,13 @@ def _passes_on(name: str) -> Callable[..., Any]:
     return call
 
 
-for _dunder in _DUNDERS:
-    setattr(Lent, f"__{_dunder}__", _passes_on(f"__{_dunder}__"))
+def lent(thing: Any, watchdog: Watchdog) -> Lent:
+    """It can be iterated, counted or entered if the thing itself can: Python looks for
+    these methods on the type.
+    """
+    kind = type(thing)
+    can = {name: _passes_on(name) for name in _DUNDERS if hasattr(kind, name)}
+    return type(kind.__name__, (Lent,), can)(thing, watchdog)
 
 
 class _Guarded:

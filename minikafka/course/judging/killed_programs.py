@@ -90,7 +90,7 @@ def run(
     life = Life()
 
     def watched(consumer: Any, payments: Any) -> Any:
-        return process(Watched(consumer, life), Watched(payments, life))
+        return process(WatchedConsumer(consumer, life), WatchedTable(payments, life))
 
     watched.__name__ = program.__name__
     life.program = running = cluster.start(watched, consumer, payments)
@@ -99,7 +99,7 @@ def run(
         life.begins(moment)
         try:
             until_quiet(cluster, running, orders)
-        except Exception:
+        except (Exception, SystemExit):
             if not life.failed:
                 raise
         lives.append(list(running.calls))
@@ -197,11 +197,24 @@ class Watched:
 
         return call
 
+
+class WatchedConsumer(Watched):
     def __iter__(self) -> Any:
-        return iter(self._client)
+        return self
 
     def __next__(self) -> Any:
         return next(self._client)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._client.__exit__(*error)
+
+
+class WatchedTable(Watched):
+    def __iter__(self) -> Any:
+        return iter(self._client)
 
     def __contains__(self, key: Any) -> bool:
         self._life.asked.append(key)

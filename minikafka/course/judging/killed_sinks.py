@@ -144,7 +144,7 @@ def lives(
             program(Consumer(given, committed, life), database)
         except Killed:
             pass
-        except DatabaseDown:
+        except (Exception, SystemExit):  # as it came, or told in other words
             if not life.failed:
                 raise
         finally:

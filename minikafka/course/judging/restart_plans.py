@@ -51,6 +51,7 @@ CASES = {
     "a start takes 45 s": Case(5, 45),
     "other numbers": Case(4, 2, (0, 12, 7)),
     "two brokers": Case(4, 2, (30, 4, 5), told_count=2),
+    "the controller stays up": Case(5, 2, told_count=2),
 }
 
 

@@ -1,5 +1,7 @@
 """Lesson 04: pay each order once; the schedule that makes the careful one skip."""
 
+import sys
+
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.faults import Crash, Freeze
 from tests.course.wrong_answers import Answers
@@ -25,6 +27,28 @@ def explicit_offsets(consumer, payments):
             payments.add(record, record.value)
         where = TopicPartition(record.topic, record.partition)
         consumer.commit({where: OffsetAndMetadata(record.offset + 1, "", -1)})
+
+
+@right(1)
+def asks_whether_it_has_a_consumer_and_closes_it(consumer, payments):
+    if not consumer:
+        return
+    with consumer as mine:
+        for record in mine:
+            if record.key not in payments:
+                payments.add(record, record.value)
+            mine.commit()
+
+
+@right(1)
+def exits_when_payments_is_down(consumer, payments):
+    for record in consumer:
+        if record.key not in payments:
+            try:
+                payments.add(record, record.value)
+            except Exception as error:
+                sys.exit(f"payments is down: {error}")
+        consumer.commit()
 
 
 @right(1)

@@ -299,6 +299,24 @@ def a_step_of_its_own(brokers, controller):
     return [("restart", each) for each in brokers]
 
 
+@wrong(2, "there is no broker 3 in [1, 2]: 3 stays up")
+def restarts_the_controller_whoever_it_is(brokers, controller):
+    others = [each for each in brokers if each != controller]
+    return one_by_one([*others, controller] if brokers else [])
+
+
+@right(2)
+def one_that_is_no_controller_at_a_time(brokers, controller):
+    if not brokers:
+        return []
+    first = next((each for each in brokers if each != controller), controller)
+    rest = [each for each in brokers if each != first]
+    return [
+        *one_by_one([first]),
+        *one_that_is_no_controller_at_a_time(rest, controller),
+    ]
+
+
 @wrong(2, "there is no broker 0")
 def counts_from_zero(brokers, controller):
     return one_by_one([0, 1, 2])

@@ -3,6 +3,7 @@ settings that keep a promise.
 """
 
 import json
+import sys
 
 from tests.course.wrong_answers import Answers
 
@@ -47,6 +48,46 @@ def one_transaction_for_all(consumer, database):
                 database.add(record.key, record.value)
                 database.note(place(record), record.offset)
     consumer.commit()
+
+
+@right(1)
+def reads_all_into_a_list(consumer, database):
+    records = list(consumer)
+    with database.transaction():
+        for record in records:
+            noted = database.noted(place(record))
+            if noted is None or record.offset > noted:
+                database.add(record.key, record.value)
+                database.note(place(record), record.offset)
+    consumer.commit()
+
+
+def added_once(record, database):
+    with database.transaction():
+        noted = database.noted(place(record))
+        if noted is None or record.offset > noted:
+            database.add(record.key, record.value)
+            database.note(place(record), record.offset)
+
+
+@right(1)
+def tells_the_error_in_its_own_words(consumer, database):
+    for record in consumer:
+        try:
+            added_once(record, database)
+        except Exception as error:
+            raise RuntimeError(f"{place(record)}@{record.offset} failed") from error
+        consumer.commit()
+
+
+@right(1)
+def exits_when_the_database_is_down(consumer, database):
+    for record in consumer:
+        try:
+            added_once(record, database)
+        except Exception:
+            sys.exit(1)
+        consumer.commit()
 
 
 @right(1)

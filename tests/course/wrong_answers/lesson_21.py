@@ -34,6 +34,20 @@ def commits_once_at_the_end(task):
 
 
 @right(1)
+def collects_what_it_sends(task):
+    cities, out = restored(task), []
+    for record in list(task):
+        if record.topic == "customers":
+            cities[record.key] = record.value
+            out.append(("changelog", record.key, record.value))
+        elif cities.get(record.key) is not None:
+            out.append(("joined", record.key, (record.value, cities[record.key])))
+    for each in out:
+        task.send(*each)
+    task.commit()
+
+
+@right(1)
 def writes_the_changelog_first_and_a_list_for_a_pair(task):
     cities = {each.key: each.value for each in task.changelog()}
     for record in task:
