@@ -362,6 +362,9 @@ class Recovery:
         log.log_end_offset = self._parts[-1].next_offset
         if self._committed is not None:
             self._check_committed(self._committed)
+            # A snapshot has what was before, and it is stored nowhere else.
+            begins = min(epochs_begin, self._committed.start, log.log_end_offset)
+            log.log_start_offset = max(log.log_start_offset, begins)
         self._settle_start(asked_start_offset, epochs_begin)
         if not epochs_fit(log):
             if not log.epochs.damaged:  # that was told

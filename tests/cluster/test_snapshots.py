@@ -5,6 +5,7 @@ who is too far behind.
 import pytest
 
 from minikafka import Cluster
+from minikafka.broker.effects import Notice
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.snapshots import Snapshots
 from minikafka.server.folder_disk import FolderDisk
@@ -99,6 +100,23 @@ def test_a_restart_reads_the_newest_snapshot_and_replays_the_rest():
     assert node.produce("orders-1", "a").error_code == 0
     node.restart(clean=False)
     assert told(node.broker.image)[1:3] == (node.broker.image.topics, before[1])
+
+
+def test_kip_630_a_metadata_log_begins_after_a_restart_where_it_began_before():
+    """In the middle of a segment, too; and nothing is said of its leader epochs."""
+    node = Node(metadata_log_max_record_bytes_between_snapshots=1)
+    for number in range(4):
+        node.create_topic(f"orders-{number}")
+        node.broker.tick(node.now)
+        log = node.broker.quorum.replica.log
+        begins, epochs = log.log_start_offset, log.epochs.entries
+        assert number == 0 or log.segments[0].base_offset < begins
+        for clean in (True, False):
+            node.restart(clean)
+            log = node.broker.quorum.replica.log
+            assert log.log_start_offset >= begins
+            assert set(epochs[1:]) <= set(log.epochs.entries)
+            assert not [one.line for one in node.out() if isinstance(one, Notice)]
 
 
 def test_a_torn_snapshot_is_refused_by_name():
