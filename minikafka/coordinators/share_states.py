@@ -37,6 +37,7 @@ from minikafka.storage.checkpoints import uuid_bytes, uuid_text
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
+INT_MAX = 2**31 - 1
 UNKNOWN = -1  # an epoch, an offset or a count that is not said
 
 
@@ -60,7 +61,8 @@ class ShareKey(NamedTuple):
             key = ShareKey(group_id, uuid_bytes(topic_id), int(rest))
         except ValueError:
             raise KafkaError(Error.INVALID_REQUEST) from None
-        if not group_id.strip():
+        is_int = -INT_MAX - 1 <= key.partition <= INT_MAX
+        if not group_id.strip() or not is_int or "_" in rest:
             raise KafkaError(Error.INVALID_REQUEST)
         return key
 

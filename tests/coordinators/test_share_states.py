@@ -170,6 +170,10 @@ def test_the_key_of_a_share_partition_reads_as_it_was_written(coordinator):
         "a:b:c",
         "a:AAAAAAAAAAAAAAAAAAAAAA:x",
         ":AAAAAAAAAAAAAAAAAAAAAA:1",
+        "a:AAAAAAAAAAAAAAAAAAAAAA:2147483648",
+        "a:AAAAAAAAAAAAAAAAAAAAAA:-2147483649",
+        f"a:AAAAAAAAAAAAAAAAAAAAAA:{'9' * 5000}",
+        "a:AAAAAAAAAAAAAAAAAAAAAA:1_0",
     ):
         assert refused(ShareKey.parse, wrong) == "INVALID_REQUEST"
 
