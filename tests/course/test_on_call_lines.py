@@ -210,6 +210,40 @@ def test_a_line_that_can_not_be_meant_costs_no_time(night, line):
     assert night.world.now_ms == before_ms
 
 
+NUMBERS = (
+    "kafka-configs --alter --entity-type brokers --entity-name {} --add-config a=1",
+    "kafka-console-consumer --topic orders --partition 0 --offset {}",
+    "kafka-console-consumer --topic orders --partition {}",
+    "kafka-console-consumer --topic orders --timeout-ms {}",
+    "kafka-consumer-groups --reset-offsets --group none --topic orders --by-duration PT{}H",
+    "kafka-consumer-groups --reset-offsets --group none --topic orders --shift-by {}",
+    "kafka-consumer-groups --reset-offsets --group none --topic orders --to-offset {}",
+    "kafka-get-offsets --topic orders --time {}",
+    "kafka-leader-election --election-type preferred --topic orders --partition {}",
+    "kafka-log-dirs --describe --broker-list {}",
+    "kafka-topics --alter --topic orders --partitions {}",
+    "kafka-topics --create --topic new --partitions {}",
+    "kafka-topics --create --topic new --replication-factor {}",
+    "kafka-transactions abort --topic orders --partition 0 --start-offset {}",
+    "kubectl scale deployment/billing --replicas {}",
+    "kubectl set env deployment/billing max.poll.records={}",
+    "kubectl set env deployment/shop every.ms={}",
+    "lvextend --resizefs --size +{}M kafka-1",
+    "metrics --minutes {}",
+)
+
+
+@pytest.mark.parametrize(
+    "number", ["\u00b2", "--5", "9" * 10, "9" * 20, "9" * 5000], ids=lambda it: it[:20]
+)
+def test_a_number_that_no_request_can_carry_raises_nothing_in_a_cell(night, number):
+    acts = ("alter", "create", "reset", "election", "abort", "scale", "set env", "lv")
+    for line in NUMBERS:
+        do = night.act if any(word in line for word in acts) else night.ask
+        do(line.format(number))
+        assert "Traceback" not in night.told[-1]
+
+
 def test_an_offset_that_no_record_has_is_left_out(night):
     night.ask("kafka-get-offsets --topic orders --time 4102444800000")
     assert "orders:" not in night.told[-1].partition("\n")[2]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.course.on_call.usage import Refused
+from minikafka.course.on_call.usage import LONG_MAX, Refused, number_in, whole
 from minikafka.simulation.handles import checked_config
 from minikafka.wire.errors import KafkaError
 
@@ -35,6 +35,7 @@ CHOICES = {
     "once": ("true", "false"),
 }
 NUMBERS = ("every.ms", "work.ms", "open.ms", "bytes", "megamart")
+MOST_OF_ANY = 10_000_000
 
 
 class Failed(Exception):
@@ -327,14 +328,15 @@ def _check_own(name: str, value: str) -> None:
     allowed = CHOICES.get(name, (value,))
     if value not in allowed:
         raise Refused(f"{name} is {' or '.join(allowed)}, not {value!r}.")
-    if name in NUMBERS and not value.isdigit():
-        raise Refused(f"{name} is a whole number, not {value!r}.")
+    if name in NUMBERS:
+        whole({name: value}, name, most=MOST_OF_ANY)
 
 
 def _typed(value: str) -> Any:
     """A variable's text as the client's config wants it."""
-    if value.lstrip("-").isdigit():
-        return int(value)
+    number = number_in(value, LONG_MAX)
+    if number is not None:
+        return number
     if value in ("true", "false"):
         return value == "true"
     return value

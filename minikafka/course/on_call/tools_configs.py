@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
-from minikafka.course.on_call.usage import Given, Refused, setting_of
+from minikafka.course.on_call.usage import Given, Refused, number_in, setting_of
 from minikafka.simulation.topics import config_changes
 from minikafka.wire.errors import Error
 
@@ -85,8 +85,7 @@ def alter_configs(world: "World", given: Given) -> str:
         "validate_only": False,
     }
     # a broker's own are asked of itself
-    is_of_one = entity.kind == "brokers" and entity.name.isdecimal()
-    node = int(entity.name) if is_of_one else None
+    node = number_in(entity.name) if entity.kind == "brokers" else None
     [answer] = world.ask("IncrementalAlterConfigs", body, node).responses
     error = Error(answer.error_code)
     if error is not Error.NONE:

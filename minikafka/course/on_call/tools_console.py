@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.tools_configs import pairs
-from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
+from minikafka.course.on_call.usage import LONG_MAX, Given, Refused, whole, whole_or
 from minikafka.trace import printable
 
 if TYPE_CHECKING:
     from minikafka.course.on_call.world import World
 
 SHOWN = 20  # records, unless told otherwise
+LONGEST_MS = 3_600_000  # as one wait
 NOBODY_LEADS = "It would wait until somebody leads {where}: consumers ask the leader."
 WOULD_WAIT = (
     "It would wait for what is written from now on: --timeout-ms 10000 waits for so"
@@ -60,7 +61,7 @@ def consume(world: "World", given: Given) -> str:
 def _wanted(world: "World", given: Given) -> _Wanted:
     """What a line asks for. Raises Refused."""
     topic = given["--topic"]
-    timeout_ms = whole_or(given, "--timeout-ms", 0)
+    timeout_ms = whole_or(given, "--timeout-ms", 0, most=LONGEST_MS)
     numbers = _partitions(world, given, waits=timeout_ms > 0)
     form: dict[str, str] = {}
     for option in ("--property", "--formatter-property"):
@@ -101,7 +102,7 @@ def _start(world: "World", topic: str, number: int, given: Given) -> int:
     if "--from-beginning" in given or offset == "earliest":
         return first
     if offset != "latest":
-        return whole(given, "--offset")
+        return whole(given, "--offset", most=LONG_MAX)
     if "--timeout-ms" in given:
         return end
     raise Refused(WOULD_WAIT)

@@ -7,7 +7,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, FOR_GROUPS, LATEST, leaders
 from minikafka.course.on_call.columns import Row, columns
-from minikafka.course.on_call.usage import Given, Refused, whole
+from minikafka.course.on_call.usage import LONG_MAX, Given, Refused, number_in, whole
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
 
@@ -391,7 +391,7 @@ class _Place(NamedTuple):
         if how == "--to-current":
             return end if committed is None else committed
         if how == "--to-offset":
-            return whole(given, how)
+            return whole(given, how, most=LONG_MAX)
         if how == "--shift-by":
             begin = first if committed is None else committed
             return begin + _shift(given[how])
@@ -407,16 +407,16 @@ class _Place(NamedTuple):
 
 def _shift(text: str) -> int:
     """-5, or 1. Raises Refused."""
-    try:
-        return int(text)
-    except ValueError:
-        raise Refused("--shift-by is a whole number, such as -5.") from None
+    number = number_in(text, LONG_MAX)
+    if number is None:
+        raise Refused("--shift-by is a whole number, such as -5.")
+    return number
 
 
 def _duration_ms(text: str) -> int:
     """As ISO 8601 has it: PT15M, PT1H, PT90S. Raises Refused."""
-    number, unit = text[2:-1], text[-1:]
-    is_known = text.startswith("PT") and unit in UNITS_MS and number.isdigit()
-    if not is_known:
+    number, unit = number_in(text[2:-1]), text[-1:]
+    is_known = text.startswith("PT") and unit in UNITS_MS
+    if not is_known or number is None or number < 0:
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")
-    return int(number) * UNITS_MS[unit]
+    return number * UNITS_MS[unit]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.columns import Row, columns
-from minikafka.course.on_call.usage import Given, Refused, whole_or
+from minikafka.course.on_call.usage import Given, Refused, number_in, whole_or
 from minikafka.course.on_call.world import BROKERS
 
 if TYPE_CHECKING:
@@ -111,11 +111,11 @@ def enlarge(world: "World", given: Given) -> str:
 def _wanted(text: str) -> int:
     """Bytes, of +500K or +1M. Raises Refused."""
     unit = text[-1:].upper()
-    number = text[1:-1]
-    is_size = text.startswith("+") and unit in UNITS and number.isdigit()
-    if not is_size:
+    number = number_in(text[1:-1])
+    is_size = text.startswith("+") and unit in UNITS
+    if not is_size or number is None or number < 0:
         raise Refused("--size is what is added, such as +500K or +1M.")
-    return int(number) * UNITS[unit]
+    return number * UNITS[unit]
 
 
 # -- processes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.columns import columns, commas
-from minikafka.course.on_call.usage import Given, Refused
+from minikafka.course.on_call.usage import Given, Refused, number_in
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
@@ -71,10 +71,13 @@ def log_dirs(world: "World", given: Given) -> str:
 
 def _numbers(text: str) -> list[int]:
     """1,3. Raises Refused."""
-    listed = text.split(",")
-    if not all(map(str.isdigit, listed)):
-        raise Refused("--broker-list is such as 1,3.")
-    return list(map(int, listed))
+    found = []
+    for each in text.split(","):
+        number = number_in(each)
+        if number is None or number < 0:
+            raise Refused("--broker-list is such as 1,3.")
+        found.append(number)
+    return found
 
 
 def _all_of(world: "World", topic: str) -> dict[str, Any]:

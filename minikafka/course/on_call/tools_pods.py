@@ -9,6 +9,7 @@ from minikafka.course.on_call.columns import columns
 from minikafka.course.on_call.usage import (
     Given,
     Refused,
+    number_in,
     setting_of,
     whole,
     whole_or,
@@ -244,10 +245,10 @@ def check_may_change(app: App, name: str, value: str) -> None:
     """
     if name == "work.ms":
         raise Refused("How long one order takes is no setting: it is work.")
-    if name != "megamart" or not value.isdecimal():
+    wanted = number_in(value)
+    if name != "megamart" or wanted is None:
         return
-    orders = int(app.env.get(name, 0))
-    if int(value) < orders:
+    if wanted < int(app.env.get(name, 0)):
         raise Refused("What a customer orders is no setting of the shop.")
 
 

@@ -10,7 +10,15 @@ from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, LARGEST_TIME, LATEST, TIMEOUT_MS
 from minikafka.course.on_call.columns import commas
 from minikafka.course.on_call.tools_configs import DEFAULT, TOPICS, configs_of, pairs
-from minikafka.course.on_call.usage import Given, Refused, whole, whole_or
+from minikafka.course.on_call.usage import (
+    LONG_MAX,
+    SHORT_MAX,
+    Given,
+    Refused,
+    number_in,
+    whole,
+    whole_or,
+)
 from minikafka.course.on_call.world import MIN_ISR, create_topic
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
@@ -171,13 +179,13 @@ def _time(text: str) -> int:
     """-1 or latest, and so on, or ms. Raises Refused."""
     if text in TIMES:
         return TIMES[text]
-    is_known = text.isdigit() or text in map(str, TIMES.values())
-    if not is_known:
+    number = number_in(text, LONG_MAX)
+    if number is None or (number < 0 and number not in TIMES.values()):
         raise Refused(
             "--time is -1 or latest, -2 or earliest, -3 or max-timestamp, or a time in"
             " ms since 1970."
         )
-    return int(text)
+    return number
 
 
 # -- changing
@@ -189,7 +197,7 @@ def create(world: "World", given: Given) -> str:
     body = create_topic(
         name=name,
         partitions=whole_or(given, "--partitions", -1, least=1),
-        replicas=whole_or(given, "--replication-factor", -1, least=1),
+        replicas=whole_or(given, "--replication-factor", -1, 1, SHORT_MAX),
         configs=pairs(given.get("--config", "")),
     )
     [answer] = world.ask("CreateTopics", body).topics

@@ -6,7 +6,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import FOR_TRANSACTIONS
 from minikafka.course.on_call.columns import columns
-from minikafka.course.on_call.usage import Given, whole, whole_or
+from minikafka.course.on_call.usage import LONG_MAX, Given, whole, whole_or
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
 
@@ -252,7 +252,7 @@ def abort(world: "World", given: Given) -> str:
     """
     partition = _partition(given)
     topic, number = partition
-    start = whole(given, "--start-offset")
+    start = whole(given, "--start-offset", most=LONG_MAX)
     for producer in _producers(world, partition):
         if producer.current_txn_start_offset == start:
             break

@@ -12,8 +12,12 @@ import difflib
 import re
 from typing import NamedTuple
 
+from minikafka.trace import printable
+
 Given = dict[str, str]  # an option or a positional word -> its value, "" for a flag
 
+SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
+NUMBER = re.compile("-?[0-9]{1,19}")  # which is as long as Kafka's numbers get
 TOKEN = re.compile(r"\[[^\]]+\]|\S+")
 
 
@@ -158,23 +162,33 @@ def _is_value(word: str) -> bool:
     return has_capitals and word[0] not in "-["
 
 
-def whole(given: Given, name: str, least: int = 0) -> int:
+def number_in(text: str, most: int = INT_MAX) -> int | None:
+    """The whole number that a text is, if it is one and neither it nor its negative is
+    more than that.
+    """
+    if not NUMBER.fullmatch(text) or abs(int(text)) > most:
+        return None
+    return int(text)
+
+
+def whole(given: Given, name: str, least: int = 0, most: int = INT_MAX) -> int:
     """A value that must be a whole number. Raises Refused."""
-    text = given[name]
-    try:
-        number = int(text)
-    except ValueError:
-        raise Refused(f"{name} is a whole number, not {text!r}.") from None
+    number = number_in(given[name], most)
+    if number is None:
+        shown = printable(given[name], 40)
+        raise Refused(f"{name} is a whole number of at most {most}, not {shown!r}.")
     if number < least:
         raise Refused(f"{name} is {least} or more, not {number}.")
     return number
 
 
-def whole_or(given: Given, name: str, other: int, least: int = 0) -> int:
+def whole_or(
+    given: Given, name: str, other: int, least: int = 0, most: int = INT_MAX
+) -> int:
     """The same where it may be left out."""
     if name not in given:
         return other
-    return whole(given, name, least)
+    return whole(given, name, least, most)
 
 
 class Setting(NamedTuple):
