@@ -246,6 +246,21 @@ def test_the_idea_of_fencing_is_named_by_the_same_words(number):
     assert FENCING in path.read_text(encoding="utf-8")
 
 
+def test_kip_966_a_fenced_broker_leaves_every_isr_but_for_its_last_place_without_elr():
+    """The row `failover-dead-in-isr` of the ledger has the evidence."""
+    told = [path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.ipynb")]
+    told.append((NOTEBOOKS / "glossary.md").read_text(encoding="utf-8"))
+    lines_of_it = [
+        line
+        for line in "\n".join(told).splitlines()
+        if "leaves every ISR" in line
+        or ("fence" in line and "in no ISR" in line and "new broker" not in line)
+    ]
+    assert len(lines_of_it) >= 3
+    for line in lines_of_it:
+        assert "without ELR" in line and "stays in it" in line, line
+
+
 # what the code of a prediction says by its names may not be what is asked for
 QUIET = ("09", "10", "11", "13", "14", "15", "21")
 
