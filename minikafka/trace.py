@@ -16,6 +16,7 @@ DAY_MS = 24 * HOUR_MS
 SECONDS_UP_TO_MS = 600_000  # times are told in seconds
 # the longest sentence of an event; clients name groups, members and keys as they like
 SENTENCE_CHARACTERS = 1000
+HIDDEN = "[hidden]"  # what stands for a secret
 
 # One sentence a kind. The names in braces are keys of the event's detail; a missing one
 # would be a bug in the emitter. {why} is for people and may be worded anew at any time;

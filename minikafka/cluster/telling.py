@@ -8,12 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from minikafka.cluster.metadata import (
+    BROKER_RESOURCE,
     INTERNAL_TOPICS,
     METADATA_TOPIC,
     MetadataRecord,
     Partition,
 )
 from minikafka.storage.log import Appended, Log
+from minikafka.trace import HIDDEN
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import decode_end_transaction
 from minikafka.wire.primitives import Buffer
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 TRACED_RECORDS = 50
 LEADER_CHANGE = "LeaderChangeMessage"
+SECRETS: dict[str, tuple[str, ...]] = {
+    "UserScramCredentialRecord": ("salt", "stored_key", "server_key")
+}
 OF_METADATA = {
     "RecordsAppended": "MetadataAppended",
     "RecordsReplicated": "MetadataReplicated",
@@ -157,8 +162,18 @@ def metadata_records(copied: Buffer) -> list[list[Any]]:
             continue
         for record in decode_batch(batch):
             name, _, fields = MetadataRecord.decoded(record)
-            told.append([record.offset, name, _plain(fields)])
+            told.append([record.offset, name, _plain(without_secrets(name, fields))])
     return told
+
+
+def without_secrets(name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """What the trace may say of a record. Which configs of brokers are secret is not
+    known here, so it says the value of none; ConfigsAltered tells the others.
+    """
+    hidden = SECRETS.get(name, ())
+    if name == "ConfigRecord" and fields["resource_type"] == BROKER_RESOURCE:
+        hidden = ("value",)
+    return fields | {field: HIDDEN for field in hidden if fields[field] is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -139,8 +139,11 @@ def orders(text: str) -> int:
 
 
 def server_property(text: str) -> tuple[str, str]:
-    """NAME=VALUE from the command line."""
+    """NAME=VALUE from the command line. The value may be a secret, which no error
+    repeats.
+    """
     name, equals, value = text.partition("=")
     if not equals:
-        raise wrong(text, "NAME=VALUE, for example num.partitions=3")
+        shown = re.split(r"[^\w.-]", text, maxsplit=1)[0]
+        raise wrong(shown, "NAME=VALUE, for example num.partitions=3")
     return name, value

@@ -14,7 +14,7 @@ from minikafka.broker.calls import (
     each_judged,
 )
 from minikafka.broker.config import MIN_ISR
-from minikafka.broker.config_table import TABLES, Config, Type
+from minikafka.broker.config_table import TABLES, Config, Type, unknown
 from minikafka.broker.handlers.configs import check_own_id, identity, named
 from minikafka.clock import Now
 from minikafka.cluster import controller, features
@@ -28,6 +28,7 @@ from minikafka.cluster.metadata import (
     config_records,
 )
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.trace import HIDDEN
 from minikafka.wire.errors import Error, KafkaError
 
 # operations of IncrementalAlterConfigs
@@ -90,9 +91,9 @@ def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | No
     """What the trace may say: of a secret that it is set, and not to what."""
     told = dict(new)
     for name, text in new.items():
-        row = TABLES[kind].get(name)
-        if row is not None and row.is_sensitive and text is not None:
-            told[name] = "[hidden]"
+        row = TABLES[kind].get(name) or unknown(name)
+        if row.is_sensitive and text is not None:
+            told[name] = HIDDEN
     return told
 
 
