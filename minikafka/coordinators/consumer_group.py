@@ -52,13 +52,14 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import consumer_group_messages as messages
-from minikafka.coordinators import consumer_member, group_rules
+from minikafka.coordinators import consumer_member, expressions, group_rules
 from minikafka.coordinators.consumer_group_state import (
     THE_GROUP,
     ConsumerGroupState,
     Events,
 )
 from minikafka.coordinators.consumer_member import ConsumerMember
+from minikafka.coordinators.expressions import Expressions
 from minikafka.coordinators.group_rules import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -114,20 +115,27 @@ class Draft:
 
 
 class ConsumerGroup:
-    """One group. image: the cluster's topics, as this node knows them. live: it is not
-    made by a replay.
+    """One group. image: the cluster's topics, as this node knows them. matched: which of
+    them expressions match. live: it is not made by a replay.
     """
 
     type = "consumer"
     protocol_type = "consumer"
 
     def __init__(
-        self, group_id: str, config: Configs, image: Image, trace: Trace, live: bool
+        self,
+        group_id: str,
+        config: Configs,
+        image: Image,
+        matched: Expressions,
+        trace: Trace,
+        live: bool,
     ) -> None:
         self.group_id = group_id
         self.state = ConsumerGroupState()
         self._config = config
         self._image = image
+        self._matched = matched
         self._events = Events(group_id, image, trace, live)
         self._timers = MemberTimers()
         self._seen = SeenTopics()
@@ -148,7 +156,8 @@ class ConsumerGroup:
     ) -> Draft:
         """ConsumerGroupHeartbeat, already checked by itself (messages.check_request).
         Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
-        UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
+        UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION,
+        COORDINATOR_LOAD_IN_PROGRESS.
         """
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
@@ -157,6 +166,7 @@ class ConsumerGroup:
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
         was = step.was
+        self._find_topics(step.member.subscribed_topic_regex)
         if step.member != was:
             draft.records.append(step.member.metadata_record(self.group_id))
         subscription_changed = step.member.subscription != was.subscription
@@ -259,7 +269,7 @@ class ConsumerGroup:
         group_rules.check_fetch(received=member_epoch, expected=member.member_epoch)
 
     def subscribes_to(self, topic: str) -> bool:
-        return topic in subscribed_topics(self.state, self._image)
+        return topic in subscribed_topics(self.state, self._matched.matching)
 
     def offsets_age_from(self, commit_ms: int) -> int:
         return commit_ms
@@ -333,11 +343,11 @@ class ConsumerGroup:
         """The group epoch after this heartbeat: one more if what is to be assigned
         changed.
         """
-        topics = by_name(step.member, self._image).subscribed_topic_names
+        topics = by_name(step.member, self._matched.matching).subscribed_topic_names
         group_epoch = self.state.group_epoch
-        if not subscription_changed and self._topics_are_unchanged(topics):
+        if not subscription_changed and self._topics_are_unchanged(topics, draft):
             return group_epoch
-        others = subscribed_topics(self.state, self._image, [step.was])
+        others = subscribed_topics(self.state, self._matched.matching, [step.was])
         draft.seen = look_at({*others, *topics}, self._image)
         topics_changed = draft.seen.hash != self.state.metadata_hash
         if subscription_changed or topics_changed:
@@ -356,13 +366,26 @@ class ConsumerGroup:
             draft.records.append(tombstone)
         return group_epoch
 
-    def _topics_are_unchanged(self, topics: Collection[str]) -> bool:
+    def _find_topics(self, pattern: str | None) -> None:
+        """Those that the group's expressions match, and that of a member."""
+        patterns = self.state.patterns
+        expressions.check_room(pattern, patterns)
+        if pattern or patterns:
+            asked = dict.fromkeys([*patterns, pattern] if pattern else patterns)
+            self._matched.find(asked, self._image.all_topic_names)
+
+    def _topics_are_unchanged(self, topics: Collection[str], draft: Draft) -> bool:
         """Whether the topics of a member are what they were at this group epoch."""
         all_topics = None
-        if self.state.patterns:
-            all_topics = subscribed_topics(self.state, self._image)
+        names = self._image.all_topic_names
+        if self.state.patterns and self._seen.names is not names:
+            all_topics = subscribed_topics(self.state, self._matched.matching)
         known_hash = self.state.metadata_hash
-        return self._seen.are_unchanged(topics, all_topics, known_hash, self._image)
+        if not self._seen.are_unchanged(topics, all_topics, known_hash, self._image):
+            return False
+        if all_topics is not None:
+            draft.seen = self._seen._replace(names=names)
+        return True
 
     def _next_target(
         self, step: Step, group_epoch: int, now: Now, draft: Draft
@@ -378,12 +401,12 @@ class ConsumerGroup:
             return state.assignment_epoch, state.target.get(known_as, frozenset())
         members = {}
         for each_id, member in state.members.items():
-            members[each_id] = by_name(member, self._image)
+            members[each_id] = by_name(member, self._matched.matching)
         before = dict(state.target)
         if step.replaces is not None:
             members.pop(step.replaces)
             before[member_id] = before.pop(step.replaces, frozenset())
-        members[member_id] = by_name(step.member, self._image)
+        members[member_id] = by_name(step.member, self._matched.matching)
         assignor = preferred_assignor(members.values(), self._assignors)
         target = assign(assignor, members, before, self._image)
         for each_id, partitions in target.items():
@@ -408,7 +431,7 @@ class ConsumerGroup:
         if not subscription_changed and step.member.is_reconciled_to(epoch):
             return step.member
         topics = self._image.topics
-        names = by_name(step.member, self._image).subscribed_topic_names
+        names = by_name(step.member, self._matched.matching).subscribed_topic_names
         topic_ids = {topics[name].topic_id for name in names if name in topics}
         is_owned = self.state.owners.__contains__
         goal = Goal(epoch, target, topic_ids, is_owned)
@@ -436,9 +459,11 @@ class ConsumerGroup:
         leavers = ", ".join(member.client_id for member in members)
         whys = dict(why)
         whys[THE_GROUP] = Reason("member_leaves", f"{leavers} left")
-        topics = subscribed_topics(self.state, self._image, members)
+        topics = subscribed_topics(self.state, self._matched.matching, members)
         seen = look_at(topics, self._image)
-        draft = Draft(answer=answer, why=whys, seen=seen)
+        draft = Draft(answer=answer, why=whys)
+        if not self.state.patterns:  # else not all may be found yet
+            draft.seen = seen
         for member in members:
             draft.records += member.tombstones(self.group_id)
         group_epoch = self.state.group_epoch + 1

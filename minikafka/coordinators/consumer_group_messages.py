@@ -14,7 +14,7 @@ from minikafka.coordinators.consumer_member import (
     TopicPartition,
     by_topic,
 )
-from minikafka.coordinators.subscriptions import compiled
+from minikafka.coordinators.expressions import compiled
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 

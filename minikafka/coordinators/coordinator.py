@@ -21,6 +21,7 @@ from minikafka.cluster.metadata import (
     TopicChange,
 )
 from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.expressions import Expressions
 from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import (
     Decision,
@@ -173,10 +174,12 @@ class GroupCoordinator(Coordinator):
                 self._new_member_id,
                 node.trace,
                 self._initialize,
+                self._matched,
             )
 
         super().__init__(node, groups_of, codec, timeout_ms)
         self._topics_went = False
+        self._matched = Expressions()
 
     def _forget(self, group_id: str, topic: str, now: Now) -> None:
         """What a group committed for a topic that is gone."""

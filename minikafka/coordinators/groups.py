@@ -22,6 +22,7 @@ from minikafka.cluster.waiting import Answer, Deadlines, Wait
 from minikafka.coordinators.classic_effects import ClassicEffect
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.consumer_group import ConsumerGroup
+from minikafka.coordinators.expressions import Expressions
 from minikafka.coordinators.group_effects import (
     Drafted,
     GroupDeleted,
@@ -53,8 +54,8 @@ class Groups(OffsetRequests):
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
-    initialize: has the state of share partitions made. share: what requests of share
-    groups mean.
+    initialize: has the state of share partitions made. matched: what expressions match.
+    share: what requests of share groups mean.
     """
 
     _partition: int
@@ -63,6 +64,7 @@ class Groups(OffsetRequests):
     _new_member_id: Callable[[str], str]
     _trace: Trace
     _initialize: Initialize
+    _matched: Expressions
     groups: dict[str, Group] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
     _live: bool = False
@@ -408,7 +410,12 @@ class Groups(OffsetRequests):
 
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(
-            group_id, self._config, self._image, self._trace, self._live
+            group_id,
+            self._config,
+            self._image,
+            self._matched,
+            self._trace,
+            self._live,
         )
 
     def _new_streams(self, group_id: str) -> StreamsGroup:

@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.coordinators.expressions import compiled_once
 from minikafka.coordinators.runtime import Configs, Decision, Effect, State
-from minikafka.coordinators.subscriptions import compiled_once
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
     PREPARED,

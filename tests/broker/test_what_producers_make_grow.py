@@ -4,7 +4,7 @@ transactional ids, expressions.
 
 import pytest
 
-from minikafka.coordinators import subscriptions
+from minikafka.coordinators import expressions
 from minikafka.wire.errors import Error
 from minikafka.wire.records import encode_batch
 from tests.broker.test_transaction_coordinator import Coordinator, ids
@@ -109,13 +109,13 @@ def test_expressions_of_list_transactions_are_not_kept_and_very_large_ones_are_r
     node,
 ):
     pytest.importorskip("re2")
-    before = subscriptions.compiled.cache_info().currsize
+    before = expressions.compiled.cache_info().currsize
     for number in range(20):
         answer = node.call(
             "ListTransactions", 2, transactional_id_pattern=f"pay{number}.*"
         )
         assert answer.error_code == Error.NONE
-    assert subscriptions.compiled.cache_info().currsize == before
+    assert expressions.compiled.cache_info().currsize == before
     answer = node.call(
         "ListTransactions", 2, transactional_id_pattern=r"(\pL{50}){20}" * 20
     )

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
 from minikafka.coordinators.consumer_group_messages import check_request
+from minikafka.coordinators.expressions import Expressions
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.internal_records import (
@@ -86,6 +87,7 @@ class Coordinator:
             "billing",
             self.config,
             self.topics.image,
+            Expressions(),
             Trace("broker 1", [self.events.append]),
             live,
         )

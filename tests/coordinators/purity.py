@@ -6,6 +6,7 @@ from enum import Enum
 
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Deadlines, Wait
+from minikafka.coordinators.expressions import Expressions
 from minikafka.trace import Trace
 
 PLAIN = (str, bytes, int, float, bool, type(None), Enum)
@@ -13,7 +14,7 @@ PLAIN = (str, bytes, int, float, bool, type(None), Enum)
 
 def state_of(thing):
     """All that a coordinator's object knows, as plain data. What it was handed (config,
-    image) is not of it; of the trace counts how many events were told.
+    image, what expressions match) is not of it; of the trace counts how many events were told.
     """
     if isinstance(thing, PLAIN):
         return thing
@@ -23,7 +24,7 @@ def state_of(thing):
         return sorted(thing._at.items())  # its heap is corrected by whoever looks
     if isinstance(thing, Trace):
         return thing._number
-    if isinstance(thing, Image) or callable(thing):
+    if isinstance(thing, Image | Expressions) or callable(thing):
         return None
     if isinstance(thing, Set):
         return sorted(map(state_of, thing), key=repr)

@@ -2,12 +2,10 @@
 topics (KIP-848).
 """
 
-import time
-
 import pytest
 
-from minikafka.coordinators.subscriptions import matching, matching_names
-from minikafka.wire.errors import KafkaError
+from minikafka.coordinators.expressions import MOST_WORK, Expressions, Found
+from minikafka.wire.errors import Error, KafkaError
 from tests.coordinators.consumer_groups import (
     Consumer,
     Coordinator,
@@ -99,15 +97,90 @@ def test_kip_848_what_re2_does_not_take_is_refused(coordinator, pattern):
         Consumer(coordinator, "a", topics=(), pattern=pattern).beat()
 
 
+# -- hostile expressions
+
+HOSTILE = "((a?){50}(b?){9}){8}.*"  # RE2 takes milliseconds for one name
+
+
+def beats_until_found(member):
+    """How many heartbeats the coordinator needed to match all names."""
+    for beats in range(1, 1000):
+        try:
+            member.beat()
+        except KafkaError as error:
+            assert error.error is Error.COORDINATOR_LOAD_IN_PROGRESS
+        else:
+            return beats
+    raise AssertionError("it never finds them")
+
+
+def many_topics(count, letters=240):
+    return {f"a{number:0{letters}}": 1 for number in range(count)}
+
+
 def test_re2_takes_no_longer_than_the_name_is_long(coordinator):
     coordinator.topics.create("a" * 248 + "b", 1)
-    began = time.process_time()
-    assert matching("(a|aa|a*)*c", coordinator.topics.image) == ()
-    assert time.process_time() - began < 1, "backtracking would take years"
+    names = coordinator.topics.image.all_topic_names
+    assert Found("(a|aa|a*)*c").look(names, 1_000_000) < 100_000
+
+
+def test_kip_848_a_hostile_expression_is_matched_bit_by_bit():
+    topics = many_topics(100)
+    coordinator = Coordinator(Topics(**topics))
+    a = Consumer(coordinator, "a", topics=(), pattern=HOSTILE)
+    names = coordinator.topics.image.all_topic_names
+    assert Found(HOSTILE).look(names, MOST_WORK) < 1.1 * MOST_WORK
+    assert 2 <= beats_until_found(a) < 10
+    assert topics_of(a) == topics.keys()
+    b = Consumer(coordinator, "b")
+    assert beats_until_found(b) == 1, "what was found is remembered"
+
+
+def test_kip_848_only_the_name_of_a_new_topic_is_looked_at(coordinator):
+    found = Found("o.*")
+    names = coordinator.topics.image.all_topic_names
+    assert found.look(names, MOST_WORK) > 0
+    assert found.look(names, MOST_WORK) == 0
+    coordinator.topics.create("orders2", 1)
+    more = coordinator.topics.image.all_topic_names
+    assert 0 < found.look(more, MOST_WORK) < Found("o.*").look(more, MOST_WORK)
+    assert set(found.topics) == {"orders", "ordersold", "orders2"}
+
+
+def test_kip_848_ordinary_expressions_are_matched_at_once():
+    coordinator = Coordinator(Topics(**many_topics(1000, letters=20)))
+    for number in range(10):
+        a = Consumer(coordinator, f"m{number}", topics=(), pattern=f"a.*{number}")
+        assert beats_until_found(a) == 1
+
+
+def test_kip_848_while_names_are_matched_nobody_loses_partitions(monkeypatch):
+    coordinator = Coordinator(Topics(**many_topics(20)))
+    a = Consumer(coordinator, "a", topics=(), pattern="a.*[0-9]")
+    b = Consumer(coordinator, "b", topics=(), pattern="a.*")
+    beat_until_quiet(a, b)
+    before, epoch = (a.owned, b.owned), coordinator.group.state.group_epoch
+    monkeypatch.setattr("minikafka.coordinators.expressions.MOST_WORK", 20_000)
+    coordinator.restart()
+    assert beats_until_found(a) > 2
+    beat_until_quiet(a, b)
+    assert (a.owned, b.owned) == before
+    assert coordinator.group.state.group_epoch == epoch
+
+
+def test_a_group_has_so_many_different_expressions(coordinator, monkeypatch):
+    monkeypatch.setattr("minikafka.coordinators.expressions.MOST_OF_GROUP", 3)
+    for number in range(4):
+        a = Consumer(coordinator, f"m{number}", topics=(), pattern=f"o.*{number % 3}")
+        a.beat()
+    with pytest.raises(KafkaError, match="INVALID_REGULAR_EXPRESSION"):
+        Consumer(coordinator, "b", topics=(), pattern="o.*9").beat()
 
 
 def test_what_a_client_asks_for_once_is_not_remembered_for_ever(coordinator):
-    image = coordinator.topics.image
+    expressions = Expressions()
+    names = coordinator.topics.image.all_topic_names
     for number in range(3000):
-        matching(f"orders{number}", image)
-    assert matching_names.cache_info().currsize <= 1000
+        expressions.find([f"orders{number}|orders"], names)
+    assert not expressions.matching("orders0|orders")
+    assert expressions.matching("orders2999|orders")

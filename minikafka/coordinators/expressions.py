@@ -1,0 +1,139 @@
+"""Regular expressions of clients, in RE2's syntax, as in Apache Kafka: without
+backtracking, so that a match takes no longer than the name and the expression are long.
+
+That can be long all the same: 10 ms for one name. So the topics that an expression
+matches are remembered, and looked for bit by bit: a heartbeat looks at some names, and
+its member hears COORDINATOR_LOAD_IN_PROGRESS until the group's expressions were matched
+with all names. When a topic comes, only its name is looked at. Apache Kafka looks in
+another thread, and meanwhile the expression matches nothing.
+"""
+
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Any
+
+from minikafka.wire.errors import Error, KafkaError
+
+MOST_COMPILED = 200
+MOST_BYTES = 1 << 18  # of memory, of one expression; Apache Kafka takes larger ones
+MOST_OF_GROUP = 500  # different expressions
+MOST_REMEMBERED = 1500
+
+# Work is counted in instructions of an expression's program times bytes of a name: each
+# takes up to 6 ns. A call and a compilation count for more.
+MOST_WORK = 20_000_000  # of one heartbeat
+CALL, COMPILE_INSTRUCTION = 500, 100
+
+
+def compiled_once(pattern: str) -> Any:
+    """Of an expression that is needed once. Errors: INVALID_REGULAR_EXPRESSION."""
+    try:
+        import re2  # with the first expression: a broker starts without these megabytes
+    except ImportError:
+        why = (
+            "subscriptions by regular expression need the package google-re2: pip"
+            " install google-re2"
+        )
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MOST_BYTES
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = (
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression:"
+            f" {error.args[0].decode()}."
+        )
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why) from None
+
+
+@lru_cache(MOST_COMPILED)
+def compiled(pattern: str) -> Any:
+    """The same, remembered."""
+    return compiled_once(pattern)
+
+
+def check_room(pattern: str | None, known: Collection[str]) -> None:
+    """Whether a group that has these expressions may have this one too. Errors:
+    INVALID_REGULAR_EXPRESSION.
+    """
+    if pattern and pattern not in known and len(known) >= MOST_OF_GROUP:
+        why = f"The group has {MOST_OF_GROUP} different regular expressions already."
+        raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why)
+
+
+class Expressions:
+    """What those of all groups of a node match."""
+
+    def __init__(self) -> None:
+        self._remembered: dict[str, Found] = {}  # the one asked for last comes last
+
+    def find(self, patterns: Iterable[str], names: frozenset[str]) -> None:
+        """Match these with all names. Errors: COORDINATOR_LOAD_IN_PROGRESS, if that is
+        too much for once: the next call goes on.
+        """
+        left = MOST_WORK
+        for pattern in patterns:
+            found = self._remembered.pop(pattern, None) or Found(pattern)
+            self._remembered[pattern] = found
+            left -= found.look(names, left)
+            if left <= 0:
+                break
+        while len(self._remembered) > MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        if left <= 0:
+            why = "The group's regular expressions are being matched with all topics."
+            raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS, why)
+
+    def matching(self, pattern: str | None) -> Collection[str]:
+        """The topics whose whole name matches, as far as they were found."""
+        if not pattern or pattern not in self._remembered:
+            return ()
+        return self._remembered[pattern].topics
+
+
+class Found:
+    """topics: what an expression matches. One that was stored, and can't be read here,
+    matches nothing.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self.topics: list[str] = []
+        self._pattern = pattern
+        self._names: frozenset[str] = frozenset()
+        self._unseen: list[str] = []  # of these names
+
+    def look(self, names: frozenset[str], most: int) -> int:
+        """Look at names that were not seen yet. How much work that was: no more than
+        this, and that of one name.
+        """
+        if names is not self._names:
+            came, went = changes(self._names, names)
+            self._names = names
+            if went:
+                self._unseen = [each for each in self._unseen if each not in went]
+                self.topics = [each for each in self.topics if each not in went]
+            self._unseen += came
+        if not self._unseen:
+            return 0
+        try:
+            expression = compiled(self._pattern)
+        except KafkaError:
+            self._unseen = []
+            return 0
+        work: int = expression.programsize * COMPILE_INSTRUCTION
+        while self._unseen and work < most:
+            name = self._unseen.pop()
+            work += expression.programsize * len(name) + CALL
+            if expression.fullmatch(name):
+                self.topics.append(name)
+        return work
+
+
+@lru_cache(2)
+def changes(
+    before: frozenset[str], after: frozenset[str]
+) -> tuple[list[str], frozenset[str]]:
+    """The names that came, and those that went."""
+    return sorted(after - before), before - after
