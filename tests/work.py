@@ -20,6 +20,33 @@ class Work:
         self.calls += event in ("call", "c_call")
 
 
+class MemberId(str):
+    """Its comparisons and hashes are calls."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return str.__eq__(self, other)
+
+    def __hash__(self):
+        return str.__hash__(self)
+
+
+class TopicId(bytes):
+    """Its comparisons and hashes are calls."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return bytes.__eq__(self, other)
+
+    def __hash__(self):
+        return bytes.__hash__(self)
+
+    def __lt__(self, other):
+        return bytes.__lt__(self, other)
+
+
 @contextmanager
 def counted():
     work = Work()

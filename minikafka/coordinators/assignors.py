@@ -17,6 +17,8 @@ many partitions as Java's do and move as few; which partition moves can differ.
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heapreplace
+from operator import itemgetter
 from typing import NamedTuple
 
 Partition = tuple[str, int]
@@ -242,11 +244,10 @@ def give_to_who_has_least(
     equals to the first.
     """
     load = load_of_each(assignment)
-    for partition in free:
-        topic, _ = partition
-        member = min(subscribers[topic], key=load.__getitem__)
-        assignment[member].append(partition)
-        load[member] += 1
+    for topic, partitions in itertools.groupby(free, key=itemgetter(0)):
+        takers = by_load(subscribers[topic], load)
+        for partition in partitions:
+            assignment[give_to_lightest(takers, load)].append(partition)
 
 
 def even_out(
@@ -284,6 +285,27 @@ def even_out(
             load[giver] -= 1
             load[taker] += 1
             moved = True
+
+
+def by_load(
+    members: Iterable[str], load: Mapping[str, int]
+) -> list[tuple[int, int, str]]:
+    """A heap of these members, the one with the fewest partitions first; among equals
+    the first of them.
+    """
+    heap = []
+    for position, member in enumerate(members):
+        heap.append((load[member], position, member))
+    heapify(heap)
+    return heap
+
+
+def give_to_lightest(heap: list[tuple[int, int, str]], load: dict[str, int]) -> str:
+    """The first member of such a heap, which has one partition more now."""
+    _, position, member = heap[0]
+    load[member] += 1
+    heapreplace(heap, (load[member], position, member))
+    return member
 
 
 def load_of_each(assignment: Assignment) -> dict[str, int]:

@@ -18,6 +18,7 @@ subscriptions a result can differ, and be as good.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 
 from minikafka.cluster.metadata import Image
 from minikafka.coordinators import assignors
@@ -51,12 +52,15 @@ def assign_uniform(
 
     topics = sorted(subscribers, key=most_per_subscriber_first)
     for topic in topics:
-        lightest_first = sorted(subscribers[topic], key=load.__getitem__)
+        free = []
         for number in range(partitions[topic]):
             if (topic, number) not in owner:
-                member = min(lightest_first, key=load.__getitem__)
-                owner[topic, number] = member
-                load[member] += 1
+                free.append((topic, number))
+        if free:
+            lightest_first = sorted(subscribers[topic], key=load.__getitem__)
+            takers = assignors.by_load(lightest_first, load)
+            for partition in free:
+                owner[partition] = assignors.give_to_lightest(takers, load)
     for _ in range(MAX_ROUNDS):
         moves = 0
         for topic in topics:
@@ -95,10 +99,21 @@ def even_out_topic(
     for number in range(count):
         held[owner[topic, number]].append(number)
     moves = 0
+    takers = assignors.by_load(lightest_first, load)
+    givers = []
+    for position, member in enumerate(lightest_first):
+        if held[member]:
+            givers.append((-load[member], -position, member))
+    heapify(givers)
+    moves = 0
     while True:
-        givers = [member for member in reversed(lightest_first) if held[member]]
-        giver = max(givers, key=load.__getitem__)
-        taker = min(lightest_first, key=load.__getitem__)
+        # those on top may have another load by now
+        while -givers[0][0] != load[givers[0][2]]:
+            heappop(givers)
+        while takers[0][0] != load[takers[0][2]]:
+            heappop(takers)
+        _, from_position, giver = givers[0]
+        _, to_position, taker = takers[0]
         if load[giver] - load[taker] < 2:
             return moves
         number = held[giver].pop()
@@ -107,6 +122,13 @@ def even_out_topic(
         load[giver] -= 1
         load[taker] += 1
         moves += 1
+        heapreplace(takers, (load[taker], to_position, taker))
+        heappush(takers, (load[giver], -from_position, giver))
+        heappush(givers, (-load[taker], -to_position, taker))
+        if held[giver]:
+            heapreplace(givers, (-load[giver], from_position, giver))
+        else:
+            heappop(givers)
 
 
 SERVER_ASSIGNORS: dict[str, Assignor] = {

@@ -16,6 +16,7 @@ from minikafka.coordinators.assignors import (
     assign_sticky,
 )
 from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS, assign_uniform
+from tests.work import MemberId, counted
 
 T1 = ("t1",)
 TOPICS = ["t1", "t2", "t3"]
@@ -320,3 +321,25 @@ def test_only_cooperative_sticky_is_cooperative():
         "sticky": False,
         "cooperative-sticky": True,
     }
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_kip_848_uniform_does_not_look_at_all_members_for_each_partition(step: int):
+    """step: 1 if all members want the same topics."""
+    partitions = {f"t{number}": 250 for number in range(8)}
+    topics = list(partitions)
+    members = {
+        MemberId(number): Member(tuple(topics[number % step :: step]))
+        for number in range(200)
+    }
+    with counted() as work:
+        assignment = assign_uniform(members, partitions)
+    assert {len(share) for share in assignment.values()} == {10}
+    few = dict(list(members.items())[:20])
+    for member, share in assign_uniform(few, partitions).items():
+        members[member] = members[member]._replace(owned=tuple(share))
+    with counted() as more_work:
+        assign_uniform(members, partitions)
+    most = 50 * (len(members) * len(topics) + sum(partitions.values()))
+    assert work.calls < most
+    assert more_work.calls < most

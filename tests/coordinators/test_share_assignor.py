@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from minikafka.coordinators.share_assignor import assign
-from tests.work import counted
+from tests.work import MemberId, TopicId, counted
 
 A, B = b"a" * 16, b"b" * 16
 
@@ -69,33 +69,6 @@ def test_partitions_whose_topic_went_are_nobodys():
     before = assign(same(2, (A, B)), {}, {A: range(2), B: range(2)})
     after = assign(same(2), before, {A: range(2)})
     assert readers(after).keys() == {(A, 0), (A, 1)}
-
-
-class MemberId(str):
-    """Its comparisons and hashes are calls."""
-
-    __slots__ = ()
-
-    def __eq__(self, other):
-        return str.__eq__(self, other)
-
-    def __hash__(self):
-        return str.__hash__(self)
-
-
-class TopicId(bytes):
-    """Its comparisons and hashes are calls."""
-
-    __slots__ = ()
-
-    def __eq__(self, other):
-        return bytes.__eq__(self, other)
-
-    def __hash__(self):
-        return bytes.__hash__(self)
-
-    def __lt__(self, other):
-        return bytes.__lt__(self, other)
 
 
 def test_kip_932_each_subscription_and_each_partition_is_looked_at_a_few_times():
