@@ -22,6 +22,7 @@ MOST_REMEMBERED = 1500
 # Work is counted in instructions of an expression's program times bytes of a name: each
 # takes up to 6 ns. A call and a compilation count for more.
 MOST_WORK = 20_000_000  # of one heartbeat
+MOST_WORK_ONCE = 60_000_000  # of a request that needs its answer at once
 CALL, COMPILE_INSTRUCTION = 500, 100
 
 
@@ -52,6 +53,26 @@ def compiled_once(pattern: str) -> Any:
 def compiled(pattern: str) -> Any:
     """The same, remembered."""
     return compiled_once(pattern)
+
+
+class NeededOnce:
+    """An expression that one request matches with names. Errors of all this:
+    INVALID_REGULAR_EXPRESSION.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._expression = compiled_once(pattern)
+        self._work = 0
+
+    def matches(self, name: str) -> bool:
+        """Whether the whole name matches. Refused if all names so far were too much
+        work.
+        """
+        self._work += self._expression.programsize * len(name.encode()) + CALL
+        if self._work > MOST_WORK_ONCE:
+            why = "The regular expression is too much work with so many names."
+            raise KafkaError(Error.INVALID_REGULAR_EXPRESSION, why)
+        return bool(self._expression.fullmatch(name))
 
 
 def check_room(pattern: str | None, known: Collection[str]) -> None:

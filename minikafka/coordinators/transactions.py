@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Deadlines
-from minikafka.coordinators.expressions import compiled_once
+from minikafka.coordinators.expressions import NeededOnce
 from minikafka.coordinators.runtime import Configs, Decision, Effect, State
 from minikafka.coordinators.transaction_states import (
     NO_PRODUCER_ID,
@@ -306,13 +306,12 @@ class Transactions(State):
             "topics": nested(sorted(known.partitions), "topic"),
         }
 
-    def listed(self, asked: Message, now: Now) -> list[dict[str, Any]]:
-        """Those that all filters of a ListTransactions let through. Errors:
-        INVALID_REGULAR_EXPRESSION.
+    def listed(
+        self, asked: Message, pattern: NeededOnce | None, now: Now
+    ) -> list[dict[str, Any]]:
+        """Those that all filters of a ListTransactions let through. pattern: what it
+        filters ids by. Errors: INVALID_REGULAR_EXPRESSION.
         """
-        pattern = None
-        if asked.transactional_id_pattern:
-            pattern = compiled_once(asked.transactional_id_pattern)
         states = asked.state_filters
         producer_ids = asked.producer_id_filters
         longer_than_ms = asked.duration_filter
@@ -325,7 +324,7 @@ class Transactions(State):
             lasts_ms = now.wall_ms - each.start_ms
             if longer_than_ms >= 0 and lasts_ms <= longer_than_ms:
                 continue
-            if pattern is not None and not pattern.fullmatch(each.transactional_id):
+            if pattern is not None and not pattern.matches(each.transactional_id):
                 continue
             description = {
                 "transactional_id": each.transactional_id,

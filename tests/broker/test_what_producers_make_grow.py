@@ -120,3 +120,20 @@ def test_expressions_of_list_transactions_are_not_kept_and_very_large_ones_are_r
         "ListTransactions", 2, transactional_id_pattern=r"(\pL{50}){20}" * 20
     )
     assert answer.error_code == Error.INVALID_REGULAR_EXPRESSION
+
+
+def test_an_expression_of_list_transactions_that_is_too_much_work_is_refused(
+    node, monkeypatch
+):
+    pytest.importorskip("re2")
+    for number in range(20):
+        assert init(node, f"pay{number}").error_code == Error.NONE
+
+    def listed(pattern):
+        return node.call("ListTransactions", 2, transactional_id_pattern=pattern)
+
+    assert len(listed("pay.*").transaction_states) == 20
+    monkeypatch.setattr(expressions, "MOST_WORK_ONCE", 20 * 1000)
+    assert len(listed("pay.*").transaction_states) == 20
+    answer = listed("((p?){50}(a?){9}){8}.*")
+    assert answer.error_code == Error.INVALID_REGULAR_EXPRESSION

@@ -13,6 +13,7 @@ from minikafka.cluster.metadata import OFFSETS_TOPIC
 from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
+from minikafka.coordinators.expressions import NeededOnce
 from minikafka.coordinators.runtime import Decision
 from minikafka.coordinators.transaction_requests import Identity
 from minikafka.coordinators.transaction_states import (
@@ -439,9 +440,13 @@ def listed(broker: Broker, request: Call, now: Now) -> Answer:
     - 1 filters by duration.
     - 2 filters by pattern.
     """
+    loaded = broker.transactions.loaded()
+    pattern = None
+    if request.body.transactional_id_pattern:
+        pattern = NeededOnce(request.body.transactional_id_pattern)
     found = []
-    for transactions in broker.transactions.loaded():
-        found += transactions.listed(request.body, now)
+    for transactions in loaded:
+        found += transactions.listed(request.body, pattern, now)
     known = {status.word for status in Status}
     unknown = set(request.body.state_filters) - known
     return {
