@@ -452,6 +452,7 @@ def exercise_2():
                     "two partitions": Report(
                         {"orders": {0: 300, 1: 100}}, {0: 316, 1: 113}
                     ),
+                    "partition 1 first": Report({"orders": {0: 4, 1: 7}}, {1: 7, 0: 5}),
                     "an empty partition": Report(
                         {"orders": {0: 0, 1: 3}}, {0: 0, 1: 3}
                     ),

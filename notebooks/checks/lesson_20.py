@@ -364,6 +364,12 @@ def something_stays(answer, batches):
                     f"all of {key[0]}'s sessions were told, and the state {name} still"
                     f" holds {short(keys[key])}."
                 )
+    for expiry_ms, (user,) in sorted(store.timers):
+        if user != THE_END[0]:
+            return (
+                f"all of {user}'s sessions were told, and a timer at"
+                f" {as_clock(expiry_ms)} is still set: Spark keeps it with the state."
+            )
     return None
 
 

@@ -36,6 +36,7 @@ def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
     for _ in range(source.randint(0, new)):
         number = len(ends)
         ends[number] = source.randrange(50)
+    ends = dict(source.sample(list(ends.items()), len(ends)))
     is_apart = source.random() < 0.5
     return Report(read, ends, asked, apart=is_apart)
 

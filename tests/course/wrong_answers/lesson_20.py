@@ -254,6 +254,15 @@ class OnlyForwards(Base):
             yield frame([(key[0], *kept)])
 
 
+@wrong(1, "all of wanda's sessions were told, and a timer at")
+class LooksAgainForEver(Base):
+    """A timer every half hour, also when the user is gone."""
+
+    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
+        yield from super().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+        self.handle.registerTimer(timerValues.getCurrentWatermarkInMs() + GAP)
+
+
 @wrong(1, "it raised TypeError: a value of a state is a tuple")
 class NoTuple(Base):
     def handleInputRows(self, key, rows, timerValues):
