@@ -366,7 +366,7 @@ def differs(answer, case):
 
 def why(case, number, kafkas):
     """What the high watermark depends on after this step."""
-    history, followers, needed, _ = case
+    history, followers, asked, _ = case
     seen = history[: number + 1]
     end = sum(more[0] for _, what, *more in seen if what == "append")
     ends = (
@@ -374,7 +374,7 @@ def why(case, number, kafkas):
         | dict.fromkeys(followers, 0)
         | {more[0]: more[1] for _, what, *more in seen if what == "fetch"}
     )
-    needed = min(needed, 1 + len(followers))
+    needed = min(asked, 1 + len(followers))
     if len(kafkas[1]) < needed:
         return (
             f"the ISR {kafkas[1]} has fewer than {needed} members, so nothing new"
@@ -383,7 +383,12 @@ def why(case, number, kafkas):
     shown = ", ".join(
         f"broker {broker} has all before {ends[broker]}" for broker in kafkas[1]
     )
-    return f"in the ISR {kafkas[1]}: {shown}"
+    in_isr = f"in the ISR {kafkas[1]}: {shown}"
+    if min(ends[broker] for broker in kafkas[1]) < kafkas[0]:
+        return f"{in_isr}. But the high watermark was {kafkas[0]}, and never goes back"
+    if needed < asked:
+        return f"{in_isr}. There are fewer than {asked} replicas, so {needed} will do"
+    return in_isr
 
 
 # --- 2: break a protocol ---
