@@ -111,6 +111,13 @@ class Producer(Client):
 
     # what a program calls, through the shell
 
+    def left_out(self, error: KafkaError) -> None:
+        """A record was refused before it was in the buffer. Its transaction can't be
+        committed without it.
+        """
+        if self.transactions is not None and self.transactions.is_open:
+            self.transactions.refused(error.error, error.message)
+
     def size_of(
         self, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> int:
@@ -222,6 +229,8 @@ class Producer(Client):
                 "a producer with a transactional_id writes in transactions:"
                 " begin_transaction()"
             )
+        if self.transactions is not None:
+            self.transactions.raise_if_unclear("send")
 
     def _partitions(self, topic: str) -> Partitions:
         """What the partitioner may know of the topic."""

@@ -96,6 +96,7 @@ class Transactions:
         self.is_open = False
         self.error: KafkaError | None = None
         self.is_fatal = False
+        self.unclear: str | None = None  # the call that timed out, perhaps decided
         self.joined: set[TopicPartition] = set()
         self._offsets_joined = False
         self._timeout_ms = timeout_ms
@@ -179,6 +180,7 @@ class Transactions:
     def ended(self) -> None:
         """Nothing is open any more."""
         self.is_open = self._offsets_joined = False
+        self.unclear = None
         self.joined.clear()
         self._wanted.clear()
         if not self.is_fatal:
@@ -222,7 +224,16 @@ class Transactions:
         self.error = (
             self.error if self.is_fatal and self.error else KafkaError(error, message)
         )
+        self.unclear = None
         return self.error
+
+    def raise_if_unclear(self, call: str) -> None:
+        """After a decision that timed out, only the same one may follow."""
+        if self.unclear not in (None, call):
+            raise IllegalStateError(
+                f"{call}: {self.unclear}() timed out, and may have been decided:"
+                " call it again"
+            )
 
     def raise_error(self) -> None:
         if self.error is not None:

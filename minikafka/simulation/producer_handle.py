@@ -138,6 +138,7 @@ class ProducerHandle(Handle):
                     f" {patience_ms / 1000:g} s"
                 )
         except KafkaError as error:
+            self.core.left_out(error)
             future.fail(error)
             return future
         return None
@@ -221,6 +222,7 @@ class ProducerHandle(Handle):
         """
         self._begin("send_offsets_to_transaction")
         transactions = self._in_transaction()
+        transactions.raise_if_unclear("send_offsets_to_transaction")
         who = GroupMetadata(group) if isinstance(group, str) else group
         self._ask("send_offsets_to_transaction", lambda: transactions.join_group(who))
         self._ask(
@@ -233,9 +235,10 @@ class ProducerHandle(Handle):
         """Send all, and decide that it is committed."""
         self._begin("commit_transaction")
         transactions = self._in_transaction()
+        transactions.raise_if_unclear("commit_transaction")
         self._flush(None)
         transactions.raise_error()
-        self._ask("commit_transaction", lambda: transactions.end(True))
+        self._decide("commit_transaction", True)
 
     @recorded
     def abort_transaction(self) -> None:
@@ -246,9 +249,10 @@ class ProducerHandle(Handle):
         transactions = self._transactions
         if transactions.is_fatal:
             transactions.raise_error()
+        transactions.raise_if_unclear("abort_transaction")
         self.core.abort(self._now)
         self._flush(None)
-        self._ask("abort_transaction", lambda: transactions.end(False))
+        self._decide("abort_transaction", False)
         if self.core.has_gap:
             self._ask("abort_transaction", transactions.init)
 
@@ -269,6 +273,14 @@ class ProducerHandle(Handle):
             )
         transactions.raise_error()
         return transactions
+
+    def _decide(self, call: str, committed: bool) -> None:
+        transactions = self._transactions
+        try:
+            self._ask(call, lambda: transactions.end(committed))
+        except KafkaTimeoutError:
+            transactions.unclear = call
+            raise
 
     def _ask(self, call: str, question: Callable[[], Step | None]) -> None:
         """Ask what a transaction asks next, and wait for the answer."""

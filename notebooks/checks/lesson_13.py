@@ -80,10 +80,43 @@ LOST = {
     for api in APIS
     for answer in (False, True)
 }
+# 60 requests are lost in more than max.block.ms, 110 in more than twice that
+UNCLEAR = {
+    f"EndTxn {nth} {answer} {count}": Schedule(
+        lost=("EndTxn", nth, answer), in_a_row=count
+    )
+    for nth in (1, 2)
+    for answer in (False, True)
+    for count in (60, 110)
+}
+FENCED = {order: Schedule(fenced=order) for order in EACH_ORDER[:5]}
+LARGE = {order: Schedule(large=order) for order in (EACH_ORDER[0], EACH_ORDER[4])}
 NOTHING_FAILS = {
     "nothing fails": Schedule(),
     "other customers": Schedule(orders=WORLDS[1][0], partitions=1),
 }
+
+
+HINTS_1 = (
+    (
+        "A batch of orders is one transaction: its receipts, and the offsets behind it."
+        " So both count or neither. Which call commits offsets within a transaction?"
+        " orders.commit() is not it."
+    ),
+    (
+        "TillBusy: nothing of this batch is to count, so abort. But poll has already"
+        " moved on. Where must reading go on, so that the batch comes again? And which"
+        " errors must not be met in this way: so catch by name."
+    ),
+    (
+        "init_transactions() once, before the first poll. For each batch:"
+        " begin_transaction(), a send for each order,"
+        " send_offsets_to_transaction({partition: OffsetAndMetadata(last offset + 1,"
+        " '')}, orders.group_metadata()), commit_transaction(), and this again after"
+        " each KafkaTimeoutError. For TillBusy alone: abort_transaction(), and seek"
+        " each partition of the batch. Let all else out."
+    ),
+)
 
 
 def exercise_1():
@@ -92,25 +125,7 @@ def exercise_1():
     return Exercise(
         name="my_bill",
         right="each order has one receipt, whatever fails.",
-        hints=(
-            (
-                "A batch of orders is one transaction: its receipts, and the offsets"
-                " behind it. So both count or neither. Which call commits offsets"
-                " within a transaction? orders.commit() is not it."
-            ),
-            (
-                "TillBusy: nothing of this batch is to count, so abort. But poll has"
-                " already moved on. Where must reading go on, so that the batch comes"
-                " again?"
-            ),
-            (
-                "init_transactions() once, before the first poll. For each batch:"
-                " begin_transaction(), a send for each order,"
-                " send_offsets_to_transaction({partition: OffsetAndMetadata(last offset"
-                " + 1, '')}, orders.group_metadata()), commit_transaction(). For"
-                " TillBusy: abort_transaction(), and seek each partition of the batch."
-            ),
-        ),
+        hints=HINTS_1,
         rungs=(
             Rung(
                 "nothing fails: each order has one receipt, and the lag is 0",
@@ -136,6 +151,9 @@ def exercise_1():
                 30,
                 **common,
             ),
+            Rung("a commit that times out is called again", wrong, UNCLEAR, **common),
+            Rung("fenced: it ends", wrong, FENCED, **common),
+            Rung("a receipt that is too large: it ends", wrong, LARGE, **common),
         ),
     )
 

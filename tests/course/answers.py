@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.partitioners import murmur2
 from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import lessons
@@ -17,7 +18,7 @@ def solution(lesson, exercise, name):
     names = {"murmur2": murmur2, "Crash": Crash, "Freeze": Freeze}
     names |= {"OffsetAndMetadata": OffsetAndMetadata, "TillBusy": TillBusy}
     names["crc32c"] = crc32c
-    names |= {"Record": Record}
+    names |= {"Record": Record, "KafkaTimeoutError": KafkaTimeoutError}
     exec(lessons.solutions(lesson)[str(exercise)], names)
     return names[name]
 

@@ -5,7 +5,7 @@
 import pytest
 
 from minikafka import Cluster
-from minikafka.clients.errors import IllegalStateError
+from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.faults import Lose
 from minikafka.wire.errors import Error, KafkaError
@@ -333,3 +333,51 @@ def test_a_coordinator_tells_whom_it_fences():
         event.detail for event in cluster.trace if event.kind == "ProducerFenced"
     ]
     assert (fenced["producer_epoch"], fenced["newest_epoch"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("decided", "other", "seen"),
+    [
+        ("commit_transaction", "abort_transaction", ["a"]),
+        ("abort_transaction", "commit_transaction", []),
+    ],
+)
+def test_after_a_decision_that_timed_out_only_the_same_one_may_follow(
+    decided, other, seen
+):
+    cluster = made(faults=[Lose("client", 1, "EndTxn", times=60, answer=True)])
+    producer = transactional(cluster, client_id="client", max_block_ms=5000)
+    producer.begin_transaction()
+    producer.send("orders", value="a", partition=0)
+    producer.flush()
+    with pytest.raises(KafkaTimeoutError):
+        getattr(producer, decided)()
+    for call in (
+        getattr(producer, other),
+        lambda: producer.send("orders", value="b", partition=0),
+        lambda: producer.send_offsets_to_transaction({}, "billing"),
+    ):
+        with pytest.raises(IllegalStateError, match=f"{decided}.. timed out"):
+            call()
+    getattr(producer, decided)()
+    producer.begin_transaction()
+    producer.abort_transaction()
+    cluster.run(seconds=1)
+    assert read(cluster) == seen
+
+
+def test_a_record_too_large_for_the_producer_itself_fails_its_transaction():
+    cluster = made()
+    producer = transactional(cluster, max_request_size=500)
+    producer.begin_transaction()
+    producer.send("orders", value="a", partition=0)
+    large = producer.send("orders", value="b" * 1000, partition=0)
+    with pytest.raises(KafkaError) as refused:
+        producer.commit_transaction()
+    assert refused.value.error is Error.MESSAGE_TOO_LARGE and large.failed()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.send("orders", value="c", partition=0)
+    producer.commit_transaction()
+    cluster.run(seconds=1)
+    assert read(cluster) == ["c"]

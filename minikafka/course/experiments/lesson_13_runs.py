@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka import Cluster
+from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course.judging.guard import Guard
 from minikafka.course.judging.killed_programs import as_a_process
@@ -240,7 +241,9 @@ APIS = (
     "TxnOffsetCommit",
     "EndTxn",
 )
-QUIET_S, MOST_TIMES = 2, 6
+QUIET_S, MOST_TIMES, BLOCK_S = 2, 6, 5
+LARGEST, MOST_TRIES = 2_000, 4
+TOO_LARGE = " and a long list" * 200
 ENDS = ("commit_transaction", "abort_transaction", "poll")
 
 
@@ -254,8 +257,16 @@ class Till:
     the calls of the program's life and how many they were by then.
     """
 
-    def __init__(self, busy: Sequence[str]) -> None:
+    def __init__(
+        self,
+        busy: Sequence[str],
+        large: str | None = None,
+        fenced: str | None = None,
+        take_over: Callable[[], Any] = lambda: None,
+    ) -> None:
         self._busy = list(busy)
+        self._large, self._fenced, self._take_over = large, fenced, take_over
+        self.asked: Counter[str] = Counter()
         self.given: set[str] = set()
         self.refused: list[tuple[str, list[str], int]] = []
         self.program: Any = None  # whose calls these are
@@ -269,8 +280,16 @@ class Till:
                 calls = self.program.calls
                 self.refused.append((value, calls, len(calls)))
             raise TillBusy(f"no receipt for {value} now; try again")
-        self.given.add(f"receipt of {value}")
-        return f"receipt of {value}"
+        self.asked[value] += 1
+        if value == self._fenced and self.asked[value] == 1:
+            self._take_over()
+        if value == self._large and self.asked[value] > MOST_TRIES:
+            self.program.crash_at_call = len(self.program.calls) + 1
+        receipt = f"receipt of {value}"
+        if value == self._large:
+            receipt += TOO_LARGE
+        self.given.add(receipt)
+        return receipt
 
     def counted_all_the_same(self) -> str | None:
         """The order at which it was busy, and whose transaction was committed before
@@ -289,6 +308,9 @@ class Schedule(NamedTuple):
     lost: a request of the producer, by API and number, and whether it is its answer
     that is lost. orders: (key, value); keys are dealt out over so many partitions.
     gap: the shop sends its first order in a transaction, whose marker takes an offset.
+    in_a_row: so many of what is lost. fenced: when the till is asked for this order,
+    another program takes the transactional id. large: this order's receipt is larger
+    than the topic takes.
     """
 
     kills: tuple[int, ...] = ()
@@ -297,13 +319,21 @@ class Schedule(NamedTuple):
     orders: tuple[tuple[str, str], ...] = ORDERS
     partitions: int = 2
     gap: bool = False
+    in_a_row: int = 1
+    fenced: str | None = None
+    large: str | None = None
 
     def __str__(self) -> str:
         said = [f"killed before call {call}" for call in self.kills]
         said += [f"the till is busy at {each}" for each in self.busy]
         if self.lost:
             api, nth, answer = self.lost
-            said.append(f"{'the answer to ' if answer else ''}{api} {nth} is lost")
+            row = f" and {self.in_a_row - 1} more" if self.in_a_row > 1 else ""
+            said.append(f"{'the answer to ' if answer else ''}{api} {nth}{row} is lost")
+        if self.fenced:
+            said.append(f"another one takes the transactional id at {self.fenced}")
+        if self.large:
+            said.append(f"the receipt of {self.large} is too large")
         if self.gap:
             said.append("an offset between two orders is missing")
         shown = ", ".join(said) or "nothing fails"
@@ -330,10 +360,19 @@ class Copied(NamedTuple):
     calls: list[list[str]]
     trace: tuple[Event, ...]
     orders: tuple[tuple[str, str], ...] = ORDERS
+    goes_on: bool = False
+    large: str | None = None
 
     @property
     def wrong(self) -> str | None:
         """The first thing that is wrong, in a line."""
+        if self.goes_on:
+            return (
+                "another program has taken its transactional id, it was fenced, and it"
+                " goes on: it should end."
+            )
+        if self.large:
+            return self._wrong_at_the_large_one(self.large)
         if self.ended:
             return (
                 f"the program has ended{self.ended}. A service runs on: tomorrow there"
@@ -371,6 +410,32 @@ class Copied(NamedTuple):
                 )
         return self._wrong_offsets()
 
+    def _wrong_at_the_large_one(self, order: str) -> str | None:
+        tries = self.till.asked[order]
+        if tries > MOST_TRIES:
+            return (
+                f"the receipt of order {order} is too large each time, and it has tried"
+                f" {tries} times: it would try for ever."
+            )
+        if not self.ended:
+            return (
+                f"the receipt of order {order} is too large, and the program goes on:"
+                " it should end."
+            )
+        key = next(owner for owner, each in self.orders if each == order)
+        before = [each for owner, each in self.orders if owner == key]
+        allowed = before[: before.index(order)]
+        found = [each for each in self.receipts if f" {key} " in each]
+        left = self.lags[list(dict(self.orders)).index(key) % len(self.lags)]
+        if left < len(before) - len(allowed):
+            return (
+                f"order {order}, whose receipt is too large, has none, and the group's"
+                " offset is behind it: it is lost."
+            )
+        if found != [f"receipt of {each}" for each in before[: len(before) - left]]:
+            return f"the receipts of {key} and the group's offset don't agree: {found}."
+        return None
+
     def _wrong_offsets(self) -> str | None:
         ahead = -min([0, *self.lags])
         if ahead:
@@ -397,11 +462,14 @@ def copied(
     faults = []
     if schedule.lost:
         api, nth, answer = schedule.lost
-        faults.append(Lose("till", 1, api, nth=nth, answer=answer))
+        times = schedule.in_a_row
+        faults.append(Lose("till", 1, api, nth=nth, times=times, answer=answer))
     with Cluster(seed=4, configs=SMALL, faults=faults) as cluster:
         partitions = schedule.partitions
-        for topic in ("orders", "receipts"):
-            cluster.create_topic(topic, partitions=partitions)
+        cluster.create_topic("orders", partitions=partitions)
+        cluster.create_topic(
+            "receipts", partitions=partitions, configs={"max.message.bytes": LARGEST}
+        )
         ends = _sent_orders(cluster, schedule)
         orders = cluster.consumer(
             "orders",
@@ -413,17 +481,32 @@ def copied(
             max_poll_records=3,
             heartbeat_interval_ms=10_000,
         )
-        receipts = cluster.producer(client_id="till", transactional_id="till")
-        till = Till(schedule.busy)
+        receipts = cluster.producer(
+            client_id="till", transactional_id="till", max_block_ms=BLOCK_S * 1000
+        )
+
+        others = []
+
+        def take_over() -> None:
+            other = cluster.producer(client_id="other", transactional_id="till")
+            others.append(cluster.start(lambda: other.init_transactions()))
+
+        till = Till(schedule.busy, schedule.large, schedule.fenced, take_over)
         running = cluster.start(as_a_process(program, guard), orders, receipts, till)
         till.program = running
         calls = []
         for kill in (*schedule.kills, None):
             running.crash_at_call = kill
+            _until_quiet(cluster, running, ends, schedule.in_a_row // 10)
+            calls.append(list(running.calls))
+            if running.state == "crashed" and not schedule.large:
+                cluster.restart(running)
+        goes_on = schedule.fenced is not None and running.alive
+        if schedule.fenced and not goes_on:
+            cluster.run_until(lambda: not any(each.alive for each in others))
+            cluster.restart(running)  # as a supervisor does, with new clients
             _until_quiet(cluster, running, ends)
             calls.append(list(running.calls))
-            if running.state == "crashed":
-                cluster.restart(running)
         ended = (
             ""
             if running.alive
@@ -437,7 +520,16 @@ def copied(
         lags = _lags(cluster, ends)
         trace = tuple(cluster.trace)
         return Copied(
-            found, customers, till, lags, ended, calls, trace, schedule.orders
+            found,
+            customers,
+            till,
+            lags,
+            ended,
+            calls,
+            trace,
+            schedule.orders,
+            goes_on,
+            schedule.large,
         )
 
 
@@ -463,11 +555,13 @@ def _sent_orders(cluster: Cluster, schedule: Schedule) -> list[int]:
     return ends
 
 
-def _until_quiet(cluster: Cluster, running: Any, ends: list[int]) -> None:
+def _until_quiet(
+    cluster: Cluster, running: Any, ends: list[int], more: int = 0
+) -> None:
     """Until the program is dead, or all orders are committed and it has polled once
     more.
     """
-    for _ in range(MOST_TIMES):
+    for _ in range(MOST_TIMES + more):
         try:
             cluster.run(seconds=QUIET_S)
         except Exception:
@@ -524,7 +618,12 @@ def bill(orders: Any, receipts: Any, till: Any) -> None:
                 for partition, records in batch.items()
             }
             receipts.send_offsets_to_transaction(done, orders.group_metadata())
-            receipts.commit_transaction()
+            while True:
+                try:
+                    receipts.commit_transaction()
+                    break
+                except KafkaTimeoutError:
+                    pass  # perhaps it is decided: only a commit may follow
         except TillBusy:
             receipts.abort_transaction()
             for partition, records in batch.items():

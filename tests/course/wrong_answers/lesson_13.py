@@ -1,5 +1,6 @@
 """Lesson 13: receipts of orders, each once, in transactions."""
 
+from minikafka.clients.errors import KafkaError, KafkaTimeoutError
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.course.experiments.lesson_13_runs import TillBusy
 from tests.course.wrong_answers import Answers
@@ -33,6 +34,16 @@ def rewind(batch, orders):
         orders.seek(partition, records[0].offset)
 
 
+def committed(receipts):
+    """Until the coordinator answers."""
+    while True:
+        try:
+            receipts.commit_transaction()
+            return
+        except KafkaTimeoutError:
+            pass
+
+
 COMMITTED = "and then the program committed."
 
 
@@ -53,7 +64,7 @@ def asks_until_the_till_answers(orders, receipts, till):
         for key, value in found:
             receipts.send("receipts", key=key, value=value)
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @right(1)
@@ -71,7 +82,7 @@ def all_receipts_before_the_transaction(orders, receipts, till):
         for record, value in zip(records, values, strict=True):
             receipts.send("receipts", key=record.key, value=value)
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @wrong(1, "finds no receipts of order")
@@ -91,7 +102,7 @@ def leaves_out_what_is_busy_twice(orders, receipts, till):
                         "receipts", key=record.key, value=till.receipt(record.value)
                     )
             receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             refused.add((at, 2 if (at, 1) in refused else 1))
             receipts.abort_transaction()
@@ -129,7 +140,7 @@ def a_transaction_an_order(orders, receipts, till):
                     break
                 done = {partition: OffsetAndMetadata(record.offset + 1, "")}
                 receipts.send_offsets_to_transaction(done, orders.group_metadata())
-                receipts.commit_transaction()
+                committed(receipts)
 
 
 @right(1)
@@ -142,7 +153,7 @@ def order_by_order(orders, receipts, till):
             receipts.send("receipts", key=order.key, value=till.receipt(order.value))
             done = {here: OffsetAndMetadata(order.offset + 1, "")}
             receipts.send_offsets_to_transaction(done, orders.group_metadata())
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             orders.seek(here, order.offset)
@@ -160,7 +171,7 @@ def begins_before_it_polls(orders, receipts, till):
                 receipts.send_offsets_to_transaction(
                     behind(batch), orders.group_metadata()
                 )
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
@@ -178,7 +189,7 @@ def keeps_the_batch_and_tries_again(orders, receipts, till):
                 receipts.send_offsets_to_transaction(
                     behind(batch), orders.group_metadata()
                 )
-                receipts.commit_transaction()
+                committed(receipts)
                 done = True
             except TillBusy:
                 receipts.abort_transaction()
@@ -204,7 +215,7 @@ def commits_what_has_a_receipt_already(orders, receipts, till):
                 done[partition] = OffsetAndMetadata(record.offset + 1, "")
         if done:
             receipts.send_offsets_to_transaction(done, orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @right(1)
@@ -241,7 +252,7 @@ def looped(
                     behind(batch, by), orders.group_metadata()
                 )
             if commit:
-                receipts.commit_transaction()
+                committed(receipts)
         except TillBusy:
             if abort:
                 receipts.abort_transaction()
@@ -299,7 +310,7 @@ def the_consumer_commits_first(orders, receipts, till):
         receipts.begin_transaction()
         try:
             give(batch, receipts, till)
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
@@ -321,7 +332,7 @@ def a_busy_till_is_the_end(orders, receipts, till):
         receipts.begin_transaction()
         give(batch, receipts, till)
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @wrong(1, "the program has ended by itself")
@@ -331,7 +342,7 @@ def ends_when_there_is_nothing_to_read(orders, receipts, till):
         receipts.begin_transaction()
         give(batch, receipts, till)
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @wrong(1, "the program has ended with IllegalStateError")
@@ -354,7 +365,7 @@ def leaves_out_what_the_till_refuses(orders, receipts, till):
             except TillBusy:
                 continue
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @wrong(1, COMMITTED)
@@ -368,7 +379,7 @@ def commits_what_is_there_and_rewinds(orders, receipts, till):
             receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
         except TillBusy:
             rewind(batch, orders)
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 @wrong(1, "finds 2 receipts of order", "and the group has a lag of")
@@ -378,14 +389,14 @@ def offsets_in_a_transaction_of_their_own(orders, receipts, till):
         receipts.begin_transaction()
         try:
             give(batch, receipts, till)
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
             continue
         receipts.begin_transaction()
         receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
 
 
 def sending(orders, receipts, till, send, done=behind):
@@ -397,7 +408,7 @@ def sending(orders, receipts, till, send, done=behind):
                 for record in records:
                     send(record)
             receipts.send_offsets_to_transaction(done(batch), orders.group_metadata())
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
@@ -488,7 +499,7 @@ def the_consumer_commits_too_and_first(orders, receipts, till):
             give(batch, receipts, till)
             orders.commit()
             receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
-            receipts.commit_transaction()
+            committed(receipts)
         except TillBusy:
             receipts.abort_transaction()
             rewind(batch, orders)
@@ -510,4 +521,95 @@ def counts_the_records(orders, receipts, till):
         for partition, records in batch.items():
             done[partition] = OffsetAndMetadata(records[0].offset + len(records), "")
         receipts.send_offsets_to_transaction(done, orders.group_metadata())
-        receipts.commit_transaction()
+        committed(receipts)
+
+
+def meets(orders, receipts, till, met):
+    """met: what it does after an error, with the batch."""
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            committed(receipts)
+        except Exception as error:
+            if met(error) == "raise":
+                raise
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "the program has ended with IllegalStateError")
+def aborts_whatever_it_was(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except Exception:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "the program has ended with KafkaTimeoutError")
+def a_time_out_is_the_end(orders, receipts, till):
+    receipts.init_transactions()
+    for batch in batches(orders):
+        receipts.begin_transaction()
+        try:
+            give(batch, receipts, till)
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
+            receipts.commit_transaction()
+        except TillBusy:
+            receipts.abort_transaction()
+            rewind(batch, orders)
+
+
+@wrong(1, "it was fenced, and it goes on")
+def fenced_and_polls_on(orders, receipts, till):
+    try:
+        meets(orders, receipts, till, lambda error: "abort")
+    except KafkaError:
+        while True:
+            orders.poll(timeout_ms=1000)
+
+
+@wrong(1, "it would try for ever", "is too large, and the program goes on")
+def tries_what_is_too_large_again(orders, receipts, till):
+    def met(error):
+        fenced = isinstance(error, KafkaError) and "FENCED" in error.error.name
+        return "raise" if fenced else "abort"
+
+    meets(orders, receipts, till, met)
+
+
+@right(1)
+def by_the_errors_names(orders, receipts, till):
+    def met(error):
+        name = error.error.name if isinstance(error, KafkaError) else ""
+        ends = name in (
+            "PRODUCER_FENCED",
+            "INVALID_PRODUCER_EPOCH",
+            "MESSAGE_TOO_LARGE",
+        )
+        return "raise" if ends else "abort"
+
+    meets(orders, receipts, till, met)
+
+
+@right(1)
+def aborts_and_returns(orders, receipts, till):
+    def met(error):
+        if isinstance(error, TillBusy):
+            return "abort"
+        if error.error.name == "MESSAGE_TOO_LARGE":
+            receipts.abort_transaction()
+        return "raise"
+
+    try:
+        meets(orders, receipts, till, met)
+    except KafkaError:
+        return
