@@ -280,8 +280,8 @@ def assignment_given(found: Any, members: Members) -> Holdings:
     for name in members:
         if name not in found:
             why = (
-                "Who gets nothing gets []: Java's member can't read a share of no"
-                " bytes."
+                "A member that gets nothing gets []: Java's member can't read a share"
+                " of no bytes."
             )
             raise WrongKind(f"{name} has no entry. {why}")
     return found

@@ -284,7 +284,7 @@ def takes_topics_away(members, partitions):
 # --- what readers of the course had found out ---
 
 
-@wrong(1, "B has no entry. Who gets nothing gets []: Java's member can't read a")
+@wrong(1, "B has no entry. A member that gets nothing gets []")
 def leaves_idle_members_out(members, partitions):
     return {name: share for name, share in deal(members, partitions).items() if share}
 

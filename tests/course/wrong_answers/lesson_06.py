@@ -104,7 +104,7 @@ def ties_by_lot(members, partitions):
     return quotas({name: members[name] for name in names}, partitions)
 
 
-@wrong(2, "B has no entry. Who gets nothing gets []: Java's member can't read a")
+@wrong(2, "B has no entry. A member that gets nothing gets []")
 def leaves_idle_members_out(members, partitions):
     return {name: share for name, share in quotas(members, partitions).items() if share}
 
@@ -192,7 +192,7 @@ def orphans_stay_orphans(members, partitions):
     return shares
 
 
-@wrong(2, "B has no entry. Who gets nothing gets []: Java's member can't read a")
+@wrong(2, "B has no entry. A member that gets nothing gets []")
 def leaves_new_ones_out(members, partitions):
     shares = quotas(
         {name: m for name, m in members.items() if m.owned} or members, partitions
