@@ -6,6 +6,7 @@ from functools import cache
 from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.course.judging.checks import Exercise, Rung, faults_for
 from minikafka.course.judging.killed_programs import (
+    FAILS,
     Moment,
     around_each_effect,
     ended_by,
@@ -138,7 +139,8 @@ def exercise_1():
                 cases={
                     f"add {nth} fails": (SIX[:3], (Moment("in", "add", nth),))
                     for nth in (1, 2, 3)
-                },
+                }
+                | {"four adds fail": (SIX[:3], (Moment("from", "add", 2),))},
                 **common,
             ),
             Rung(
@@ -240,7 +242,7 @@ def wrong(found, moments):
     crashes = [
         f'Crash("pay", call={len(calls)})'
         for moment, calls in zip(moments, found.lives, strict=False)
-        if moment.when != "in"
+        if moment.when not in FAILS
     ]
     paste = (
         [f"faults=[{', '.join(crashes)}]"]

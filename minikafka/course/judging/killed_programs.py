@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from minikafka import Cluster
 from minikafka.course.judging.guard import Guard
 
+FAILS = {"in": 1, "from": 4}  # how many adds, one after the other
 QUIET_SECONDS, MOST_SECONDS = 2, 20
 EFFECTS = {"add": "add", "commit": "commit", "commit_async": "commit"}
 CONSEQUENCES = ("EffectWritten", "OffsetCommitted", "RecordsPolled")
@@ -37,8 +38,8 @@ class Moment(NamedTuple):
     """A moment in one life of a program: "before" or "after" its n-th call of this
     name, counted from 1.
 
-    "in": an add that fails: it raises, and writes nothing. name "call" counts all
-    blocking calls.
+    "in": an add that fails: it raises, and writes nothing. "from": this add and the next
+    ones of this life fail, four in all. name "call" counts all blocking calls.
     """
 
     when: str
@@ -48,6 +49,8 @@ class Moment(NamedTuple):
     def __str__(self) -> str:
         if self.when == "in":
             return f"add {self.nth} fails"
+        if self.when == "from":
+            return f"adds {self.nth} to {self.nth + FAILS['from'] - 1} fail"
         return f"killed {self.when} {self.name} {self.nth}"
 
 
@@ -103,7 +106,9 @@ def run(
             if not life.failed:
                 raise
         lives.append(list(running.calls))
-        if running.state in ("crashed", "failed"):
+        # a program that ends because an add failed may do so without an error
+        gave_up = life.failed and running.state == "ended"
+        if gave_up or running.state in ("crashed", "failed"):
             cluster.restart(running)
     return Outcome(cluster, orders, running, lives, life.asked)
 
@@ -166,7 +171,7 @@ class Life:
         when, what, nth = self.moment
         if (when, what, nth) == ("before", name, self.count[name]):
             self.ends_at_its_next_call()
-        elif (when, what, nth) == ("in", name, self.count[name]):
+        elif what == name and 0 <= self.count[name] - nth < FAILS.get(when, 0):
             self.failed = True
             raise PaymentsDown("payments is down for a moment, and nothing was written")
 
@@ -383,7 +388,7 @@ def ended_by(moments: Sequence[Moment], lives: Sequence[Sequence[str]]) -> list[
     lines = []
     for number, moment in enumerate(moments[: len(lives) - 1]):
         calls = lives[number]
-        before = calls if moment.when == "in" else calls[:-1]
+        before = calls if moment.when in FAILS else calls[:-1]
         shown = " ".join(before[-4:])
         end = f"killed before {calls[-1]}" if moment.name == "call" else moment
         earlier = "... " if len(before) > 4 else ""

@@ -52,6 +52,29 @@ def exits_when_payments_is_down(consumer, payments):
 
 
 @right(1)
+def returns_when_payments_is_down(consumer, payments):
+    for record in consumer:
+        try:
+            if record.key not in payments:
+                payments.add(record, record.value)
+        except Exception:
+            return
+        consumer.commit()
+
+
+@wrong(1, "order o-0 is never written.")
+def passes_over_an_order_after_three_tries(consumer, payments):
+    for record in consumer:
+        for _ in range(3):
+            if record.key not in payments:
+                try:
+                    payments.add(record, record.value)
+                except Exception as error:
+                    print(error)
+        consumer.commit()
+
+
+@right(1)
 def remembers_too(consumer, payments):
     """A local set only saves a look; the table decides."""
     mine = set()
