@@ -135,8 +135,11 @@ def many_cases():
         "a value of 64 bytes": made((0, b"a", 64 * b"x"), (1, b"a", b"b")),
         "a value of 9,000 bytes": made((0, b"a", 9000 * b"x")),
         "a month later": made((0, b"a", b"b"), (31 * 86_400_000, b"c", b"")),
+        "a varint of ten bytes": made(
+            (-AT_MS, b"a", b"b"), (2**63 - 1 - AT_MS, b"c", b"")
+        ),
         "before 1970": made((-AT_MS - 5, b"a", b"b"), (-AT_MS, b"a", b"b")),
-        "a hundred records": made(*((n, b"a", b"b") for n in range(100))),
+        "three hundred records": made(*((n, b"a", b"b") for n in range(300))),
         "gaps": with_gaps([0, 2, 70, 9000]),
         "the first one is gone": with_gaps([3, 4]),
     }

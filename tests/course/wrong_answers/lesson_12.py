@@ -105,6 +105,25 @@ def as_tuples_until_the_end(batch):
         yield tuple(reader.record(base, base_ms, 0))
 
 
+class NineBytes(Reader):
+    def unsigned(self):
+        value = 0
+        for at in range(9):
+            byte = self.byte()
+            value |= (byte & 127) << 7 * at
+            if not byte & 128:
+                break
+        return value
+
+
+@wrong(1, "9223372036854775807", "and should be")
+def a_varint_ends_after_nine_bytes(batch):
+    return NineBytes(batch).records()
+
+
+wrong(1, "it returned 0 records, and the batch has 256.")(
+    reads("the_count_is_one_byte", count=lambda self, data: data[60])
+)
 wrong(1, "timestamp_ms is")(
     reads("no_time_before_1970", time=lambda self, base, delta: max(base + delta, 0))
 )
