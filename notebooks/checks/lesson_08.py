@@ -420,7 +420,7 @@ def why_gone(case, record):
     was = before.get(record.offset, record)
     has_horizon = was.value is None and was.horizon_ms is not None
     if has_horizon and was.horizon_ms <= case[NOW_MS]:
-        return "its horizon is over, or its key comes again"
+        return f"its horizon is {was.horizon_ms}, and that is over"
     return f"{record.key!r} comes again in the segments that are cleaned"
 
 

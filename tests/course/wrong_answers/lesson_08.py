@@ -191,7 +191,7 @@ def the_horizon_moves(segments, now_ms, min_compaction_lag_ms, delete_retention_
     return kept + rest
 
 
-@wrong(1, "is still there: its horizon is over")
+@wrong(1, "is still there: its horizon is ")
 def horizon_now_is_future(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     kept = as_a_generator(segments, now_ms, min_compaction_lag_ms, delete_retention_ms)
     lost = {
@@ -232,7 +232,7 @@ def an_empty_value_is_a_tombstone(
     return [record for record in old if last.get(record.key) is record] + rest
 
 
-@wrong(1, "its horizon is over")
+@wrong(1, "its horizon is 0, and that is over")
 def a_horizon_of_0_is_none(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
