@@ -128,7 +128,22 @@ BROKEN = {
     "another Kafka's id": (
         2,
         [('brokers = [{"node_id": NODE_ID', 'brokers = [{"node_id": 7')],
-        ["Metadata, answer: leader_id of orders-0 is 1, and should be 7"],
+        ["Metadata, answer: controller_id is 1, and should be 7"],
+    ),
+    "a producer's number comes again after a restart": (
+        2,
+        [
+            (
+                'return {"producer_id": random.getrandbits(62)}',
+                'self.last = getattr(self, "last", -1) + 1; return {"producer_id": self.last}',
+            )
+        ],
+        ["producer_id is 0, and another producer has it already", "kill -9"],
+    ),
+    "a batch that is refused has a base offset": (
+        3,
+        [('"base_offset": -1}', '"base_offset": 0}')],
+        ["Produce, answer: base_offset of orders-0 is 0, and should be -1"],
     ),
     "the base offset is always 0": (
         3,

@@ -221,6 +221,8 @@ class RecordRules:
             if expected == Error.NONE:
                 answer.expect(said, "base_offset", self._end(place), where)
                 self._store(place, asked.records)
+            else:
+                answer.expect(said, "base_offset", -1, where)
 
     def _error_of_produce(self, place: Place, batch: Buffer) -> Error:
         """There must be such a partition, and the batch must be whole."""
