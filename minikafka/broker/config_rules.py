@@ -267,7 +267,7 @@ def check_broker_configs(
 
 
 def _of_listeners(configs: Mapping[str, str]) -> list[Config]:
-    """What is said of one listener, which each broker has for itself."""
+    """The configs of single listeners: each broker has its own listeners."""
     found = []
     for name in configs:
         if name.startswith("listener.name."):

@@ -20,7 +20,7 @@ MOST_OF_GROUP = 500  # different expressions
 MOST_REMEMBERED = 1500
 
 # Work is counted in instructions of an expression's program times bytes of a name: each
-# takes up to 6 ns. A call and a compilation count for more.
+# takes about 6 ns, twice that the first time. A call and a compilation count for more.
 MOST_WORK = 20_000_000  # of one heartbeat
 MOST_WORK_ONCE = 60_000_000  # of a request that needs its answer at once
 CALL, COMPILE_INSTRUCTION = 500, 100

@@ -61,9 +61,9 @@ MOST_TO_ASSIGN = 40_000
 
 
 def check_size(count: int, what: str) -> None:
-    """Before a target is made. A few kB can ask for a very large one, and nothing would
-    come of it: it is refused as in Apache Kafka, which makes it first. count: of what
-    is to be assigned. Errors: UNKNOWN_SERVER_ERROR.
+    """Refuse a target that is too large before it is made: a few kB can ask for one that
+    no record holds. Apache Kafka makes it first, then refuses it with the same error.
+    count: how much is to be assigned. Errors: UNKNOWN_SERVER_ERROR.
     """
     if count > MOST_TO_ASSIGN:
         why = (

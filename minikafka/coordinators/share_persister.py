@@ -123,7 +123,7 @@ class SharePersister:
         self._ask(Question("ReadShareGroupStateSummary", key, fields, then))
 
     def tick(self, now: Now) -> None:
-        """What was to be asked by now, as much as may be asked at once."""
+        """Ask the questions that are due, up to the limit for one moment."""
         self._ask_due()
 
     def next_deadline(self) -> int | None:

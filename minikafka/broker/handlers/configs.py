@@ -206,7 +206,7 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
 
 
 def unknown_ones(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
-    """What is set for this broker or for all, and is in no table."""
+    """Configs set for this broker or for all brokers that are in no table."""
     levels: dict[str, list[Level]] = {}
     for source, configs in (
         (Source.DYNAMIC_BROKER, broker.image.config(BROKER_RESOURCE, name)),
