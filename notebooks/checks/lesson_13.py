@@ -85,9 +85,7 @@ UNCLEAR = {
     f"EndTxn {nth} {answer} {count}": Schedule(
         lost=("EndTxn", nth, answer), in_a_row=count
     )
-    for nth in (1, 2)
-    for answer in (False, True)
-    for count in (60, 110)
+    for nth, answer, count in ((1, False, 110), (1, True, 60), (2, True, 60))
 }
 FENCED = {order: Schedule(fenced=order) for order in EACH_ORDER[:5]}
 LARGE = {order: Schedule(large=order) for order in (EACH_ORDER[0], EACH_ORDER[4])}
@@ -140,7 +138,7 @@ def exercise_1():
                 wrong,
                 KILLED,
                 several_kills,
-                10,
+                4,
                 **common,
             ),
             Rung(
@@ -148,7 +146,7 @@ def exercise_1():
                 wrong,
                 LOST,
                 anything,
-                30,
+                12,
                 **common,
             ),
             Rung("a commit that times out is called again", wrong, UNCLEAR, **common),

@@ -185,10 +185,14 @@ class Nodes(dict):
 
     @contextmanager
     def frozen(self, *numbers):
-        """They stand still."""
+        """They stand still. On a busy machine a process goes on for a moment after the
+        signal, until the thread that gets it has a CPU.
+        """
         try:
             for number in numbers:
                 os.kill(self[number].process.pid, signal.SIGSTOP)
+            for number in numbers:
+                os.waitid(os.P_PID, self[number].process.pid, os.WSTOPPED | os.WNOWAIT)
             yield
         finally:
             for number in numbers:

@@ -131,7 +131,7 @@ BROKEN = {
         ["Metadata, answer: controller_id is 1, and should be 7"],
     ),
     "a producer's number comes again after a restart": (
-        2,
+        5,
         [
             (
                 'return {"producer_id": random.getrandbits(62)}',

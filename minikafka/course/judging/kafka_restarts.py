@@ -17,7 +17,7 @@ from minikafka.course.judging.kafka_requests import (
     produce,
     with_orders,
 )
-from minikafka.course.judging.kafka_scripts import file_holds
+from minikafka.course.judging.kafka_scripts import ask_producer_id, file_holds
 from minikafka.course.judging.kafka_trial import Trial
 
 _SEED = 23
@@ -55,13 +55,17 @@ ZEROS = Tail("200 zeros at the log's end", bytes(200))
 
 
 def survives_a_kill(trial: Trial) -> None:
-    """All must be there that was acknowledged, and go on where it was."""
+    """All must be there that was acknowledged, and go on where it was: producer ids too,
+    where they are counted.
+    """
     us = with_orders(trial)
+    ask_producer_id(us)
     for values in (("created",), ("paid", "shipped"), ("created",)):
         produce(us, *values)
 
     trial.restart()
     us = trial.connect()
+    ask_producer_id(us)
     us.ask("Metadata", topics=[{"name": TOPIC}])
     offset_for(us, -1)
     fetch(us, 0)

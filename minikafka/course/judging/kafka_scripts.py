@@ -76,12 +76,10 @@ def topics_of(us: Connection) -> list[str]:
 
 
 def asks_producer_ids(trial: Trial) -> None:
-    """Three producers, two of them on one connection, and one in the next life."""
+    """Three producers, two of them on one connection."""
     us = trial.connect()
     for each in (us, trial.connect(), us):
         ask_producer_id(each)
-    trial.restart()
-    ask_producer_id(trial.connect())
 
 
 def ask_producer_id(us: Connection) -> None:
