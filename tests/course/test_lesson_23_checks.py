@@ -179,8 +179,8 @@ BROKEN = {
         3,
         [
             (
-                'answer["error_code"] = CORRUPT_MESSAGE',
-                'answer["error_code"] = CORRUPT_MESSAGE\n'
+                'answer["error_code"] = Error.CORRUPT_MESSAGE',
+                'answer["error_code"] = Error.CORRUPT_MESSAGE\n'
                 "                    log.file.write(batch)\n"
                 "                    log.file.flush()",
             )
@@ -214,7 +214,7 @@ BROKEN = {
     ),
     "the high watermark is one short": (
         4,
-        [('{"high_watermark": log.end,', '{"high_watermark": max(log.end - 1, 0),')],
+        [('{"high_watermark": end,', '{"high_watermark": max(end - 1, 0),')],
         ["high_watermark of orders-0 from offset 0 is 9, and should be 10"],
     ),
     "Fetch does not wait": (
@@ -245,7 +245,7 @@ BROKEN = {
     ),
     "min_bytes is taken for 1": (
         4,
-        [("enough >= request.min_bytes", "enough >= 1")],
+        [("size >= request.min_bytes", "size >= 1")],
         ["Fetch, answer: it came with 75 bytes, min_bytes was 76, and max_wait_ms"],
     ),
     "min_bytes is asked of one partition": (
@@ -255,7 +255,7 @@ BROKEN = {
     ),
     "Fetch waits, whatever the error": (
         4,
-        [("if failed or enough", "if enough")],
+        [("if failed or size", "if size")],
         ["one is due: its partition doesn't exist, and an error ends the wait"],
     ),
     "partition_max_bytes is not looked at": (
@@ -293,8 +293,9 @@ BROKEN = {
         5,
         [
             (
-                "self.file.truncate(at)",
-                "if self.file.seek(0, 2) - at > 61:\n            self.file.truncate(at)",
+                "self.file.truncate(position)",
+                "if self.file.seek(0, 2) - position > 61:\n"
+                "            self.file.truncate(position)",
             )
         ],
         [
@@ -313,12 +314,17 @@ BROKEN = {
     ),
     "the end is out of range": (
         4,
-        [("0 <= asked.fetch_offset <= log.end", "0 <= asked.fetch_offset < log.end")],
+        [("0 <= asked.fetch_offset <= end", "0 <= asked.fetch_offset < end")],
         ["error_code of orders-0 from offset 0 is 1 (OFFSET_OUT_OF_RANGE), and should"],
     ),
     "the end offset is the last one": (
         4,
-        [('answer["offset"] = log.end', 'answer["offset"] = max(log.end - 1, 0)')],
+        [
+            (
+                'answer["offset"] = log.end_offset',
+                'answer["offset"] = max(log.end_offset - 1, 0)',
+            )
+        ],
         ["ListOffsets, answer: offset of orders-0 is 1, and should be 2"],
     ),
     "what is written stays in Python's buffer": (
@@ -328,7 +334,7 @@ BROKEN = {
     ),
     "the torn tail is not cut": (
         5,
-        [("self.file.truncate(at)", "at")],
+        [("self.file.truncate(position)", "position")],
         ["and should be", "there is a batch", "no record batch"],
     ),
     "the checksum is not looked at after a restart": (
@@ -338,13 +344,13 @@ BROKEN = {
     ),
     "offsets are forgotten": (
         6,
-        [("self.offsets_file.write(", "str(")],
+        [('self.file.write("\\n"', 'str("\\n"')],
         ["OffsetFetch, answer: committed_offset of orders-0 is -1, and should be 5"],
     ),
     "groups are mixed up": (
         6,
         [
-            ("place = request.group_id, topic.name,", 'place = "all", topic.name,'),
+            ("key = request.group_id, topic.name,", 'key = "all", topic.name,'),
             (
                 "(request.group_id, topic.name, partition)",
                 '("all", topic.name, partition)',
@@ -369,7 +375,7 @@ BROKEN = {
     ),
     "nobody waits for the others": (
         7,
-        [("if set(self.members) == set(self.waiting):", "if True:")],
+        [("if set(self.members) == set(self.joining):", "if True:")],
         ["Heartbeat (a second member has sent JoinGroup) is 22, and should be 27"],
     ),
     "an old generation may stay": (
@@ -379,20 +385,31 @@ BROKEN = {
     ),
     "members never hear of a newcomer": (
         7,
-        [("if self.is_joining:\n            return REBALANCING", "pass")],
+        [
+            (
+                "if self.is_rebalancing:\n"
+                "            return Error.REBALANCE_IN_PROGRESS",
+                "pass",
+            )
+        ],
         ["Heartbeat (a second member has sent JoinGroup) is 0, and should be 27"],
     ),
     "heartbeats are no sign of life": (
         7,
-        [("self.alive(member_id)\n        return 0", "return 0")],
+        [
+            (
+                "self.start_timer(member_id)\n        return Error.NONE",
+                "return Error.NONE",
+            )
+        ],
         ["the error code of a Heartbeat is 25, and should be 0: it is at most"],
     ),
     "commits of an old generation count": (
         7,
         [
             (
-                "if error == REBALANCING:\n                error = 0",
-                "if error in (REBALANCING, ILLEGAL_GENERATION):\n                error = 0",
+                "if error == Error.REBALANCE_IN_PROGRESS:",
+                "if error in (Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION):",
             )
         ],
         ["OffsetCommit, answer: error_code of orders-0 is 0 (NONE), and should be 22"],
@@ -401,8 +418,8 @@ BROKEN = {
         7,
         [
             (
-                "if error == REBALANCING:\n                error = 0",
-                "if error in (REBALANCING, UNKNOWN_MEMBER):\n                error = 0",
+                "if error == Error.REBALANCE_IN_PROGRESS:",
+                "if error in (Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID):",
             )
         ],
         ["OffsetCommit, answer: error_code of orders-0 is 0 (NONE), and should be 25"],
@@ -421,8 +438,8 @@ BROKEN = {
         7,
         [
             (
-                "if member_id in self.members and member_id not in self.waiting:",
-                "if member_id in self.members:",
+                "self.rebalance()\n        return joined",
+                "self.start_timer(member_id)\n        self.rebalance()\n        return joined",
             )
         ],
         [
@@ -439,7 +456,7 @@ BROKEN = {
         7,
         [
             (
-                "return shared(self.members)[0]",
+                "return common_protocols(self.members)[0]",
                 "return next(iter(self.members.values())).protocols[0].name",
             )
         ],
@@ -447,7 +464,12 @@ BROKEN = {
     ),
     "a member with other protocols is let in": (
         7,
-        [("if not shared(group.members | {member_id: request}):", "if False:")],
+        [
+            (
+                "if not common_protocols(group.members | {member_id: request}):",
+                "if False:",
+            )
+        ],
         ["one is due: no protocol is common, and it is refused: error 23"],
     ),
 }
