@@ -3,12 +3,13 @@ own.
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from minikafka.server.typed import (
     brokers,
@@ -23,9 +24,6 @@ from minikafka.server.typed import (
     voters,
 )
 from minikafka.trace import printable
-
-if TYPE_CHECKING:
-    pass
 
 SERVER_PROPERTIES = """\
 Server properties are Apache Kafka's defaults, with these differences:
@@ -387,10 +385,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def program(command: str) -> Callable[[argparse.Namespace], int]:
-    """What runs a command: `main` of its module."""
+    """What runs a command: `main` of its module. Nothing that is imported becomes
+    garbage, so nobody looks for any meanwhile, nor there afterwards.
+    """
+    gc.disable()
     run: Callable[[argparse.Namespace], int] = import_module(
         f"minikafka.{COMMANDS[command].module}"
     ).main
+    gc.freeze()
+    gc.enable()
     return run
 
 

@@ -4,7 +4,8 @@ taking turns in who goes first.
 Each figure is the median of all rounds. A ratio above 1 means that minikafka does
 better (more MB/s, less time, less memory); its spread is that of the rounds. Then what
 has no counterpart: the rebalance of a large simulated group, and what a learner feels
-of a picture. `--only nodes`: three brokers each, and three copies of each record;
+of a picture. `--only start`: nothing but how soon they answer after they were started;
+`--only nodes`: three brokers each, and three copies of each record;
 `--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions.
 What Spark makes of minikafka and of the compose file's three Apache Kafkas is measured
 with `--only pipeline` alone, and the course in a browser with `--only site`. With
@@ -218,6 +219,7 @@ def arguments():
     )
     parser.add_argument("--quick", action="store_true", help=quick)
     parts = (
+        "start",
         "brokers",
         "nodes",
         "transactions",
@@ -254,6 +256,8 @@ def main():
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if args.against and not (args.against / "minikafka" / "__main__.py").exists():
         sys.exit(f"bench: there is no minikafka in {args.against}")
+    if args.only == "start":
+        compare_starts(args)
     if args.only in (None, "brokers"):
         compare_brokers(args)
     if args.only == "nodes":
@@ -278,6 +282,11 @@ def main():
     if args.only == "site":
         print("site", flush=True)
         print("\n" + site.table())
+
+
+def compare_starts(args):
+    with one_each(args) as (results, brokers, _):
+        measure_starts(results, brokers, args.rounds)
 
 
 def compare_brokers(args):
