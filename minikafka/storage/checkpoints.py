@@ -28,15 +28,15 @@ VERSION = 0
 
 
 def write_lines(disk: Disk, path: str, lines: Iterable[str], sync: bool = True) -> None:
-    """Kafka's form of a checkpoint: version, number of lines, lines."""
+    """Write a checkpoint in Kafka's form: version, number of lines, lines."""
     listed = list(lines)
     text = "".join(f"{line}\n" for line in (VERSION, len(listed), *listed))
     disk.write_atomic(path, text.encode(), sync)
 
 
 def read_lines(disk: Disk, path: str) -> list[list[str]]:
-    """The words of each line; nothing if the file is absent. Errors: ValueError if it
-    isn't a whole checkpoint.
+    """The words of each line; an empty list if the file doesn't exist. Errors:
+    ValueError if it isn't a whole checkpoint.
     """
     if not disk.exists(path):
         return []
@@ -49,7 +49,7 @@ def read_lines(disk: Disk, path: str) -> list[list[str]]:
 def write_offsets(
     disk: Disk, path: str, offsets: Mapping[tuple[str, int], int], sync: bool = True
 ) -> None:
-    """One offset a partition, (topic, partition) -> offset."""
+    """Write one offset per partition. offsets: (topic, partition) -> offset."""
     lines = [
         f"{topic} {partition} {offset}"
         for (topic, partition), offset in sorted(offsets.items())
@@ -58,7 +58,7 @@ def write_offsets(
 
 
 def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; nothing if the file is absent. Errors: ValueError
+    """(topic, partition) -> offset; empty if the file doesn't exist. Errors: ValueError
     if it isn't a whole checkpoint.
     """
     offsets = {
@@ -71,14 +71,14 @@ def read_offsets(disk: Disk, path: str) -> dict[tuple[str, int], int]:
 
 
 def write_clean_shutdown(disk: Disk, broker_epoch: int = -1) -> None:
-    """Say that the stop was clean. It is written last, when all logs are closed."""
+    """Record that the stop was clean. Call it last, when all logs are closed."""
     state = {"version": 0, "brokerEpoch": broker_epoch}
     disk.write_atomic(CLEAN_SHUTDOWN, json.dumps(state).encode())
 
 
 def clean_shutdown_epoch(disk: Disk) -> int | None:
-    """The broker epoch of the last run, if its stop was clean: -1 if it didn't say,
-    None if it was not.
+    """The broker epoch of the last run if it stopped cleanly: -1 if the file doesn't
+    name one. None if the stop wasn't clean.
     """
     if not disk.exists(CLEAN_SHUTDOWN):
         return None
@@ -90,8 +90,8 @@ def clean_shutdown_epoch(disk: Disk) -> int | None:
 
 
 def take_clean_shutdown(disk: Disk) -> bool:
-    """Whether the last stop was clean. The file is gone afterwards, so that a crash
-    from now on is seen as one.
+    """Whether the last stop was clean. The file is removed, so that a crash from now on
+    is recognized as one.
     """
     if not disk.exists(CLEAN_SHUTDOWN):
         return False
@@ -108,7 +108,7 @@ def write_partition_metadata(disk: Disk, directory: str, topic_id: bytes) -> Non
 
 
 def read_partition_metadata(disk: Disk, directory: str) -> bytes | None:
-    """The topic's id, 16 bytes; None if the file isn't there, or not whole."""
+    """The topic's id, 16 bytes; None if the file is missing or incomplete."""
     fields = {}
     try:
         text = disk.read(f"{directory}/{PARTITION_METADATA}").decode()

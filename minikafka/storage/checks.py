@@ -1,7 +1,7 @@
-"""Is what a log gives away what was once written there? A batch's CRC covers its
-records. Its offset and its leader epoch are covered by none, and checked by what lies
-around them: in a log offsets only grow, and the list of epochs says where each of them
-begins.
+"""Checks that the bytes of a log are still the ones that were written there. A batch's
+CRC covers its records, but neither its offset nor its leader epoch. Those two are
+checked against what is around them: offsets in a log only grow, and the list of epochs
+says where each epoch begins.
 """
 
 from contextlib import suppress
@@ -16,14 +16,14 @@ from minikafka.wire.records import BatchHeader, batches, check_crc
 
 
 class Damage(NamedTuple):
-    """What lies at this offset is not what was written there."""
+    """From this offset on, the bytes aren't the ones that were written."""
 
     offset: int
     why: str
 
 
 class Looked(NamedTuple):
-    """How far a log was looked at, and what is wrong there."""
+    """How far a log was looked at, and the damage found there, if any."""
 
     next_offset: int
     size_bytes: int
@@ -31,9 +31,9 @@ class Looked(NamedTuple):
 
 
 def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
-    """The headers of whole batches that continue a log at an offset. gapless: none is
-    missing before or between them. Errors: CorruptRecord for anything else;
-    INVALID_RECORD for an old format.
+    """The headers of whole batches that continue a log at an offset. gapless: no offset
+    may be missing before or between them. Errors: CorruptRecord if the batches can't
+    come next; INVALID_RECORD for an old format.
     """
     headers = []
     for header, batch in batches(data):
@@ -47,8 +47,8 @@ def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
 
 
 def look_at(log: LogOfBatches, offset: int, max_bytes: int) -> Looked:
-    """Look at about max_bytes of one segment, from the batch on that holds this offset,
-    or the next one.
+    """Check about max_bytes of one segment, beginning with the batch that holds this
+    offset, or with the next one after it.
     """
     later = log.segments[log.segment_of(offset) :]
     for segment, end in with_ends(later, log.log_end_offset):
@@ -62,15 +62,16 @@ def look_at(log: LogOfBatches, offset: int, max_bytes: int) -> Looked:
 
 
 def _look(log: LogOfBatches, data: memoryview, offset: int, end: int) -> Looked:
-    """end: of the segment. In what an earlier run wrote no offset is missing; what this
-    one copied has the gaps that its leader stood by.
+    """end: where the segment ends. In batches that an earlier run wrote no offset may
+    be missing; batches that this run copied may have gaps, because the leader confirmed
+    them.
     """
     before, at = offset, 0
     gapless = offset in log.unchecked and not log.may_have_gaps
     try:
         for header, batch in batches(data):
             first = header.base_offset
-            # one of the two is wrong
+            # one of the two offsets is wrong
             if first < offset and (at or header.last_offset < offset):
                 why = f"behind it comes a batch of offset {first}"
                 return Looked(before, at, Damage(before, why))
@@ -91,8 +92,8 @@ def _look(log: LogOfBatches, data: memoryview, offset: int, end: int) -> Looked:
 
 
 def epochs_fit(log: LogOfBatches) -> bool:
-    """Whether the list of leader epochs says of the batches around each of its
-    beginnings what they say themselves.
+    """Whether the list of leader epochs agrees with the batches around the beginning of
+    each epoch.
     """
     offsets = []
     for entry in log.epochs.entries:
@@ -105,7 +106,7 @@ def epochs_fit(log: LogOfBatches) -> bool:
             listed = log.epochs.epoch_at(batch.last_offset)
             if listed != batch.partition_leader_epoch:
                 return False
-    except KafkaError:  # the log is damaged, and says nothing of the list
+    except KafkaError:  # the log is damaged, which says nothing about the list
         return True
     return True
 
@@ -122,7 +123,7 @@ def _batch_at(log: LogOfBatches, offset: int) -> BatchHeader | None:
 
 
 def epochs_anew(log: LogOfBatches) -> None:
-    """Make the list of leader epochs from the batches."""
+    """Rebuild the list of leader epochs from the batches."""
     log.epochs.clear()
     with suppress(KafkaError):
         for segment in log.segments:

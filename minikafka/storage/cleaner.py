@@ -1,9 +1,9 @@
 """The log cleaner decides which compacted log gets a pass of compaction
 (compaction.py), and when.
 
-A pass reads the whole log, so it waits until enough of it is dirty:
-min.cleanable.dirty.ratio of the bytes, or a record that has waited for longer than
-max.compaction.lag.ms. Of several logs the dirtiest is first, and one is cleaned at a
+A pass reads the whole log, so it waits until enough of it is dirty: until the share of
+dirty bytes reaches min.cleanable.dirty.ratio, or until a record has waited longer than
+max.compaction.lag.ms. The dirtiest log comes first, and only one log is cleaned at a
 time.
 """
 
@@ -19,8 +19,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Dirt(NamedTuple):
-    """What a pass over a log could clean. end_offset: where it has to stop. overdue:
-    max.compaction.lag.ms is over.
+    """How much a pass over a log could clean. end_offset: where the pass must stop.
+    overdue: whether max.compaction.lag.ms has passed.
     """
 
     log: Log
@@ -31,7 +31,7 @@ class Dirt(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The dirty part of what a pass reads, from 0 to 1."""
+        """The dirty share of the bytes that a pass reads, from 0 to 1."""
         return self.dirty_bytes / max(1, self.clean_bytes + self.dirty_bytes)
 
     @property
@@ -44,8 +44,8 @@ class Dirt(NamedTuple):
 def find_dirt(log: Log, up_to_offset: int, now_ms: int) -> Dirt:
     """How dirty a log is below up_to_offset, its last stable offset.
 
-    It is told in whole segments, without the active one. A pass has to stop before the first
-    segment that holds a record younger than min.compaction.lag.ms.
+    It is counted in whole segments, without the active one. A pass has to stop before
+    the first segment that holds a record younger than min.compaction.lag.ms.
     """
     config = log.config
     first = end = max(log.first_dirty_offset, log.log_start_offset)
@@ -89,27 +89,27 @@ def _tell_started(dirt: Dirt) -> None:
 
 
 class Cleaner:
-    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, memory
-    for the keys of a pass.
+    """Cleans logs, one at a time. buffer_bytes: log.cleaner.dedupe.buffer.size, the
+    memory for the keys of a pass.
 
-    notice(line, error) is called for a log that can't be cleaned, whatever the reason:
-    it stays as it is, and the others are cleaned.
+    notice(line, error) is called for a log that can't be cleaned, for whatever reason:
+    that log stays as it is, and the others are cleaned.
     """
 
     def __init__(
         self, buffer_bytes: int, notice: Callable[[str, Exception], object]
     ) -> None:
-        self.log: Log | None = None  # what is being cleaned
+        self.log: Log | None = None  # the log that is being cleaned
         self.buffer_bytes = buffer_bytes
         self._compaction: Compaction | None = None
         self._work: Generator[int, None, None] | None = None
         self._notice = notice
-        # not tried again before a restart, as in Apache Kafka
+        # not tried again until a restart, as in Apache Kafka
         self._uncleanable: list[Log] = []
 
     def begin(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> bool:
-        """Begin a pass over the dirtiest of these logs, if one is worth a pass. logs:
-        (log, last stable offset). Returns whether any is dirty: time alone may then
+        """Begin a pass over the dirtiest of these logs, if one is worth it. logs: (log,
+        last stable offset). Returns whether any of them is dirty: then time alone may
         make it worth a pass. Errors: KAFKA_STORAGE_ERROR.
         """
         assert not self.busy, "one log at a time"
@@ -135,8 +135,8 @@ class Cleaner:
         return self.log is not None
 
     def advance(self, budget_bytes: int) -> bool | None:
-        """Go on with the pass. Returns None while there is more to do; at the end
-        whether more of the log is clean. Errors: KAFKA_STORAGE_ERROR.
+        """Continue the pass. Returns None while there is more to do, and at the end
+        whether more of the log is clean now. Errors: KAFKA_STORAGE_ERROR.
         """
         assert self.log is not None and self._work is not None
         log, before = self.log, self.log.first_dirty_offset
@@ -150,8 +150,8 @@ class Cleaner:
 
     @contextmanager
     def _failures_of(self, log: Log) -> Iterator[None]:
-        """An error concerns this log alone, and ends its pass; unless the disk has
-        failed.
+        """An error concerns only this log and ends its pass, unless the disk
+        has failed.
         """
         try:
             yield
@@ -170,7 +170,7 @@ class Cleaner:
                 log.tell("CompactionFailed", error=name, message=message)
 
     def stop(self) -> None:
-        """Give up the pass: a restart begins it anew."""
+        """Give up the pass. The next one starts from the beginning."""
         if self._compaction is not None:
             self._compaction.discard()
         self.log = self._compaction = self._work = None

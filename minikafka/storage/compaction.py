@@ -1,5 +1,5 @@
-"""Compaction: of each key the log keeps only the latest record, so that it holds a
-table and not all of its history.
+"""Compaction: the log keeps only the latest record for each key, so that it holds a
+table instead of the table's whole history.
 
              clean     dirty        active
     offset   1  4  5 | 6  7  8  9 | 10 11            8 is a tombstone: the key "b" without a value, "b is deleted"
@@ -9,23 +9,24 @@ table and not all of its history.
     key      a  b  c              |  a  d
 
 A pass has two halves. First it reads the dirty part, from where the last pass ended up
-to the active segment, and notes the last offset of each key there. Then it writes the
-closed segments anew, the clean part too, without the records whose key comes again
-later. A record that stays keeps its offset: a compacted log has gaps, and consumers
-still find their place. A batch keeps its first and last offset and its sequence
-numbers, even if only its header is left. An empty batch stays if it holds a producer's
-last sequence number, or the last offset of the pass.
+to the active segment, and notes the last offset of each key there. Then it rewrites the
+closed segments, including the clean part, and leaves out the records whose key occurs
+again later. A record that stays keeps its offset, so a compacted log has gaps, and
+consumers still find their place. A batch keeps its first and last offset and its
+sequence numbers, even if only its header is left. An empty batch stays if it holds a
+producer's last sequence number, or the last offset of the pass.
 
 Tombstones. A reader that has seen a key's value must see its tombstone too, or it would
-never hear that the key is gone. So the first pass that drops values for a tombstone
-keeps it, and writes into its batch when it may go: in delete.retention.ms from now, the
-delete horizon (KIP-534). The first pass after that time drops it.
+never learn that the key is gone. So the first pass that drops values because of a
+tombstone keeps the tombstone itself, and writes into its batch when it may be dropped:
+delete.retention.ms from now, the delete horizon (KIP-534). The first pass after that
+time drops it.
 
-Transactions. Records stay if their transaction was committed, and go if it was
-aborted, as the index of aborted transactions says. So a pass ends before the first
-transaction that is open. The first pass that finds no records of a transaction any more
-before its marker writes a delete horizon into the marker, too: a reader that has read
-some of them must see how it ended.
+Transactions. Records stay if their transaction was committed, and are dropped if it was
+aborted, according to the index of aborted transactions. So a pass ends before the first
+open transaction. Once a pass finds no records of a transaction before its marker any
+more, it writes a delete horizon into the marker, too: a reader that has read some of
+the records must still see how the transaction ended.
 
 Swapping. New segments are written beside the old ones and put in their place by
 renaming, one group of neighbours at a time, with Apache Kafka's file names:
@@ -36,12 +37,12 @@ renaming, one group of neighbours at a time, with Apache Kafka's file names:
     4  .swap loses its suffix, the log first                    an index with .swap: step 4 is done at restart
 
 If the new segment ends earlier than the old ones, step 3 may leave old segments after
-it at a restart. They do no harm: they are the end of what was to be replaced, so what
-hides a value in them comes later still. The next pass begins where this one began, and
-finds them.
+it at a restart. They do no harm: they are the end of the part that was being replaced,
+so the records that supersede theirs come even later. The next pass begins where this
+one began, and finds them.
 
-Nothing waits for a pass. Closed segments don't change meanwhile, unless the log is cut:
-then the pass is given up.
+Nobody waits for a pass. Closed segments don't change meanwhile, unless the log is
+truncated: then the pass is given up.
 """
 
 from bisect import bisect_right
@@ -59,19 +60,19 @@ from minikafka.wire.records import BatchHeader, RawRecord
 from minikafka.wire.unpacking import TooMuchToDecode
 
 CLEANED, SWAP = ".cleaned", ".swap"
-# decoding records takes about so many times as long as reading their bytes
+# decoding records takes about this many times as long as reading their bytes
 DECODING_COST = 128
-ENTRY_BYTES = 128  # of memory for a key's offset, besides the key
+ENTRY_BYTES = 128  # memory for a key's offset, besides the key
 
 _PIECE_BYTES = 32 << 10  # read at a time
 _SLICE_BYTES = 64 << 10  # of decompressed records, after which others may work: some ms
-_RECORD_BYTES = 32  # that a record costs besides its own
-# of keys: a batch is noted as a whole, even where less room is left
+_RECORD_BYTES = 32  # cost of a record besides its own bytes
+# bytes of keys: a batch is always noted whole, even if less room is left
 _ONE_BATCH_BYTES = 64 << 20
 _NO_TIMESTAMP, _LAST_TIMESTAMP = -1, 2**63 - 1
-_MOST_TOLD = 200  # offsets that an event names
+_MOST_TOLD = 200  # most offsets that an event names
 
-# why a record doesn't stay, as the trace tells it
+# why a record was dropped, as the trace says it
 NO_KEY, ABORTED, KEY_COMES_AGAIN = "no_key", "aborted", "key_comes_again"
 TOMBSTONE_EXPIRED, MARKER_EXPIRED = "tombstone_expired", "marker_expired"
 
@@ -80,8 +81,8 @@ TOMBSTONE_EXPIRED, MARKER_EXPIRED = "tombstone_expired", "marker_expired"
 
 
 class Transactions:
-    """The transactions of a log, of which none is open: who aborted, and whose records
-    are still there.
+    """The transactions of a log in which none is open: which producers aborted, and
+    which producers' records are still there.
     """
 
     def __init__(self, aborted: list[Aborted]) -> None:
@@ -92,7 +93,7 @@ class Transactions:
             self._by_producer.setdefault(each.producer_id, []).append(each)
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Whether a batch's records are of an aborted transaction."""
+        """Whether a batch's records belong to an aborted transaction."""
         if not header.transactional or header.control:
             return False
         known = self._by_producer.get(header.producer_id, ())
@@ -100,8 +101,9 @@ class Transactions:
         return number > 0 and header.base_offset < known[number - 1].last_offset
 
     def pass_by(self, header: BatchHeader) -> tuple[bool, Aborted | None]:
-        """For each batch of the log in order: whether it is a marker without records;
-        else what it aborts.
+        """Call it for each batch of the log, in order. Returns whether the batch is a
+        marker whose transaction has no records left, and if it isn't, the transaction
+        that it aborts, if any.
         """
         if not header.transactional:
             return False, None
@@ -118,8 +120,8 @@ class LatestOffsets:
     """The last offset of each key in a part of a log, without those of aborted
     transactions.
 
-    end_offset: where the part ends. It moves back to where room_bytes, the memory for
-    keys, were used up.
+    end_offset: where the part ends. It moves back to the point at which room_bytes, the
+    memory for keys, was used up.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class LatestOffsets:
         self._offsets: dict[bytes, int] = {}
 
     def wants(self, header: BatchHeader) -> bool:
-        """Whether the next batch of the log is to be noted, record by record."""
+        """Whether the records of the next batch are to be noted, one by one."""
         if header.control or header.last_offset < self._first_offset:
             return False
         if self._transactions.is_aborted(header):
@@ -148,7 +150,7 @@ class LatestOffsets:
         return not self.full
 
     def note(self, record: RawRecord) -> None:
-        """Take a record into account."""
+        """Note the offset of a record's key."""
         if record.key is None:
             return
         known = self._offsets.get(record.key, -1)
@@ -160,15 +162,15 @@ class LatestOffsets:
 
     @property
     def keys(self) -> int:
-        """How many different ones were noted so far."""
+        """How many different keys have been noted so far."""
         return len(self._offsets)
 
     def offsets_from(self, offset: int) -> list[int]:
-        """Those of the latest records that don't lie before this one."""
+        """The latest records' offsets, from this one on."""
         return sorted(each for each in self._offsets.values() if each >= offset)
 
     def why_gone(self, header: BatchHeader, record: RawRecord, now_ms: int) -> str:
-        """Why a record doesn't stay in the log; nothing if it stays."""
+        """Why a record is dropped from the log; "" if it stays."""
         if header.control or record.offset >= self.end_offset:
             return ""
         if record.key is None:
@@ -187,15 +189,16 @@ class LatestOffsets:
 
 
 def tells_all(log: LogOfKeys) -> bool:
-    """Whether the trace hears of a pass step by step. Of Kafka's own topics it hears
-    the end only.
+    """Whether the trace is told about a pass step by step. About Kafka's own topics it
+    is told only the end.
     """
     return bool(log.trace) and not log.topic.startswith("__")
 
 
 class Copied:
-    """What the trace tells of a segment's copy, by offsets: what is copied; what isn't,
-    and why; and which of the copied tombstones and markers get their horizon.
+    """What the trace says about the copy of a segment, by offsets: the records that
+    were copied, the dropped ones with the reason, and the copied tombstones and markers
+    that get their horizon.
     """
 
     def __init__(self) -> None:
@@ -204,8 +207,8 @@ class Copied:
         self.horizons: list[int] = []
 
     def note(self, offset: int, why: str, waits: bool) -> None:
-        """why: of what goes, else nothing. waits: it may go after
-        delete.retention.ms.
+        """why: the reason for a dropped record, "" for one that stays. waits: the
+        record is to be dropped after delete.retention.ms.
         """
         if why:
             self.gone.append([offset, why])
@@ -225,17 +228,17 @@ class Copied:
 
 
 class LogChanged(Exception):
-    """Segments were deleted or cut while they were being compacted: what was noted of
-    their keys is wrong now.
+    """Segments were deleted or truncated while they were being compacted, so the
+    offsets noted for their keys are wrong now.
     """
 
 
 class Compaction:
-    """One pass over a log. It cleans what is dirty below end_offset, where a segment
+    """One pass over a log. It cleans the dirty part below end_offset, where a segment
     begins.
 
-    now_ms: wall clock. buffer_bytes: memory for keys; if it is too little, the next
-    pass goes on.
+    now_ms: wall clock. buffer_bytes: memory for keys; if it isn't enough, the next pass
+    goes on from there.
     """
 
     def __init__(
@@ -258,14 +261,13 @@ class Compaction:
         self._sizes = [segment.size for segment in self._segments]
         self._cleaned: Segment | None = None
         self._work_bytes = 0
-        self._copied: Copied | None = None  # while somebody listens
+        self._copied: Copied | None = None  # only while the trace has a listener
         assert self._segments, "nothing to clean"
 
     def run(self) -> Generator[int, None, None]:
-        """Yields the work done, in bytes as reading alone would count them. At the end
-        the log is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR; and
-        what decode_batch raises for records that can't be read: their segment stays as
-        it is.
+        """Yields the work done, measured in bytes of plain reading. At the end the log
+        is clean up to its first_dirty_offset. Errors: KAFKA_STORAGE_ERROR, and those of
+        decode_batch for records that can't be read: their segment stays as it is.
         """
         with as_storage_errors(self.log.directory):
             try:
@@ -309,8 +311,8 @@ class Compaction:
                 return
 
     def _groups(self) -> list[list[Segment]]:
-        """Neighbours that fit into one segment even if nothing goes, the log and the
-        indexes.
+        """Groups of neighbours whose records and indexes would fit into one segment
+        even if no record were dropped.
         """
         config = self.log.config
         groups: list[list[Segment]] = []
@@ -335,7 +337,7 @@ class Compaction:
         return groups
 
     def _rewrite(self, group: list[Segment]) -> Generator[int, None, None]:
-        """Write a group anew, as one segment, and put it in place."""
+        """Rewrite a group as one segment, and put that in its place."""
         cleaned = self.log.open_segment(group[0].base_offset, CLEANED)
         self._cleaned = cleaned
         last_offsets = self._needed_last_offsets()
@@ -383,8 +385,8 @@ class Compaction:
         return self.log.segments[following].base_offset
 
     def _needed_last_offsets(self) -> set[int]:
-        """Of batches that stay even if they are empty: the last one of each producer,
-        and the last one of the pass.
+        """The last offsets of batches that stay even if they are empty: the last batch
+        of each producer, and the last one of the pass.
         """
         needed = {self._end_offset - 1}
         for producer in self.log.producers.producers.values():
@@ -395,12 +397,12 @@ class Compaction:
     def _clean(
         self, header: BatchHeader, batch: memoryview, needed: bool, gone: bool
     ) -> Generator[int, None, Buffer]:
-        """Returns what stays of a batch: all of it, as it is; a part; only its header,
-        if that is needed; or nothing. gone: it is a marker, and the records of its
-        transaction are gone.
+        """Returns what is left of a batch: all of it unchanged, a part, only its header
+        if that is needed, or nothing. gone: the batch is a marker whose transaction has
+        no records left.
 
-        The records are read once to see what stays, and again to write it, so that they
-        are never in memory at once.
+        The records are read twice, once to see which of them stay and once to write
+        those, so that they are never all in memory at once.
         """
         count = 0
         first = newest = _NO_TIMESTAMP
@@ -428,7 +430,7 @@ class Compaction:
         shorter = header._replace(
             base_timestamp=first, max_timestamp=newest, records_count=count
         )
-        if horizon is not None:  # timestamps are counted from it
+        if horizon is not None:  # the batch's timestamps are relative to it
             shorter = shorter._replace(
                 base_timestamp=horizon,
                 attributes=header.attributes | records.DELETE_HORIZON,
@@ -442,21 +444,21 @@ class Compaction:
         return records.assemble(shorter, content)
 
     def _why_gone(self, header: BatchHeader, record: RawRecord, gone: bool) -> str:
-        """Why a record doesn't stay; nothing if it does."""
+        """Why a record is dropped; "" if it stays."""
         horizon = header.delete_horizon
         if gone and horizon is not None and horizon <= self._now_ms:
             return MARKER_EXPIRED
         return self._latest.why_gone(header, record, self._now_ms)
 
     def _may_go_later(self, header: BatchHeader, record: RawRecord, gone: bool) -> bool:
-        """Whether a record that stays is to go after delete.retention.ms."""
+        """Whether a record that stays now may be dropped after delete.retention.ms."""
         if record.offset >= self._latest.end_offset:
             return False
         return gone or (record.tombstone and not header.control)
 
     def _records(self, header: BatchHeader, batch: memoryview) -> Iterator[RawRecord]:
-        """A batch's records; their cost is added up. Errors: CorruptRecord, also where
-        writing would hide it.
+        """A batch's records; their cost is added up. Errors: CorruptRecord, because a
+        rewritten batch would get a new, valid checksum.
         """
         records.check_crc(batch, header)
         self._work_bytes += records.BATCH_OVERHEAD
@@ -465,7 +467,7 @@ class Compaction:
             yield record
 
     def _swap(self, group: list[Segment], cleaned: Segment) -> int:
-        """Put a segment in the place of those that it was made of. Returns the offset
+        """Put a segment in the place of those that it was made from. Returns the offset
         after them.
         """
         log = self.log
@@ -485,7 +487,7 @@ class Compaction:
         return log.segments[log.segments.index(replacement) + 1].base_offset
 
     def _pause(self) -> Generator[int, None, None]:
-        """Let others work, then make sure that the segments are what they were."""
+        """Let others work, then make sure that the segments haven't changed."""
         work_bytes, self._work_bytes = self._work_bytes, 0
         yield work_bytes * DECODING_COST
         found = self.log.segments[: len(self._segments)]
@@ -494,8 +496,8 @@ class Compaction:
             raise LogChanged
 
     def discard(self) -> None:
-        """Remove the segment that was not put in place. It is gone if the log was
-        deleted meanwhile.
+        """Remove the segment that wasn't put in place. If the log was deleted
+        meanwhile, it is gone already.
         """
         if self._cleaned is None:
             return
@@ -524,8 +526,8 @@ def empty(header: BatchHeader) -> bytes:
 
 
 def finish_swap(log: LogOfKeys) -> None:
-    """Finish the swap that a crash interrupted, if the new segment is complete; else
-    remove the new segment.
+    """Finish the swap that a crash interrupted if the new segment is complete;
+    otherwise remove the new segment.
     """
     disk, directory = log.disk, log.directory
     unfinished = files_in(disk, directory, CLEANED)

@@ -1,4 +1,4 @@
-"""The configs of a topic that its logs obey."""
+"""The topic configs that concern a partition's log."""
 
 from typing import NamedTuple
 
@@ -29,17 +29,21 @@ class LogConfig(NamedTuple):
 
     @property
     def compacts(self) -> bool:
-        """Whether only the latest record of a key is kept."""
+        """Whether only the latest record for each key is kept."""
         return "compact" in self.cleanup_policy
 
     @property
     def deletes(self) -> bool:
-        """Whether what is old goes, and what makes the log too large."""
+        """Whether retention deletes records that are too old, or when the log is too
+        large.
+        """
         return "delete" in self.cleanup_policy
 
     @property
     def max_segment_ms(self) -> int:
-        """The age at which a segment is closed: a compacted log can't clean before."""
+        """The age at which a segment is closed. In a compacted log
+        max.compaction.lag.ms counts too, because only closed segments are cleaned.
+        """
         return (
             min(self.segment_ms, self.max_compaction_lag_ms)
             if self.compacts

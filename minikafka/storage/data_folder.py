@@ -1,7 +1,8 @@
-"""Which folders and logs belong to this node. It touches nothing that it did not make.
+"""Which folders and logs belong to this node. It never touches anything that it didn't
+make.
 
 `meta.properties` names the node that a data folder belongs to. A node formats an empty
-folder by writing that file. If a folder holds other things, and not that file, the node
+folder by writing that file. If a folder holds other things but not that file, the node
 leaves it as it is, and does not start.
 
     orders-0                  a log of ours, if `partition.metadata` is in it; everything else is left alone
@@ -24,15 +25,17 @@ from minikafka.storage.checkpoints import (
 from minikafka.storage.disk import Disk, unusable
 
 META_PROPERTIES = "meta.properties"
-VERSION = "1"  # of that file: KRaft's first; what lies beside it may differ with it
+# of that file: KRaft's first; with another version, everything else in the folder may
+# differ too
+VERSION = "1"
 METADATA_LOG = "__cluster_metadata-0"
 DELETE, STRAY = "-delete", "-stray"
 
 _LOG = re.compile(r".+-\d+")
 _DELETED = re.compile(rf".+-\d+\.[0-9a-f]{{32}}{DELETE}")
 
-# What a folder without data may hold: our lock, what a crash left of the first start,
-# what operating systems put there.
+# Names that a folder without data may hold: our lock, leftovers of a first start that
+# crashed, files that operating systems create.
 _NOTHING = {
     ".lock",
     f"{META_PROPERTIES}.tmp",
@@ -41,11 +44,11 @@ _NOTHING = {
     "Thumbs.db",
     "desktop.ini",
 }
-_MAX_NAME = 255  # of a folder, on every file system
+_MAX_NAME = 255  # of a folder's name, on every file system
 
 
 class Identity(NamedTuple):
-    """What meta.properties says. directory_id: 16 bytes."""
+    """The contents of meta.properties. directory_id: 16 bytes."""
 
     cluster_id: str
     directory_id: bytes
@@ -54,9 +57,10 @@ class Identity(NamedTuple):
 def identify(
     disk: Disk, node_id: int, cluster_id: str | None, new_id: Callable[[], bytes]
 ) -> Identity:
-    """Check that the folder belongs to this node; format it if it is empty. cluster_id:
-    the cluster that the node is to join; None: the one that the folder names, or a new
-    one. Errors: KAFKA_STORAGE_ERROR if the folder is another's.
+    """Check that the folder belongs to this node, and format it if it is empty.
+    cluster_id: the cluster that the node is to join; None for the one that the folder
+    names, or for a new one. Errors: KAFKA_STORAGE_ERROR if the folder belongs to
+    another node.
     """
     refuse_others(disk)
     properties = read_meta_properties(disk)
@@ -75,11 +79,12 @@ def identify(
 def check_identity(
     properties: Mapping[str, str], node_id: int, cluster_id: str | None
 ) -> Identity:
-    """Whether what meta.properties says is this node's. cluster_id: None: any cluster
+    """Check that meta.properties describes this node. cluster_id: None if any cluster
     will do.
     """
     version = properties.get("version", VERSION)
-    if version != VERSION:  # what is in the folder may mean other things there
+    # in another version the folder's contents may mean other things
+    if version != VERSION:
         why = f"has version {version}, and only {VERSION} is known here"
         raise unusable(META_PROPERTIES, f"{why}: serve it with what wrote it")
     for name in ("cluster.id", "node.id", "directory.id"):
@@ -103,7 +108,9 @@ def check_identity(
 
 
 def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
-    """Java properties, one a line: version, cluster.id, node.id, directory.id."""
+    """Write Java properties, one per line: version, cluster.id, node.id,
+    directory.id.
+    """
     text = "#\n"
     for name, value in sorted(properties.items()):
         escaped = re.sub(r"[\\:=#!]", r"\\\g<0>", value)
@@ -112,8 +119,8 @@ def write_meta_properties(disk: Disk, properties: Mapping[str, str]) -> None:
 
 
 def read_meta_properties(disk: Disk) -> dict[str, str] | None:
-    """The properties by name; None on a disk that was never formatted. Bytes that are
-    no text match nothing.
+    """The properties by name; None on a disk that was never formatted. If the bytes
+    aren't text, they can't match any node's properties.
     """
     if not disk.exists(META_PROPERTIES):
         return None
@@ -127,7 +134,7 @@ def read_meta_properties(disk: Disk) -> dict[str, str] | None:
 
 
 def refuse_others(disk: Disk) -> None:
-    """Raise if the folder holds something, and nothing says that it is a node's data
+    """Raise if the folder isn't empty and nothing says that it is a node's data
     folder.
     """
     held = contents(disk)
@@ -149,7 +156,7 @@ def contents(disk: Disk) -> list[str]:
 
 
 def logs(disk: Disk) -> list[str]:
-    """Folders of partitions, made by minikafka or by Apache Kafka."""
+    """The folders of partitions, made by minikafka or by Apache Kafka."""
     return [
         name for name in _ours(disk) if _LOG.fullmatch(name) and name != METADATA_LOG
     ]
@@ -167,8 +174,8 @@ def _ours(disk: Disk) -> Iterator[str]:
 
 
 def rename(disk: Disk, directory: str, mark: str) -> str:
-    """Mark a log as -delete or -stray. Returns its new name; a long topic is cut, since
-    names have a limit.
+    """Mark a log as -delete or -stray. Returns its new name; a long topic name is cut,
+    because file names have a limit.
     """
     topic, _, number = directory.rpartition("-")
     topic_id = read_partition_metadata(disk, directory) or bytes(16)
@@ -179,8 +186,8 @@ def rename(disk: Disk, directory: str, mark: str) -> str:
 
 
 def remove(disk: Disk, directory: str) -> Generator[int, None, None]:
-    """Remove a log file by file, and last `partition.metadata`, which says that it is
-    ours. Yields the freed bytes.
+    """Remove a log file by file, with `partition.metadata` last, because it says that
+    the log is ours. Yields the bytes freed.
     """
     for name in disk.listdir(directory):
         if name != PARTITION_METADATA:

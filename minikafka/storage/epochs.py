@@ -1,9 +1,10 @@
-"""The leader epochs of a log: at which offset each of them begins (KIP-101, KIP-279).
+"""The leader epochs of a log: the offset at which each of them begins (KIP-101,
+KIP-279).
 
-Two replicas compare their logs by asking "where does your epoch 5 end?": up to the
-smaller of the two ends they are the same, and after it the follower truncates.
-`leader-epoch-checkpoint` holds the list, one `epoch offset` a line; every batch also
-carries its epoch.
+Two replicas compare their logs by asking "where does your epoch 5 end?" Up to the
+smaller of the two ends the logs are the same, and the follower truncates everything
+after it. `leader-epoch-checkpoint` holds the list, one `epoch offset` per line; every
+batch also carries its epoch.
 """
 
 from bisect import bisect_right
@@ -28,9 +29,9 @@ _epoch, _start = attrgetter("epoch"), attrgetter("start_offset")
 
 
 class LeaderEpochs:
-    """The epochs of one log. entries: ascending by epoch and by offset. is_behind: what
-    is on disk has entries that went with the log's end, which a recovery takes away
-    again, too; it is written before the next append.
+    """The epochs of one log. entries: ascending by epoch and by offset. is_behind: the
+    file still has entries that were truncated with the end of the log. Recovery would
+    remove those as well, so the file is written only before the next append.
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
@@ -38,7 +39,7 @@ class LeaderEpochs:
         self._path = f"{directory}/{CHECKPOINT}"
         self._synced = True
         self.is_behind = False
-        self.damaged = False  # what was stored can't be read: the list begins anew
+        self.damaged = False  # the stored list can't be read: it is rebuilt
         self.entries: list[EpochEntry] = []
         try:
             lines = read_lines(disk, self._path)
@@ -55,31 +56,31 @@ class LeaderEpochs:
         return self.entries[-1].epoch if self.entries else NONE
 
     def assign(self, epoch: int, offset: int) -> None:
-        """A batch of this epoch begins at this offset. Not synced: the batches can tell
-        it again until `flush`.
+        """A batch of this epoch begins at this offset. Not synced: until `flush`, the
+        list can be rebuilt from the batches.
         """
         if epoch > self.latest:
             while self.entries and self.entries[-1].start_offset >= offset:
                 self.entries.pop()
             self.entries.append(EpochEntry(epoch, offset))
             self.is_behind = True
-        # a leader without a record takes an entry away at each start, and puts it back
+        # a leader without a record removes an entry at each start, and adds it again
         if self.is_behind:
             if self.entries != self._stored:
                 self._write(sync=False)
             self.is_behind = False
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of the leader that wrote this offset, -1 if unknown."""
+        """The epoch of the leader that wrote this offset; -1 if unknown."""
         number = bisect_right(self.entries, offset, key=_start)
         return self.entries[number - 1].epoch if number else NONE
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(the largest epoch up to `epoch` that is here, the offset after its last
-        record); (-1, -1) for an epoch from the future.
+        """(the largest known epoch up to `epoch`, the offset after its last record);
+        (-1, -1) for an epoch from the future.
 
-        OffsetForLeaderEpoch's rule. An epoch before all we know ends where the first
-        known one begins.
+        This is OffsetForLeaderEpoch's rule. An epoch older than all known ones ends
+        where the first known one begins.
         """
         if epoch == NONE or epoch > self.latest:
             return NONE, NONE
@@ -90,14 +91,14 @@ class LeaderEpochs:
         return known, self.entries[number].start_offset
 
     def truncate_from_end(self, offset: int) -> None:
-        """The log ends at `offset` now."""
+        """The log now ends at `offset`."""
         if self.entries and self.entries[-1].start_offset >= offset:
             self.entries = [each for each in self.entries if each.start_offset < offset]
             self.is_behind = True
 
     def truncate_from_start(self, offset: int) -> None:
-        """The log begins at `offset` now: the epoch that holds it begins there too.
-        Synced, since recovery compares.
+        """The log now begins at `offset`, and so does the epoch that holds it. Synced,
+        because recovery compares the two.
         """
         number = bisect_right(self.entries, offset, key=_start)
         if not number:
@@ -108,13 +109,13 @@ class LeaderEpochs:
             self._write(sync=True)
 
     def clear(self) -> None:
-        """Begin the list anew."""
+        """Start over with an empty list."""
         self.entries = []
         self._write(sync=False)
 
     def flush(self) -> None:
-        """Make the list survive a power loss, before the recovery point hides the
-        batches that could tell it again.
+        """Make the list survive a power loss. This must come before the recovery point
+        moves past the batches from which the list could be rebuilt.
         """
         if not self._synced or self.entries != self._stored:
             self._write(sync=True)

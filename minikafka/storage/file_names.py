@@ -1,5 +1,5 @@
-"""What the files of a log are called, as in Apache Kafka's LogFileUtils: an offset in 20
-digits and an ending that says what is in it.
+"""The names of a log's files, as in Apache Kafka's LogFileUtils: an offset in 20
+digits, and an ending that says what is in the file.
 """
 
 from minikafka.storage.disk import Disk
@@ -17,7 +17,7 @@ def file_name(offset: int, ending: str) -> str:
 
 def files_in(disk: Disk, directory: str, *endings: str) -> dict[str, int]:
     """The files of a log with one of these endings, and the offsets in their names.
-    Other names are left out: they are none of ours.
+    Other names are left out: they aren't ours.
     """
     found = {}
     for name in disk.listdir(directory):

@@ -2,26 +2,27 @@
 timestamp to an offset, and the aborted transactions, which a read_committed consumer
 has to leave out (KIP-98).
 
-`.index`       relative offset int32, position int32     the batch at this position ends at this offset
-`.timeindex`   timestamp int64, relative offset int32    no batch up to this offset has a larger timestamp
-`.txnindex`    version int16, producer id, first offset, last offset, last stable offset, all int64
+`.index`       relative offset int32, position int32     the batch at this position ends
+at this offset `.timeindex`   timestamp int64, relative offset int32    no batch up to
+this offset has a larger timestamp `.txnindex`    version int16, producer id, first
+offset, last offset, last stable offset, all int64
 
 The first two are sparse. Their offsets count from the segment's base offset: four bytes
 are enough, and a segment is closed before they aren't. There is an entry about every
 index.interval.bytes (4096) of records, so 1 GB of records has at most 2 MB of `.index`:
 a search reads a few hundred bytes of it and then at most one interval of the log. The
-newest entries wait in memory until there are enough for one write: the index of what a
-crash may lose is rebuilt anyway.
+newest entries wait in memory until there are enough for one write: for the part of a
+log that a crash can lose, the index is rebuilt anyway.
 
 The third one has an entry for each marker in the segment that aborts a transaction, in
 the order of the markers. A transaction goes from its first record to its marker, its
 last offset; it may have begun in an earlier segment. The last stable offset is the one
-after the marker, or the first offset of another transaction that was open then: what
-comes in later entries has records from there on, at most. So a search ends with the
-first entry whose last stable offset lies beyond what is read. The file is made with the
-first entry; most segments have none.
+after the marker, or the first offset of another transaction that was open then: the
+transactions of later entries have no records before it. So a search ends with the first
+entry whose last stable offset is beyond the offsets being read. The file is created
+with its first entry; most segments have none.
 
-The formats are Apache Kafka's, except that ours are never preallocated.
+The formats are Apache Kafka's, except that our files are never preallocated.
 """
 
 import struct
@@ -40,7 +41,8 @@ OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES = 8, 12
 _ABORTED, _ABORTED_VERSION = struct.Struct(">hqqqq"), 0
 
 _PENDING_ENTRIES = 512
-# read at a time: a search finds the first entry of a block, then reads the block
+# entries read at a time: a search finds the first entry of a block, then reads the
+# block
 _BLOCK_ENTRIES = 64
 _key = itemgetter(0)
 
@@ -55,7 +57,7 @@ class Entry(NamedTuple):
 
 
 class Index:
-    """Entries of one file, sorted by key. entry: OFFSET_ENTRY or TIME_ENTRY."""
+    """The entries of one file, sorted by key. entry: OFFSET_ENTRY or TIME_ENTRY."""
 
     def __init__(self, disk: Disk, path: str, entry: str) -> None:
         self._entry = struct.Struct(entry)
@@ -93,8 +95,8 @@ class Index:
             self.write()
 
     def find(self, key: int) -> int:
-        """How many entries have a key of at most `key`: the one before is the place to
-        start from.
+        """The number of entries whose key is at most `key`: the last of them is the
+        place to start from.
         """
         if self._pending and self._pending[0].key <= key:
             return self._stored + bisect_right(self._pending, key, key=_key)
@@ -108,12 +110,12 @@ class Index:
         return self._read(number, 1)[0].key
 
     def lookup(self, key: int) -> Entry | None:
-        """The entry with the largest key of at most `key`."""
+        """The entry with the largest key that is at most `key`."""
         found = self.find(key)
         return self[found - 1] if found else None
 
     def truncate(self, entries: int) -> None:
-        """Keep the first entries, so many."""
+        """Keep only the first `entries` entries."""
         if entries < len(self):
             self._last = None
         if entries < self._stored:
@@ -122,7 +124,9 @@ class Index:
         del self._pending[entries - self._stored :]
 
     def write(self) -> None:
-        """Write the entries that wait in memory. Errors: OSError; they then wait on."""
+        """Write the entries that wait in memory. Errors: OSError; the entries then stay
+        in memory.
+        """
         if self._pending:
             packed = [self._entry.pack(*entry) for entry in self._pending]
             self._file.append([b"".join(packed)])
@@ -157,9 +161,9 @@ class Aborted(NamedTuple):
 def overlapping(
     indexes: "Iterable[TransactionIndex]", offset: int, up_to_offset: int
 ) -> list[Aborted]:
-    """The aborted transactions with records from an offset on and below another, by
-    their first offsets. indexes: of the segment that holds the offset, and of all that
-    follow.
+    """The aborted transactions with records from `offset` on and below up_to_offset,
+    ordered by their first offsets. indexes: those of the segment that holds `offset`
+    and of all later ones.
     """
     found = []
     for aborted in chain.from_iterable(index.ending_from(offset) for index in indexes):
@@ -186,20 +190,20 @@ class TransactionIndex:
         return self._file.size // _ABORTED.size if self._file else 0
 
     def append(self, aborted: Aborted) -> None:
-        """Its marker is in the log now."""
+        """Add a transaction whose marker has just been appended to the log."""
         if self._file is None:
             self._file = self._disk.open(self._path)
         self._file.append([_ABORTED.pack(_ABORTED_VERSION, *aborted)])
 
     def ending_from(self, offset: int) -> Iterator[Aborted]:
-        """Those whose markers lie at an offset or after it."""
+        """The transactions whose markers are at `offset` or after it."""
         number = self._find(offset)
         while block := self._read(number, _BLOCK_ENTRIES):
             yield from block
             number += len(block)
 
     def truncate(self, offset: int) -> None:
-        """Keep those whose markers lie below an offset."""
+        """Keep only transactions whose markers are below an offset."""
         if self._file is not None:
             self._file.truncate(self._find(offset) * _ABORTED.size)
 
@@ -212,7 +216,7 @@ class TransactionIndex:
             self._file.close()
 
     def _find(self, offset: int) -> int:
-        """How many of them have their markers below an offset."""
+        """How many transactions have their marker below an offset."""
         return bisect_left(range(len(self)), offset, key=self._last_offset_of)
 
     def _last_offset_of(self, number: int) -> int:

@@ -9,27 +9,28 @@ segments.
 Appending. Only the newest segment is written to, only at its end, and in one write. The
 leader stamps base offset and leader epoch into the batch and appends it as it came,
 compressed or not. Nothing is synced: a record survives the death of this process as
-soon as it is written, and that of the machine because other replicas have it too. When
-the newest segment is full, or too old, it is closed and a new one is begun ("rolled").
+soon as it is written, and the death of the machine because other replicas have it too.
+When the newest segment is full, or too old, it is closed and a new one begins
+("rolling").
 
-Reading. The segment whose base offset is the largest up to the wanted offset holds it;
-its sparse index says where to begin reading batch headers; from the batch that holds
-the offset, bytes go out as they lie in the file. The first batch may begin before the
-wanted offset: the consumer skips what it didn't ask for. In a log offsets only grow,
-and none stands there twice, yet there may be gaps.
+Reading. The segment with the largest base offset up to the wanted offset holds it, and
+its sparse index says where to begin reading batch headers. From the batch that holds
+the offset on, bytes are sent exactly as they are in the file. The first batch may begin
+before the wanted offset: the consumer skips the records it didn't ask for. Offsets in a
+log only grow, and none occurs twice, but there may be gaps.
 
-Deleting. The log is cut at both ends. At the front go whole segments, because they are
-too old or the log is too large (retention.py); the log start offset may also be moved
-into a segment, by DeleteRecords (KIP-107). At the end go records that a new leader
-never had (truncate_to).
+Deleting. The log is cut at both ends. At the front whole segments are deleted, because
+they are too old or the log is too large (retention.py); DeleteRecords may also move the
+log start offset into a segment (KIP-107). At the end, records that a new leader never
+had are truncated (truncate_to).
 
 Compacting. In a compacted topic, closed segments are replaced by shorter ones that keep
-of each key only the latest record, at its offset (compaction.py).
+only the latest record for each key, at its offset (compaction.py).
 
-Restarting. Up to the recovery point all is synced to disk. After a crash only what lies
-after it is read and checked, and the log ends with the last batch that is whole
-(recovery.py). A batch is there or not: if the disk is full, the log end offset stays
-and the torn bytes are cut off.
+Restarting. Everything below the recovery point is synced to disk. After a crash only
+the part after it is read and checked, and the log ends with the last batch that is
+whole (recovery.py). A batch is there or not: if the disk is full, the log end offset
+stays and the torn bytes are cut off.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -67,12 +68,12 @@ DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
 class Log:
     """One partition's log in one folder.
 
-    A folder that wasn't there is made, and the log is ready; else `recover` comes
-    first. log_end_offset: the offset that the next record gets. log_start_offset: the
-    first one that may be read. recovery_point: what is below is synced.
-    first_dirty_offset: what is below has no key twice, in a compacted log. topic_id: 16
-    bytes. Errors of the disk come out as KAFKA_STORAGE_ERROR, and leave the log as it
-    was.
+    If the folder doesn't exist it is made, and the log is ready; otherwise call
+    `recover` first. log_end_offset: the offset that the next record gets.
+    log_start_offset: the first one that may be read. recovery_point: everything below
+    it is synced. first_dirty_offset: in a compacted log, no key occurs twice below it.
+    topic_id: 16 bytes. Disk errors are raised as KAFKA_STORAGE_ERROR, and leave the log
+    as it was.
     """
 
     disk: Disk
@@ -91,9 +92,9 @@ class Log:
         self.log_end_offset = self.log_start_offset
         # by base offset; empty until the log is recovered
         self.segments: list[Segment] = []
-        # from this offset on something is missing, or not as it was written
+        # from this offset on, bytes are missing or aren't the ones that were written
         self.damaged_from: int | None = None
-        # offsets of an earlier run that nobody has looked at in this one
+        # offsets of an earlier run that this run hasn't checked yet
         self.unchecked = range(0)
         with as_storage_errors(self.directory):
             new = not self.disk.exists(self.directory)
@@ -119,12 +120,12 @@ class Log:
         clean: bool = False,
         committed: range | None = None,
     ) -> Generator[int, None, None]:
-        """Open the segments that are on the disk. tell: hears what is lost, a plain
-        sentence each. clean: the last stop was a clean one, so all is synced.
-        committed: for the metadata log, the offsets of which none may be missing.
+        """Open the segments that are on the disk. tell: called with a plain sentence
+        for each loss. clean: the last stop was clean, so everything is synced.
+        committed: for the metadata log, the offsets that must all be there.
 
-        Yields the bytes read, about budget_bytes at a time; the log is ready when it
-        ends.
+        Yields the bytes read, about budget_bytes at a time; when it ends, the log is
+        ready.
         """
         with as_storage_errors(self.directory):
             work = recovery.Recovery(self, budget_bytes, tell, clean, committed)
@@ -136,7 +137,9 @@ class Log:
 
     @property
     def may_have_gaps(self) -> bool:
-        """Whether offsets may be missing: those of keys that were written again."""
+        """Whether offsets may be missing, because compaction dropped records whose keys
+        were written again.
+        """
         return self.config.compacts or self.first_dirty_offset > 0
 
     @property
@@ -145,7 +148,7 @@ class Log:
         return self.segments[-1]
 
     def open_segment(self, base_offset: int, suffix: str = "") -> Segment:
-        """A segment's files, made if they aren't there."""
+        """Open a segment's files; they are created if they don't exist."""
         return Segment(
             self.disk,
             self.directory,
@@ -155,7 +158,9 @@ class Log:
         )
 
     def tell(self, kind: str, **detail: Any) -> None:
-        """Emit a trace event of this partition. Call it only behind `if log.trace`."""
+        """Emit a trace event about this partition. Call it only behind `if
+        log.trace`.
+        """
         self.trace.emit(kind, topic=self.topic, partition=self.partition, **detail)
 
     # -- appending
@@ -167,11 +172,11 @@ class Log:
         now: Now,
         headers: Sequence[BatchHeader] | None = None,
     ) -> Appended:
-        """Append whole, checked batches as their leader: stamp them, in place, with the
-        next offsets and the epoch, and write them.
+        """Append whole, checked batches as their leader: stamp the next offsets and the
+        epoch into them, in place, and write them.
 
-        headers: of these batches, if the caller has read them already. Idempotent
-        producers are noted here and checked by the caller.
+        headers: those of these batches, if the caller has read them already. Idempotent
+        producers are noted here; the caller checks them.
         """
         if headers is None:
             headers = [header for header, _ in whole_batches(batches)]
@@ -200,8 +205,8 @@ class Log:
         self, batches: Buffer, leader_epoch: int = MAX_EPOCH, gapless: bool = False
     ) -> Appended:
         """Append whole batches that a leader of this epoch has stamped. gapless: no
-        offset may be missing. Errors: CorruptRecord, INVALID_RECORD if they can't come
-        next, or are not what was written once.
+        offset may be missing. Errors: CorruptRecord or INVALID_RECORD if they can't
+        come next, or aren't what was once written.
         """
         view = memoryview(batches)
         headers = checked(view, self.log_end_offset, gapless=gapless)
@@ -251,8 +256,8 @@ class Log:
     def note_producer(
         self, segment: Segment, header: BatchHeader, marker: EndTransaction | None
     ) -> None:
-        """Take a new batch of a segment into account, for the producers and the aborted
-        transactions.
+        """Note a new batch of a segment in the state of the producers and in the index
+        of aborted transactions.
         """
         aborted = self.producers.replay(header, marker)
         if aborted is not None:
@@ -262,16 +267,16 @@ class Log:
     # -- rolling
 
     def roll(self, base_offset: int, why: Reason, sync: bool = True) -> None:
-        """Close the active segment and begin a new one. The closed one is synced, with
-        the state of its producers.
+        """Close the active segment and begin a new one. The closed segment is synced,
+        together with a snapshot of its producers.
         """
         self.active.seal()
         self.producers.end_offset = base_offset
         self.producers.take_snapshot()
         if sync:
             self._sync()
-        # Last: if the disk is full before, no segment is there that the next append, a
-        # smaller one, knows nothing of.
+        # Last, because the disk may be full before: then there is no segment that the
+        # next, smaller append knows nothing of.
         self.segments.append(self.open_segment(base_offset))
         self.recovery_point = base_offset
         if self.trace:
@@ -287,12 +292,12 @@ class Log:
         min_one: bool = True,
         fill_up: bool = False,
     ) -> list[memoryview]:
-        """Whole batches from the one that holds `offset`, below up_to_offset, of one
-        segment; nothing at the end of the log.
+        """Whole batches of one segment, from the one that holds `offset` on, below
+        up_to_offset. Empty at the end of the log.
 
-        max_bytes: how many; with min_one the first batch is given even if it is larger,
-        with fill_up the last one may be cut there.
-        Errors: OFFSET_OUT_OF_RANGE.
+        max_bytes: how many bytes. With min_one the first batch is returned even if it
+        is larger; with fill_up the last one may be cut at that size. Errors:
+        OFFSET_OUT_OF_RANGE.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             why = (
@@ -305,13 +310,13 @@ class Log:
         with as_storage_errors(self.directory):
             for segment in self.segments[self.segment_of(offset) :]:
                 found = segment.read(offset, max_bytes, up_to_offset, min_one, fill_up)
-                # None: compaction left nothing of this segment from there on
+                # None: compaction left nothing of this segment from that offset on
                 if found is not None:
                     return [found] if found else []
         return []
 
     def look_at(self, offset: int, max_bytes: int) -> Looked:
-        """Whether what is read from this offset on is right: see checks.py."""
+        """Check the batches from this offset on: see checks.py."""
         with as_storage_errors(self.directory):
             looked = look_at(self, offset, max_bytes)
         if offset == self.unchecked.start:
@@ -319,16 +324,16 @@ class Log:
         return looked
 
     def has_aborted_from(self, offset: int) -> bool:
-        """Whether a transaction may have been aborted whose marker lies at `offset` or
+        """Whether there may be an aborted transaction whose marker is at `offset` or
         after it.
         """
         later = self.segments[self.segment_of(offset) :]
         return any([segment.aborted.exists for segment in later])
 
     def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
-        """The aborted transactions with records from `offset` on and below another
-        offset, by their first offsets: who reads committed records only drops theirs.
-        up_to_offset: no transaction is open below.
+        """The aborted transactions with records from `offset` on and below
+        up_to_offset, ordered by their first offsets. A read_committed reader drops
+        their records. up_to_offset: no transaction is open below it.
         """
         with as_storage_errors(self.directory):
             later = self.segments[self.segment_of(offset) :]
@@ -336,8 +341,8 @@ class Log:
             return overlapping(indexes, offset, up_to_offset)
 
     def segment_of(self, offset: int) -> int:
-        """The number of the segment with the largest base offset up to this one; the
-        newest is asked for most.
+        """The number of the segment with the largest base offset up to this one. The
+        search starts at the newest segment, which is asked for most.
         """
         number = len(self.segments) - 1
         while number > 0 and self.segments[number].base_offset > offset:
@@ -347,9 +352,9 @@ class Log:
     def offset_for_timestamp(
         self, timestamp: int, allowance: Allowance | None = None
     ) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record that is as young as
-        `timestamp` or younger; None if there is none. An earlier offset if the search
-        would take more than is allowed: see Segment.find_timestamp.
+        """(timestamp, offset, leader epoch) of the first record whose timestamp is
+        `timestamp` or later; None if there is none. If the search would take more than
+        is allowed, the offset is an earlier one: see Segment.find_timestamp.
         """
         start = self.log_start_offset
         with as_storage_errors(self.directory):
@@ -367,8 +372,8 @@ class Log:
         self, allowance: Allowance | None = None
     ) -> tuple[int, int] | None:
         """(timestamp, offset) of the first record with the largest timestamp (KIP-734);
-        None in a log without records. The last offset of its batch if the search would
-        take more than is allowed.
+        None in a log without records. If the search would take more than is allowed,
+        the offset is the last one of its batch.
         """
         with as_storage_errors(self.directory):
             segment = max(self.segments, key=lambda segment: segment.largest[0])
@@ -382,15 +387,15 @@ class Log:
     # -- leader epochs
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """OffsetForLeaderEpoch's answer: (largest known epoch up to `epoch`, where it
-        ends); (-1, -1) if unknown.
+        """The answer to OffsetForLeaderEpoch: (largest known epoch up to `epoch`,
+        offset where it ends); (-1, -1) if unknown.
         """
         return self.epochs.end_offset(epoch, self.log_end_offset)
 
     def diverging_epoch(
         self, last_fetched_epoch: int, fetch_offset: int
     ) -> tuple[int, int] | None:
-        """Where the log of a reader parts from this one (KIP-595): (epoch, end offset);
+        """Where a reader's log diverges from this one (KIP-595): (epoch, end offset);
         None if it doesn't. last_fetched_epoch: the leader epoch of the reader's last
         record.
 
@@ -406,11 +411,11 @@ class Log:
             return epoch, end_offset
         return None
 
-    # -- cutting
+    # -- truncating
 
     def truncate_to(self, offset: int) -> None:
         """Drop all records from `offset` on, and epochs that would begin there. A batch
-        is never cut in two: one that holds the offset goes whole.
+        is never split: a batch that holds the offset is dropped whole.
         """
         if offset >= self.log_end_offset:
             with as_storage_errors(self.directory):
@@ -431,13 +436,13 @@ class Log:
             self.tell("LogTruncated", log_end_offset=offset)
 
     def damaged_at(self, offset: int) -> None:
-        """From this offset on the log isn't what it was."""
+        """Note that from this offset on the log isn't what was written."""
         if self.damaged_from is None or offset < self.damaged_from:
             self.damaged_from = offset
 
     def drop_damaged(self) -> None:
-        """Drop all from the damage on. Headers there can't be believed, so it is cut
-        after what is whole before it.
+        """Drop everything from the damage on. Headers there can't be trusted, so the
+        log is cut after the last batch before it that is whole.
         """
         offset, self.damaged_from = self.damaged_from, None
         assert offset is not None
@@ -452,7 +457,7 @@ class Log:
             self.tell("LogTruncated", log_end_offset=offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything; the next record gets this offset."""
+        """Drop all records; the next record gets this offset."""
         with as_storage_errors(self.directory):
             self.drop_segments(0)
             self.segments.append(self.open_segment(offset))
@@ -465,14 +470,14 @@ class Log:
             self.tell("LogTruncated", log_end_offset=offset)
 
     def drop_segments(self, first: int) -> None:
-        """Delete the segments from this number on."""
+        """Delete the segments with this number and higher ones."""
         for segment in self.segments[first:]:
             segment.remove()
         del self.segments[first:]
 
     def end_at(self, offset: int) -> None:
-        """Set the log end offset, and forget what checkpoints, epochs and producers say
-        of records after it.
+        """Set the log end offset, and drop everything that checkpoints, epochs and
+        producers say about records after it.
         """
         self.log_end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
@@ -486,23 +491,23 @@ class Log:
         self.producers.end_offset = offset
 
     def replay_producers(self, up_to_offset: int) -> Generator[int, None, None]:
-        """The state of the producers before an offset: the newest snapshot, then the
-        headers after it.
+        """Rebuild the state of the producers before an offset: from the newest
+        snapshot, then from the headers after it.
         """
         self.producers.load(up_to_offset, self.log_start_offset)
         for segment in self.segments[self.segment_of(self.producers.end_offset) :]:
             yield from self.producers.replay_segment(segment, up_to_offset)
 
     def keep_snapshots(self) -> None:
-        """Delete the snapshots of producers that no segment needs any more."""
+        """Delete the producer snapshots that no segment needs any more."""
         self.producers.keep_snapshots(
             {segment.base_offset for segment in self.segments}, self.log_end_offset
         )
 
     def delete_records(self, offset: int, why: Reason | None = DELETE_RECORDS) -> None:
-        """Move the log start offset up (KIP-107): records before it are gone for
-        readers at once, and whole segments from the disk. why: as the trace tells it,
-        None if it tells nothing.
+        """Move the log start offset up (KIP-107): readers lose the records before it at
+        once, and whole segments are removed from the disk. why: the reason for the
+        trace; None if the trace isn't told.
 
         Errors: OFFSET_OUT_OF_RANGE beyond the log end offset.
         """
@@ -514,7 +519,7 @@ class Log:
             retention.delete_below_start(self)
 
     def move_start(self, offset: int, why: Reason | None) -> None:
-        """The log begins at `offset` now, if that is later than before."""
+        """Let the log begin at `offset`, if that is later than now."""
         if offset > self.log_start_offset:
             self.log_start_offset = offset
             self.epochs.truncate_from_start(offset)
@@ -522,15 +527,15 @@ class Log:
                 self.tell("LogStartOffsetAdvanced", log_start_offset=offset, why=why)
 
     def clean_up(self, now: Now) -> None:
-        """One pass of retention: delete old segments, forget silent producers."""
+        """One pass of retention: delete old segments, and forget silent producers."""
         with as_storage_errors(self.directory):
             retention.clean_up(self, now.wall_ms)
             self.producers.expire(now.wall_ms, self.config.producer_id_expiration_ms)
 
-    # -- the end
+    # -- closing and deleting
 
     def flush(self) -> None:
-        """Sync everything; the recovery point moves to the log end offset."""
+        """Sync everything, and move the recovery point to the log end offset."""
         with as_storage_errors(self.directory):
             if self.recovery_point < self.log_end_offset:
                 self._sync()
@@ -544,16 +549,17 @@ class Log:
             segment.flush()
 
     def close(self) -> None:
-        """A clean stop: everything synced, so that nothing needs to be read at the next
-        start.
+        """Stop cleanly: everything is synced, so the next start needs to read
+        nothing.
         """
         with as_storage_errors(self.directory):
             if self.segments:
                 self.active.seal()
                 self.flush()
-                # Of an empty log there is nothing to read at the next start, and
-                # thousands of them would be thousands of syncs (Apache Kafka, too,
-                # writes none that says no more than the log's beginning).
+                # An empty log leaves nothing to read at the next start, and a snapshot
+                # for each of thousands of them would mean thousands of syncs. (Apache
+                # Kafka doesn't write them either when they say no more than where the
+                # log begins.)
                 has_records = self.log_end_offset > self.log_start_offset
                 if has_records or self.producers.producers:
                     self.producers.take_snapshot()
@@ -561,12 +567,12 @@ class Log:
                 segment.close()
 
     def delete(self) -> Generator[int, None, None]:
-        """Remove the log from the disk, file by file. Yields the bytes given back."""
+        """Remove the log from the disk, file by file. Yields the bytes freed."""
         with as_storage_errors(self.directory):
             for segment in self.segments:
                 segment.close()
             self.segments = []
-            # Renamed first, so that a crash in between leaves no half of it under its
-            # name.
+            # Renamed first, so that a crash in between leaves no half of the log under
+            # its name.
             renamed = data_folder.rename(self.disk, self.directory, data_folder.DELETE)
             yield from data_folder.remove(self.disk, renamed)

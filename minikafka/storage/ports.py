@@ -1,5 +1,5 @@
-"""What those who serve a log see of it, so that they need not know who owns them:
-storage/log.py imports them.
+"""The parts of a log that checks.py and compaction.py may use. They are stated here
+because storage/log.py imports those two modules.
 """
 
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from minikafka.trace import Trace
 
 
 class LogOfBatches(Protocol):
-    """For who looks whether a log is what was written (checks.py)."""
+    """A log as checks.py sees it: is it still what was written?"""
 
     segments: list[Segment]
     epochs: LeaderEpochs
@@ -27,11 +27,11 @@ class LogOfBatches(Protocol):
         """Whether offsets may be missing."""
 
     def segment_of(self, offset: int) -> int:
-        """The number of the segment that has an offset."""
+        """The number of the segment that holds an offset."""
 
 
 class LogOfKeys(Protocol):
-    """For who keeps the last record of each key (compaction.py)."""
+    """A log as compaction.py sees it: for each key the last record stays."""
 
     topic: str
     disk: Disk
@@ -44,13 +44,15 @@ class LogOfKeys(Protocol):
     first_dirty_offset: int
 
     def open_segment(self, base_offset: int, suffix: str = "") -> Segment:
-        """A segment's files, made if they aren't there."""
+        """Open a segment's files; they are created if they don't exist."""
 
     def aborted_transactions(self, offset: int, up_to_offset: int) -> list[Aborted]:
-        """Those with records from an offset on and below another one."""
+        """The aborted transactions with records from `offset` on and below
+        up_to_offset.
+        """
 
     def keep_snapshots(self) -> None:
-        """Delete the snapshots of producers that no segment needs any more."""
+        """Delete the producer snapshots that no segment needs any more."""
 
     def tell(self, kind: str, **detail: Any) -> None:
-        """A trace event of this partition."""
+        """Emit a trace event about this partition."""

@@ -1,9 +1,9 @@
-"""A log remembers its idempotent producers, so that a retried batch is written once
-(KIP-98, KIP-360).
+"""A log remembers its idempotent producers, so that a retried batch is written only
+once (KIP-98, KIP-360).
 
 A producer numbers the records it sends to a partition: each batch carries producer id,
-epoch and base sequence. The log keeps, for each producer id, the epoch and the last
-five batches (five, because a producer has at most five requests in flight):
+epoch and base sequence. For each producer id the log keeps the epoch and the last five
+batches (five, because a producer has at most five requests in flight):
 
 - a batch with the sequence numbers of one of the five was written before, and is
   answered with the offset it got then;
@@ -12,18 +12,17 @@ five batches (five, because a producer has at most five requests in flight):
 - a batch of an older epoch comes from a producer that was replaced:
   INVALID_PRODUCER_EPOCH;
 - a batch of a newer epoch begins at 0 again;
-- a producer that the log doesn't know, perhaps because retention deleted what it wrote,
+- a producer that the log doesn't know, perhaps because retention deleted its records,
   may begin with any number.
 
-Transactions. The first batch of a producer with the transactional bit opens one here,
-the marker that the transaction coordinator writes ends it. Until then, and until the
-high watermark has passed the marker, its first offset is unstable: read_committed
-consumers stop there. A marker, too, is refused if its epoch is older than the
-producer's, or its coordinator's epoch older than one that was seen:
-TRANSACTION_COORDINATOR_FENCED.
+Transactions. A producer's first transactional batch opens a transaction here, and the
+marker that the transaction coordinator writes ends it. Until then, and until the high
+watermark has passed the marker, its first offset is unstable: read_committed consumers
+stop there. A marker, too, is refused if its epoch is older than the producer's, or if
+its coordinator's epoch is older than one seen before: TRANSACTION_COORDINATOR_FENCED.
 
-All this follows from the log itself. So that a restart needn't read the whole log for
-it, a snapshot is written when a segment is closed and at a clean stop:
+All this can be derived from the log itself. So that a restart needn't read the whole
+log for it, a snapshot is written when a segment is closed and at a clean stop:
 `00000000000000000042.snapshot` is the state before offset 42.
 """
 
@@ -44,21 +43,21 @@ from minikafka.wire.internal_records import EndTransaction, decode_end_transacti
 from minikafka.wire.records import BATCH_OVERHEAD, MAX_SEQUENCE, BatchHeader
 
 REMEMBERED_BATCHES = 5
-MOST_PRODUCERS = 50_000  # of one log: half a kilobyte each
+MOST_PRODUCERS = 50_000  # per log, at half a kilobyte each
 MAX_EPOCH = 2**15 - 1
 SNAPSHOT = ".snapshot"
 
 _VERSION = 1
-_HEAD = struct.Struct(">hI")  # version, CRC-32C of what follows
+_HEAD = struct.Struct(">hI")  # version, CRC-32C of the bytes after it
 _COUNT = struct.Struct(">i")
 # producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator
-# epoch, transaction's first offset
+# epoch, first offset of the transaction
 _ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class Appended(NamedTuple):
-    """Where an append put its records. offset_of_max_timestamp: the last offset of the
-    batch that has it.
+    """The offsets and timestamps that an append assigned. offset_of_max_timestamp: the
+    last offset of the batch that has the largest timestamp.
     """
 
     base_offset: int
@@ -69,8 +68,8 @@ class Appended(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """What ends a transaction in one partition. coordinator_epoch: of the coordinator
-    that decided. transaction_version: 2 where each transaction has an epoch of its own
+    """The end of a transaction in one partition. coordinator_epoch: of the coordinator
+    that decided. transaction_version: 2 if each transaction has an epoch of its own
     (KIP-890).
     """
 
@@ -82,7 +81,7 @@ class Marker(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """One of the last batches of a producer."""
+    """One of a producer's last batches."""
 
     last_sequence: int
     last_offset: int
@@ -96,7 +95,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Producer:
-    """One producer id. The batches are all of its current epoch."""
+    """One producer id. All batches are of its current epoch."""
 
     epoch: int
     timestamp: int
@@ -113,8 +112,9 @@ class Producer:
 
 
 class Guard:
-    """While whoever asks a coordinator holds it, a marker of this producer doesn't go
-    unnoticed (KIP-890).
+    """Held while the coordinator is being asked whether a producer's transaction may
+    begin here. A marker for the producer that arrives meanwhile makes it invalid
+    (KIP-890).
     """
 
 
@@ -127,9 +127,9 @@ class ProducerState:
         self._disk = disk
         self._directory = directory
         self._snapshots: list[int] = []  # their offsets, ascending
-        # producer ids with an open transaction, by its first offset
+        # producer ids with an open transaction, ordered by its first offset
         self._ongoing: dict[int, None] = {}
-        # (marker's offset, first offset), not replicated yet
+        # (marker's offset, transaction's first offset), not replicated yet
         self._decided: deque[tuple[int, int]] = deque()
         self._guards: weakref.WeakValueDictionary[int, Guard] = (
             weakref.WeakValueDictionary()
@@ -138,10 +138,10 @@ class ProducerState:
     # -- one batch
 
     def check(self, header: BatchHeader) -> Appended | None:
-        """Check a producer's batch before it is appended. Returns where it was appended
-        if it was before; None if it comes next. Errors: OUT_OF_ORDER_SEQUENCE_NUMBER,
-        INVALID_PRODUCER_EPOCH; INVALID_TXN_STATE for a batch without the transactional
-        bit while a transaction is open.
+        """Check a producer's batch before it is appended. Returns None if it comes
+        next; if it was appended before, it returns where. Errors:
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH; INVALID_TXN_STATE for a
+        batch without the transactional bit while a transaction is open.
         """
         producer = self.producers.get(header.producer_id)
         if producer is None:
@@ -174,7 +174,7 @@ class ProducerState:
         return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Check what a coordinator writes for a producer. Errors:
+        """Check a batch or marker that a coordinator writes for a producer. Errors:
         INVALID_PRODUCER_EPOCH.
         """
         if self.is_stale(producer_id, epoch):
@@ -191,11 +191,11 @@ class ProducerState:
         return producer is not None and epoch < producer.epoch
 
     def check_marker(self, marker: Marker) -> None:
-        """Check a marker before it is appended. Since transactions v2 its epoch is
-        newer than the one that wrote (KIP-890, KIP-1228); a marker that comes again
-        after its transaction's end may have the same one. It is newer by one at most,
-        as of a coordinator that fences: with any other one the producer would be out
-        for good. (Apache Kafka takes any.)
+        """Check a marker before it is appended. With transactions v2 its epoch is newer
+        than the epoch that wrote the records (KIP-890, KIP-1228); a marker that is
+        repeated after its transaction's end may have the same epoch. It may be newer by
+        one at most, which is what a fencing coordinator writes: any larger epoch would
+        lock the producer out for good. (Apache Kafka accepts any.)
 
         Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
@@ -220,33 +220,33 @@ class ProducerState:
             raise KafkaError(Error.INVALID_PRODUCER_EPOCH, what)
 
     def forget_coordinator(self, producer_id: int, highest: int) -> None:
-        """The coordinator of a producer's last marker, if its epoch is above the
-        highest that there is: none had it.
+        """Forget the coordinator epoch of a producer's last marker if it is above
+        `highest`, the highest that exists: then no coordinator ever had it.
         """
         producer = self.producers.get(producer_id)
         if producer is not None and producer.coordinator_epoch > highest:
             producer.coordinator_epoch = -1
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
-        """Whether a producer has a transaction open here, with this epoch."""
+        """Whether a producer has a transaction open here with this epoch."""
         if producer_id not in self._ongoing:
             return False
         return self.producers[producer_id].epoch == epoch
 
     def guard(self, producer_id: int) -> Guard:
-        """To be held until it is known whether a transaction may begin here."""
+        """A guard to hold until it is known whether a transaction may begin here."""
         return self._guards.setdefault(producer_id, Guard())
 
     def is_guarded_by(self, producer_id: int, guard: Guard) -> bool:
-        """Whether no marker has come since."""
+        """Whether no marker has arrived since the guard was taken."""
         return self._guards.get(producer_id) is guard
 
     def replay(
         self, header: BatchHeader, marker: EndTransaction | None
     ) -> Aborted | None:
-        """Take a batch of the log into account, in the order of the log. Its leader has
-        checked it. marker: what it holds if it is a control batch. Returns the
-        transaction that it aborts, if that has records here.
+        """Apply a batch of the log, in the log's order, to the state. The leader has
+        checked it. marker: its content if it is a control batch. Returns the
+        transaction that the marker aborts, if that has records here.
         """
         self.end_offset = header.next_offset
         if header.producer_id < 0 or (header.control and marker is None):
@@ -301,8 +301,8 @@ class ProducerState:
         return None
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins that is open, or whose marker is not
-        replicated yet. high_watermark: it never goes back.
+        """The first offset of the earliest transaction that is open, or whose marker
+        isn't replicated yet. high_watermark: it must never go back between calls.
         """
         if not self._ongoing and not self._decided:
             return None
@@ -315,8 +315,8 @@ class ProducerState:
         return min(offsets, default=None)
 
     def replay_segment(self, segment: Segment, up_to_offset: int) -> Iterator[int]:
-        """Take a segment's batches below an offset into account, as far as they were
-        not yet. Yields the bytes read.
+        """Apply those of a segment's batches below an offset that haven't been applied
+        yet. Yields the bytes read.
         """
         start = self.end_offset
         if start >= up_to_offset:
@@ -333,8 +333,8 @@ class ProducerState:
         self.end_offset = max(self.end_offset, up_to_offset)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that have been silent since producer.id.expiration.ms,
-        unless a transaction is open.
+        """Forget producers that have been silent for producer.id.expiration.ms, unless
+        they have an open transaction.
         """
         for producer_id, producer in list(self.producers.items()):
             is_silent = now_ms - producer.timestamp >= expiration_ms
@@ -342,9 +342,9 @@ class ProducerState:
                 del self.producers[producer_id]
 
     def _make_room(self) -> None:
-        """When very many producers are remembered, those that have been silent for
-        longest are forgotten, as if their time were over (Apache Kafka has no such
-        limit). Many at once: to look at all of them takes a while.
+        """When too many producers are remembered, those that have been silent for
+        longest are forgotten, as if they had expired (Apache Kafka has no such limit).
+        Many go at once, because it takes a while to look at all of them.
         """
         if len(self.producers) < MOST_PRODUCERS:
             return
@@ -360,20 +360,20 @@ class ProducerState:
     # -- snapshots
 
     def find_snapshots(self) -> None:
-        """Take note of the snapshots in the log's folder."""
+        """Find the snapshots in the log's folder."""
         found = files_in(self._disk, self._directory, SNAPSHOT)
         self._snapshots = sorted(found.values())
 
     def take_snapshot(self) -> None:
-        """Write the state before end_offset, if that isn't on disk yet."""
+        """Write the state before end_offset, unless that is on disk already."""
         if self.end_offset not in self._snapshots:
             snapshot = encode_snapshot(self.producers)
             self._disk.write_atomic(self._path(self.end_offset), snapshot)
             self._snapshots = sorted([*self._snapshots, self.end_offset])
 
     def load(self, up_to_offset: int, log_start_offset: int) -> None:
-        """Begin with the newest readable snapshot up to an offset, or with nothing:
-        end_offset says how far.
+        """Load the newest readable snapshot up to an offset, or start with an empty
+        state. end_offset then says how far it goes.
         """
         self._begin(log_start_offset)
         for offset in reversed(self._snapshots):
@@ -390,8 +390,8 @@ class ProducerState:
             return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
-        """Delete those after the log's end, and those of no segment except for the
-        newest, of a clean stop.
+        """Delete the snapshots after the end of the log, and those that belong to no
+        segment, except the newest one, which a clean stop wrote.
         """
         known = [offset for offset in self._snapshots if offset <= log_end_offset]
         needed = base_offsets.intersection(known).union(known[-1:])
@@ -399,7 +399,7 @@ class ProducerState:
             self._remove(offset)
 
     def reset(self, offset: int) -> None:
-        """The log is empty and goes on at an offset."""
+        """The log is now empty, and continues at an offset."""
         self._begin(offset)
         for snapshot in list(self._snapshots):
             self._remove(snapshot)
@@ -420,7 +420,7 @@ class ProducerState:
 
 
 def _ongoing(producers: dict[int, Producer]) -> dict[int, None]:
-    """The producers with an open transaction, by its first offset."""
+    """The producers with an open transaction, ordered by its first offset."""
     ongoing = []
     for producer_id, producer in producers.items():
         first_offset = producer.transaction_first_offset
@@ -430,9 +430,9 @@ def _ongoing(producers: dict[int, Producer]) -> dict[int, None]:
 
 
 def encode_snapshot(producers: dict[int, Producer]) -> bytes:
-    """A snapshot file: a row for each remembered batch of a producer, the newest last.
-    Apache Kafka writes the newest only, and of several rows takes the last one. The
-    others are for requests that were not answered before a restart.
+    """The content of a snapshot file: a row for each remembered batch of a producer,
+    the newest last. Apache Kafka writes only the newest, and takes the last of several
+    rows. The others are needed for requests that weren't answered before a restart.
     """
     content = bytearray()
     for producer_id, producer in producers.items():
@@ -455,7 +455,7 @@ def encode_snapshot(producers: dict[int, Producer]) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> dict[int, Producer]:
-    """What encode_snapshot wrote. Errors: CORRUPT_MESSAGE."""
+    """The producers in a snapshot file. Errors: CORRUPT_MESSAGE."""
     why = "a producer snapshot that is not whole"
     if len(data) < _HEAD.size + _COUNT.size:
         raise KafkaError(Error.CORRUPT_MESSAGE, why)

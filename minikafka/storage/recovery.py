@@ -1,23 +1,23 @@
 """Recovery opens a log that is already on disk, after a clean stop, a dead process or a
 power loss.
 
-What lies below the recovery point was synced, and isn't read again. Recovery looks only
-at the end of each segment there: do log and indexes fit together (Kafka's sanity
-check)? If not, it reads the segment, checks every batch, and builds the indexes anew.
-It cuts the segment where a batch is wrong; the segments after it stay.
+Everything below the recovery point was synced, and isn't read again. Recovery looks
+only at the end of each segment there: do log and indexes fit together (Kafka's sanity
+check)? If not, it reads the segment, checks every batch, and rebuilds the indexes. It
+cuts the segment where a batch is wrong; the segments after it stay.
 
-What lies after the recovery point is read batch by batch. The first batch that is torn
+Everything after the recovery point is read batch by batch. The first batch that is torn
 or wrong ends the log: it was written last, or not synced before the power went. After a
 clean stop there is no such part.
 
-What is lost is told in sentences. A synced segment in which not even the first batch is
-right isn't cut: it may be another's file, and the log is refused.
+Losses are reported in sentences. If not even the first batch of a synced segment is
+right, the segment isn't cut: it may be another log's file, so the whole log is refused.
 
-The metadata log is stricter, since nothing could tell what it has lost. It is read from
-its beginning, and up to `committed` everything must be there. Each of its batches is
-synced before the next one is written, so a crash tears the last one or none: a wrong
-batch below `committed`, or with a whole one after it, is damage. Then the log is
-refused, and stays as it is.
+The metadata log is stricter, because nothing else could say what it has lost. It is
+read from its beginning, and up to `committed` everything must be there. Each of its
+batches is synced before the next one is written, so a crash can tear only the last one:
+a wrong batch below `committed`, or one with a whole batch after it, is damage. Then the
+log is refused, and stays as it is.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -61,10 +61,10 @@ _LEFTOVERS = (".deleted", ".tmp")
 class Part:
     """A segment, and what recovery finds out about it.
 
-    end: where the next segment begins. synced: all of the segment lies below the
-    recovery point. suspect: its end doesn't look right, so it is read from its
-    beginning. misfit: what doesn't look right, if that is to be told. position,
-    next_offset: after its last batch, as far as that is known.
+    end: where the next segment begins. synced: the whole segment is below the recovery
+    point. suspect: its end doesn't look right, so it is read from its beginning.
+    misfit: what doesn't look right, if that is to be reported. position, next_offset:
+    where its last batch ends, as far as that is known.
     """
 
     segment: Segment
@@ -96,7 +96,7 @@ class Recovery:
             what = "the list of leader epochs is damaged, and begins anew"
             self._tell(f"{log.directory}: {what}")
         without_index = self._open_segments()
-        # as they were stored
+        # as stored in the checkpoints
         stored_start = log.log_start_offset
         epochs_begin = stored_start
         if log.epochs.entries:
@@ -140,8 +140,8 @@ class Recovery:
             self._look(part)
 
     def _open_segments(self) -> set[int]:
-        """Open the segments and delete leftovers, nothing else. Returns base offsets of
-        those that lack an index.
+        """Open the segments and delete leftovers, nothing else. Returns the base
+        offsets of segments that lack an index.
         """
         log = self._log
         compaction.finish_swap(log)
@@ -165,7 +165,7 @@ class Recovery:
         return without_index
 
     def _tell_of_orphans(self, names: Mapping[str, int], found: list[int]) -> None:
-        """Indexes whose log is gone."""
+        """Report indexes whose log file is missing."""
         log = self._log
         indexed = {
             offset
@@ -182,7 +182,9 @@ class Recovery:
                 log.damaged_at(orphan)
 
     def _look(self, part: Part) -> None:
-        """Look at the end of a synced segment."""
+        """Look at the end of a synced segment, and mark it as suspect if something
+        doesn't fit.
+        """
         if not part.synced:
             return
         try:
@@ -194,12 +196,14 @@ class Recovery:
 
     def _recover(self, part: Part, known: int) -> Generator[int, None, None]:
         """Replay a segment's batches below `known` for the state of the producers, as
-        far as no snapshot has them. Read the segment if it isn't synced, or not right.
+        far as no snapshot covers them. Read the whole segment if it isn't synced, or
+        isn't right.
         """
         if not part.suspect:
             try:
                 yield from self._log.producers.replay_segment(part.segment, known)
-            except KafkaError as error:  # somewhere before the end that was looked at
+            # a batch before the end that was looked at is wrong
+            except KafkaError as error:
                 part.suspect = True
                 part.misfit = error.message
                 yield from self._log.replay_producers(part.segment.base_offset)
@@ -207,8 +211,8 @@ class Recovery:
             yield from self._read(part)
 
     def _read(self, part: Part) -> Generator[int, None, None]:
-        """Read a segment, from the recovery point on if it can be found, and cut it
-        where it is wrong.
+        """Read a segment, from the recovery point on if that can be found, and cut it
+        where a batch is wrong.
         """
         log = self._log
         segment = part.segment
@@ -230,8 +234,8 @@ class Recovery:
             segment.seal()
 
     def _note_batches(self, part: Part) -> Generator[int, None, str]:
-        """Take the batches from part.position on into account, and move it after them.
-        Returns what is wrong there; "" at the end of the file.
+        """Apply the batches from part.position on, moving it past each of them. Returns
+        what is wrong with the next one; "" at the end of the file.
         """
         segment = part.segment
         size = segment.size
@@ -274,7 +278,7 @@ class Recovery:
 
     def _check_header(self, part: Part, header: BatchHeader, left: int) -> None:
         """Raise CorruptRecord unless a batch with this header can come next. left:
-        bytes to the end of the file. In the metadata log no offset is missing.
+        bytes to the end of the file. In the metadata log no offset may be missing.
         """
         if header.size_bytes > left:
             raise CorruptRecord(
@@ -292,8 +296,8 @@ class Recovery:
             )
 
     def _cut(self, part: Part, why: str) -> None:
-        """Cut a segment where its valid batches end; one that isn't synced ends the
-        log.
+        """Cut a segment where its valid batches end; if it isn't synced, the log ends
+        there.
         """
         log = self._log
         segment = part.segment
@@ -320,12 +324,12 @@ class Recovery:
         if part.synced:
             log.damaged_at(part.next_offset)
         if segment is not log.active:
-            part.next_offset = part.end  # the gap is told
+            part.next_offset = part.end  # the gap is reported
         self._dropped_bytes += lost_bytes
         self._why = why
 
     def _refuse_damage(self, part: Part, why: str) -> None:
-        """Refuse the log, unless only its last batch is torn, and never was
+        """Refuse the log, unless only its last batch is torn and was never
         committed.
         """
         assert self._committed is not None
@@ -337,8 +341,8 @@ class Recovery:
             raise unusable(part.segment.path(LOG), f"{damage}. Put a good copy back")
 
     def _tell_of_gaps(self) -> None:
-        """Between two segments of a log that was never compacted no offset is
-        missing.
+        """Report missing offsets between two segments of a log that was never
+        compacted.
         """
         log = self._log
         if self._committed is None and log.may_have_gaps:
@@ -355,19 +359,19 @@ class Recovery:
             log.damaged_at(part.next_offset)
 
     def _settle(self, asked_start_offset: int, epochs_begin: int) -> None:
-        """Set the offsets of the log. asked_start_offset: the log start offset of its
+        """Set the offsets of the log. asked_start_offset: the log start offset in its
         checkpoint.
         """
         log = self._log
         log.log_end_offset = self._parts[-1].next_offset
         if self._committed is not None:
             self._check_committed(self._committed)
-            # A snapshot has what was before, and it is stored nowhere else.
+            # The snapshot has everything before; this beginning is stored nowhere else.
             begins = min(epochs_begin, self._committed.start, log.log_end_offset)
             log.log_start_offset = max(log.log_start_offset, begins)
         self._settle_start(asked_start_offset, epochs_begin)
         if not epochs_fit(log):
-            if not log.epochs.damaged:  # that was told
+            if not log.epochs.damaged:  # that was reported already
                 what = "the list of leader epochs is not the log's, and made anew"
                 self._tell(f"{log.directory}: {what} from it")
             epochs_anew(log)
@@ -384,9 +388,9 @@ class Recovery:
             raise unusable(first.path(LOG), f"{has}. Put a good copy back")
 
     def _settle_start(self, asked: int, begins: int) -> None:
-        """Check the log start offset of the checkpoint. The leader epochs begin there
-        too, and are synced first when it moves: a checkpoint that is ahead of them is
-        wrong, and would hide records.
+        """Check the log start offset in the checkpoint. The leader epochs begin there
+        too, and are synced first when it moves, so a checkpoint that is ahead of them
+        is wrong, and would hide records.
         """
         log = self._log
         if begins < asked and asked > log.segments[0].base_offset:
@@ -400,8 +404,8 @@ class Recovery:
 
 
 def _go_to(segment: Segment, recovery_point: int) -> tuple[int, int] | None:
-    """Cut the indexes off at the recovery point. Returns its (position, next offset);
-    None if it doesn't seem there.
+    """Cut the indexes off at the recovery point. Returns (position, next offset) there;
+    None if the recovery point can't be found.
     """
     if recovery_point <= segment.base_offset:
         return None

@@ -1,12 +1,12 @@
 """Retention deletes whole segments at the front of a log, never a part of one. A topic
-that is only compacted loses nothing but what lies below its log start offset.
+that is only compacted loses nothing except segments below its log start offset.
 
-Three reasons, in Kafka's order: the segment lies below the log start offset; the log
-would still be as large as retention.bytes without it; its largest timestamp is older
-than retention.ms. Only a run of segments from the first on can go. If all of them are
-to go, even the active one, a new segment is rolled first, so that the log keeps its end
-offset. So records live longer than retention.ms says: until their whole segment is that
-old, and the next pass comes (log.retention.check.interval.ms).
+Three reasons, in Kafka's order: the segment is below the log start offset; the log
+would still have retention.bytes without it; its largest timestamp is older than
+retention.ms. Only a run of segments beginning with the first can be deleted. If that
+includes even the active segment, a new one is rolled first, so that the log keeps its
+end offset. So records live longer than retention.ms says: until their whole segment is
+that old, and the next pass comes (log.retention.check.interval.ms).
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ALL_ARE_DELETED = Reason("all_are_deleted", "all older segments are to be delete
 
 
 def clean_up(log: "Log", now_ms: int) -> None:
-    """Delete all segments that may go now."""
+    """Delete all segments that have a reason to be deleted now."""
     delete_below_start(log)
     if log.config.deletes and log.config.retention_bytes >= 0:
         _delete_by_size(log, log.config.retention_bytes)
@@ -34,7 +34,7 @@ def clean_up(log: "Log", now_ms: int) -> None:
 
 
 def delete_below_start(log: "Log") -> None:
-    """Delete segments whose records all lie before the log start offset."""
+    """Delete segments whose records are all below the log start offset."""
     start = log.log_start_offset
 
     def lies_before(segment: "Segment", end: int) -> bool:
@@ -59,7 +59,7 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
     def old(segment: "Segment", end: int) -> bool:
         if now_ms - _youngest_ms(segment, now_ms) <= limit:
             return False
-        segment.check_largest()  # a damaged time index makes no record old
+        segment.check_largest()  # a damaged time index must not make a record look old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
     why = f"all its records are older than retention.ms ({how_long(limit)})"
@@ -67,8 +67,8 @@ def _delete_by_age(log: "Log", limit: int, now_ms: int) -> None:
 
 
 def _youngest_ms(segment: "Segment", now_ms: int) -> int:
-    """The largest timestamp; without one, the time of the last append as far as this
-    process knows it.
+    """The largest timestamp; if there is none, the time of the last append as far as
+    this process knows it.
     """
     timestamp, _ = segment.largest
     if timestamp >= 0:
@@ -84,7 +84,7 @@ def _delete(
     why: Reason,
     **limit: int,
 ) -> None:
-    """Delete segments from the first on while deletable(segment, its end) holds. An
+    """Delete segments from the first on, while deletable(segment, end offset) holds. An
     empty active segment stays. limit: the setting that decides, for the trace.
     """
     count = 0
@@ -99,7 +99,8 @@ def _delete(
         log.roll(log.log_end_offset, ALL_ARE_DELETED, sync=False)
     gone, log.segments = log.segments[:count], log.segments[count:]
     if log.segments[0] is log.active:
-        # else a power loss could take the only file that still knows where the log was
+        # otherwise a power loss could take the only file that still knows where the log
+        # was
         log.active.flush()
     start = log.segments[0].base_offset
     log.move_start(start, why)

@@ -1,8 +1,8 @@
-"""When a log's newest segment is closed and a new one begun (LogSegment.shouldRoll).
+"""When a log's newest segment is closed and a new one begins (LogSegment.shouldRoll).
 
-Age is measured in record timestamps, from the segment's first batch to the new ones: a
-quiet partition isn't rolled by time alone. Only where the first batch has no timestamp
-the time of the last append stands for it.
+Age is measured in record timestamps, from the segment's first batch to the new ones, so
+a quiet partition isn't rolled by time alone. Only if the first batch has no timestamp
+is the time of the last append used instead.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ def reason_to_roll(
     headers: Sequence[BatchHeader],
     now_ms: int | None,
 ) -> Reason | None:
-    """Why a new segment has to be begun for these batches; None if they may be appended
-    to this one.
+    """Why a new segment has to begin for these batches; None if they may be appended to
+    this one.
     """
     if not segment.size:
         return None
@@ -47,7 +47,7 @@ def reason_to_roll(
     most_bytes = config.segment_index_bytes
     has_room = (
         segment.index.size_bytes + OFFSET_ENTRY_BYTES <= most_bytes
-        # of which the last one is written when the segment is closed
+        # two entries, because the last one is written when the segment is closed
         and segment.time_index.size_bytes + 2 * TIME_ENTRY_BYTES <= most_bytes
     )
     if not has_room:

@@ -2,10 +2,11 @@
 place in it.
 
 `00000000000000000042.log` begins at offset 42, its base offset, and holds record
-batches one after the other, just as they travel. Only the newest segment of a log is
-written to; a closed one never changes again. The indexes are sparse (see index.py), so
-a search ends with reading batch headers until the one that is wanted. A third one, of
-aborted transactions, is there if the segment has a marker that aborts one.
+batches one after the other, exactly as they travel over the network. Only the newest
+segment of a log is written to; a closed one never changes again. The indexes are sparse
+(see index.py), so a search ends by reading batch headers until it reaches the right
+one. A third index, of aborted transactions, exists if the segment has a marker that
+aborts one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,11 +43,11 @@ from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
-# reading a batch's header takes about as long as looking at so many records
+# reading a batch's header takes about as long as looking at this many records
 _HEADER_COST = 3
 _SCAN_BYTES = 8192  # a search reads headers in pieces of two index intervals
 _REMEMBERED_READS = 8
-# of a batch's header: base offset, batch length, last offset delta
+# from a batch's header: base offset, batch length, last offset delta
 _PLACE = Struct(">qi11xi")
 _BASE_OFFSET = Struct(">q")
 
@@ -54,17 +55,17 @@ _BASE_OFFSET = Struct(">q")
 def with_ends(
     segments: "Sequence[Segment]", end: int = MAX_OFFSET
 ) -> "Iterator[tuple[Segment, int]]":
-    """Neighbours, each with its end: where the next one begins, or for the last one
-    `end`.
+    """Neighbouring segments, each with its end: where the next one begins, or `end` for
+    the last one.
     """
     ends = [segment.base_offset for segment in segments[1:]]
     return zip(segments, [*ends, end], strict=True)
 
 
 class Segment:
-    """One segment. A search may need the disk; appending needs one write.
+    """One segment. A search may need the disk; appending takes one write.
 
-    suffix: behind the names of the files, while the segment is no part of its log
+    suffix: added to the file names while the segment isn't part of its log
     (compaction.py).
     """
 
@@ -77,7 +78,7 @@ class Segment:
         suffix: str = "",
     ) -> None:
         self.base_offset = base_offset
-        # the largest that its indexes can hold
+        # the largest offset that its indexes can hold
         self.max_offset = base_offset + MAX_RELATIVE_OFFSET
         self.index_interval_bytes = index_interval_bytes
         # wall clock of the last append; None until it is known
@@ -88,7 +89,8 @@ class Segment:
         self.index = Index(disk, self.path(INDEX), OFFSET_ENTRY)
         self.time_index = Index(disk, self.path(TIME_INDEX), TIME_ENTRY)
         self.aborted = TransactionIndex(disk, self.path(TRANSACTION_INDEX))
-        self.log = disk.open(self.path(LOG))  # last, because it is what makes a segment
+        # last, because the log file is what makes a segment
+        self.log = disk.open(self.path(LOG))
         self._files = (self.log, self.index, self.time_index, self.aborted)
         self._first_timestamp: int | None = None
         self._largest: tuple[int, int] | None = None
@@ -97,18 +99,18 @@ class Segment:
         self._next_reads: dict[int, int] = {}
 
     def path(self, kind: str) -> str:
-        """The path of one of its FILES."""
+        """The path of one of its files; kind is an ending from FILES."""
         return f"{self._directory}/{file_name(self.base_offset, kind)}{self._suffix}"
 
     @property
     def size(self) -> int:
-        """Bytes of record batches."""
+        """The size of the record batches, in bytes."""
         return self.log.size
 
     @property
     def largest(self) -> tuple[int, int]:
         """(largest timestamp, last offset of the first batch that has it); (-1, base
-        offset) without any timestamp.
+        offset) if no batch has a timestamp.
         """
         if self._largest is None:
             entry = self.time_index.last
@@ -119,8 +121,8 @@ class Segment:
         return self._largest
 
     def check_largest(self) -> None:
-        """Check the largest timestamp, which the time index gives, with the log. If it
-        is wrong, look for it there.
+        """Check the largest timestamp, which the time index gives, against the log. If
+        it is wrong, search the log for it.
         """
         timestamp, offset = self.largest
         try:
@@ -132,13 +134,13 @@ class Segment:
             headers = [header for _, header in self.headers(0) if header.records_count]
             newest = max(headers, key=lambda header: header.max_timestamp)
             self._largest = (newest.max_timestamp, newest.last_offset)
-        except (KafkaError, ValueError):  # the log can't tell, or has no records
+        except (KafkaError, ValueError):  # the log can't be read, or has no records
             return
 
     @property
     def first_timestamp(self) -> int:
         """The largest timestamp of the first batch, from which segment.ms counts; -1 if
-        there is none.
+        it has none.
         """
         if self._first_timestamp is None:
             if not self.size:
@@ -153,7 +155,7 @@ class Segment:
         self, batches: Buffer, headers: Sequence[BatchHeader], now_ms: int | None
     ) -> None:
         """Append whole batches. headers: theirs, with the final offsets. Errors:
-        OSError, and nothing is appended.
+        OSError, and then nothing is appended.
         """
         position = self.log.size
         self.log.append([batches])
@@ -163,7 +165,7 @@ class Segment:
             position += header.size_bytes
 
     def note(self, position: int, header: BatchHeader) -> None:
-        """Take the batch at `position` into account: the largest timestamp, and an
+        """Note the batch at `position`: its timestamp if it is the largest, and an
         index entry if one is due.
         """
         last_offset = header.last_offset
@@ -185,7 +187,7 @@ class Segment:
             self.time_index.append(timestamp, offset - self.base_offset)
 
     def seal(self) -> None:
-        """The segment is closed: its time index ends with its largest timestamp, which
+        """Close the segment: its time index ends with its largest timestamp, which
         retention looks at.
         """
         self._note_time()
@@ -202,17 +204,17 @@ class Segment:
             file.close()
 
     def remove(self) -> None:
-        """Delete the files, the log last: a crash may leave a log without indexes,
-        which are built anew, but an index without a log means that somebody else
-        removed it.
+        """Delete the files, the log last. A crash may then leave a log without indexes,
+        which can be rebuilt; an index without a log means that somebody else removed
+        it.
         """
         self.close()
         for path in reversed(self._paths()):
             self._disk.remove(path)
 
     def rename(self, suffix: str) -> None:
-        """Give the files another suffix, the log first. The segment has to be opened
-        anew to be used.
+        """Give the files another suffix, the log first. Afterwards the segment has to
+        be opened again.
         """
         self.close()
         olds = self._paths()
@@ -221,7 +223,7 @@ class Segment:
             self._disk.rename(old, new)
 
     def _paths(self) -> list[str]:
-        """Of the files that are there, the log first."""
+        """The paths of the files that exist, the log first."""
         return [
             self.path(kind)
             for kind in FILES
@@ -233,15 +235,15 @@ class Segment:
         _, first_lost = next(self.headers(position))
         try:
             self.reindex(first_lost.base_offset)
-        except KafkaError:  # the indexes are damaged: they are built anew
+        except KafkaError:  # the indexes are damaged, so rebuild them
             self.truncate_indexes(self.base_offset)
             self.reindex(first_lost.base_offset)
         self.aborted.truncate(first_lost.base_offset)
         self.log.truncate(position)
 
     def cut_off(self, offset: int) -> int:
-        """Keep the batches below an offset, whatever comes after them. Returns where
-        they end.
+        """Keep the batches below an offset, whatever comes after them. Returns the
+        position where they end.
         """
         position, end = 0, self.base_offset
         try:
@@ -250,7 +252,7 @@ class Segment:
                     break
                 position, end = at + header.size_bytes, header.next_offset
         except KafkaError:
-            pass  # what is cut off is no header
+            pass  # the bytes to be cut off aren't a header
         self.log.truncate(min(position, self.size))
         self.truncate_indexes(self.base_offset)
         for at, header in self.headers(0):
@@ -259,8 +261,8 @@ class Segment:
         return end
 
     def reindex(self, up_to_offset: int) -> tuple[int, int]:
-        """Cut the indexes off at an offset, and note again the batches between their
-        last entry and that offset. Returns where these end: (position, next offset).
+        """Cut the indexes off at an offset, and note the batches between their last
+        entry and that offset again. Returns where these end: (position, next offset).
         Errors: CorruptRecord if the indexes don't fit the log.
         """
         self.truncate_indexes(up_to_offset)
@@ -271,7 +273,7 @@ class Segment:
         return position, next_offset
 
     def truncate_indexes(self, offset: int) -> None:
-        """Keep what the indexes say of offsets below this one."""
+        """Keep the index entries for offsets below this one."""
         relative = offset - self.base_offset
         kept = kept_times = 0
         if relative:
@@ -291,7 +293,7 @@ class Segment:
         self, position: int, up_to_offset: int = MAX_OFFSET
     ) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the batches from a position on and below an offset. No
-        record is read.
+        records are read.
         """
         piece, start = b"", position
         while position < self.size:
@@ -325,8 +327,8 @@ class Segment:
 
     def position_before(self, offset: int) -> int:
         """Where to begin reading headers to find the batch that holds this offset. An
-        index entry that the log contradicts is passed over: a damaged index makes a
-        search slow, and not wrong.
+        index entry that the log contradicts is passed over, so a damaged index makes a
+        search slow but not wrong.
         """
         relative = offset - self.base_offset
         entry = self.index.lookup(relative)
@@ -337,8 +339,8 @@ class Segment:
     def _tail(
         self, up_to_offset: int = MAX_OFFSET
     ) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) from the last index entry on. Errors: CorruptRecord if the
-        log contradicts the entry.
+        """(position, header) of the batches from the last index entry on. Errors:
+        CorruptRecord if the log contradicts the entry.
         """
         entry = self.index.last
         if entry and not self._agrees(entry):
@@ -357,7 +359,7 @@ class Segment:
 
     def locate(self, offset: int) -> tuple[int, BatchHeader] | None:
         """Position and header of the first batch that ends at this offset or later;
-        None if all end before.
+        None if all batches end before it.
         """
         for position, header in self.headers(self.position_before(offset)):
             if header.last_offset >= offset:
@@ -366,8 +368,8 @@ class Segment:
 
     def next_offset(self) -> int:
         """The offset after the last batch: the last index entry is at most an interval
-        away from it. Errors: CorruptRecord if log and indexes don't fit together, as
-        far as their ends tell.
+        away from it. Errors: CorruptRecord if the ends of log and indexes don't fit
+        together.
         """
         end, offset = 0, self.base_offset
         for position, header in self._tail():
@@ -394,11 +396,11 @@ class Segment:
         min_one: bool,
         fill_up: bool = False,
     ) -> memoryview | None:
-        """Whole batches from the one that holds the offset, of at most max_bytes, or
-        one batch if even the first is larger and min_one is set. fill_up: the beginning
-        of one more takes the bytes that are left.
+        """Whole batches from the one that holds the offset on, in at most max_bytes;
+        with min_one the first batch is returned even if it alone is larger. fill_up:
+        use the bytes that are left for the beginning of one more batch.
 
-        None: this segment has no batch that ends at the offset or later.
+        Returns None if no batch of this segment ends at the offset or later.
         """
         position = self._next_reads.get(offset, -1)
         if position < 0:
@@ -430,8 +432,8 @@ class Segment:
     def _batches_below(
         self, up_to_offset: int, data: bytes, position: int, is_cut: bool
     ) -> memoryview:
-        """The batches of what was read at a position. is_cut: with the beginning of the
-        next one, if that is below up_to_offset, too.
+        """The batches in the bytes read at a position. is_cut: also the beginning of
+        the next batch, if that is below up_to_offset.
         """
         end = next_offset = 0
         while len(data) - end >= BATCH_OVERHEAD:
@@ -456,12 +458,12 @@ class Segment:
     def find_timestamp(
         self, timestamp: int, from_offset: int, allowance: Allowance
     ) -> tuple[int, int, int] | None:
-        """(timestamp, offset, leader epoch) of the first record from an offset on that
-        is as young; None if this segment has none.
+        """(timestamp, offset, leader epoch) of the first record from from_offset on
+        whose timestamp is `timestamp` or later; None if this segment has none.
 
         A search that would look at more than is allowed ends early. It then returns the
-        segment's largest timestamp and the offset that it has come to: no record that
-        it should have found lies before.
+        segment's largest timestamp and the offset it has reached: it can't have missed
+        a matching record before that.
         """
         first = self.base_offset
         older = self.time_index.lookup(timestamp - 1)
@@ -488,8 +490,8 @@ class Segment:
         self, timestamp: int, last_offset: int, allowance: Allowance
     ) -> int | None:
         """The offset of the first record with this timestamp in the batch that ends at
-        last_offset; None if none has it; last_offset if that would look at more than is
-        allowed.
+        last_offset; None if no record has it; last_offset if finding out would look at
+        more than is allowed.
         """
         located = self.locate(last_offset)
         if located is None:

@@ -1,11 +1,12 @@
 """The codecs and the checksum of record batches: gzip by the standard library, snappy,
-lz4 and zstd by cramjam; CRC-32C (Castagnoli), which producer snapshots have too, in C,
-or else byte by byte.
+lz4 and zstd by cramjam. The checksum is CRC-32C (Castagnoli), which producer snapshots
+use too; it is computed in C, or byte by byte where the C package is missing.
 
-Two formats have a Kafka history. Snappy: Java's xerial framing (blocks of 32 kB, each
-with its size) around raw snappy; librdkafka sends raw snappy, so both are read. LZ4:
-the frame format with independent blocks; the Java client refuses frames whose blocks
-depend on each other, which is what cramjam would write, so the frame is written here.
+Two formats have a Kafka history. Snappy: Java wraps raw snappy in xerial framing
+(blocks of 32 kB, each with its size in front), librdkafka sends raw snappy, so both are
+read. LZ4: the frame format with independent blocks; the Java client refuses frames
+whose blocks depend on each other, which is what cramjam would write, so the frame is
+written here.
 """
 
 import gzip
@@ -30,10 +31,10 @@ _DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, zlib.error, struct
 if cramjam:
     _DAMAGED += (cramjam.DecompressionError,)
 
-# by their number in a batch's attributes
+# indexed by their number in a batch's attributes
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-# bytes that one compressed byte can stand for: a copy of 64 bytes takes two or more
+# the most bytes that one compressed byte can unpack to: a copy of 64 takes two or more
 _SNAPPY_MOST = 64
 
 _XERIAL = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
@@ -48,8 +49,8 @@ _POLYNOMIAL = 0x82F63B78  # of CRC-32C, reflected
 
 
 def compress(codec: str, data: Buffer, level: int | None = None) -> Buffer:
-    """Compress as Kafka's clients do. level: of gzip and zstd (KIP-390); the others
-    have one here.
+    """Compress as Kafka's clients do. level: for gzip and zstd (KIP-390); the other
+    codecs have only one level here.
     """
     if codec == "none":
         return data
@@ -62,12 +63,12 @@ def compress(codec: str, data: Buffer, level: int | None = None) -> Buffer:
 
 
 def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """The first `wanted` bytes of the content (of snappy, the whole blocks among them),
-    and whether that is all of it.
+    """Returns the first `wanted` bytes of the content (for snappy, the whole blocks
+    within them), and whether that is all of it.
 
-    A batch of 1 MB can unpack to gigabytes, so a caller who wants more begins anew with
-    a larger `wanted`. Errors: CorruptRecord where the beginning is damaged or ends too
-    early.
+    A batch of 1 MB can unpack to gigabytes, so a caller that needs more starts over
+    with a larger `wanted`. Errors: CorruptRecord if the beginning is damaged or ends
+    too early.
     """
     if codec == "none":
         return bytes(data), True
@@ -85,7 +86,9 @@ def decompress(codec: str, data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """So many bytes, and whether they are all."""
+    """Returns the first `wanted` bytes of the content, and whether that is all of it.
+    Errors: ValueError if the data ends too early.
+    """
     reader = zlib.decompressobj(wbits=31)
     content = reader.decompress(data, wanted)
     if not reader.eof and len(content) < wanted:
@@ -94,8 +97,8 @@ def _from_gzip(data: Buffer, wanted: int) -> tuple[bytes, bool]:
 
 
 def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, bool]:
-    """Decompress without a stream: cramjam has none, but fills a buffer before it
-    refuses what is too long for it.
+    """Decompress into a buffer of limited size: cramjam has no streams, but it fills a
+    buffer before it refuses content that is too long for it.
     """
     room = bytearray(wanted)
     try:
@@ -108,7 +111,7 @@ def _into_room(jam: Any, codec: Any, data: Buffer, wanted: int) -> tuple[bytes, 
 
 
 def _cramjam(codec: str) -> Any:
-    """The package, without which only gzip is known."""
+    """The cramjam package; without it only gzip is available."""
     if cramjam is None:
         raise KafkaError(
             Error.UNSUPPORTED_COMPRESSION_TYPE,
@@ -118,7 +121,7 @@ def _cramjam(codec: str) -> Any:
 
 
 def _to_xerial(jam: Any, data: Buffer) -> bytes:
-    """Blocks with their sizes before them, as Java's SnappyOutputStream writes them."""
+    """Blocks with their sizes in front, as Java's SnappyOutputStream writes them."""
     framed = bytearray(_XERIAL)
     for at in range(0, len(data), _XERIAL_BLOCK):
         block = bytes(jam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
@@ -127,7 +130,7 @@ def _to_xerial(jam: Any, data: Buffer) -> bytes:
 
 
 def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
-    """Of such blocks, or of one block alone, which other clients send."""
+    """Reads such blocks, or the single bare block that other clients send."""
     content = bytearray()
     blocks: Iterable[bytes] = [data]
     if data.startswith(_XERIAL_MAGIC):
@@ -143,7 +146,7 @@ def _from_snappy(jam: Any, data: bytes, wanted: int) -> tuple[bytes, bool]:
 
 
 def _xerial_blocks(data: bytes) -> Iterator[bytes]:
-    """Without their sizes. Raises ValueError where they are wrong."""
+    """The blocks without their sizes. Raises ValueError where a size is wrong."""
     at = len(_XERIAL)
     while at < len(data):
         (size,) = struct.unpack_from(">i", data, at)
@@ -154,7 +157,9 @@ def _xerial_blocks(data: bytes) -> Iterator[bytes]:
 
 
 def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
-    """A frame of blocks; one that compression would make longer stays as it is."""
+    """A frame of blocks; a block that compression would make longer stays
+    uncompressed.
+    """
     frame = bytearray(_LZ4_FRAME)
     for at in range(0, len(data), _LZ4_BLOCK):
         plain = data[at : at + _LZ4_BLOCK]
@@ -171,7 +176,7 @@ def _to_lz4_frame(jam: Any, data: Buffer) -> bytes:
 
 @cache
 def _crc_table() -> list[int]:
-    """What each byte does to a checksum."""
+    """How each byte value changes a checksum."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0) for crc in table]
@@ -179,8 +184,8 @@ def _crc_table() -> list[int]:
 
 
 def pure_crc32c(data: Buffer) -> int:
-    """The checksum in plain Python: about 10 MB a second, for a machine without the
-    package.
+    """The checksum in plain Python, at about 10 MB a second: for machines without the
+    crc32c package.
     """
     table, crc = _crc_table(), 0xFFFFFFFF
     for byte in data:
@@ -189,8 +194,9 @@ def pure_crc32c(data: Buffer) -> int:
 
 
 def _compiled_crc32c() -> Callable[[Buffer], int]:
-    """That of the package crc32c, whose own `__init__` takes longer than all else here:
-    to look up its version it reads how every package was installed.
+    """The function of the package crc32c. Its own `__init__` isn't imported, because
+    that takes longer than everything else here: to look up its version it reads how
+    every package was installed.
     """
     package = PathFinder.find_spec("crc32c")
     if package is None:

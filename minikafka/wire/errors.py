@@ -1,9 +1,9 @@
-"""Kafka's error codes: the code, whether a client may simply try again, and what it
-means.
+"""Kafka's error codes: the number, whether a client may simply try again, and the
+standard message.
 
 Names, codes and messages are those of Apache Kafka 4.3
-(https://kafka.apache.org/protocol#protocol_error_codes). Retriable is what the Java
-client takes for retriable: its exception for the code is a RetriableException.
+(https://kafka.apache.org/protocol#protocol_error_codes). An error is retriable here if
+it is for the Java client, whose exception for the code is then a RetriableException.
 """
 
 from enum import IntEnum
@@ -13,12 +13,12 @@ RETRIABLE, FINAL = True, False
 
 
 class Error(IntEnum):
-    """An error code as it stands on the wire."""
+    """An error code as it appears on the wire."""
 
     retriable: bool
     message: str
 
-    if not TYPE_CHECKING:  # to a type checker, Error(3) is a look-up with one argument
+    if not TYPE_CHECKING:  # to a type checker, Error(3) is a lookup with one argument
 
         def __new__(cls, code: int, retriable: bool, message: str) -> "Error":
             member = int.__new__(cls, code)
@@ -177,14 +177,14 @@ class KafkaError(Exception):
     def __init__(self, error: Error, message: str | None = None) -> None:
         self.error = error
         self.message = error.message if message is None else message
-        # it quotes what a client sent, and must fit into an answer
+        # the message quotes what a client sent, and must fit into an answer
         if len(self.message) > MOST_MESSAGE:
             self.message = f"{self.message[:MOST_MESSAGE]}..."
         super().__init__(f"{error.name}: {self.message}")
 
 
 class CorruptRecord(KafkaError):
-    """The bytes are no record batch, or not a whole one."""
+    """The bytes are not a record batch, or not a whole one."""
 
     def __init__(self, why: str) -> None:
         super().__init__(Error.CORRUPT_MESSAGE, why)

@@ -30,23 +30,23 @@ from minikafka.wire.records import (
 )
 from minikafka.wire.schema import Body, Message
 
-# Metadata log (KIP-631): no key; frame version, type and version of the record as
-# unsigned varints, the message.
+# Metadata log (KIP-631). Records have no key. The value is the frame version, the
+# record's type and its version, as unsigned varints, and then the message.
 
 _FRAME_VERSION = 1
 _RECORD_BY_KEY = {record.key: record for record in RECORD.values()}
 
 
 def encode_record(name: str, version: int, body: Body) -> bytes:
-    """The value of a record of the metadata log."""
+    """The value of a record for the metadata log."""
     kind = RECORD[name]
     frame = [unsigned_varint(each) for each in (_FRAME_VERSION, kind.key, version)]
     return kind.schema.to_bytes(version, body, prefix=b"".join(frame))
 
 
 def decode_record(data: Buffer) -> tuple[str, int, Message]:
-    """Name, version and message of a metadata record. DecodeError also for bytes left
-    over, as in Apache Kafka.
+    """Name, version and message of a metadata record. Bytes left over raise DecodeError
+    too, as in Apache Kafka.
     """
     buffer = memoryview(data)
     try:
@@ -66,18 +66,18 @@ def decode_record(data: Buffer) -> tuple[str, int, Message]:
     return kind.name, version, message
 
 
-# Coordinators' logs. Key: int16 type of the record, the message. Value: int16 version,
-# the message; null deletes.
+# Coordinators' logs. Key: int16 type of the record, then the message. Value: int16
+# version, then the message; null deletes the key.
 
 _INT16 = struct.Struct(">h")
-# the type of committed offsets of Kafka 0.8; their fields are those of type 1
+# the type that Kafka 0.8 gave committed offsets; its fields are those of type 1
 _LEGACY_OFFSET_COMMIT = 0
-# the version of a committed offset that says when it expires: no other can
+# only in this version does a committed offset say when it expires
 _EXPIRING_OFFSET_COMMIT = 1
 
 
 def _by_key(names: Iterable[str]) -> dict[int, CoordinatorRecordType]:
-    """The records of one topic: types are numbered in each anew."""
+    """The records of one topic, by type number: each topic has its own numbering."""
     kinds = [COORDINATOR_RECORD[name] for name in names]
     return {kind.key: kind for kind in kinds}
 
@@ -92,7 +92,7 @@ _COORDINATOR_RECORD_BY_KEY[_LEGACY_OFFSET_COMMIT] = COORDINATOR_RECORD["OffsetCo
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record as it is read from a coordinator's log. value: None in a tombstone."""
+    """A record as it is read from a coordinator's log. value: None for a tombstone."""
 
     name: str
     key: Message
@@ -100,16 +100,16 @@ class CoordinatorRecord(NamedTuple):
 
 
 class UnknownRecord(Exception):
-    """A record of a type that minikafka lacks: another kind of group, or a newer Kafka.
-    Loading a log skips it.
+    """A record of a type that minikafka doesn't have: another kind of group, or from a
+    newer Kafka. Loading a log skips it.
     """
 
 
 def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value of a coordinator's record; no value: tombstone. version: the
-    value's, else Kafka 4.3's.
+    """Key and value of a coordinator's record; without a value it is a tombstone.
+    version: of the value; by default the one that Kafka 4.3 writes.
     """
     kind = COORDINATOR_RECORD[name]
     key_bytes = kind.key_schema.to_bytes(0, key, _INT16.pack(kind.key))
@@ -129,12 +129,12 @@ def _expires(commit: Body) -> bool:
 
 
 def decode_transaction_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """As decode_coordinator_record, of __transaction_state."""
+    """The same as decode_coordinator_record, for __transaction_state."""
     return decode_coordinator_record(key, value, _TRANSACTION_RECORD_BY_KEY)
 
 
 def decode_share_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """As decode_coordinator_record, of __share_group_state."""
+    """The same as decode_coordinator_record, for __share_group_state."""
     return decode_coordinator_record(key, value, _SHARE_RECORD_BY_KEY)
 
 
@@ -167,22 +167,21 @@ def _prefix(data: Buffer) -> tuple[int, memoryview]:
     return number, memoryview(data)
 
 
-# Control batches. Each holds one record, which no consumer is shown. Its key says of
-# what kind it is: version int16, type int16. A marker ends a transaction in one
-# partition (KIP-98); a leader of the metadata quorum begins its epoch with a record of
-# its own (KIP-595), and a snapshot has one at its beginning and one at its end
-# (KIP-630).
+# Control batches. Each holds one record, which consumers never see. Its key says which
+# type it is: version int16, type int16. A marker ends a transaction in one partition
+# (KIP-98); a leader of the metadata quorum begins its epoch with a record of its own
+# (KIP-595), and a snapshot has one at its beginning and one at its end (KIP-630).
 
 ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = range(5)  # types
 
-# version, type; version, coordinator epoch
+# key: version, type; marker: version, coordinator epoch
 _KEY, _MARKER = struct.Struct(">hh"), struct.Struct(">hi")
 
 
 def encode_control_batch(
     control_type: int, value: bytes, timestamp: int, **fields: Any
 ) -> bytes:
-    """A batch with one control record. fields: more of encode_batch's."""
+    """A batch with one control record. fields: further arguments for encode_batch."""
     key = _KEY.pack(0, control_type)
     record: NewRecord = (timestamp, key, value, [])
     return encode_batch([record], control=True, **fields)
@@ -213,8 +212,8 @@ def encode_end_transaction(
 def encode_leader_change(
     leader_id: int, voters: Sequence[int], timestamp: int
 ) -> bytes:
-    """The first batch of a KRaft leader's epoch (KIP-595): LeaderChangeMessage version
-    0, granted by all voters.
+    """The first batch of a KRaft leader's epoch (KIP-595): a LeaderChangeMessage,
+    version 0, with all voters as granting voters.
     """
     listed = [{"voter_id": voter} for voter in voters]
     change = {
@@ -229,7 +228,7 @@ def encode_leader_change(
 
 class EndTransaction(NamedTuple):
     """What a marker says. coordinator_epoch: of the transaction coordinator that
-    decided.
+    decided how the transaction ends.
     """
 
     committed: bool
@@ -237,8 +236,8 @@ class EndTransaction(NamedTuple):
 
 
 def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
-    """The marker in a control batch; None if it is one of another kind, or compaction
-    left only its header.
+    """The marker in a control batch; None if the batch is of another type, or if
+    compaction has left only its header.
     """
     for record in raw_records(batch):
         kind = control_type(record)
@@ -253,7 +252,7 @@ def decode_end_transaction(batch: Buffer) -> EndTransaction | None:
 def markers(
     batches: Buffer, headers: Iterable[BatchHeader]
 ) -> Iterator[tuple[BatchHeader, EndTransaction | None]]:
-    """Each of these batches, with the marker if it is one."""
+    """Each of these batches, together with its marker if it is one."""
     view = memoryview(batches)
     at = 0
     for header in headers:
@@ -264,8 +263,8 @@ def markers(
 
 
 def control_type(record: Record | RawRecord) -> int:
-    """What a control record is: ABORT, COMMIT, LEADER_CHANGE or a type that later
-    versions added.
+    """A control record's type: ABORT, COMMIT, LEADER_CHANGE or one that a later version
+    added.
     """
     if record.key is None or len(record.key) < _KEY.size:
         raise CorruptRecord("a control record without a type")

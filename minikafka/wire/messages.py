@@ -1,10 +1,10 @@
-"""Every message that travels between nodes or lies in an internal log, compiled, and
-the frames around it.
+"""Every message that travels between nodes or is stored in an internal log, compiled,
+and the frames around it.
 
-messages.txt has them all. It is the one place where versions differ; text.py explains
-its form. The names are those of Apache Kafka's own message definitions, so that a
-search for a field finds its KIP. APIs name the lowest and highest version that Apache
-Kafka 4.3 has; a broker may serve fewer.
+messages.txt has all of them. It is the one place where versions differ; text.py
+explains its form. The names are those of Apache Kafka's own message definitions, so
+that a search for a field finds its KIP. Each API names the lowest and highest version
+that Apache Kafka 4.3 has; a broker may serve fewer.
 """
 
 import struct
@@ -42,19 +42,19 @@ class RecordType(NamedTuple):
 
 
 class CoordinatorRecordType(NamedTuple):
-    """A record of a coordinator's log. The key has the record's type in place of a
-    version, and one form only.
+    """A record of a coordinator's log. Its key starts with the record's type where
+    other messages have a version, and has only one form.
     """
 
     name: str
     key: int
-    written_version: int  # of the value, by Apache Kafka 4.3
+    written_version: int  # version of the value that Apache Kafka 4.3 writes
     key_schema: Schema
     value_schema: Schema
 
 
 class Request(NamedTuple):
-    """A decoded request. Views of record batches in the body point into the frame."""
+    """A decoded request. Record batches in the body are views into the frame."""
 
     api: Api
     version: int
@@ -64,8 +64,8 @@ class Request(NamedTuple):
 
 
 class UnsupportedVersion(Exception):
-    """A request of an API or version that the schema text does not have, with what its
-    header says nevertheless.
+    """A request for an API or version that the schema text doesn't have; it carries
+    what its header says all the same.
     """
 
     def __init__(self, api_key: int, version: int, correlation_id: int) -> None:
@@ -80,12 +80,12 @@ API: dict[str, Api] = {}
 BY_KEY: dict[int, Api] = {}
 RECORD: dict[str, RecordType] = {}
 COORDINATOR_RECORD: dict[str, CoordinatorRecordType] = {}
-# bare messages: values of control records, what members of a group tell each other
+# bare messages: values of control records, and what members of a group tell each other
 DATA: dict[str, Schema] = {}
 
 
 def _compile(declaration: Declaration) -> None:
-    """Put a paragraph of the schema text into the table of its kind."""
+    """Put one paragraph of the schema text into the table for its kind."""
     name, attributes = declaration.name, declaration.attributes
     if "key" in attributes:
         key = int(attributes["key"])
@@ -118,8 +118,8 @@ def _compile(declaration: Declaration) -> None:
 for _declaration in parse(TEXT):
     _compile(_declaration)
 
-# Frames. Each begins with a header; the size in front of it is the affair of whoever
-# owns the socket.
+# Frames. Each begins with a header; the code that owns the socket reads and writes the
+# size in front of it.
 
 # API key, API version, correlation id; the client id follows
 _REQUEST_HEADER = struct.Struct(">hhi")
@@ -128,15 +128,15 @@ _RESPONSE_HEADER = struct.Struct(">i")
 _CLIENT_ID = sized("string", flexible=False)
 _VERSION = struct.Struct(">h")
 
-# in all arrays of a request: about what can be answered in 100 ms
+# in all arrays of a request together: about what can be answered in 100 ms
 MOST_REQUEST_ITEMS = 10_000
 
 
 def encode_request(
     api: str, version: int, correlation_id: int, client_id: str | None, body: Body
 ) -> list[Any]:
-    """A request as the parts of a frame, without its size. Record batches are parts of
-    their own, not copied.
+    """A request as the parts of a frame, without its size. Record batches become parts
+    of their own and aren't copied.
     """
     kind = API[api]
     parts: list[Any] = [
@@ -153,10 +153,10 @@ def encode_request(
 
 
 def decode_request(frame: Buffer) -> Request:
-    """A request from a frame without its size. Raises UnsupportedVersion, or
+    """A request from a frame without its size. Raises UnsupportedVersion or
     DecodeError.
 
-    Bytes after the last field are ignored, as Apache Kafka does.
+    Bytes after the last field are ignored, as in Apache Kafka.
     """
     buffer = memoryview(frame)
     if len(buffer) < _REQUEST_HEADER.size:
@@ -178,7 +178,7 @@ def decode_request(frame: Buffer) -> Request:
 
 
 def api_name(frame: Buffer) -> str:
-    """Which API a request is for, as far as its first two bytes say."""
+    """The name of the API that a request is for, from its first two bytes."""
     key = int.from_bytes(frame[:2], "big", signed=True)
     return BY_KEY[key].name if key in BY_KEY else f"API key {key}"
 
@@ -196,8 +196,8 @@ def encode_response(
 
 
 def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message]:
-    """The correlation id and the response; whoever sent the request knows its API and
-    version. Raises DecodeError.
+    """The correlation id and the response. The caller sent the request, so it knows the
+    API and version. Raises DecodeError.
     """
     buffer = memoryview(frame)
     kind = API[api]
@@ -212,14 +212,16 @@ def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message
 
 
 def _flexible_response_header(api: Api, version: int) -> bool:
-    """ApiVersions: never, since a client that reads it does not know yet what the
-    broker speaks (KIP-511).
+    """Whether a response header has tagged fields. For ApiVersions it never has: the
+    client that reads it doesn't know yet what the broker speaks (KIP-511).
     """
     return api.flexible(version) and api.name != "ApiVersions"
 
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
-    """Of a header: none are defined that we know. Returns the position after them."""
+    """Skip a header's tagged fields: none are defined that we know. Returns the
+    position after them.
+    """
     try:
         if not buffer[at]:  # nearly always
             return at + 1
@@ -235,32 +237,32 @@ def _skip_tagged_fields(buffer: memoryview, at: int) -> int:
     return at
 
 
-# Bare messages: whoever reads one knows its version, or finds it in front
+# Bare messages: the reader knows their version, or finds it in front of them
 
 
 def encode_data(name: str, version: int, body: Body) -> bytes:
-    """A bare message, as the value of a control record is one."""
+    """A bare message, such as the value of a control record."""
     return DATA[name].to_bytes(version, body)
 
 
 def decode_data(name: str, version: int, data: Buffer) -> Message:
-    """The bare message. Raises DecodeError."""
+    """A bare message from its bytes. Raises DecodeError."""
     message, _ = DATA[name].decode(version, memoryview(data))
     return message
 
 
 def encode_versioned(name: str, version: int, body: Body) -> bytes:
-    """A bare message with its version in front: the subscription or assignment of a
-    group's member.
+    """A bare message with its version in front: a group member's subscription or
+    assignment.
     """
     return DATA[name].to_bytes(version, body, _VERSION.pack(version))
 
 
 def decode_versioned(name: str, data: Buffer) -> Message:
-    """The message behind its version. Raises DecodeError.
+    """The message after its version. Raises DecodeError.
 
-    A version that came after ours is read as our newest, as Apache Kafka's
-    ConsumerProtocol does: such a message has more fields at its end.
+    A version newer than ours is read as our newest, as Apache Kafka's ConsumerProtocol
+    does: such a message only has more fields at its end.
     """
     if len(data) < _VERSION.size:
         raise DecodeError(f"a {name} of {len(data)} bytes has no version")

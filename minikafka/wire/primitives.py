@@ -1,15 +1,15 @@
 """A codec for each primitive type of the protocol
 (https://kafka.apache.org/protocol#protocol_types), and for arrays.
 
-A reader takes a memoryview and a position, and returns the value and the position
-after it. A writer takes the parts of a frame and a value; the last part is always a
-bytearray that grows, and record batches become parts of their own, so that they are
-never copied. Numbers seldom come here: schema.py packs a whole run of them at once.
+A reader takes a memoryview and a position, and returns the value and the position after
+it. A writer takes the parts of a frame and a value; the last part is always a bytearray
+that grows, and record batches become parts of their own, so that they are never copied.
+Numbers seldom come here: schema.py packs a whole run of them at once.
 
 Non-flexible versions write lengths as int16 (strings) or int32 (bytes, records,
 arrays), and null as -1. Flexible versions (KIP-482) write the length plus one as an
-unsigned varint, and null as 0. Like Apache Kafka, readers take any negative length for
-null and replace malformed UTF-8. Whether null is allowed is for the schema to say.
+unsigned varint, and null as 0. Like Apache Kafka, readers take any negative length as
+null and replace malformed UTF-8. The schema decides whether null is allowed.
 """
 
 import struct
@@ -24,8 +24,8 @@ Writer = Callable[[list[Any], Any], None]
 
 
 class Codec(NamedTuple):
-    """How values of one type are read and written. null: the bytes of a null; a writer
-    is handed none.
+    """How values of one type are read and written. null: the bytes that stand for null;
+    the writer itself is never given a null.
     """
 
     decode: Reader
@@ -57,26 +57,28 @@ _INT8 = struct.Struct(">b")
 
 
 class DecodeError(ValueError):
-    """The bytes are not the expected message: truncated, with a nonsense length, or
-    null where that is not allowed.
+    """The bytes are not the expected message: they are truncated, have an impossible
+    length, or are null where that isn't allowed.
     """
 
 
 class ItemBudget:
     """How many array items and tagged fields one message may still hold. Two bytes on
     the wire can become 250 bytes of objects in memory, and each item is work, so a
-    frame of 100 MB could fill any machine, or hold up all others for minutes; Apache
-    Kafka has no such limit. Read on one thread only.
+    frame of 100 MB could fill any machine's memory, or hold up everybody else for
+    minutes. Apache Kafka has no such limit. For use on one thread only.
     """
 
     most = left = 0
 
     def begin(self, most: int) -> None:
-        """Another message is read."""
+        """Start over with a budget of `most` items: the next message is about to be
+        read.
+        """
         self.most = self.left = most
 
     def take(self, count: int) -> None:
-        """It holds so many more items."""
+        """Count so many more items. Raises DecodeError once the budget is exceeded."""
         self.left -= count
         if self.left < 0:
             raise DecodeError(f"it holds more than {self.most} items")
@@ -86,14 +88,14 @@ budget = ItemBudget()
 
 
 class EncodeError(ValueError):
-    """The values do not fit the message: an unknown field, a wrong type, or a field
-    that the version does not have.
+    """The values don't fit the message: an unknown field, a wrong type, or a field that
+    this version doesn't have.
     """
 
 
 def read_unsigned_varint(buffer: memoryview, at: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; the high bit says that another byte follows.
-    At most five bytes.
+    """Reads seven bits per byte, lowest first; the high bit says that another byte
+    follows. At most five bytes.
     """
     byte = buffer[at]
     if byte < 0x80:  # nearly always
@@ -124,7 +126,9 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def _read_compact(buffer: memoryview, at: int) -> tuple[int, int]:
-    """A length in a flexible version: one is added to it, and 0 stands for null."""
+    """Read a length in a flexible version: it is written plus one, and 0 stands for
+    null.
+    """
     byte = buffer[at]
     if byte < 0x80:
         return byte - 1, at + 1
@@ -152,7 +156,7 @@ _INT32 = Length(_number_reader("i"), struct.Struct(">i").pack)
 
 
 def number(code: str) -> Codec:
-    """code: of struct, as FIXED has them."""
+    """The codec of a number. code: its struct code, as in FIXED."""
     pack = struct.Struct(">" + code).pack
 
     def write(parts: list[Any], value: Any) -> None:
@@ -190,7 +194,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 class Converter(NamedTuple):
-    """From the bytes on the wire to a value, and back."""
+    """Turns bytes on the wire into a value, and a value into bytes."""
 
     from_bytes: Callable[[memoryview], Any]
     to_bytes: Callable[[Any], bytes]
@@ -204,8 +208,8 @@ _CONVERTERS = {
 
 
 def sized(kind: str, flexible: bool) -> Codec:
-    """string, bytes or records. Record batches are read as views into the frame: none
-    of them is copied.
+    """The codec of a type with a length in front: string, bytes or records. Record
+    batches are read as views into the frame, without copying them.
     """
     if flexible:
         read_length, length = _COMPACT
@@ -230,8 +234,8 @@ def sized(kind: str, flexible: bool) -> Codec:
         parts[-1] += data
 
     def write_apart(parts: list[Any], value: Any) -> None:
-        """Takes bytes, or a list of bytes (slices of several segments, say), as parts
-        of the frame of their own.
+        """Adds bytes, or a list of bytes (slices of several segments, say), as separate
+        parts of the frame.
         """
         slices = value if isinstance(value, list) else [value]
         size = sum(map(len, slices))
@@ -259,24 +263,24 @@ UUID = Codec(_read_uuid, _write_uuid)
 
 
 class Encoded(bytes):
-    """A struct, or an array of structs, that was encoded before, for the same version:
+    """A struct, or an array of structs, that is already encoded for the same version:
     it is written as it is.
     """
 
 
 def join_array(items: Sequence[Encoded], flexible: bool) -> Encoded:
-    """An array of structs that were encoded before."""
+    """An array made from structs that are already encoded."""
     _, length = _COMPACT if flexible else _INT32
     return Encoded(length(len(items)) + b"".join(items))
 
 
 def array(item: Codec, flexible: bool, code: str = "") -> Codec:
-    """code: of numbers (partition indexes, broker ids), which are packed and unpacked
-    in one call.
+    """The codec of an array. code: for an array of numbers (partition indexes, broker
+    ids), their struct code, so that all are packed or unpacked in one call.
     """
     read_length, length = _COMPACT if flexible else _INT32
     read_item, write_item = item.decode, item.encode
-    width = struct.calcsize(">" + code) or 1  # the bytes that an item takes, at least
+    width = struct.calcsize(">" + code) or 1  # the fewest bytes that an item takes
 
     def read(buffer: memoryview, at: int) -> tuple[list[Any] | None, int]:
         count, at = read_length(buffer, at)
@@ -317,8 +321,8 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
 
 
 def nullable_struct(codec: Codec, tagged: bool) -> Codec:
-    """One byte in front says whether the struct is there: 1, or for null -1, or 0 in a
-    tagged field (KIP-893).
+    """A byte in front says whether the struct is there: 1 if it is; for null -1, or 0
+    in a tagged field (KIP-893).
     """
 
     def read(buffer: memoryview, at: int) -> tuple[Any, int]:
@@ -334,14 +338,14 @@ def nullable_struct(codec: Codec, tagged: bool) -> Codec:
     return Codec(read, write, _INT8.pack(0 if tagged else NULL))
 
 
-# Numbers as they are written in records. A varint puts the sign into the lowest bit
-# (zigzag: 0, -1, 1, -2, ...), then 7 bits into a byte, the lowest first. Keys and
-# values have their length before them as such a number.
+# Numbers as they are written in records: varints. Zigzag puts the sign into the lowest
+# bit (0, -1, 1, -2, ...), then each byte takes 7 bits, lowest first. Keys and values
+# have their length in front as such a number.
 
 
 def append_varint(data: bytearray, value: int) -> None:
-    """The sign goes into the lowest bit, so that small numbers of both signs are
-    short.
+    """Append a number as a varint. The sign goes into the lowest bit, so that small
+    numbers of either sign are short.
     """
     rest = value << 1 if value >= 0 else (-value << 1) - 1
     while rest > 0x7F:
@@ -359,8 +363,8 @@ def varint_size(value: int) -> int:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, position after it); IndexError where the data ends first. What goes
-    beyond 64 bits is cut off.
+    """(value, position after it). Raises IndexError if the data ends first. Bits beyond
+    the 64th are cut off.
     """
     byte = data[at]
     at += 1
@@ -380,7 +384,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def append_bytes(data: bytearray, content: bytes | None) -> None:
-    """A key, a value, or the name or value of a header."""
+    """Append a key, a value, or a header's name or value, with its length in front."""
     if content is None:
         data.append(1)  # a length of -1
     else:
@@ -394,8 +398,9 @@ def bytes_size(content: bytes | None) -> int:
 
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """(what append_bytes() wrote, position after it). Errors: CorruptRecord if less is
-    there; IndexError where the data ends within the length.
+    """(the bytes that append_bytes() wrote, position after them). Errors: CorruptRecord
+    if fewer bytes are there than the length says; IndexError if the data ends within
+    the length.
     """
     length, at = read_varint(data, at)
     if length < 0:

@@ -69,7 +69,7 @@ _UINT32, _INT16 = struct.Struct(">I"), struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
-    """A batch's first 61 bytes, in their order."""
+    """The first 61 bytes of a batch, field by field."""
 
     base_offset: int
     batch_length: int
@@ -87,22 +87,22 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Of the whole batch, header and records."""
+        """The size of the whole batch, header and records."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
     def last_offset(self) -> int:
-        """Of the last record, even if compaction took it away."""
+        """The offset of the last record, even if compaction has removed it."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
-        """After the last record: where the next batch may begin."""
+        """The offset after the last record: the next batch begins here or later."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record; numbers wrap to 0 after 2^31 - 1. -1
+        """The sequence number of the last record; after 2^31 - 1 numbers wrap to 0. -1
         without idempotence.
         """
         if self.base_sequence < 0:
@@ -111,8 +111,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> str:
-        """none, gzip, snappy, lz4 or zstd; UNSUPPORTED_COMPRESSION_TYPE for a number
-        without a name.
+        """none, gzip, snappy, lz4 or zstd. Errors: UNSUPPORTED_COMPRESSION_TYPE for a
+        number without a name.
         """
         number = self.attributes & COMPRESSION
         if number >= len(CODECS):
@@ -122,7 +122,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def log_append_time(self) -> bool:
-        """Whether all records have max_timestamp, which the broker set (KIP-32)."""
+        """Whether all records share max_timestamp, which the broker set (KIP-32)."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -132,21 +132,21 @@ class BatchHeader(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """Whether it holds a control record, which no consumer sees."""
+        """Whether it holds a control record, which consumers never see."""
         return bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon(self) -> int | None:
-        """When compaction may drop the batch's tombstones, ms since 1970 (KIP-534). It
-        stands in base_timestamp.
+        """When compaction may drop the batch's tombstones, in ms since 1970 (KIP-534).
+        It is stored in base_timestamp.
         """
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
     """The header of the batch that begins at `at`. The batch itself need not be whole.
-    Errors: CorruptRecord if it can't be a header; INVALID_RECORD for the formats before
-    Kafka 0.11 (magic 0 and 1).
+    Errors: CorruptRecord if these bytes can't be a header; INVALID_RECORD for the
+    formats before Kafka 0.11 (magic 0 and 1).
     """
     left = len(buffer) - at
     if left <= MAGIC_AT:
@@ -168,8 +168,8 @@ def read_header(buffer: Buffer, at: int = 0) -> BatchHeader:
 
 
 def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
-    """Whether the batch at `at`, with this header, is whole and has the content that
-    its CRC-32C was computed for.
+    """Whether the batch at `at`, with this header, is whole and its content matches its
+    CRC-32C.
     """
     end = at + header.size_bytes
     if end > len(buffer):
@@ -178,7 +178,7 @@ def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
 
 
 def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
-    """Errors: CorruptRecord unless crc_matches."""
+    """Raises CorruptRecord unless crc_matches."""
     if not crc_matches(buffer, header, at):
         raise CorruptRecord(
             f"the batch at offset {header.base_offset} does not match its checksum"
@@ -186,8 +186,8 @@ def check_crc(buffer: Buffer, header: BatchHeader, at: int = 0) -> None:
 
 
 def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The whole batches of a buffer, in order, not copied. A torn last one is left out:
-    a fetch may cut it.
+    """The whole batches in a buffer, in order, without copying. An incomplete last one
+    is left out: a fetch may cut it.
     """
     view = memoryview(buffer)
     at = 0
@@ -206,8 +206,8 @@ def stamp(
     leader_epoch: int,
     log_append_time_ms: int | None = None,
 ) -> None:
-    """Write into a batch what only the leader knows. The CRC changes only if the leader
-    sets the time too.
+    """Write the fields that only the leader knows into a batch. The CRC changes only if
+    the leader sets the timestamp too.
     """
     _INT64.pack_into(batch, 0, base_offset)
     _INT32.pack_into(batch, LOG_OVERHEAD, leader_epoch)
@@ -285,7 +285,7 @@ def encode_batch(
 def encode_records(
     header: BatchHeader, records: Iterable[tuple[int, NewRecord]]
 ) -> bytearray:
-    """The content of a batch with this header, of (offset delta, record)."""
+    """The content of a batch with this header, from pairs of (offset delta, record)."""
     content = bytearray()
     for offset_delta, (timestamp, key, value, headers) in records:
         timestamp_delta = timestamp - header.base_timestamp
@@ -295,8 +295,8 @@ def encode_records(
 
 
 def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> bytes:
-    """The batch of a header, whose length and CRC are found here, and of its encoded
-    records.
+    """A whole batch, from a header, whose length and CRC are computed here, and from
+    its encoded records.
     """
     payload = compress(header.compression, content, level) if content else b""
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(payload)
@@ -307,8 +307,8 @@ def assemble(header: BatchHeader, content: Buffer, level: int | None = None) -> 
 
 
 def encode_raw(content: bytearray, header: BatchHeader, record: "RawRecord") -> None:
-    """Append a record, which need not be decoded for it, to the content of the batch
-    that this header is for.
+    """Append a record to the content of the batch that this header is for. The record's
+    value and headers aren't decoded for this.
     """
     timestamp_delta = int64(record.timestamp - header.base_timestamp)
     offset_delta = record.offset - header.base_offset
@@ -323,7 +323,7 @@ def _append_record(
     rest: Buffer,
 ) -> None:
     """rest: value and headers, encoded."""
-    data = bytearray(1)  # attributes: none are defined
+    data = bytearray(1)  # no attributes are defined
     append_varint(data, timestamp_delta)
     append_varint(data, offset_delta)
     append_bytes(data, key)
@@ -348,8 +348,8 @@ def _value_and_headers(
 
 
 class RawRecord(NamedTuple):
-    """A record, decoded as far as a broker looks at it. rest: value and headers, as
-    they are encoded.
+    """A record decoded only as far as a broker needs it. rest: value and headers, still
+    encoded.
     """
 
     offset: int
@@ -365,15 +365,15 @@ class RawRecord(NamedTuple):
 
     @property
     def value(self) -> bytes | None:
-        """Decoded when it is asked for; null is None."""
+        """The value, decoded when asked for; None if it is null."""
         value, _ = read_bytes(self.rest, 0)
         return value
 
 
 def decode_batch(batch: Buffer) -> list[Record]:
-    """All records of one whole batch, those of a control batch too. The CRC is not
-    checked here. Errors: CorruptRecord if the bytes don't hold what the header says;
-    UNSUPPORTED_COMPRESSION_TYPE if the codec is missing; TooMuchToDecode.
+    """All records of one whole batch, including those of a control batch. The CRC is
+    not checked here. Errors: CorruptRecord if the bytes don't hold what the header
+    says; UNSUPPORTED_COMPRESSION_TYPE if the codec is missing; TooMuchToDecode.
     """
     records = []
     try:
@@ -409,10 +409,10 @@ def _read_headers(content: bytes, at: int, end: int) -> Headers:
 def raw_records(
     batch: Buffer, allowance: Allowance | None = None
 ) -> Iterator[RawRecord]:
-    """The records of one whole batch, one after the other; little more is decompressed
-    than is asked for. It raises what decode_batch raises, when the wrong record is
-    reached. Headers are not looked at. allowance: how much may be decompressed, and how
-    many records looked at (unpacking.py).
+    """The records of one whole batch, one after the other. Little more is decompressed
+    than the caller asks for. It raises what decode_batch raises, once it reaches the
+    bad record. Headers are not looked at. allowance: how much may be decompressed, and
+    how many records looked at (unpacking.py).
     """
     for content, at, end, offset, timestamp in _walk(batch, allowance or Allowance()):
         try:
@@ -431,8 +431,8 @@ def raw_records(
 def recompressed(
     batch: Buffer, codec: str, level: int | None, allowance: Allowance
 ) -> bytes:
-    """One whole batch with its records compressed otherwise. It raises what raw_records
-    raises.
+    """One whole batch with its records recompressed with another codec. It raises what
+    raw_records raises.
     """
     header = read_header(batch)
     content = bytearray()
@@ -443,8 +443,8 @@ def recompressed(
 
 
 def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
-    """When the records of one whole batch are from: (timestamp, offset) of each, read
-    as raw_records reads them.
+    """The (timestamp, offset) of each record of one whole batch, read as raw_records
+    reads them.
     """
     for _, _, _, offset, timestamp in _walk(batch, allowance):
         yield timestamp, offset

@@ -1,9 +1,10 @@
 """Compiles fields (text.py reads them from the schema text) into functions that decode
 and encode.
 
-This module knows the protocol's types, not its APIs. A struct is compiled at the first
-use of a version. What remains at run time is a short list of steps: a run of numbers is
-one call of struct.unpack, everything else one call of a codec of primitives.py.
+This module knows the protocol's types, not its APIs. A struct is compiled when a
+version of it is first used. At run time only a short list of steps is left: a run of
+numbers is one call of struct.unpack, every other field one call of a codec from
+primitives.py.
 """
 
 import struct as layouts
@@ -27,13 +28,13 @@ from .primitives import (
 )
 
 NO_TAGGED_FIELDS = b"\0"
-# of a message that no client sent: an answer, a record of an internal topic
+# for a message that no client sent: a response, a record of an internal topic
 MOST_ITEMS = 200_000
 
 
 class Message:
-    """Any struct of the protocol, with its fields as attributes. In a decoded one,
-    absent fields read as defaults.
+    """Any struct of the protocol, with its fields as attributes. After decoding, absent
+    fields read as their defaults.
     """
 
     __slots__ = ("__dict__", "_struct")
@@ -44,7 +45,9 @@ class Message:
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
-        """The default of a field that is not set; kept, since it can be changed."""
+        """The default of a field that isn't set. It is kept, because the caller may
+        change it.
+        """
         if name.startswith("_") or self._struct is None:
             raise AttributeError(f"{self._name()} has no field {name}")
         field = self._struct.by_attribute.get(name)
@@ -81,7 +84,7 @@ class Message:
         return f"{self._name()}({', '.join(fields)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that are set, nested messages as dicts and records as bytes."""
+        """The fields that are set: nested messages become dicts, and records bytes."""
         return {name: _plain(value) for name, value in self.__dict__.items()}
 
 
@@ -89,7 +92,7 @@ Body = Message | Mapping[str, Any]
 
 
 def _plain(value: Any) -> Any:
-    """A value without messages in it, and none that points into a frame."""
+    """A value in which no message is left, and nothing that points into a frame."""
     if isinstance(value, Message):
         return value.to_dict()
     if isinstance(value, list):
@@ -112,9 +115,10 @@ def nested(
     topic: str = "name",
     partitions: str = "partitions",
 ) -> list[dict[str, Any]]:
-    """Messages name a topic once and list its partitions under it; code works with one
-    partition at a time. parts: (topic, one partition's). topic, partitions: what the
-    API calls these two fields. The order stays.
+    """Group parts by topic: messages name a topic once and list its partitions under
+    it, while code works with one partition at a time. parts: pairs of a topic and one
+    partition's struct. topic, partitions: the names that the API gives these two
+    fields. The order is kept.
     """
     by_topic: dict[Any, list[Any]] = {}
     for name, part in parts:
@@ -127,7 +131,7 @@ class Field(NamedTuple):
 
     name: str
     attribute: str
-    type: str  # of the items, if it is an array
+    type: str  # of the items, if this is an array
     array: bool
     versions: range
     nullable: range
@@ -137,8 +141,8 @@ class Field(NamedTuple):
     struct: "Struct | None"
 
     def fresh_default(self) -> Any:
-        """The default; lists and messages are new each time, since they can be
-        changed.
+        """The default. Lists and messages are new each time, because the caller may
+        change them.
         """
         if self.default is None:
             return None
@@ -149,8 +153,8 @@ class Field(NamedTuple):
         return self.default
 
     def is_default(self, value: Any) -> bool:
-        """Whether the value is what a reader would take for a field that isn't
-        there.
+        """Whether the value is the one that a reader would assume if the field were
+        missing.
         """
         if value is None or self.default is None:
             return value is self.default
@@ -185,11 +189,11 @@ class Schema:
     name: str
     versions: range
     flexible: range
-    read: Callable[[], Struct]  # from the schema text, when the message is used first
+    read: Callable[[], Struct]  # parses the schema text when the message is first used
 
     @cached_property
     def struct(self) -> Struct:
-        """The fields."""
+        """The message's fields, parsed when they are first needed."""
         return self.read()
 
     def decode(
@@ -199,7 +203,7 @@ class Schema:
         at: int = 0,
         most_items: int = MOST_ITEMS,
     ) -> tuple[Message, int]:
-        """The message and the position after it. Raises DecodeError; ValueError if
+        """The message and the position after it. Raises DecodeError, or ValueError if
         there is no such version.
         """
         primitives.budget.begin(most_items)
@@ -212,20 +216,22 @@ class Schema:
             raise DecodeError(f"{self.name} version {version}: {error}") from None
 
     def encode(self, version: int, body: Body, parts: list[Any]) -> None:
-        """Appends the message to the parts of a frame, whose last is a bytearray.
-        Missing fields become defaults.
+        """Appends the message to the parts of a frame, the last of which is a
+        bytearray. Missing fields get their defaults.
         """
         self._codec(version).encode(parts, body)
 
     def to_bytes(self, version: int, body: Body, prefix: bytes = b"") -> bytes:
-        """A message without record batches, which would be parts of their own."""
+        """The bytes of a message that holds no record batches (those would be separate
+        parts).
+        """
         parts = [bytearray(prefix)]
         self.encode(version, body, parts)
         return bytes(parts[0])
 
     def encode_item(self, version: int, path: str, item: Mapping[str, Any]) -> Encoded:
-        """One item of an array of this message, to be put into it any number of times.
-        path: to the array, with dots between the fields.
+        """Encode one item of an array of this message, so that it can be used any
+        number of times. path: the fields that lead to the array, joined by dots.
         """
         struct: Struct | None = self.struct
         for attribute in path.split("."):
@@ -238,7 +244,7 @@ class Schema:
         return Encoded(parts[0])
 
     def join_items(self, version: int, items: Sequence[Encoded]) -> Encoded:
-        """A whole array of this message."""
+        """A whole array of this message, from encoded items."""
         return primitives.join_array(items, version in self.flexible)
 
     def _codec(self, version: int) -> Codec:
@@ -262,23 +268,23 @@ def _fields_of(body: Any) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else body.__dict__
 
 
-# -- compiled for one version
+# -- compiling for one version
 
 
-# The fields of a struct are read and written in steps: in the order of the schema text,
-# a step for each, but one for all numbers that stand side by side. Tagged fields come
-# last, by their tags, and only where they are set (KIP-482).
+# The fields of a struct are read and written in steps, in the order of the schema text:
+# one step per field, but a single step for numbers that are neighbours. Tagged fields
+# come last, ordered by tag, and only if they are set (KIP-482).
 
 
 class Run(NamedTuple):
-    """Neighbouring numbers, which one call reads or writes."""
+    """Neighbouring numbers that one call reads or writes."""
 
     fields: list[Field]
     layout: layouts.Struct
 
 
 class Single(NamedTuple):
-    """Any other field. nullable: in this version."""
+    """Any other field. nullable: whether null is allowed in this version."""
 
     field: Field
     codec: Codec
@@ -326,12 +332,12 @@ def _single(field: Field, version: int, flexible: bool) -> Single:
 
 
 def _codec(field: Field, version: int, flexible: bool) -> Codec:
-    """How values of a field's type are read and written at a version."""
+    """The codec for a field's type at a version."""
     if field.struct:
         codec = _compiled(field.struct, version, flexible)
         if version in field.nullable and not field.array:
             codec = primitives.nullable_struct(codec, field.tag is not None)
-    elif field.type in FIXED:  # in an array, or with a tag
+    elif field.type in FIXED:  # in an array, or tagged
         codec = primitives.number(FIXED[field.type])
     elif field.type == "uuid":
         codec = primitives.UUID
@@ -345,8 +351,8 @@ def _codec(field: Field, version: int, flexible: bool) -> Codec:
 def _decoder(
     struct: Struct, flexible: bool, steps: Steps, tagged: list[Single]
 ) -> Reader:
-    """A function that reads one struct. Here and in _encoder plain tuples go through
-    the loop, since they are unpacked fastest.
+    """A function that reads one struct. Here and in _encoder the loop goes over plain
+    tuples, because they unpack fastest.
     """
     # attribute or attributes, how to read, bytes of a run (else 0), nullable
     reads: list[tuple[Any, Any, int, bool]] = []
@@ -384,7 +390,7 @@ def _decoder(
 def _tagged_reader(
     struct: Struct, tagged: list[Single]
 ) -> Callable[[memoryview, int, dict[str, Any]], int]:
-    """A function that reads one tagged field, and returns the position after it."""
+    """A function that reads one tagged field and returns the position after it."""
     by_tag = {each.tag: each for each in tagged}
 
     def read(buffer: memoryview, at: int, fields: dict[str, Any]) -> int:
@@ -416,7 +422,8 @@ def _encoder(
     tagged: list[Single],
 ) -> Writer:
     """A function that writes one struct, given as a Message or a dict."""
-    # attribute or (attribute, default) of a run, default, how to write, bytes of a null
+    # attribute or (attribute, default) of a run, default, how to write, bytes for a
+    # null
     writes: list[tuple[Any, Any, Any, bytes | None]] = []
     for step in steps:
         if isinstance(step, Run):

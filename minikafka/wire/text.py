@@ -1,6 +1,6 @@
 """Reads the schema text (messages.txt).
 
-One message a paragraph, one field a line, official names throughout:
+One paragraph per message, one line per field, official names throughout:
 
     Heartbeat key=12 versions=0-4 flexible=4+        an API: the request, then the response
       GroupId: string
@@ -9,16 +9,16 @@ One message a paragraph, one field a line, official names throughout:
       ThrottleTimeMs: int32 1+ ignorable
       ErrorCode: int16
 
-A record of a coordinator's log is written alike: the key, then the value, with
+A record of a coordinator's log has the same form: the key, then the value, with
 `written=` where Kafka writes another version than the newest it can read.
 
 `name: type[?] [versions] [=default] [tag=n] [ignorable]`. Without versions a field
 exists wherever its parent does. `[]` before the type makes an array. `?12+` says that
 null is allowed from version 12 only. A struct's fields are indented below its first
-use; a second use gives its name alone. Without a default a field reads as zero, false,
+use; a second use gives only its name. Without a default a field reads as zero, false,
 empty, or a struct of defaults (records: null). A tagged field (KIP-482) is written only
-where it differs from its default. A field that a version lacks reads as its default;
-setting it is an error unless it is ignorable.
+if it differs from its default. A field that a version doesn't have reads as its
+default; setting it is an error unless it is ignorable.
 """
 
 import re
@@ -54,11 +54,13 @@ class Declaration(NamedTuple):
     name: str
     # key=, record= or coordinator=, versions=, flexible=, written=
     attributes: dict[str, str]
-    # read when first asked for: a program uses few messages
+    # parsed when first needed: a program uses few messages
     structs: Sequence[Callable[[], Struct]]
 
     def schema(self, suffix: str = "", part: int = 0) -> Schema:
-        """Of one of the structs. suffix: what its name has after the paragraph's."""
+        """The schema of one of the structs. suffix: what its name adds to the
+        paragraph's.
+        """
         versions = version_range(self.attributes["versions"])
         flexible = range(0)
         if "flexible" in self.attributes:
@@ -67,7 +69,7 @@ class Declaration(NamedTuple):
 
 
 def version_range(text: str) -> range:
-    """`3`, `3-9` or `3+`."""
+    """The versions that a text such as `3`, `3-9` or `3+` stands for."""
     first, dash, last = text.rstrip("+").partition("-")
     if text.endswith("+"):
         end = _LATEST
@@ -87,7 +89,7 @@ def parse(text: str) -> Iterator[Declaration]:
 
 
 def _declaration(lines: list[str]) -> Declaration:
-    """A paragraph. Its fields are looked at when the message is used first."""
+    """One paragraph. Its fields are parsed when the message is first used."""
     first, *rows = lines
     name, *pairs = first.split()
     attributes = dict([pair.split("=", 1) for pair in pairs])
@@ -116,7 +118,7 @@ def _struct(name: str, lines: list[str], versions: range) -> Struct:
 def _fields(
     rows: list[re.Match[str]], depth: int, versions: range, structs: dict[str, Struct]
 ) -> list[Field]:
-    """The fields at one depth. What is indented below a field is its struct."""
+    """The fields at one depth. Lines indented below a field describe its struct."""
     starts = [at for at, row in enumerate(rows) if len(row["indent"]) == 2 * depth]
     fields = []
     for start, end in pairwise([*starts, len(rows)]):
@@ -133,7 +135,7 @@ def _fields(
 
 
 def _field(row: re.Match[str], versions: range, struct: Struct | None) -> Field:
-    """One line. versions: in which it exists."""
+    """The field that one line describes. versions: those in which it exists."""
     name = row["name"]
     type_name = row["type"]
     if not struct and type_name not in FIXED and type_name not in _ZERO:
@@ -159,7 +161,7 @@ def _field(row: re.Match[str], versions: range, struct: Struct | None) -> Field:
 
 
 def _default(row: re.Match[str], struct: Struct | None) -> Any:
-    """What the field reads as where it isn't there."""
+    """The value that the field reads as in versions that don't have it."""
     text = row["default"]
     type_name = row["type"]
     if text == "null":

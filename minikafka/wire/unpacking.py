@@ -1,11 +1,11 @@
-"""This module finds the records in a batch, and decodes no more of the batch than is
-asked for.
+"""Finds the records in a batch, and decodes no more of the batch than the caller asks
+for.
 
-Compression covers all records of a batch together, and each record begins with its
-length: a reader reaches a record only through those before it. A broker reads records
-where it needs keys or timestamps, and any client may have sent them: a few bytes can
-unpack to gigabytes, or to millions of records. So the content is decompressed as far as
-records are asked for, and all of it is counted against an allowance.
+All records of a batch are compressed together, and each record begins with its length,
+so a reader reaches a record only through those before it. A broker reads records where
+it needs keys or timestamps, and any client may have sent them: a few bytes can unpack
+to gigabytes, or to millions of records. So the content is decompressed only as far as
+records are asked for, and all of it counts against an allowance.
 """
 
 from collections.abc import Iterator
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 _SMALLEST_RECORD = 7
 _FEWEST_BYTES = 8192  # an eighth of what is decompressed first
 
-# Where a record is: the batch's content as far as it is decompressed, where in it the
-# record's key begins and where the record ends; and the record's offset and timestamp.
+# Where a record is: the batch's content as far as it is decompressed, the positions in
+# it where the record's key begins and where the record ends, and the record's offset
+# and timestamp.
 Place = tuple[bytes, int, int, int, int]
 
 
 class TooMuchToDecode(KafkaError):
-    """A batch holds more than may be decoded of it."""
+    """A batch holds more than the allowance lets us decode."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -39,10 +40,10 @@ class TooMuchToDecode(KafkaError):
 
 @dataclass(slots=True)
 class Allowance:
-    """How much may be decoded: of one batch, or of all batches that a request is about.
+    """How much may be decoded, for one batch or for all batches of a request.
 
-    content_bytes: how many bytes decompression may add. records: how many records may
-    be looked at.
+    content_bytes: how many bytes decompression may produce. records: how many records
+    may be looked at.
     """
 
     content_bytes: int = 16 << 20
@@ -57,8 +58,8 @@ class Allowance:
 def walk(
     header: "BatchHeader", packed: memoryview, allowance: Allowance
 ) -> Iterator[Place]:
-    """The records of a batch, one after the other. packed: what follows the header.
-    Errors: CorruptRecord when a record is reached that is wrong; TooMuchToDecode.
+    """The records of a batch, one after the other. packed: the bytes after the header.
+    Errors: CorruptRecord once a bad record is reached; TooMuchToDecode.
     """
     if header.records_count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
         raise TooMuchToDecode
@@ -68,7 +69,7 @@ def walk(
     while left > 0:
         try:
             length, start = read_varint(content, at)
-            # after the attributes: none are defined
+            # after the attributes, of which none are defined
             timestamp_delta, key_at = read_varint(content, start + 1)
             offset_delta, key_at = read_varint(content, key_at)
             end = start + length
@@ -104,8 +105,8 @@ def walk(
 def _unpack(
     codec: str, packed: memoryview, allowance: Allowance
 ) -> Iterator[tuple[bytes, bool]]:
-    """The content so far, and whether it is all: each time more, from its beginning.
-    Errors: TooMuchToDecode.
+    """The content decompressed so far, and whether that is all of it. Each step yields
+    more, always from the beginning. Errors: TooMuchToDecode.
     """
     most_bytes = len(packed) + allowance.content_bytes
     wanted_bytes = 0
