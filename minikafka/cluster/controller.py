@@ -1,11 +1,11 @@
-"""The controller decides: it reads the image and a wish, and returns the records that
-would fulfil it.
+"""The controller decides: it takes the image and a request, and returns the records
+that would carry the request out.
 
 Nothing here writes. Each function takes the image as it is and returns metadata
 records, or raises the KafkaError that the client gets; the caller appends the records
-to the metadata log, and the image follows when they are committed. Who may lead a
-partition is in leadership.py, where new replicas go in placer.py, which brokers may
-join in registration.py.
+to the metadata log, and the image follows when they are committed. leadership.py says
+who may lead a partition, placer.py where new replicas go, registration.py which brokers
+may join.
 """
 
 import re
@@ -26,34 +26,37 @@ from minikafka.wire.errors import Error, KafkaError
 LEGAL_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 TOPIC_NAME_MAX_LENGTH = 249
 MAX_PARTITIONS_PER_REQUEST = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
-# partitions that get another leader: more would hold up the leader for too long
+# partitions that get another leader in one decision: with more, the controller would be
+# busy for too long
 CHANGES_AT_ONCE = 1000
-# our own limit: to create more at once would hold up everybody else
+# our own limit: creating more at once would hold up everybody else
 MAX_TOPICS_PER_REQUEST = 1000
 PRODUCER_ID_BLOCK_SIZE = 1000
 LOST_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.LOST
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
-RECOVERED = 0  # LeaderRecoveryState: here no leader is in any other
+RECOVERED = 0  # LeaderRecoveryState: here no leader is ever in another state
 
-# (topic, config) -> what holds for it, the brokers' defaults included
+# (topic, config) -> the value in effect, broker defaults included
 TopicValue = Callable[[str, str], Any]
 
 
-# -- brokers that come and go, and what that means for partitions
+# -- brokers joining and leaving, and what that means for partitions
 
 
 class Fencing(NamedTuple):
-    """One decision of those that fence brokers. is_last: after it they are fenced."""
+    """One of the decisions that fence some brokers. is_last: with this one they are
+    fenced.
+    """
 
     records: list[MetadataRecord]
     is_last: bool
 
 
 def fence(image: Image, broker_ids: Sequence[int], value: TopicValue) -> Fencing:
-    """Brokers are silent for too long, or have shut down: they lead nothing and are in
-    sync with nothing. Where that changes more partitions than one decision may, the
-    brokers are fenced with the last of several.
+    """Fence brokers that were silent for too long or have shut down: they no longer
+    lead, and are in no ISR. If that changes more partitions than one decision may, it
+    takes several, and the brokers are fenced with the last one.
     """
     records = without(image, broker_ids, value, most=CHANGES_AT_ONCE)
     if len(records) >= CHANGES_AT_ONCE:
@@ -66,7 +69,7 @@ def fence(image: Image, broker_ids: Sequence[int], value: TopicValue) -> Fencing
 def unregister_broker(
     image: Image, broker_id: int, value: TopicValue
 ) -> list[MetadataRecord]:
-    """A broker is forgotten (KIP-631)."""
+    """Forget a broker (KIP-631)."""
     records = without(image, [broker_id], value, unclean=True)
     broker_epoch = image.brokers[broker_id].broker_epoch
     fields = {"broker_id": broker_id, "broker_epoch": broker_epoch}
@@ -75,7 +78,9 @@ def unregister_broker(
 
 
 def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRecord]:
-    """A broker is ready to serve: it may lead what nobody leads."""
+    """Unfence a broker that is ready to serve: it may lead partitions that have no
+    leader.
+    """
     live = {broker_id, *image.may_lead()}
     records = [_broker_change(image, broker_id, fenced=-1)]
     for name, number, partition in image.all_partitions():
@@ -89,8 +94,9 @@ def unfence(image: Image, broker_id: int, value: TopicValue) -> list[MetadataRec
 def begin_shutdown(
     image: Image, broker_id: int, value: TopicValue
 ) -> list[MetadataRecord]:
-    """A broker wants to stop: others take over what it leads, if anybody can. One
-    decision changes so many partitions; no records: there is nothing left to hand over.
+    """Let a broker shut down: other brokers take over the partitions it leads, where
+    they can. Each call changes up to CHANGES_AT_ONCE partitions; no records mean that
+    nothing is left to hand over.
     """
     changes = without(image, [broker_id], value, most=CHANGES_AT_ONCE)
     if not image.brokers[broker_id].in_controlled_shutdown:
@@ -105,9 +111,9 @@ def without(
     unclean: bool = False,
     most: int | None = None,
 ) -> list[MetadataRecord]:
-    """Brokers leave every ISR, and their partitions get another leader. unclean: they
-    came back, and may have lost records: they leave the ELR too. most: of so many
-    partitions; None: of all.
+    """Take brokers out of every ISR, and give their partitions another leader. unclean:
+    the brokers came back and may have lost records, so they leave the ELR too. most:
+    stop after this many partitions; None for all.
     """
     gone = set(broker_ids)
     live = image.may_lead() - gone
@@ -137,8 +143,8 @@ def change(
     live: set[int] | None = None,
     **wanted: Any,
 ) -> MetadataRecord | None:
-    """leadership.partition_change for a partition of the image. live: who may lead, if
-    not as the image has it.
+    """leadership.partition_change for a partition of the image. live: the brokers that
+    may lead, if they differ from the image's.
     """
     if live is None:
         live = image.may_lead()
@@ -165,11 +171,11 @@ def _broker_change(image: Image, broker_id: int, **fields: int) -> MetadataRecor
 def alter_isr(
     image: Image, broker_id: int, topic_id: bytes, asked: Any, value: TopicValue
 ) -> MetadataRecord | None:
-    """AlterPartition (KIP-497): the leader names another ISR. asked: the request's
-    partition. Errors: what the leader believes is older than the image
-    (FENCED_LEADER_EPOCH, INVALID_UPDATE_VERSION), or a member may not be in sync
-    (INELIGIBLE_REPLICA: fenced, shutting down, or another run of that broker, KIP-841,
-    KIP-903).
+    """AlterPartition (KIP-497): the leader proposes another ISR. asked: the partition
+    in the request. Errors: FENCED_LEADER_EPOCH or INVALID_UPDATE_VERSION if the
+    leader's view is older than the image; INELIGIBLE_REPLICA if a proposed member may
+    not be in sync because it is fenced, shutting down, or another run of that broker
+    (KIP-841, KIP-903).
     """
     topic = image.topic_by_id(topic_id)
     partition = topic.partitions.get(asked.partition_index)
@@ -189,7 +195,7 @@ def alter_isr(
 
 
 def _check_leader(partition: Partition, broker_id: int, asked: Any) -> None:
-    """Whether the one who asks leads the partition, and knows it as it is now."""
+    """Check that the sender leads the partition, and knows its current state."""
     if asked.leader_recovery_state != RECOVERED:
         raise KafkaError(Error.INVALID_REQUEST)
     if asked.leader_epoch < partition.leader_epoch:
@@ -205,7 +211,9 @@ def _check_leader(partition: Partition, broker_id: int, asked: Any) -> None:
 
 
 def _may_be_in_sync(image: Image, broker_id: int, broker_epoch: int) -> bool:
-    """broker_epoch: of the run that is meant; -1 if the leader doesn't know it."""
+    """broker_epoch: of the run that the leader means; -1 if the leader doesn't
+    know it.
+    """
     broker = image.brokers.get(broker_id)
     if broker is None or not broker.may_lead:
         return False
@@ -218,8 +226,8 @@ def lose_replica(
     """AssignReplicasToDirs (KIP-858): a broker has lost its replica, or a part of it.
     It leaves the ISR and the ELR, and a new leader epoch begins, so that the leader
     forgets what it knew of this replica. None if no other replica is in sync or
-    eligible: rather a part than nothing. Errors: UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER if it has no replica.
+    eligible: a partial copy is better than none. Errors: UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER if the broker has no replica.
     """
     topic = image.topic_by_id(topic_id)
     partition = partition_of(image, topic.name, number)
@@ -241,15 +249,15 @@ def lose_replica(
     return lost
 
 
-# -- what administrators ask of partitions
+# -- administrators' requests about partitions
 
 
 def elect_leader(
     image: Image, topic: str, number: int, election: str, value: TopicValue
 ) -> MetadataRecord:
-    """ElectLeaders (KIP-183, KIP-460). Errors: ELECTION_NOT_NEEDED,
-    PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION.
+    """ElectLeaders (KIP-183, KIP-460): elect the preferred replica, or any live one.
+    Errors: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION.
     """
     partition = image.topic(topic).partitions.get(number)
     if partition is None:
@@ -270,9 +278,9 @@ def elect_leader(
 
 
 def rebalanced(image: Image, value: TopicValue) -> list[MetadataRecord]:
-    """auto.leader.rebalance.enable: who is first of the replicas, up and in sync leads
-    again; and what nobody leads is looked at again, since an unclean election may be
-    allowed now.
+    """auto.leader.rebalance.enable: the first replica of each partition leads again if
+    it is up and in sync. Partitions without a leader are looked at too, because an
+    unclean election may be allowed now.
     """
     live = image.may_lead()
     preferred = leadership.PREFERRED
@@ -296,7 +304,7 @@ def reassign(
     value: TopicValue,
 ) -> MetadataRecord | None:
     """AlterPartitionReassignments (KIP-455): move a partition to other replicas.
-    target: None takes back a reassignment that is under way.
+    target: None cancels a reassignment in progress.
     """
     partition = partition_of(image, topic, number)
     if target is None:
@@ -308,7 +316,7 @@ def reassign(
 
 
 def partition_of(image: Image, topic: str, number: int) -> Partition:
-    """The partition, or UNKNOWN_TOPIC_OR_PARTITION."""
+    """The partition. Errors: UNKNOWN_TOPIC_OR_PARTITION."""
     partition = image.topic(topic).partitions.get(number)
     if partition is None:
         why = f"Unable to find partition {topic}:{number}."
@@ -320,7 +328,7 @@ def partition_of(image: Image, topic: str, number: int) -> Partition:
 
 
 def check_topic_name(name: str) -> None:
-    """Kafka's rules for names: INVALID_TOPIC_EXCEPTION."""
+    """Check a name against Kafka's rules. Errors: INVALID_TOPIC_EXCEPTION."""
     if not name:
         why = "the empty string is not allowed"
     elif name in (".", ".."):
@@ -341,8 +349,8 @@ def check_topic_name(name: str) -> None:
 
 
 def check_new_topic_name(name: str, image: Image) -> None:
-    """A legal name, of no topic yet, and no two names that differ only in '.' and '_':
-    their metrics would collide.
+    """Check that a new name is legal and not taken, and that it doesn't differ from
+    another one only in '.' and '_', because their metrics would collide.
     """
     check_topic_name(name)
     other = image.metric_names.get(metadata.metric_name(name), name)
@@ -371,21 +379,21 @@ def create_topic(
 def create_partitions(
     image: Image, topic: Topic, placement: Placement
 ) -> list[MetadataRecord]:
-    """More partitions for a topic. Existing ones stay as they are, records and all."""
+    """Add partitions to a topic. Existing ones stay as they are, with their records."""
     first = len(topic.partitions)
     return _new_partitions(image, topic.topic_id, placement, first)
 
 
 def delete_topic(topic: Topic) -> list[MetadataRecord]:
-    """A topic goes, with its partitions and configs."""
+    """Delete a topic, with its partitions and configs."""
     return [MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic.topic_id})]
 
 
 def allocate_producer_ids(
     image: Image, broker_id: int, broker_epoch: int
 ) -> list[MetadataRecord]:
-    """The next block of producer ids for a broker (KIP-730). What is left of a block is
-    never given again.
+    """Allocate the next block of producer ids to a broker (KIP-730). The unused rest of
+    a block is never given out again.
     """
     next_id = image.next_producer_id + PRODUCER_ID_BLOCK_SIZE
     fields = {
@@ -399,8 +407,8 @@ def allocate_producer_ids(
 def _new_partitions(
     image: Image, topic_id: bytes, placement: Placement, first: int
 ) -> list[MetadataRecord]:
-    """Who is up is in sync, and the first of them leads. first: the number of the first
-    one.
+    """The live replicas are in sync, and the first of them leads. first: the number of
+    the first new partition.
     """
     may_lead = image.may_lead()
     records = []

@@ -1,25 +1,28 @@
-"""Who leads the metadata quorum: one voter's part in KRaft's election (KIP-595;
-PreVote, KIP-996; the Raft paper, 5.2).
+"""Elects the leader of the metadata quorum: one voter's part in KRaft's election
+(KIP-595; PreVote, KIP-996; the Raft paper, 5.2).
 
-The rules. A voter gives one vote an epoch, and writes it to disk before it says so. It
-gives it only to a candidate whose log is at least as far as its own: the later last
-epoch wins, then the longer log. Who has the votes of a majority leads that epoch, so
-there is one leader an epoch at most, and it has every committed record.
+The rules. A voter votes once per epoch, and writes its vote to disk before it announces
+it. It votes only for a candidate whose log is at least as complete as its own: the
+later last epoch wins, then the longer log. The candidate with the votes of a majority
+leads that epoch, so there is at most one leader per epoch, and it has every committed
+record.
 
 A follower that hears nothing from its leader first asks whether it would win (PreVote),
-without a new epoch: others who still hear the leader say no, so a voter with a bad
-connection unseats nobody. A leader that a majority no longer fetches from resigns by
-itself: somebody else may lead already.
+without a new epoch: voters that still hear the leader say no, so a voter with a bad
+connection can't unseat the leader. A leader resigns by itself once a majority no longer
+fetches from it, because another leader may have been elected by then.
 
-What it is at a time, and what ends that, is the table of roles.py. A leader tells its
-epoch to voters that don't fetch. A node that is no voter only follows.
+A voter's roles, and the events that lead from one to another, are the table in
+roles.py. A leader announces its epoch to voters that don't fetch. A node that isn't a
+voter only follows.
 
-What is believed. Requests come from whoever reaches the port, and epochs have an end:
-so one that a request names is believed only as far as elections lead. A leader's first
-record carries its epoch, so the log tells how many there were; MOST_AHEAD more may have
-come to nothing, or be in a log that is further. Who fell behind by more than that
-learns the epoch all the same: it hears of no leader, asks, and what a voter answers,
-where it is known to listen, is believed up to HIGHEST_EPOCH.
+Which epochs are believed. Anybody who reaches the port can send a request, and epochs
+are a finite number, so an epoch named in a request is believed only as far as elections
+could have led. A leader's first record carries its epoch, so the log tells how many
+leaders there were; MOST_AHEAD more epochs may have ended without a leader, or be in a
+log that is further along. A node that fell behind by more than that learns the epoch
+all the same: it hears of no leader, so it asks, and when a voter answers from its known
+address, epochs up to HIGHEST_EPOCH are believed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,15 +53,15 @@ from minikafka.wire.schema import Message
 
 LANE = "quorum"
 VOTE_VERSION, BEGIN_VERSION, END_VERSION = 2, 1, 1
-# 34 years of an election a second; as many again still fit into an int32
+# 34 years at one election per second; as many again would still fit into an int32
 HIGHEST_EPOCH = 2**30
-MOST_AHEAD = 1000  # of the log's last epoch
+MOST_AHEAD = 1000  # how far a request's epoch may be ahead of the log's last epoch
 
 Then = Callable[[Message | None, Now], None]
 
 
 class AskNode(Protocol):
-    """Send a request to another node; then(reply or None, now) is called once."""
+    """Sends a request to another node; then(reply or None, now) is called once."""
 
     def __call__(
         self,
@@ -81,7 +84,7 @@ class Timeouts:
 
 
 class LogEnd(NamedTuple):
-    """How far a log goes. Of two, the larger one is further: the later last epoch wins,
+    """How far a log goes. The larger of two ends is further: the later last epoch wins,
     then the longer log.
     """
 
@@ -91,8 +94,8 @@ class LogEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What must survive a restart. voted: whom this voter voted for in this epoch, or
-    NO_LEADER.
+    """The state that must survive a restart. voted: the candidate that this voter voted
+    for in this epoch, or NO_LEADER.
     """
 
     epoch: int = 0
@@ -101,8 +104,9 @@ class Vote:
 
 
 class Election:
-    """log_end(): of this node's log. keep(vote): on disk, synced. changed(now): the
-    role, the epoch or the leader is another one. random(): 0 <= x < 1.
+    """One node's part in the election. log_end(): the end of this node's log.
+    keep(vote): write it to disk, synced. changed(now): called when the role, the epoch
+    or the leader has changed. random(): 0 <= x < 1.
     """
 
     def __init__(
@@ -137,15 +141,15 @@ class Election:
         self._trace = trace
         self._timer_at: int | None = None  # monotonic ms
         self._votes: dict[int, bool] = {}
-        self._rounds = 0  # that this voter lost in a row
-        self._tries = 0  # in a row, lost or not
-        # the leader's: when each voter fetched last
+        self._rounds = 0  # votes that this voter has lost in a row
+        self._tries = 0  # attempts in a row, lost or not
+        # on the leader: when each voter last fetched
         self._heard_ms: dict[int, int] = {}
 
     # -- life
 
     def start(self, vote: Vote, now: Now) -> None:
-        """vote: as it was kept. A sole voter leads the next epoch at once."""
+        """vote: the one kept on disk. A sole voter leads the next epoch at once."""
         self._note(vote)
         if not self._others and self._is_voter:
             self._note(Vote(vote.epoch + 1, self._node_id))
@@ -156,7 +160,9 @@ class Election:
             self._forget_leader(now)
 
     def tick(self, now: Now) -> None:
-        """Do what is due."""
+        """When the timer has run out: a leader checks on its voters, another voter asks
+        for votes, and a node without a vote looks for the leader again.
+        """
         if self._timer_at is None or now.monotonic_ms < self._timer_at:
             return
         if self.role == LEADER:
@@ -169,12 +175,12 @@ class Election:
             self._forget_leader(now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When tick is due next, in monotonic ms; None if no timer is running."""
         return self._timer_at
 
     def resign(self, now: Now) -> None:
-        """A clean stop: tell the voters, the one with the longest log first to
-        stand.
+        """Stop cleanly: tell the voters, naming the one with the longest log as the
+        first candidate.
         """
         if self.role != LEADER or not self._others:
             return
@@ -201,10 +207,10 @@ class Election:
             self._ask(voter, LANE, "EndQuorumEpoch", END_VERSION, body, heard_of_it)
         self._forget_leader(now)
 
-    # -- what others ask
+    # -- requests from other nodes
 
     def asked_for_vote(self, asked: Message, now: Now) -> dict[str, Any]:
-        """Vote: one partition of the request; its answer's fields."""
+        """Vote: one partition of the request. Returns the fields of its answer."""
         refused = self._refused(asked.replica_epoch, asked.replica_id)
         if not refused and not self._is_possible_log(asked):
             refused = Error.INVALID_REQUEST
@@ -231,8 +237,9 @@ class Election:
 
     @staticmethod
     def _is_possible_log(asked: Message) -> bool:
-        """Whether a candidate may have what it says it has: nobody has led the epoch
-        that it wants to lead, and a pre-vote is about the one that it is in.
+        """Whether a candidate can have the log that it claims: nobody has led the epoch
+        that it wants to lead yet, while a pre-vote names the epoch that it is already
+        in.
         """
         latest = asked.replica_epoch
         if not asked.pre_vote:
@@ -254,12 +261,15 @@ class Election:
         return knows_no_leader and self.vote.voted in (NO_LEADER, asked.replica_id)
 
     def told_of_leader(self, told: Message, now: Now) -> dict[str, Any]:
-        """BeginQuorumEpoch: one partition of the request; its answer's fields."""
+        """BeginQuorumEpoch: one partition of the request. Returns the fields of its
+        answer.
+        """
         return self._answer(self._believe(told, now))
 
     def told_of_resignation(self, told: Message, now: Now) -> dict[str, Any]:
         """EndQuorumEpoch: one partition of the request. The first of the preferred
-        candidates stands at once, the next a little later.
+        candidates stands at once, the next a little later. Returns the fields of the
+        answer.
         """
         refused = self._believe(told, now)
         if not refused:
@@ -272,7 +282,8 @@ class Election:
         return self._answer(refused)
 
     def _believe(self, told: Message, now: Now) -> Error:
-        """One leader an epoch: who names another one is not of this quorum, and is
+        """Take the sender's word for the leader and the epoch. An epoch has one leader,
+        so a sender that names another one doesn't belong to this quorum, and is
         refused. (In Apache Kafka that stops the node.)
         """
         refused = self._refused(told.leader_epoch, told.leader_id)
@@ -285,8 +296,8 @@ class Election:
         return Error.NONE
 
     def _refused(self, epoch: int, sender: int) -> Error:
-        """What only voters ask of voters. Apache Kafka asks no more than an epoch that
-        is not older and an id from 0 on, since its voters may change.
+        """Why a voter's request is refused, or NONE. Apache Kafka only asks that the
+        epoch isn't older and the id isn't negative, because its voters may change.
         """
         if epoch < self.vote.epoch:
             return Error.FENCED_LEADER_EPOCH
@@ -298,13 +309,13 @@ class Election:
             return Error.INVALID_REQUEST
         return Error.NONE
 
-    # -- what is heard
+    # -- news about the leader
 
     def learn(self, epoch: int, leader: int, now: Now) -> None:
-        """Somebody says who leads in which epoch (NO_LEADER: he doesn't know). What is
-        older is no news; and that this node leads it knows better. There is one leader
-        an epoch: who names another one than this node knows, or one that is no voter,
-        says nothing.
+        """Another node says who leads which epoch (NO_LEADER if it doesn't know). An
+        older epoch is ignored, and so is a claim that this node leads: it knows that
+        better itself. An epoch has one leader, so a sender that names a different one,
+        or a node that isn't a voter, is ignored as well.
         """
         if leader == self._node_id or leader not in self._voters:
             leader = NO_LEADER
@@ -331,19 +342,21 @@ class Election:
         self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
 
     def lost_leader(self, now: Now) -> None:
-        """Whom this node took for the leader of this epoch says that it isn't."""
+        """The node that this one took for the leader of this epoch says that it
+        isn't.
+        """
         if self.role == FOLLOWER:
             self._forget_leader(now)
 
     def heard_from(self, node: int, now: Now) -> None:
-        """A node has fetched from this leader; only of voters it is kept when."""
+        """A node has fetched from this leader; the time is kept only for voters."""
         if node in self._others:
             self._heard_ms[node] = now.monotonic_ms
 
     # -- roles
 
     def _note(self, vote: Vote) -> None:
-        """What this node knows of the epoch that it is in, or of a later one."""
+        """Set the epoch, vote and leader, for the current epoch or a later one."""
         known = self.vote
         assert vote.epoch >= known.epoch, "epochs never fall"
         if vote.epoch == known.epoch:
@@ -356,8 +369,8 @@ class Election:
         self.vote = vote
 
     def _take(self, event: str, now: Now, wait_ms: int | None) -> None:
-        """Go where the table leads. wait_ms: how long to wait there; None: no longer
-        than in the last role.
+        """Follow the table to the next role. wait_ms: how long to wait there; None to
+        keep the running timer.
         """
         transition = TRANSITIONS.get((self.role, event))
         assert transition is not None, f"nothing is {event} for a {self.role} voter"
@@ -370,9 +383,9 @@ class Election:
         self._changed(now)
 
     def _patience_ms(self) -> int:
-        """Between one and two election timeouts, so that rarely two stand at the same
-        time. After tries that came to nothing twice as long each time: others may be
-        slower than a short timeout takes them to be.
+        """Between one and two election timeouts, so that two voters rarely stand at the
+        same time. It doubles after each attempt without a result, because others may be
+        slower than a short timeout assumes.
         """
         timeout_ms = self._timeouts.election_timeout_ms
         doubled_ms = timeout_ms << min(self._tries, 10)
@@ -406,7 +419,7 @@ class Election:
             if reply is None or reply.error_code or not reply.topics:
                 return
             vote = reply.topics[0].partitions[0]
-            # who would vote for another has no faith in the leader that he names
+            # a voter that would vote for us has lost faith in the leader it names
             leader = NO_LEADER if vote.vote_granted else vote.leader_id
             self.learn(vote.leader_epoch, leader, now)
             same_epoch = self.vote.epoch == asked["replica_epoch"]
@@ -419,7 +432,7 @@ class Election:
         self._ask(voter, LANE, "Vote", VOTE_VERSION, body, voted)
 
     def _count(self, now: Now) -> None:
-        granted = 1 + sum(self._votes.values())  # its own, too
+        granted = 1 + sum(self._votes.values())  # including its own vote
         refused = len(self._votes) + 1 - granted
         most_refused = len(self._others) + 1 - self._majority
         if granted >= self._majority:
@@ -485,7 +498,7 @@ class Election:
         self._ask(voter, LANE, "BeginQuorumEpoch", BEGIN_VERSION, body, epoch_told)
 
     def _forget_leader(self, now: Now, wait_ms: int | None = None) -> None:
-        """Within this epoch: it has resigned, or is not heard of."""
+        """Within this epoch: the leader has resigned, or nothing is heard from it."""
         resigns = self.role == LEADER
         if self._trace and resigns:
             self._tell("ControllerResigned")
@@ -494,7 +507,7 @@ class Election:
             wait_ms = self._patience_ms()
         self._take(RESIGNED if resigns else LEADER_LOST, now, wait_ms)
 
-    # -- words
+    # -- messages and trace events
 
     def _body(self, fields: dict[str, Any]) -> dict[str, Any]:
         partition = {"partition_index": 0, **fields}

@@ -1,18 +1,19 @@
-"""Who leads a partition, and who might: every change of a partition's replicas goes
-through `partition_change`.
+"""Which replica leads a partition, and which ones might: every change of a partition's
+replicas goes through `partition_change`.
 
-The rules. Only who surely has all that is committed may lead. While the ISR has
-members, those are they. When it shrinks below min.insync.replicas nothing new is
-committed, so who leaves it from then on still has everything: it becomes an eligible leader replica (ELR,
-KIP-966), as does its last member, and leads if nobody of the ISR is left. A broker that
-comes back from an unclean shutdown may have lost what was not on disk yet, and is
-neither. When ISR and ELR are both empty the last leader is taken, if it comes back: if
-it lost nothing, nothing is lost. Any other replica leads by an unclean election only,
-which somebody must have asked for, or allowed (unclean.leader.election.enable): what it
-doesn't have is gone.
+The rules. Only a replica that surely has all committed records may lead. As long as the
+ISR has members, those are its members. When the ISR shrinks below min.insync.replicas
+nothing new is committed, so a replica that leaves it from then on still has everything:
+it becomes an eligible leader replica (ELR, KIP-966), as does the last member, and leads
+if nobody of the ISR is left. A broker that comes back from an unclean shutdown may have
+lost records that weren't on disk yet, so it is neither in the ISR nor in the ELR. When
+both are empty the last leader is taken, if it comes back: if it lost nothing, nothing
+is lost. Any other replica leads only by an unclean election, which somebody must have
+requested or allowed (unclean.leader.election.enable): records that it doesn't have are
+lost.
 
-A reassignment (KIP-455) adds the new replicas first; when they are in sync the old ones
-go, in the same change.
+A reassignment (KIP-455) adds the new replicas first; once they are in sync, the same
+change removes the old ones.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -29,8 +30,8 @@ MayLead = Callable[[int], bool]
 
 
 class Elected(NamedTuple):
-    """leader: a broker id, or NO_LEADER. is_clean: whether it surely has all that is
-    committed.
+    """leader: a broker id, or NO_LEADER. is_clean: whether it surely has all committed
+    records.
     """
 
     leader: int
@@ -48,14 +49,14 @@ def partition_change(
     election: str = ANY,
     **lists: Brokers,
 ) -> MetadataRecord | None:
-    """What becomes of a partition for which somebody wants another ISR or other
-    replicas, or for which another broker may lead now: a PartitionChangeRecord, or None
-    if it stays as it is.
+    """How a partition changes when another ISR or other replicas are wanted, or when
+    another broker may lead now: a PartitionChangeRecord, or None if it stays as it is.
 
-    may_lead: whether a broker is up, and not about to go. unclean_shutdown: brokers
+    may_lead: whether a broker is up and not shutting down. unclean_shutdown: brokers
     that may have lost records. election: PREFERRED takes the first replica if it may
-    lead, ANY leaves who leads; UNCLEAN takes whoever is up rather than nobody. lists:
-    isr, replicas, adding_replicas, removing_replicas, if they are to change.
+    lead, ANY keeps the current leader if it can, UNCLEAN takes any live replica rather
+    than none. lists: isr, replicas, adding_replicas, removing_replicas, where they are
+    to change.
     """
     assert lists.keys() <= set(LISTS), lists
     in_lists: dict[str, Any] = {name: tuple(lists[name]) for name in lists}
@@ -84,7 +85,9 @@ def eligible(
     min_insync_replicas: int,
     unclean_shutdown: Collection[int],
 ) -> tuple[int, ...]:
-    """The ELR: who left an ISR that is too small, or was eligible before."""
+    """The ELR: replicas that left an ISR that is too small, or that were eligible
+    before.
+    """
     needed = min(min_insync_replicas, len(wanted.replicas))
     if len(wanted.isr) >= needed:
         return ()
@@ -96,7 +99,7 @@ def eligible(
 def elect(
     was: Partition, wanted: Partition, may_lead: MayLead, election: str
 ) -> Elected:
-    """Who leads the partition as it is wanted."""
+    """Elect the leader of the partition in its new state."""
     up = [replica for replica in wanted.replicas if may_lead(replica)]
     have_all = wanted.isr or wanted.eligible_leader_replicas
     candidates = [replica for replica in up if replica in have_all]
@@ -116,8 +119,9 @@ def elect(
 
 
 def led(was: Partition, wanted: Partition, leader: int, is_clean: bool) -> Partition:
-    """The partition with its leader. One that was not in the ISR is its only member;
-    then others stay eligible only if it is clean, since they have no more than it has.
+    """The partition with its leader. A leader from outside the ISR becomes its only
+    member; others then stay eligible only after a clean election, because they have no
+    more than the leader has.
     """
     isr = wanted.isr
     elr = wanted.eligible_leader_replicas
@@ -142,8 +146,9 @@ def led(was: Partition, wanted: Partition, leader: int, is_clean: bool) -> Parti
 
 
 def reassign(was: Partition, target: Brokers) -> dict[str, Brokers]:
-    """What a partition that is to move to these replicas has meanwhile: all of both,
-    who comes and who goes. A reassignment that is under way gives way to this one.
+    """The replicas of a partition during a reassignment to these: the old and the new
+    ones together, which are added, and which will be removed. It replaces a
+    reassignment in progress.
     """
     stay = _without(was.replicas, was.adding_replicas)
     adding = _without(target, stay)
@@ -156,7 +161,7 @@ def reassign(was: Partition, target: Brokers) -> dict[str, Brokers]:
 
 
 def cancel_reassignment(was: Partition) -> dict[str, Brokers]:
-    """Back to what was before. Errors: NO_REASSIGNMENT_IN_PROGRESS;
+    """Go back to the replicas from before. Errors: NO_REASSIGNMENT_IN_PROGRESS;
     INVALID_REPLICA_ASSIGNMENT if only new replicas are in sync.
     """
     if not was.is_reassigning:
@@ -177,7 +182,7 @@ def cancel_reassignment(was: Partition) -> dict[str, Brokers]:
 
 
 def complete_reassignment(wanted: Partition) -> Partition:
-    """When all that stay are in sync, the others go."""
+    """Once all target replicas are in sync, the others are removed."""
     stay = _without(wanted.replicas, wanted.removing_replicas)
     isr = _without(wanted.isr, wanted.removing_replicas)
     all_in_sync = bool(stay) and set(stay) <= set(isr)

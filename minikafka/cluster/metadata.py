@@ -1,12 +1,13 @@
-"""The metadata image: what the cluster consists of, as the metadata log says (KIP-500,
-KIP-631).
+"""The metadata image: what the cluster consists of, according to the metadata log
+(KIP-500, KIP-631).
 
 Records of `__cluster_metadata-0` go in, one at a time and in order; brokers, topics,
 partitions and configs come out. Every node that has replayed the log up to the same
-offset holds an equal image. Nothing else may change an image, so a restart is a replay.
+offset has an equal image. Nothing else may change an image, so a restart is a replay.
 
-A record changes one thing, and `Image.apply` returns that `Change`: what it was before,
-and what it is after. What a node does because the cluster changed is done for a change.
+A record changes one thing, and `Image.apply` returns that `Change`: the state before it
+and the state after it. Everything a node does because the cluster changed is a response
+to such a change.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,14 +20,14 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record
 from minikafka.wire.records import NewRecord, Record
 
-# the quorum's own: for clients it is not there, and never made
+# the quorum's own topic: clients can neither see nor create it
 METADATA_TOPIC = "__cluster_metadata"
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"
-# Listed like others, and read like others; clients don't write to them or delete their
-# records, and asking for one makes it as its coordinator wants it, or not at all
-# (org.apache.kafka.common.internals.Topic).
+# They are listed and read like other topics, but clients can't write to them or delete
+# their records. A client that asks for one gets it as its coordinator wants it, or not
+# at all (org.apache.kafka.common.internals.Topic).
 INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 # ConfigResource.Type
 TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE = 2, 4, 8
@@ -34,7 +35,7 @@ CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
 NO_LEADER = -1
 UNCHANGED_LEADER = -2  # PartitionChangeRecord: the leader field was left out
 
-# Of a partition, by the names of the record's fields.
+# A partition's lists of brokers, by the names of the record's fields.
 LISTS = (
     "replicas",
     "isr",
@@ -48,8 +49,8 @@ Endpoint = tuple[str, int]
 
 
 class MetadataRecord(NamedTuple):
-    """One record of the metadata log before it is encoded: the schema's name, version
-    and fields.
+    """A record of the metadata log before it is encoded: the schema's name, version and
+    fields.
     """
 
     name: str
@@ -67,7 +68,7 @@ class MetadataRecord(NamedTuple):
 
 
 def feature_records(levels: Mapping[str, int]) -> list[MetadataRecord]:
-    """Set features to levels (KIP-584)."""
+    """The records that set features to levels (KIP-584)."""
     return [
         MetadataRecord(
             "FeatureLevelRecord", 0, {"name": name, "feature_level": levels[name]}
@@ -79,7 +80,7 @@ def feature_records(levels: Mapping[str, int]) -> list[MetadataRecord]:
 def config_records(
     resource_type: int, name: str, configs: Mapping[str, str | None]
 ) -> list[MetadataRecord]:
-    """Set configs of a resource, or take them back (None)."""
+    """The records that set configs of a resource, or remove them (None)."""
     resource = {"resource_type": resource_type, "resource_name": name}
     return [
         MetadataRecord(
@@ -91,7 +92,7 @@ def config_records(
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """A broker that registered. broker_epoch: the offset of its RegisterBrokerRecord. A
+    """A registered broker. broker_epoch: the offset of its RegisterBrokerRecord. A
     fenced broker leads nothing.
     """
 
@@ -100,23 +101,24 @@ class BrokerRegistration:
     endpoints: dict[str, Endpoint]
     fenced: bool
     rack: str | None = None
-    incarnation_id: bytes = bytes(16)  # of the process: another one is another run
+    incarnation_id: bytes = bytes(16)  # of the process: a restart has another one
     in_controlled_shutdown: bool = False
-    fields: dict[str, Any] = field(default_factory=dict, compare=False)  # of its record
+    # the fields of its record
+    fields: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def may_lead(self) -> bool:
-        """Whether it is up, and not about to go."""
+        """Whether it is up and not shutting down."""
         return not self.fenced and not self.in_controlled_shutdown
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition's place in the cluster, by the names of the record's fields.
-    leader: a broker id or NO_LEADER. Epochs grow by one with each change.
-    eligible_leader_replicas: have all that counts, though not in sync (KIP-966).
-    last_known_elr: who led last, while nobody leads. adding_replicas,
-    removing_replicas: of a reassignment (KIP-455).
+    """The state of one partition, by the names of the record's fields. leader: a broker
+    id or NO_LEADER. Epochs grow by one with each change. eligible_leader_replicas: they
+    have all committed records although they aren't in sync (KIP-966). last_known_elr:
+    the last leader, while there is none. adding_replicas, removing_replicas: those of a
+    reassignment (KIP-455).
     """
 
     replicas: tuple[int, ...]
@@ -130,7 +132,7 @@ class Partition:
     removing_replicas: tuple[int, ...] = ()
 
     def record(self, topic_id: bytes, number: int) -> MetadataRecord:
-        """The partition as it is."""
+        """The partition's state as a PartitionRecord."""
         epochs = {
             "leader": self.leader,
             "leader_epoch": self.leader_epoch,
@@ -145,7 +147,7 @@ class Partition:
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether replicas are on their way."""
+        """Whether a reassignment is in progress."""
         return bool(self.adding_replicas or self.removing_replicas)
 
 
@@ -160,12 +162,14 @@ class Topic:
     partitions: dict[int, Partition] = field(default_factory=dict)
 
 
-# What a record of the metadata log has changed. before: None, if it wasn't there;
-# after: None, if it has gone.
+# What a record of the metadata log has changed. before: None if it didn't exist; after:
+# None if it doesn't exist any more.
 
 
 class BrokerChange(NamedTuple):
-    """A broker registered, was fenced or unfenced, wants to stop, or has gone."""
+    """A broker registered, was fenced or unfenced, is shutting down, or was
+    unregistered.
+    """
 
     broker_id: int
     before: BrokerRegistration | None
@@ -173,14 +177,14 @@ class BrokerChange(NamedTuple):
 
     @property
     def is_registration(self) -> bool:
-        """Whether another run of the broker is there now."""
+        """Whether this is a registration by another run of the broker."""
         if self.after is None:
             return False
         return self.before is None or self.before.broker_epoch < self.after.broker_epoch
 
 
 class TopicChange(NamedTuple):
-    """A topic was created, still without partitions, or has gone with all its
+    """A topic was created, still without partitions, or was deleted with all its
     partitions and configs.
     """
 
@@ -201,7 +205,7 @@ class PartitionChange(NamedTuple):
 
 
 class ConfigChange(NamedTuple):
-    """One config of a topic, a broker or a group was set, or taken back."""
+    """A config of a topic, a broker or a group was set or removed."""
 
     resource_type: int
     resource_name: str
@@ -222,28 +226,26 @@ Change = BrokerChange | TopicChange | PartitionChange | ConfigChange | FeatureCh
 
 
 class Image:
-    """The cluster as of one offset of the metadata log. `apply` is the only way to
-    change it.
-    """
+    """The cluster as of one offset of the metadata log. Only `apply` may change it."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerRegistration] = {}
         self.topics: dict[str, Topic] = {}
         self.topic_names: dict[bytes, str] = {}
-        self.deleted: set[bytes] = set()  # ids of topics that once were
-        # of topics: names that differ in '.' and '_' only count as one
+        self.deleted: set[bytes] = set()  # ids of topics that were deleted
+        # of topics: names that differ only in '.' and '_' count as the same
         self.metric_names: dict[str, str] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        # another one whenever the configs of a broker, or of all, have changed
+        # replaced whenever the configs of one broker, or of all, have changed
         self.brokers_configured = object()
         self.users = Users()
 
     @staticmethod
     def of(records: Iterable[MetadataRecord]) -> "Image":
-        """What a snapshot's records say. Errors: LookupError, AssertionError if they
-        don't fit together.
+        """The image that a snapshot's records describe. Errors: LookupError or
+        AssertionError if they don't fit together.
         """
         image = Image()
         for record in records:
@@ -251,23 +253,23 @@ class Image:
         return image
 
     def apply(self, record: MetadataRecord) -> Change | None:
-        """Take in one committed record. Returns what it changed; None, if that is
-        nothing that a node acts upon.
+        """Apply one committed record. Returns what it changed; None if no node acts on
+        that.
         """
         apply = APPLY.get(record.name)
         return None if apply is None else apply(self, record.fields)
 
     @cached_property
     def all_topic_names(self) -> frozenset[str]:
-        """Made anew when a topic came or went."""
+        """All topics' names; computed again after a topic was created or deleted."""
         return frozenset(self.topics)
 
     def forget_topic_names(self) -> None:
-        """A topic came or went."""
+        """Drop the cached names, because a topic was created or deleted."""
         vars(self).pop("all_topic_names", None)
 
     def records(self) -> list[MetadataRecord]:
-        """The image as records: applied to an empty one they make an equal one."""
+        """The records that, applied to an empty image, make one equal to this."""
         found = feature_records(self.features)
         for broker in self.brokers.values():
             state = {
@@ -300,7 +302,7 @@ class Image:
         return [*found, MetadataRecord("ProducerIdsRecord", 0, ids)]
 
     def gone(self, later: "Image") -> list[MetadataRecord]:
-        """What a later image no longer has, as records."""
+        """The records that remove everything that a later image no longer has."""
         topics = (id for id in self.topic_names if id not in later.topic_names)
         found = [
             MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id})
@@ -319,13 +321,13 @@ class Image:
         return found + [MetadataRecord(name, 0, fields) for name, fields in users]
 
     def topic(self, name: str) -> Topic:
-        """The topic, or UNKNOWN_TOPIC_OR_PARTITION."""
+        """The topic by name. Errors: UNKNOWN_TOPIC_OR_PARTITION."""
         if name not in self.topics:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         return self.topics[name]
 
     def topic_by_id(self, topic_id: bytes) -> Topic:
-        """The topic, or UNKNOWN_TOPIC_ID."""
+        """The topic by id. Errors: UNKNOWN_TOPIC_ID."""
         if topic_id not in self.topic_names:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         return self.topics[self.topic_names[topic_id]]
@@ -337,13 +339,13 @@ class Image:
                 yield topic.name, number, partition
 
     def partition(self, key: tuple[str, int]) -> Partition | None:
-        """key: the topic's name and the partition's number."""
+        """The partition, or None. key: the topic's name and the partition's number."""
         name, number = key
         topic = self.topics.get(name)
         return None if topic is None else topic.partitions.get(number)
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
-        """The configs set on this very resource, without any default."""
+        """The configs set on exactly this resource, without any defaults."""
         return self.configs.get((resource_type, name), {})
 
     def live_brokers(self) -> list[BrokerRegistration]:
@@ -355,12 +357,12 @@ class Image:
         ]
 
     def may_lead(self) -> set[int]:
-        """Ids of the brokers that are up, and not about to go."""
+        """The ids of the brokers that are up and not shutting down."""
         return {broker.broker_id for broker in self.brokers.values() if broker.may_lead}
 
 
 def metric_name(topic: str) -> str:
-    """What Kafka calls a topic in its metrics."""
+    """A topic's name as it appears in Kafka's metrics."""
     return topic.replace(".", "_")
 
 
@@ -433,7 +435,7 @@ def _remove_topic(image: Image, fields: dict[str, Any]) -> Change:
 
 
 def _lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a record says of lists of replicas; what it leaves out stays."""
+    """The lists of brokers that a record sets; lists that it omits stay as they are."""
     return {name: tuple(fields[name]) for name in LISTS if fields.get(name) is not None}
 
 
@@ -471,7 +473,7 @@ def _set_partition(image: Image, fields: dict[str, Any], after: Partition) -> Ch
 
 
 def check_partition(before: Partition | None, after: Partition) -> None:
-    """What holds of every partition, whoever decided what becomes of it."""
+    """Assert what must hold for every partition, whoever decided on the change."""
     assert len(set(after.replicas)) == len(after.replicas), (
         "a broker has one replica of a partition"
     )
@@ -529,8 +531,8 @@ def _remove_credential(image: Image, fields: dict[str, Any]) -> None:
     image.users.remove_credential(fields)
 
 
-# A record type that is missing here changes nothing that this project uses (NoOpRecord,
-# for one).
+# A record type that is missing here changes nothing that this project uses (for example
+# NoOpRecord).
 APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
     "RegisterBrokerRecord": _register_broker,
     "BrokerRegistrationChangeRecord": _change_broker_registration,

@@ -1,9 +1,9 @@
-"""Which brokers get a new partition's replicas.
+"""Chooses the brokers that get a new partition's replicas.
 
-Placement follows Apache Kafka's striped placer in spirit: leaders go round the live
-brokers from a random first one, so that load spreads, and racks take turns. Where there
-are too few of them, brokers that are down get replicas too, and join when they come
-back. A client may choose by itself; then the choice is checked.
+Placement follows the spirit of Apache Kafka's striped placer: leaders go round the live
+brokers, beginning with a random one, so that load spreads, and racks take turns. If
+there aren't enough live brokers, brokers that are down get replicas too, and join when
+they come back. A client may also choose the brokers; then its choice is checked.
 """
 
 import itertools
@@ -18,9 +18,9 @@ Placement = Sequence[Sequence[int]]
 def place(
     image: Image, partitions: int, replication_factor: int, first: int
 ) -> Placement:
-    """Replicas for each new partition; the first one leads. Racks take turns, so that
-    those of a partition are in as many as there are. first: where the round begins, not
-    negative.
+    """The replicas of each new partition; the first replica leads. Racks take turns, so
+    that a partition's replicas are spread over as many racks as possible. first: where
+    the round begins, not negative.
     """
     _check_counts(partitions, replication_factor, len(image.brokers))
     live = _in_turns(image, fenced=False)
@@ -32,7 +32,7 @@ def place(
         turns = range(number, number + replication_factor)
         replicas = [live[turn % len(live)] for turn in turns[:of_live]]
         replicas += [down[turn % len(down)] for turn in turns[of_live:]]
-        # its turn may have come to brokers that are up and about to go
+        # it may have been the turn of brokers that are up but shutting down
         if may_lead.isdisjoint(replicas):
             why = "All brokers are currently fenced or in controlled shutdown."
             raise _cannot_be_reached(replication_factor, why)
@@ -41,8 +41,8 @@ def place(
 
 
 def _in_turns(image: Image, fenced: bool) -> list[int]:
-    """The brokers that are down, or up: one of each rack, another one of each rack, and
-    so on.
+    """The live brokers, or the fenced ones: one from each rack, then another from each
+    rack, and so on.
     """
     racks: dict[str, list[int]] = {}
     for broker_id in sorted(image.brokers):
@@ -79,8 +79,8 @@ def _cannot_be_reached(replication_factor: int, why: str) -> KafkaError:
 def check(
     image: Image, assignments: Mapping[int, Sequence[int]], first_partition: int = 0
 ) -> Placement:
-    """A placement chosen by the client: dense partition numbers, known and distinct
-    brokers, equally many each.
+    """Check a placement chosen by the client: consecutive partition numbers, known and
+    distinct brokers, equally many for each partition.
     """
     numbers = sorted(assignments)
     wanted = range(first_partition, first_partition + len(numbers))
@@ -97,7 +97,9 @@ def check(
 
 
 def check_somebody_leads(image: Image, placement: Placement, first: int = 0) -> None:
-    """Of a new partition. first: the number of the first one."""
+    """Check that each new partition has a broker that may lead it. first: the number of
+    the first new partition.
+    """
     may_lead = image.may_lead()
     for number, brokers in enumerate(placement, first):
         if may_lead.isdisjoint(brokers):

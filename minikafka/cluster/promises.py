@@ -1,8 +1,9 @@
-"""What must be replicated before somebody is answered: acks=all of a producer, and the
-markers of a transaction.
+"""What must be replicated before a request is answered: a producer's batches with
+acks=all, and the markers of a transaction.
 
-Committed is what the high watermark has passed. Until then a promise can be broken: the
-leader may have to go, or too few replicas be in sync when it is there.
+Records below the high watermark are committed. Until then a promise can be broken: the
+leader may be replaced, or too few replicas may be in sync when the high watermark gets
+there.
 """
 
 from collections.abc import Callable
@@ -15,8 +16,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Promise(NamedTuple):
-    """acks=all: the records of one partition's answer, up to this offset, are to be on
-    all in-sync replicas first.
+    """acks=all: the records in the answer for one partition, up to this offset, must
+    first be on all in-sync replicas.
     """
 
     replica: Replica
@@ -26,8 +27,9 @@ class Promise(NamedTuple):
     refuse: Callable[[KafkaError], Answer]  # the fields of the answer if that fails
 
     def end_if_decided(self) -> bool:
-        """Look whether the records are committed, or can't be by this leader any more:
-        what went wrong is written into the answer. False: it goes on waiting.
+        """Check whether the records are committed, or can no longer be committed by
+        this leader. In that case the error is written into the answer. Returns False if
+        it is still undecided.
         """
         if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
             self.break_(Error.NOT_LEADER_OR_FOLLOWER)
@@ -47,9 +49,9 @@ def replicated(
     tell: Callable[[Replica, int, Answer], None],
     answer: Callable[[], Answer],
 ) -> Wait:
-    """The answer waits until the high watermarks have passed what was appended; at the
-    deadline the others hear REQUEST_TIMED_OUT, though their records may still be
-    committed. tell: hears of each promise's end.
+    """Wait until the high watermarks have passed the appended records. At the deadline
+    the partitions still missing get REQUEST_TIMED_OUT, although their records may yet
+    be committed. tell: called at the end of each promise.
     """
 
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:

@@ -1,16 +1,16 @@
 """The metadata quorum: a log that a majority agrees on (KIP-595, KIP-631).
 
 The metadata log is a replica like any other, with leader epochs and followers that
-fetch. What differs is who must have a record before it is committed: of a topic's
-replicas those in sync, of the voters a majority; and who leads it is not told by an
-image, but elected (election.py). The active controller appends; the others fetch, and
-where their log parted from the leader's they truncate. A record reaches the image once
-the high watermark has passed it, and not before, on a leader as on a follower, live as
-in a replay.
+fetch. Two things differ. A record of a topic is committed when the in-sync replicas
+have it, a metadata record when a majority of the voters has it. And the leader isn't
+named by an image but elected (election.py). The active controller appends; the others
+fetch, and truncate their log where it diverged from the leader's. A record reaches the
+image once the high watermark has passed it and not before, on a leader as on a
+follower, live as in a replay.
 
-Now and then each node writes a snapshot of the image (snapshots.py); a restart reads
-the newest and replays the rest. What else outlives a restart is in quorum_state.py; the
-log is synced before this node says how far it goes.
+From time to time each node writes a snapshot of the image (snapshots.py); a restart
+reads the newest one and replays the rest. quorum_state.py has everything else that
+survives a restart; the log is synced before this node says how far it goes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,16 +56,17 @@ TOPIC_ID = bytes(15) + b"\1"  # Uuid.METADATA_TOPIC_ID
 READ_SIZE = 1 << 20
 LANE = "metadata"
 FETCH_SNAPSHOT_VERSION = 1
-# the first in which a follower says what it knows to be committed (KIP-1166)
+# the first version in which a follower says what it knows to be committed (KIP-1166)
 FETCH_VERSION = 18
 FETCH_MAX_WAIT_MS, FETCH_BACKOFF_MS = 500, 20
-MOST_OBSERVERS = 1000  # that a leader remembers: whoever asks for records names itself
+# that a leader remembers: anybody who fetches can claim to be one
+MOST_OBSERVERS = 1000
 RECORDS_AT_ONCE = 500  # decoded in one turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumConfig:
-    """voters: the ids of all of them; another node follows only."""
+    """voters: the ids of all voters; any other node only follows."""
 
     voters: tuple[int, ...]
     timeouts: Timeouts
@@ -74,12 +75,14 @@ class QuorumConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who follows the metadata log on this node, as Kafka's RaftClient.Listener.
+    """The part of this node that follows the metadata log, like Kafka's
+    RaftClient.Listener.
 
-    committed(records): called with committed records, in order and without a gap,
-    replay included. replaced(image, records): another node's snapshot takes the place
-    of all before; the image is what its records say. leader_changed(now): who leads, or
-    in which epoch, is new. image(): all that was handed on, as records.
+    committed(records): called with committed records, in order and without gaps,
+    including during replay. replaced(image, records): another node's snapshot replaces
+    everything before; the image is the one its records describe. leader_changed(now):
+    there is a new leader or a new epoch. image(): everything that was handed to the
+    listener, as records.
     """
 
     committed: Callable[[Sequence[MetadataRecord]], None]
@@ -90,8 +93,9 @@ class Listener:
 
 class Voter(Replica):
     """The replica of the metadata log. A record is committed when a majority of the
-    voters has it on disk, and a leader finds a majority for its own epoch only: what
-    earlier leaders left is committed with it (the Raft paper, section 5.4.2).
+    voters has it on disk. A leader counts a majority only for records of its own epoch;
+    records that earlier leaders left are committed together with those (the Raft paper,
+    section 5.4.2).
     """
 
     def _agreed_offset(self) -> int:
@@ -107,13 +111,14 @@ class Voter(Replica):
 
 
 class Quorum:
-    """The metadata log and who leads it.
+    """The metadata log, and the election of its leader.
 
-    ask: sends a request to another node. hears: of the log's offsets, as of any
-    replica's. applied_offset: after the last record that was handed on.
+    ask: sends a request to another node. hears: is told about the log's offsets, as for
+    any replica. applied_offset: the offset after the last record that was handed to the
+    listener.
     """
 
-    election: Election  # from start() on, as are the others
+    election: Election  # set by start(), as are the others
     replica: Voter
     snapshots: Snapshots
     _tell: Callable[[str], object]
@@ -142,25 +147,24 @@ class Quorum:
         self._random = random
         self._trace = trace
         self._state = QuorumState(disk, config.voters)
-        self._unsaved_bytes = 0  # of records after the newest snapshot
+        self._unsaved_bytes = 0  # bytes of records after the newest snapshot
         self._saved_ms = 0  # wall clock of the newest snapshot, or of the start
-        self._incoming: Incoming | None = None  # the leader's snapshot, on its way
-        self._fetching: set[int] = set()  # nodes that have a fetch of ours
-        self._fetch_at: int | None = None  # monotonic ms: the next fetch
-        self._next_voter = 0  # that a node without a leader asks
-        # hands on what is committed and was not handed on yet, a piece at a time
+        # the leader's snapshot while it is being fetched
+        self._incoming: Incoming | None = None
+        self._fetching: set[int] = set()  # nodes that still have to answer our fetch
+        self._fetch_at: int | None = None  # monotonic ms of the next fetch
+        self._next_voter = 0  # the voter that a node without a leader asks next
+        # hands committed records to the listener, a piece at a time
         self._reading: Iterator[bool] | None = None
 
     @property
     def leader_id(self) -> int:
-        """The active controller's node id, or NO_LEADER while nobody is known to
-        lead.
-        """
+        """The active controller's node id, or NO_LEADER while no leader is known."""
         return self.election.vote.leader
 
     @property
     def epoch(self) -> int:
-        """Of the leader, or of the votes that are going on."""
+        """The epoch of the leader, or of the election in progress."""
         return self.election.vote.epoch
 
     @property
@@ -170,26 +174,26 @@ class Quorum:
 
     @property
     def high_watermark(self) -> int:
-        """After the last committed record."""
+        """The offset after the last committed record."""
         return self.replica.high_watermark
 
     @property
     def end_offset(self) -> int:
-        """Where the next record goes."""
+        """The offset that the next record gets."""
         return self.replica.log.log_end_offset
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was appended is committed and handed on: only then may the
-        controller decide anew.
+        """Whether everything appended is committed and handed to the listener: only
+        then may the controller decide again.
         """
         return self.applied_offset == self.end_offset
 
     def start(self, tell: Callable[[str], object], now: Now) -> None:
-        """Recover the log and take part in elections; a sole voter leads at once. What
-        the log holds is replayed as it is committed. tell: hears what recovery dropped.
-        Errors: KAFKA_STORAGE_ERROR if metadata that was committed is missing, damaged
-        or not ours.
+        """Recover the log and take part in elections; a sole voter leads at once. The
+        log's records are replayed once they are known to be committed. tell: called
+        with each loss that recovery found. Errors: KAFKA_STORAGE_ERROR if committed
+        metadata is missing, is damaged or isn't ours.
         """
         self._tell = tell
         with as_storage_errors(METADATA_LOG):
@@ -233,14 +237,14 @@ class Quorum:
         committed = range(newest.end_offset, high_watermark)
         for _ in log.recover(READ_SIZE, self._tell, committed=committed):
             pass
-        # the snapshot had come, and the log was not replaced yet
+        # the snapshot had arrived, but the log hadn't been replaced yet
         if log.log_end_offset < newest.end_offset:
             self._begin_after(log, newest)
         log.flush()
         return log
 
     def append(self, records: Sequence[MetadataRecord], now: Now) -> int:
-        """Append records as one atomic batch; it is committed when the high watermark
+        """Append records as one atomic batch. It is committed when the high watermark
         has reached the offset that is returned. Only while this node leads.
         """
         assert records, "an empty batch says nothing"
@@ -249,19 +253,21 @@ class Quorum:
         return self._append(encode_batch(encoded), now)
 
     def tick(self, now: Now) -> None:
-        """Elections, and the next fetch."""
+        """Advance the election, fetch if it is time, and write a snapshot if
+        one is due.
+        """
         self.election.tick(now)
         if self._fetch_at is not None and self._fetch_at <= now.monotonic_ms:
             self._fetch(now)
         self._save_snapshot(now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When tick is due next, in monotonic ms."""
         return soonest(self.election.next_deadline(), self._fetch_at)
 
     def replay(self) -> None:
-        """At start: hand on all that is committed. Errors: KAFKA_STORAGE_ERROR for what
-        can't be understood.
+        """At start: hand everything committed to the listener. Errors:
+        KAFKA_STORAGE_ERROR for records that can't be understood.
         """
         newest = self.snapshots.newest
         try:
@@ -281,13 +287,16 @@ class Quorum:
 
     @property
     def is_handing_on(self) -> bool:
-        """Whether a batch was too long for one turn, and hand_on must come again."""
+        """Whether a batch was too long for one turn, so that hand_on must be called
+        again.
+        """
         return self._reading is not None
 
     def hand_on(self) -> bool:
-        """Hand on what was committed since the last time, or decode a piece of it: a
-        batch is handed on as a whole, and one with thousands of records takes longer
-        than a follower waits for its leader. Whether that was all.
+        """Hand the records committed since the last call to the listener, or decode a
+        part of them: a batch is handed over whole, and decoding one with thousands of
+        records takes longer than a follower waits for its leader. Returns whether that
+        was all.
         """
         if self._reading is None:
             self._reading = self._read_on()
@@ -299,8 +308,8 @@ class Quorum:
         return True
 
     def _read_on(self) -> Iterator[bool]:
-        """Yields False, for "not all yet", after RECORDS_AT_ONCE records, and where
-        they fill no batch hands nothing on yet.
+        """Yields False, for "not all yet", after every RECORDS_AT_ONCE records; those
+        that don't complete a batch aren't handed over yet.
         """
         decoded = 0
         while self.applied_offset < self.high_watermark:
@@ -322,12 +331,12 @@ class Quorum:
         written = bytearray(batch)
         self.replica.append(written, [read_header(written)], now)
         self.replica.log.flush()
-        self.replica.advance_high_watermark()  # this voter has it
+        self.replica.advance_high_watermark()  # this voter has it, too
         return self.end_offset
 
     def check_leader(self, epoch: int) -> None:
-        """Refuse what is not for this leader in this epoch, which whoever follows it
-        knows.
+        """Refuse a request that isn't for this leader in this epoch, which its
+        followers know.
         """
         if epoch < 0:
             raise KafkaError(Error.FENCED_LEADER_EPOCH)
@@ -335,7 +344,7 @@ class Quorum:
 
     def follower_fetched(self, node: int, offset: int, now: Now) -> None:
         """A voter or an observer asked for records from this offset on, in this
-        leader's epoch: it has all before.
+        leader's epoch, so it has everything before.
         """
         if node in self._voters:
             self.election.heard_from(node, now)
@@ -348,7 +357,7 @@ class Quorum:
 
     @property
     def observers(self) -> dict[int, Follower]:
-        """The nodes that are no voters, and follow this leader."""
+        """The nodes that follow this leader without being voters."""
         return self.replica.observers
 
     def _forget_an_observer(self) -> None:
@@ -361,7 +370,9 @@ class Quorum:
     # -- snapshots
 
     def _save_snapshot(self, now: Now) -> None:
-        """If one is due. What the log has before the older of the two newest may go."""
+        """Write a snapshot if one is due. The log may then drop everything before the
+        older of the two newest snapshots.
+        """
         age_ms = now.wall_ms - self._saved_ms
         if not self._config.snapshots.is_due(self._unsaved_bytes, age_ms):
             return
@@ -380,8 +391,8 @@ class Quorum:
         log.epochs.assign(snapshot.epoch, snapshot.end_offset)
 
     def _fetch_snapshot(self, node: int, now: Now) -> None:
-        """The next piece of the leader's snapshot; the last one takes the place of this
-        node's log.
+        """Fetch the next piece of the leader's snapshot; after the last one the
+        snapshot replaces this node's log.
         """
         incoming = self._incoming
         assert incoming is not None
@@ -420,7 +431,9 @@ class Quorum:
         self._ask(node, LANE, "FetchSnapshot", FETCH_SNAPSHOT_VERSION, body, piece_came)
 
     def _install_snapshot(self, incoming: Incoming, now: Now) -> None:
-        """The leader's snapshot, if it is one, takes the place of this node's log."""
+        """Replace this node's log by the leader's snapshot, if the bytes are a valid
+        one.
+        """
         snapshot = incoming.snapshot
         try:
             records = incoming.records()
@@ -437,8 +450,8 @@ class Quorum:
     # -- as follower
 
     def _fetch(self, now: Now) -> None:
-        """Ask the leader for what comes next; a node that knows none, and is no voter,
-        asks any voter.
+        """Fetch the next records from the leader; a node that knows no leader and isn't
+        a voter asks any voter.
         """
         self._fetch_at = None
         node = self.leader_id
@@ -462,12 +475,12 @@ class Quorum:
         self._ask(node, LANE, "Fetch", FETCH_VERSION, self._wanted(epoch), fetched)
 
     def _any_voter(self) -> int:
-        """The next one that has no fetch of ours; NO_LEADER if all have."""
+        """The next voter that has no fetch of ours; NO_LEADER if all have one."""
         free = [voter for voter in self._voters if voter not in self._fetching]
         return free[self._next_voter % len(free)] if free else NO_LEADER
 
     def _wanted(self, epoch: int) -> Mapping[str, Any]:
-        """The body of a Fetch from the end of this node's log on."""
+        """The body of a Fetch from the end of this node's log."""
         last_epoch, end_offset = self._log_end()
         partition = {
             "partition": 0,
@@ -488,7 +501,7 @@ class Quorum:
         }
 
     def _take(self, reply: Message | None, now: Now) -> None:
-        """What the leader answered, or whoever was taken for it."""
+        """Process the answer of the leader, or of the node that was taken for it."""
         if reply is None or reply.error_code or not reply.responses:
             self._next_voter += 1
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
@@ -501,7 +514,7 @@ class Quorum:
                 self.election.lost_leader(now)
             self.election.learn(leader.leader_epoch, leader.leader_id, now)
             return
-        # a node without a leader has found one
+        # a node without a leader has found it
         self.election.learn(leader.leader_epoch, leader.leader_id, now)
         self.election.fetched(now)
         newest = answer.snapshot_id
@@ -520,7 +533,7 @@ class Quorum:
             self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
         self.replica.log.flush()
 
-    # -- the election's side
+    # -- called by the election
 
     def _log_end(self) -> LogEnd:
         return LogEnd(self.replica.log.epochs.latest, self.end_offset)
@@ -528,7 +541,7 @@ class Quorum:
     def _follow_election(self, now: Now) -> None:
         partition = self.replica.partition
         vote = self.election.vote
-        # another leader's snapshot of that name may be other bytes
+        # another leader's snapshot with the same name may have other bytes
         self._incoming = None
         self.replica.follow_image(
             replace(partition, leader=vote.leader, leader_epoch=vote.epoch)

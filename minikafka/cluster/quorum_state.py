@@ -1,9 +1,9 @@
-"""What a node must remember of the metadata quorum across a restart.
+"""What a node must remember about the metadata quorum across a restart.
 
-`quorum-state` has the epoch and the vote: synced before anybody hears of them, since a
-voter that forgets its vote could give a second one. The high watermark is in Kafka's
-`replication-offset-checkpoint` beside the log: it isn't synced, so a power loss may
-take it back, but below it the log must be whole (recovery.py says how a torn end is
+`quorum-state` has the epoch and the vote. It is synced before another node learns of
+either, because a voter that forgets its vote could vote twice. The high watermark is in
+Kafka's `replication-offset-checkpoint` beside the log: it isn't synced, so a power loss
+may set it back, but below it the log must be whole (recovery.py says how a torn end is
 told from damage).
 """
 
@@ -32,8 +32,8 @@ class QuorumState:
         self._voters = voters
 
     def check_folder(self) -> None:
-        """Refuse a folder whose metadata can't be read, or has gone: its logs would
-        look like nobody's.
+        """Refuse a folder whose metadata is missing or can't be read: its logs would
+        look as if they belonged to nobody.
         """
         beside = [
             name
@@ -56,7 +56,9 @@ class QuorumState:
     # -- the vote
 
     def vote(self) -> Vote:
-        """As it was kept; a first one if nothing was. Errors: KAFKA_STORAGE_ERROR."""
+        """The vote on disk; the initial one if there is none. Errors:
+        KAFKA_STORAGE_ERROR.
+        """
         if not self._disk.exists(_STATE):
             return Vote()
         try:
@@ -74,14 +76,14 @@ class QuorumState:
         return Vote(epoch, voted, leader)
 
     def checked(self, vote: Vote, log_epoch: int) -> Vote:
-        """The kept vote, held against the log. log_epoch: the latest that the log
-        knows. Errors: KAFKA_STORAGE_ERROR for an epoch that can't have been.
+        """The vote on disk, checked against the log. log_epoch: the latest epoch in the
+        log. Errors: KAFKA_STORAGE_ERROR for an epoch that can't have existed.
         """
         named = METADATA_LOG if log_epoch >= vote.epoch else _STATE
         if log_epoch > vote.epoch:
             if self._disk.exists(_STATE):
-                # It is written before any record of its epoch. (A batch's epoch is the
-                # one thing that its checksum doesn't cover.)
+                # The vote is written before any record of its epoch. (A batch's epoch
+                # is the one field that its checksum doesn't cover.)
                 why = f"names epoch {log_epoch}, and this node has come to"
                 raise unusable(METADATA_LOG, f"{why} {vote.epoch}. {_GOOD_COPY}")
             vote = Vote(log_epoch)
@@ -91,7 +93,7 @@ class QuorumState:
         return vote
 
     def keep_vote(self, vote: Vote) -> None:
-        """On disk, synced."""
+        """Write the vote to disk, synced."""
         state = {
             "leaderId": vote.leader,
             "leaderEpoch": vote.epoch,
@@ -105,13 +107,13 @@ class QuorumState:
     # -- the high watermark
 
     def high_watermark(self) -> int:
-        """As it was kept; 0 if that is not there."""
+        """The high watermark on disk; 0 if there is none."""
         try:
             return read_offsets(self._disk, _HIGH_WATERMARK).get(_PARTITION, 0)
-        except ValueError:  # torn when the power went
+        except ValueError:  # torn by a power loss
             return 0
 
     def keep_high_watermark(self, offset: int) -> None:
-        """On disk, not synced."""
+        """Write the high watermark to disk, not synced."""
         with as_storage_errors(_HIGH_WATERMARK):
             write_offsets(self._disk, _HIGH_WATERMARK, {_PARTITION: offset}, sync=False)

@@ -1,9 +1,10 @@
-"""What holds of client quotas (KIP-13, KIP-55, KIP-546): which there may be, which one
-is a client's, and how long a client that wrote or read too much must be silent.
+"""The rules of client quotas (KIP-13, KIP-55, KIP-546): which ones may exist, which one
+applies to a client, and for how long a client that wrote or read too much must be
+silent.
 
-Produce and Fetch are measured, in bytes a second, by the broker that serves them
-(broker/throttling.py). Quotas of other kinds are kept and described, nothing obeys
-them.
+Produce and Fetch are measured, in bytes per second, by the broker that serves them
+(broker/throttling.py). Quotas of other kinds are stored and described, but nothing
+enforces them.
 """
 
 import ipaddress
@@ -32,7 +33,7 @@ WINDOW_MS, WINDOWS = 1000, 11
 LONGEST_MS = 2**31 - 1
 
 
-# -- which quotas there may be
+# -- which quotas may exist
 
 
 def check_entity(one: Entity) -> dict[str, str]:
@@ -61,7 +62,9 @@ def check_entity(one: Entity) -> dict[str, str]:
 
 
 def is_address(name: str | None) -> bool:
-    """Names of hosts are not looked up, but for this one's."""
+    """Whether this is an address. Host names are not looked up, except this
+    machine's.
+    """
     if name is None or name == "localhost":
         return True
     try:
@@ -72,17 +75,17 @@ def is_address(name: str | None) -> bool:
 
 
 def check_quota(types: Mapping[str, str], key: str, value: float) -> None:
-    """Errors: INVALID_REQUEST."""
+    """Raises INVALID_REQUEST if a quota isn't legal."""
     why = what_is_wrong(types, key, value)
     if why is not None:
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
 def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | None:
-    """With a quota; None: nothing."""
+    """Why a quota isn't legal; None if it is."""
     if key not in types:
         return f"Invalid configuration key {key}"
-    if not value > 0:  # which no NaN is
+    if not value > 0:  # false for NaN
         return f"Quota {key} must be greater than 0"
     kind = types[key]
     if kind == DOUBLE:
@@ -99,7 +102,7 @@ def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | Non
 def unusable_quotas(
     quotas: Mapping[Entity, Mapping[str, float]],
 ) -> Iterator[str]:
-    """What is stored and no longer legal, a sentence each."""
+    """One sentence for each stored quota that is no longer legal."""
     for entity, values in quotas.items():
         types = OF_ADDRESSES if IP in dict(entity) else OF_CLIENTS
         named = ", ".join(f"{kind} {name or '(default)'}" for kind, name in entity)
@@ -109,11 +112,13 @@ def unusable_quotas(
                 yield f"{quota} is not legal, and nothing obeys it"
 
 
-# -- which one is a client's
+# -- which quota applies to a client
 
 
 class Limit(NamedTuple):
-    """The quota of a client. shared_by: who together may write or read as much."""
+    """The quota that applies to a client. shared_by: the entity whose clients share
+    this limit.
+    """
 
     bytes_per_second: float
     shared_by: Entity
@@ -122,8 +127,9 @@ class Limit(NamedTuple):
 def limit(
     quotas: Mapping[Entity, Mapping[str, float]], user: str, client_id: str, key: str
 ) -> Limit | None:
-    """The most specific quota that there is; None: no limit. A default is each
-    client's own, where it names a part.
+    """The most specific quota for this client; None if there is none. A default that
+    names a part (user or client id) is counted separately for each client that it
+    applies to.
     """
     users: tuple[str | None, ...] = user, None
     clients: tuple[str | None, ...] = client_id, None
@@ -144,7 +150,7 @@ def limit(
 def _of(
     quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, key: str
 ) -> float | None:
-    """The quota of an entity, where it is legal: what was stored before may not be."""
+    """The quota of an entity if it is legal: one that was stored earlier may not be."""
     found = quotas.get(entity, {}).get(key)
     if found is None or what_is_wrong(OF_CLIENTS, key, found) is not None:
         return None
@@ -155,14 +161,14 @@ def _of(
 
 
 class Window(NamedTuple):
-    """What was counted since a time, for a window's length."""
+    """The bytes counted since a time, for the length of one window."""
 
     start_ms: int
     size_bytes: int
 
 
 class Rate:
-    """Bytes a second, over the last ten windows and the one that has begun: a client
+    """Bytes per second, over the last ten windows and the one that has begun: a client
     that was silent may write or read ten windows' worth at once.
     """
 
@@ -170,7 +176,7 @@ class Rate:
         self._windows: deque[Window] = deque()
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes, or take some back (a negative number)."""
+        """Count bytes, or subtract some (a negative number)."""
         windows = self._windows
         while windows and now_ms - windows[0].start_ms >= WINDOWS * WINDOW_MS:
             windows.popleft()
@@ -180,8 +186,8 @@ class Rate:
         windows.append(last._replace(size_bytes=last.size_bytes + size_bytes))
 
     def throttle_ms(self, bytes_per_second: float, now_ms: int) -> int:
-        """How long it takes until the rate is the limit, if nothing is counted
-        meanwhile.
+        """How long it takes until the rate is back at the limit if nothing more is
+        counted.
         """
         if not self._windows:
             return 0

@@ -1,9 +1,9 @@
-"""What a broker says of itself when it joins the cluster, and whether it can be so
-(KIP-631).
+"""What a broker says about itself when it joins the cluster, and whether that can be
+true (KIP-631).
 
-A registration is kept, told to clients, and gets partitions. So what it says is checked
-first; Apache Kafka checks log directories and features, and we more: a listener that
-nobody can reach would be told to every client.
+A registration is stored, announced to clients, and receives partitions. So it is
+checked first. Apache Kafka checks log directories and features; we also check
+listeners, because one that nobody can reach would be announced to every client.
 """
 
 import re
@@ -19,7 +19,7 @@ MAX_HOST_LENGTH = 255
 LEGAL_HOST = re.compile(r"[\w.:%\[\]-]{1,255}")  # a name, or an address with its zone
 SECURITY_PROTOCOLS = range(4)
 MAX_REGISTERED = 100  # our own limit, of each kind
-# ids that are none: DirectoryId.UNASSIGNED, LOST, MIGRATING and their like
+# reserved ids: DirectoryId.UNASSIGNED, LOST, MIGRATING and the like
 RESERVED_DIRECTORIES = 100
 
 METADATA_VERSION = 30  # 4.3-IV0
@@ -29,7 +29,7 @@ Asked = Mapping[str, Any]  # fields of a request
 
 
 def feature_levels() -> list[MetadataRecord]:
-    """What a new cluster starts with (KIP-584, KIP-778)."""
+    """The feature levels that a new cluster starts with (KIP-584, KIP-778)."""
     levels = {
         "metadata.version": METADATA_VERSION,
         "group.version": 1,
@@ -45,8 +45,8 @@ def fields(
     endpoints: Mapping[str, Endpoint],
     rack: str | None = None,
 ) -> dict[str, Any]:
-    """What a broker says of itself: the fields that the request and the record have in
-    common.
+    """What a broker says about itself: the fields that the request and the record have
+    in common.
     """
     metadata_version = {
         "name": "metadata.version",
@@ -68,7 +68,7 @@ def fields(
 
 
 def as_recorded(asked: Asked) -> dict[str, Any]:
-    """What a run of a broker says of itself, by the names of the record's fields."""
+    """What a run of a broker says about itself, by the names of the record's fields."""
     return {
         "broker_id": asked["broker_id"],
         "incarnation_id": asked["incarnation_id"],
@@ -80,14 +80,14 @@ def as_recorded(asked: Asked) -> dict[str, Any]:
 
 
 def records(asked: Asked, broker_epoch: int) -> list[MetadataRecord]:
-    """A broker comes, fenced at first. asked: its fields. broker_epoch: the offset that
-    the record will get.
+    """Register a broker, fenced at first. asked: the request's fields. broker_epoch:
+    the offset that the record will get.
     """
     state = {"broker_epoch": broker_epoch, "fenced": True}
     return [MetadataRecord("RegisterBrokerRecord", 3, as_recorded(asked) | state)]
 
 
-# -- whether it can be so
+# -- whether it can be true
 
 
 def check(
@@ -96,8 +96,8 @@ def check(
     peers: Container[int] | None,
     needed: Collection[str],
 ) -> None:
-    """Whether a broker can be as it says. peers: the ids that there are in this
-    cluster; None if others may come. needed: the listeners that every broker has.
+    """Check that a broker's registration can be true. peers: the ids that exist in this
+    cluster; None if others may join. needed: the listeners that every broker has.
     Errors: INVALID_REGISTRATION, UNSUPPORTED_VERSION.
     """
     node = asked["broker_id"]
@@ -138,7 +138,7 @@ def _is_reachable(listener: Asked) -> bool:
 
 
 def _check_log_dirs(image: Image, node: int, directories: Sequence[bytes]) -> None:
-    """KIP-858: each directory has an id of its own in the cluster."""
+    """Check that each directory has an id that is unique in the cluster (KIP-858)."""
     if not directories:
         raise _refused("No directories specified in request")
     for directory in directories:
@@ -157,7 +157,7 @@ def _check_log_dirs(image: Image, node: int, directories: Sequence[bytes]) -> No
 
 
 def _check_feature(image: Image, feature: Asked) -> None:
-    """KIP-584: who can't do what the cluster does stays out."""
+    """Refuse a broker that doesn't support the cluster's feature level (KIP-584)."""
     name = feature["name"]
     lowest = feature["min_supported_version"]
     highest = feature["max_supported_version"]

@@ -1,15 +1,16 @@
-"""One replica of one partition: a log, and how much of it counts.
+"""One replica of one partition: a log, and how much of it is committed.
 
 Three offsets matter. The log end offset is where the next record goes. The high
-watermark is where the in-sync replicas agree: consumers read below it, and a record
-counts when it has passed. The log start offset is the oldest record that still counts.
+watermark is the offset up to which all in-sync replicas have the log: records below it
+are committed, and consumers read only those. The log start offset is that of the oldest
+record that can still be read.
 
-All appends go through here, whoever makes them: producers, coordinators, the metadata
-quorum. So there is one place that says what was appended and one that moves the high
+All appends go through here: those of producers, coordinators and the metadata quorum.
+So a single place announces what was appended, and a single place moves the high
 watermark: to the smallest log end offset of the in-sync replicas (KIP-101 adds the
-leader epochs that make truncation exact). Who must hear of it is told by `hears`
-(broker/news.py): requests that wait, followers' fetches among them, the metadata image,
-coordinators, checkpoints and the cleaner.
+leader epochs that make truncation exact). Both are announced through `hears`
+(broker/news.py): to requests that wait, among them followers' fetches, to the metadata
+image, coordinators, checkpoints and the cleaner.
 """
 
 from collections.abc import Container, Sequence
@@ -30,37 +31,38 @@ from minikafka.wire.schema import Message
 
 
 class Hears(Protocol):
-    """Who hears of a replica's offsets."""
+    """Is told when a replica's offsets move."""
 
     def appended(self, replica: "Replica", size_bytes: int, now: Now) -> None:
         """The log end offset moved."""
 
     def high_watermark_advanced(self, replica: "Replica", size_bytes: int) -> None:
-        """size_bytes: at least so much counts now that did not."""
+        """size_bytes: at least so many bytes are committed now that weren't before."""
 
 
 @dataclass(slots=True)
 class Follower:
-    """What a leader knows of a follower. log_end_offset: it has all before.
-    caught_up_ms: when it last had all that the leader had, monotonic. broker_epoch: the
-    run of the broker that fetched, -1 if it didn't say. was_given: records, since it
-    has got so far.
+    """What a leader knows about a follower. log_end_offset: the follower has everything
+    before it. caught_up_ms: when it last had everything that the leader had, monotonic.
+    broker_epoch: of the run that fetched, -1 if it didn't say. was_given: whether
+    records from this offset on have been sent to it.
     """
 
     caught_up_ms: int
     log_end_offset: int = 0
     broker_epoch: int = -1
     fetched_ms: int = 0
-    leader_end: int = 0  # when it fetched
+    leader_end: int = 0  # the leader's log end offset at that fetch
     log_start_offset: int = 0
     was_given: bool = False
 
     def fetched(
         self, offset: int, leader_end: int, broker_epoch: int, now_ms: int
     ) -> None:
-        """It has caught up as of this fetch if it asks for the leader's end, and as of
-        its last one if it has what was the leader's end then: who asks without a pause
-        under steady load is in sync.
+        """The follower has caught up as of this fetch if it asks for the leader's end,
+        and as of its previous fetch if it now has everything up to the leader's end
+        then. So a follower that fetches without a pause stays in sync under steady
+        load.
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms
@@ -75,9 +77,9 @@ class Follower:
 class Replica:
     """This broker's copy of a partition.
 
-    topic_id: 16 bytes. partition: the partition as the metadata image has it.
-    high_watermark: the first offset a consumer may not read. min_insync_replicas: how
-    many replicas acks=all asks for.
+    topic_id: 16 bytes. partition: the partition's state in the metadata image.
+    high_watermark: the first offset that a consumer may not read. min_insync_replicas:
+    how many replicas acks=all asks for.
     """
 
     def __init__(
@@ -98,15 +100,16 @@ class Replica:
         self.min_insync_replicas = 1
         self._node_id = node_id
         self._hears = hears
-        # As this leader knows them. Observers follow the metadata log without a vote.
+        # Known only to the leader. Observers follow the metadata log without a vote.
         self.followers: dict[int, Follower] = {}
         self.observers: dict[int, Follower] = {}
-        # asked of the controller, and not answered yet
+        # proposed to the controller, which hasn't answered yet
         self.asked_isr: frozenset[int] = frozenset()
         self._leader_high_watermark = 0  # as this follower knows it
-        # as follower: what this leader sent for it was refused, and is asked for again
+        # as a follower: what the leader sent for this offset was refused, and is asked
+        # for again
         self._doubted_offset = -1
-        # appended since the high watermark stood at the log's end
+        # bytes appended since the high watermark was last at the log's end
         self._waiting_bytes = 0
 
     # -- roles
@@ -122,7 +125,8 @@ class Replica:
     @property
     def last_stable_offset(self) -> int:
         """Where a read_committed consumer stops: the first offset of a transaction that
-        is open, or whose end doesn't count yet. Without one: the high watermark.
+        is open, or whose marker isn't committed yet. Without such a transaction it is
+        the high watermark.
         """
         unstable = self.log.producers.first_unstable_offset(self.high_watermark)
         if unstable is None:
@@ -131,8 +135,8 @@ class Replica:
 
     @property
     def high_watermark_lags(self) -> bool:
-        """Whether this leader has not yet seen what was there when its epoch began
-        count for all in sync (KIP-207).
+        """Whether this leader's high watermark hasn't yet reached the end that its log
+        had when its epoch began (KIP-207).
         """
         entries = self.log.epochs.entries
         return (
@@ -143,17 +147,17 @@ class Replica:
 
     @property
     def enough_in_sync(self) -> bool:
-        """Whether acks=all may be promised: min.insync.replicas, or all of a topic that
-        has fewer, are in sync.
+        """Whether acks=all may be promised: min.insync.replicas are in sync, or all
+        replicas if the topic has fewer.
         """
         return len(self.partition.isr) >= min(
             self.min_insync_replicas, len(self.partition.replicas)
         )
 
     def follow_image(self, partition: Partition) -> None:
-        """The partition as the image has it now: who leads, in which epoch, who is in
-        sync. A new leader's epoch begins where its log ends, written to or not
-        (KIP-101), and it knows nothing of its followers yet.
+        """Follow the partition's new state in the image: leader, epoch and ISR. A new
+        leader's epoch begins where its log ends, even before it writes anything
+        (KIP-101), and it knows nothing about its followers yet.
         """
         was = self.partition
         assert partition.leader_epoch >= was.leader_epoch, "a leader epoch never falls"
@@ -174,9 +178,9 @@ class Replica:
     def check_leader(
         self, current_leader_epoch: int = -1, or_follower: bool = False
     ) -> None:
-        """Refuse a request that is not for this leader in this epoch (KIP-320). -1: the
-        client doesn't know it. or_follower: a follower of that epoch may answer too
-        (KIP-392).
+        """Refuse a request that isn't for this leader in this epoch (KIP-320). -1: the
+        client doesn't know the epoch. or_follower: a follower of that epoch may answer
+        too (KIP-392).
         """
         if not self.is_leader and not or_follower:
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
@@ -191,9 +195,9 @@ class Replica:
     def append(
         self, batches: bytearray | memoryview, headers: Sequence[BatchHeader], now: Now
     ) -> Appended:
-        """Append checked batches as their leader: stamped with offsets and this
-        leader's epoch. They count when the high watermark has passed `last_offset`,
-        which may be at once.
+        """Append checked batches as their leader, stamped with offsets and this
+        leader's epoch. They are committed when the high watermark has passed
+        `last_offset`, which may be at once.
         """
         assert self.is_leader, "only the leader appends"
         appended = self.log.append(batches, self.leader_epoch, now, headers)
@@ -201,8 +205,8 @@ class Replica:
         return appended
 
     def append_marker(self, marker: Marker, now: Now) -> Appended:
-        """As leader: end a producer's transaction here. Errors: NOT_ENOUGH_REPLICAS,
-        those of check_marker.
+        """As leader: append a marker, which ends a producer's transaction here. Errors:
+        NOT_ENOUGH_REPLICAS, and those of check_marker.
         """
         if not self.enough_in_sync:
             raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
@@ -218,11 +222,12 @@ class Replica:
         return self.append(batch, [read_header(batch)], now)
 
     def take(self, answer: Message, now: Now) -> None:
-        """As a follower: what the leader answered to a fetch from this log's end. Where
-        the two logs have parted, drop what the leader doesn't have (KIP-279: back to
-        the end of the last epoch that both know; the next fetch may find that they
-        parted even earlier). Else append what it sent, as it is. Errors: CorruptRecord,
-        INVALID_RECORD if that is not what was written once.
+        """As a follower: process the leader's answer to a fetch from the end of this
+        log. If the two logs have diverged, drop what the leader doesn't have (KIP-279:
+        back to the end of the last epoch that both know; the next fetch may find that
+        they diverged even earlier). Otherwise append the records as they are. Errors:
+        CorruptRecord or INVALID_RECORD if these aren't the bytes that were once
+        written.
         """
         assert not self.is_leader, "a leader takes nothing from others"
         if answer.diverging_epoch.epoch >= 0:
@@ -244,15 +249,16 @@ class Replica:
             self.log.delete_records(answer.log_start_offset)
 
     def _append_as_follower(self, records: Buffer, leaders_start: int) -> Appended:
-        """Offsets may be missing in a compacted log. Elsewhere a gap is in doubt until
-        the leader has looked at it, which it does when it is asked again.
+        """A compacted log may have gaps in its offsets. In any other log a gap is
+        doubtful until the leader has checked it, which it does when it is asked for
+        that offset again.
         """
         log = self.log
         gapless = not log.config.compacts and self._doubted_offset != log.log_end_offset
         try:
             if log.log_start_offset == log.log_end_offset == leaders_start:
                 first = read_header(records)
-                # DeleteRecords cut within this batch
+                # DeleteRecords moved the leader's log start offset into this batch
                 if 0 <= first.base_offset < leaders_start <= first.last_offset:
                     self.start_at(first.base_offset)
             return log.append_as_follower(records, self.leader_epoch, gapless)
@@ -262,8 +268,8 @@ class Replica:
             raise
 
     def gives_again(self, node: int, offset: int) -> bool:
-        """As leader: records from this offset on go to a follower. Whether it was given
-        them before, and asks again.
+        """As leader: records from this offset on are being sent to a follower. Returns
+        whether they were sent before, so that the follower is asking for them again.
         """
         follower = self.followers.get(node) or self.observers.get(node)
         if follower is None or follower.log_end_offset != offset:
@@ -272,7 +278,7 @@ class Replica:
         return again
 
     def start_at(self, offset: int) -> None:
-        """As a follower: drop everything; the leader's log begins here."""
+        """As a follower: drop all records, because the leader's log begins here."""
         assert not self.is_leader, "a leader drops nothing"
         self.log.truncate_fully_and_start_at(offset)
         self.high_watermark = offset
@@ -294,8 +300,8 @@ class Replica:
         broker_epoch: int = -1,
         log_start_offset: int = 0,
     ) -> None:
-        """A follower asked for records from this offset on: it has all before, down to
-        where its log begins.
+        """A follower asked for records from this offset on, so it has everything
+        between log_start_offset and there.
         """
         follower = self.followers.setdefault(broker_id, Follower(now.monotonic_ms))
         if self.log.trace and (
@@ -309,9 +315,9 @@ class Replica:
         self.advance_high_watermark()
 
     def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
-        """As leader: who is in sync now. A follower leaves the ISR when it lacks
-        something and was behind for lag_time_max_ms, and comes back when it has all
-        that counts, and what this leader began its epoch with.
+        """As leader: the ISR as it should be now. A follower leaves it when its log has
+        been behind the leader's for more than lag_time_max_ms. It rejoins when it has
+        everything up to the high watermark and up to the start of this leader's epoch.
         """
         wanted = set(self.partition.isr)
         needed = max(
@@ -339,20 +345,22 @@ class Replica:
         return frozenset(wanted)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop what another leader never had. What is gone can't count."""
+        """Drop records that another leader never had. They can't have been
+        committed.
+        """
         assert not self.is_leader, "a leader drops nothing"
         self.log.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def drop_damaged(self) -> None:
-        """Drop all from the damage on: another replica leads, and has it."""
+        """Drop everything from the damage on: another replica leads, and has it."""
         assert not self.is_leader, "a leader drops nothing"
         self.log.drop_damaged()
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def delete_records(self, offset: int) -> int:
         """DeleteRecords (KIP-107): -1 means up to the high watermark. Returns the
-        offset that was meant.
+        offset up to which records were deleted.
         """
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
@@ -364,8 +372,8 @@ class Replica:
         return target
 
     def low_watermark(self, live: Container[int]) -> int:
-        """Up to where this leader and all replicas on live brokers have forgotten the
-        log.
+        """The offset up to which this leader and all replicas on live brokers have
+        deleted the log.
         """
         others = [
             broker
@@ -381,11 +389,11 @@ class Replica:
     # -- the high watermark
 
     def _agreed_offset(self) -> int:
-        """Up to where all in-sync replicas have the log. Of a follower that has not
-        fetched yet nothing is known. Who is about to join the ISR counts already, who
-        is about to leave still counts: so nothing is promised that another leader,
-        elected meanwhile, doesn't have. Below min.insync.replicas nothing new counts
-        (KIP-966).
+        """The offset up to which all in-sync replicas have the log. A follower that
+        hasn't fetched yet counts as 0. A replica that is about to join the ISR counts
+        already, and one that is about to leave it still counts, so that nothing is
+        promised that another leader, elected meanwhile, doesn't have. Below
+        min.insync.replicas nothing new is committed (KIP-966).
         """
         if not self.enough_in_sync:
             return 0
@@ -397,9 +405,10 @@ class Replica:
         return min([self.log.log_end_offset, *ends])
 
     def advance_high_watermark(self) -> None:
-        """To where the replicas agree; a follower hears from its leader where that is,
-        and may not have so much yet. It never goes back, though a new leader may not
-        know yet how far others are.
+        """Move the high watermark to where the replicas agree. A follower learns that
+        offset from its leader, and may not have the log that far yet. The high
+        watermark never goes back, although a new leader may not know yet how far the
+        others are.
         """
         agreed = (
             self._agreed_offset()

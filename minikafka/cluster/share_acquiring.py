@@ -1,12 +1,13 @@
 """Acquiring: which records of a share partition a fetch gets (KIP-932, KIP-1206).
 
-Those that came back go first, in the order of their offsets; then those that were never
-delivered, as long as not too many are in flight. Records come in batches, as they were
-produced, and are acquired so: the number that a member asks for is a soft limit, unless
-it says that it is strict.
+Records that came back go first, in the order of their offsets; then those that were
+never delivered, as long as not too many are in flight. Records come in batches, as they
+were produced, and are acquired in batches: the number that a member asks for is a soft
+limit, unless the member says that it is strict.
 
-A record that kills whoever has it takes the others of its batch with it. So the more
-often records were delivered, the fewer go together, and the last time each goes alone.
+A record that crashes its consumer takes the rest of its batch with it. So the more
+often records were delivered, the fewer go together, and for the last delivery each goes
+alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ FEWEST_DELIVERIES = 2  # records delivered fewer times are never held back
 
 
 class Limits(NamedTuple):
-    """What a group is configured to. most_in_flight: offsets from start to end."""
+    """The group's configuration. most_in_flight: offsets from start to end."""
 
     most_in_flight: int
     most_deliveries: int
@@ -30,7 +31,7 @@ class Limits(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Records that a member has now, by the names of the fields."""
+    """Records that a member has acquired, by the names of the fields."""
 
     first_offset: int
     last_offset: int
@@ -38,8 +39,8 @@ class Acquired(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What one fetch wants. most_records: a soft limit, or, if it is strict, a hard
-    one. batch_size: long runs are cut into about so many.
+    """What one fetch asks for. most_records: a soft limit, or a hard one if strict is
+    set. batch_size: long runs are cut into pieces of about this many records.
     """
 
     member_id: str
@@ -49,8 +50,8 @@ class Asked(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What there is to acquire. fetch_offset: from where the log was read. batches: of
-    the log. aborted: those of transactions that were aborted, nobody may have them.
+    """The records that a fetch read. fetch_offset: where it began to read. batches: of
+    the log. aborted: offsets of aborted transactions, which no member may get.
     """
 
     fetch_offset: int
@@ -59,7 +60,7 @@ class Read(NamedTuple):
 
 
 class Acquiring:
-    """One fetch on its way through the records. left: how many it may still have."""
+    """One fetch on its way through the records."""
 
     def __init__(
         self, window: Window, limits: Limits, asked: Asked, read: Read, now_ms: int
@@ -74,7 +75,7 @@ class Acquiring:
         self._left = 0
 
     def acquire(self) -> list[Acquired]:
-        """What the member has now."""
+        """Acquire records. Returns those that the member has now."""
         window = self._window
         batches = self._read.batches
         read_nothing = not batches or batches[-1].last < window.start_offset
@@ -96,8 +97,8 @@ class Acquiring:
         return self._without_aborted()
 
     def _room(self, last: int) -> tuple[int, int]:
-        """Up to where records may be acquired, and how many. With as many in flight as
-        there may be, only those that came back.
+        """The offset up to which records may be acquired, and how many. If no more may
+        be in flight, only records that came back can be acquired.
         """
         most = self._asked.most_records
         fetch_offset = self._read.fetch_offset
@@ -110,8 +111,8 @@ class Acquiring:
         return last, left
 
     def _base(self, first: int) -> int:
-        """Where acquiring begins: a fetch may have read into a batch in flight, or from
-        before the start offset.
+        """The offset at which acquiring begins: the fetch may have read from the middle
+        of a batch in flight, or from before the start offset.
         """
         floor = self._window.batches.at_or_before(first)
         if floor is None:
@@ -119,7 +120,9 @@ class Acquiring:
         return floor.first if floor.last >= first else first
 
     def _acquire_known(self, known: list[Batch], base: int, read: Range) -> None:
-        """Batches in flight, the gaps between them, and what comes after them."""
+        """Acquire from batches in flight, from the gaps between them, and from the
+        records after them.
+        """
         gap = base
         for batch in known:
             if self._left <= 0:
@@ -137,7 +140,9 @@ class Acquiring:
             self._acquire_new(after)
 
     def _acquire_again(self, batch: Batch, read: Range) -> bool:
-        """What is free in a batch in flight; whether to go on after it."""
+        """Acquire the free records of a batch in flight. Returns whether to go on after
+        it.
+        """
         is_held_back = self._is_held_back(batch, read)
         has_others = self._count > 0
         if is_held_back and has_others:
@@ -159,9 +164,10 @@ class Acquiring:
         return not (is_held_back and count)
 
     def _acquire_one_by_one(self, batch: Batch, read: Range) -> int:
-        """Records of a batch that has parted; how many. The more often some were
-        delivered, the fewer go together, and the last time each goes alone: one that
-        kills its member takes few with it.
+        """Acquire records one by one from a batch that was split. Returns how many. The
+        more often they were delivered, the fewer go together, and for the last delivery
+        each goes alone: a record that crashes its consumer then takes few others with
+        it.
         """
         most = self._limits.most_deliveries
         few_from = _few_from(most)
@@ -174,7 +180,7 @@ class Acquiring:
             if is_last_time and taken:
                 break
             if few is None and part.delivery_count >= few_from:
-                # half of the batch, and half as many each time after that
+                # half of the batch, and half as many with each further delivery
                 halvings = part.delivery_count - few_from + 1
                 few = max(1, len(batch) >> halvings)
             part.acquire(self._asked.member_id, self._lock_ends_ms)
@@ -187,15 +193,15 @@ class Acquiring:
         return len(taken)
 
     def _is_held_back(self, batch: Batch, read: Range) -> bool:
-        """Whether some free record of a batch was delivered so often that only a few go
-        together.
+        """Whether a free record of the batch was delivered so often that only a few may
+        go together.
         """
         few_from = _few_from(self._limits.most_deliveries)
         parts = batch.parts if batch.is_whole else batch.within(*read)
         return any(part.is_free and part.delivery_count >= few_from for part in parts)
 
     def _acquire_new(self, wanted: Range) -> None:
-        """Records that were never delivered."""
+        """Acquire records that were never delivered."""
         window = self._window
         first, last = wanted
         if not window.batches and window.end_offset > first:
@@ -216,8 +222,8 @@ class Acquiring:
         self._took(acquired, last - first + 1)
 
     def _put(self, new: Range) -> list[Acquired]:
-        """The new records in batches of about the size that was asked for; or, if the
-        limit is strict, the first of them, the others being free.
+        """Put new records in flight, in batches of about the requested size. If the
+        limit is strict, only the first ones are acquired, and the others are free.
         """
         asked = self._asked
         runs = [new]
@@ -238,7 +244,9 @@ class Acquiring:
         return acquired
 
     def _without_aborted(self) -> list[Acquired]:
-        """Records of aborted transactions are archived instead."""
+        """The acquired records without those of aborted transactions, which are
+        archived.
+        """
         left = self._acquired
         for gone in self._read.aborted:
             for batch in self._window.batches.overlapping(gone.first, gone.last):
@@ -255,12 +263,12 @@ class Acquiring:
 
 
 def _few_from(most_deliveries: int) -> int:
-    """From how many deliveries on only a few records go together."""
+    """The number of deliveries from which on only a few records go together."""
     return max(FEWEST_DELIVERIES, ceil(most_deliveries / 2))
 
 
 def _joined(taken: Sequence[Acquired]) -> list[Acquired]:
-    """Neighbours that were delivered as often."""
+    """Join neighbours that were delivered equally often."""
     joined: list[Acquired] = []
     for each in taken:
         if joined:
@@ -274,7 +282,9 @@ def _joined(taken: Sequence[Acquired]) -> list[Acquired]:
 
 
 def _runs(read: Sequence[Range], new: Range, size: int) -> list[Range]:
-    """New records, cut where a batch of the log begins, each run at least so long."""
+    """Cut new records at the beginnings of the log's batches, into runs of at least
+    `size` records.
+    """
     runs = []
     first, last = new
     if last - first + 1 > size:
@@ -288,7 +298,9 @@ def _runs(read: Sequence[Range], new: Range, size: int) -> list[Range]:
 
 
 def _end_of_batch_with(read: Sequence[Range], offset: int) -> int:
-    """The end of the batch of the log that an offset lies in, else the offset."""
+    """The last offset of the log's batch that holds an offset; the offset itself if
+    there is none.
+    """
     found = None
     for each in read:
         if offset < each.first:
@@ -300,7 +312,7 @@ def _end_of_batch_with(read: Sequence[Range], offset: int) -> int:
 
 
 def _without(acquired: Acquired, gone: Range) -> list[Acquired]:
-    """What is left of acquired records without those that are gone."""
+    """The acquired records without those in a range."""
     if acquired.last_offset < gone.first or acquired.first_offset > gone.last:
         return [acquired]
     pieces = []

@@ -3,7 +3,7 @@ be delivered again (KIP-932).
 
     Available      may be acquired
     Acquired       one member has it, until its lock ends
-    Acknowledged   some member has dealt with it
+    Acknowledged   a member has processed it
     Archived       nobody gets it any more: rejected, or delivered too often
 
     Available      -- acquired ------------------------> Acquired
@@ -12,12 +12,12 @@ be delivered again (KIP-932).
     Acquired       -- released, or its lock has ended -> Available, or Archived if
                                                          that was its last delivery
 
-Records that were acquired together are one batch, and stay so for as long as they are
-in one state: then its state is one `InFlight` for all of them. When they part, each
-record has its own.
+Records that were acquired together are one batch for as long as they are all in the
+same state: one `InFlight` then holds the state of all of them. When their states
+differ, each record has its own.
 
-A change that a member asks for counts when it is written down. Meanwhile nobody else
-may change the record, and if it can't be written, it never was.
+A change that a member asks for takes effect when it has been written. Meanwhile nobody
+else may change the record, and if it can't be written, the change is undone.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -39,12 +39,12 @@ class RecordState(IntEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can become of it any more."""
+        """Whether the state can't change any more."""
         return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
 class StateBatch(NamedTuple):
-    """What is written down of records that lie together, by the names of the fields."""
+    """What is written about neighbouring records, by the names of the fields."""
 
     first_offset: int
     last_offset: int
@@ -53,7 +53,7 @@ class StateBatch(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What a change that is being written may have to go back to."""
+    """The state to go back to if a change can't be written."""
 
     state: RecordState
     member_id: str
@@ -61,11 +61,11 @@ class Before(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class InFlight:
-    """Records in one state: one of them, or a whole batch.
+    """Records in one state: a single record, or a whole batch.
 
-    lock_ends_ms: when others may have it, monotonic; None: nobody has it. before: what
-    it was, while a change is being written. is_settled: whatever becomes of the
-    writing, it is archived.
+    lock_ends_ms: when others may have them, monotonic; None if nobody has them. before:
+    the previous state, while a change is being written. is_settled: they are archived,
+    whether the write succeeds or not.
     """
 
     first: int
@@ -79,16 +79,16 @@ class InFlight:
 
     @property
     def is_free(self) -> bool:
-        """Whether a member may have it."""
+        """Whether a member may acquire it."""
         return self.state is RecordState.AVAILABLE and self.before is None
 
     @property
     def is_done(self) -> bool:
-        """Whether nobody gets it any more, and that is written down."""
+        """Whether nobody gets it any more, and that has been written."""
         return self.state.is_final and self.before is None
 
     def acquire(self, member_id: str, lock_ends_ms: int) -> None:
-        """A member has it now."""
+        """Give it to a member until the lock ends, and count the delivery."""
         assert self.is_free, "what somebody has is not acquired"
         self.state = RecordState.ACQUIRED
         self.delivery_count += 1
@@ -96,8 +96,8 @@ class InFlight:
         self.lock_ends_ms = lock_ends_ms
 
     def become(self, state: RecordState, most_deliveries: int) -> None:
-        """Its member has it no more. What is given back and was delivered often enough
-        is archived.
+        """Take it from its member. If it would be available again but has been
+        delivered often enough, it is archived.
         """
         assert self.state is RecordState.ACQUIRED, "only who has it can give it back"
         is_back = state is RecordState.AVAILABLE
@@ -107,19 +107,21 @@ class InFlight:
         self.member_id = NOBODY
 
     def begin(self, state: RecordState, most_deliveries: int) -> None:
-        """The same, as soon as it is written down; until then its lock runs on."""
+        """Take it from its member as soon as the change has been written; until then
+        its lock runs on.
+        """
         before = Before(self.state, self.member_id)
         self.become(state, most_deliveries)
         self.before = before
 
     def committed(self) -> None:
-        """What was begun is written down."""
+        """The change that was begun has been written."""
         self.before = None
         self.lock_ends_ms = None
 
     def rolled_back(self, now_ms: int, most_deliveries: int) -> None:
-        """What was begun can't be written: it is as before, and free if its lock has
-        ended meanwhile.
+        """The change that was begun can't be written. The state is as before, or free
+        if its lock has ended meanwhile.
         """
         assert self.before is not None, "what goes back has begun"
         before, self.before = self.before, None
@@ -132,20 +134,20 @@ class InFlight:
             self.lock_ends_ms = None
 
     def archive(self) -> None:
-        """The log has no such record any more, or nobody may read it."""
+        """Archive it: the log no longer has the record, or nobody may read it."""
         self.is_settled = True
         self.state = RecordState.ARCHIVED
         self.member_id = NOBODY
         self.lock_ends_ms = None
 
     def written(self) -> StateBatch:
-        """What is written down of it."""
+        """What is written about it."""
         return StateBatch(self.first, self.last, self.state, self.delivery_count)
 
 
 class Batch:
-    """Records that were acquired together, gaps between them included. is_whole: all
-    of them are in one state, of one part.
+    """Records that were acquired together, including gaps between them. is_whole: all
+    of them are in the same state, held by a single part.
     """
 
     __slots__ = ("first", "is_whole", "last", "parts")
@@ -166,7 +168,7 @@ class Batch:
         return self.parts[0]
 
     def split(self) -> None:
-        """Each record has its own state from now on."""
+        """Give each record its own state from now on."""
         if not self.is_whole:
             return
         whole = self.parts[0]
@@ -184,7 +186,7 @@ class Batch:
             self.parts.append(part)
 
     def within(self, first: int, last: int) -> list[InFlight]:
-        """The parts that have a record in this range."""
+        """The parts that have records in this range."""
         if self.is_whole:
             return self.parts if self.first <= last and self.last >= first else []
         begin = max(first - self.first, 0)
@@ -193,7 +195,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Batches:
-    """The batches in flight, by offset; they don't overlap."""
+    """The batches in flight, by offset. They don't overlap."""
 
     _firsts: list[int] = field(default_factory=list)
     _by_first: dict[int, Batch] = field(default_factory=dict)
@@ -218,29 +220,29 @@ class Batches:
         self._by_first[batch.first] = batch
 
     def at_or_before(self, offset: int) -> Batch | None:
-        """The last one that begins no later."""
+        """The last batch that begins at this offset or before it."""
         at = bisect_right(self._firsts, offset)
         return self._by_first[self._firsts[at - 1]] if at else None
 
     def after(self, offset: int) -> Batch | None:
-        """The first one that begins later."""
+        """The first batch that begins after this offset."""
         at = bisect_right(self._firsts, offset)
         return self._by_first[self._firsts[at]] if at < len(self._firsts) else None
 
     def beginning(self, first: int, last: int) -> list[Batch]:
-        """Those that begin in this range, both ends included."""
+        """The batches that begin in this range, both ends included."""
         begin = bisect_left(self._firsts, first)
         end = bisect_right(self._firsts, last)
         return [self._by_first[each] for each in self._firsts[begin:end]]
 
     def overlapping(self, first: int, last: int) -> list[Batch]:
-        """Those that have a record in this range."""
+        """The batches that have records in this range."""
         floor = self.at_or_before(first)
         begin = first if floor is None else floor.first
         return [batch for batch in self.beginning(begin, last) if batch.last >= first]
 
     def drop_before(self, offset: int) -> None:
-        """Forget those that begin earlier."""
+        """Forget the batches that begin before this offset."""
         end = bisect_left(self._firsts, offset)
         for first in self._firsts[:end]:
             del self._by_first[first]

@@ -1,19 +1,19 @@
-"""A partition as a share group sees it (KIP-932): which records may be handed out next,
-who has which, and what is done with.
+"""A partition as a share group sees it (KIP-932): which records may be delivered next,
+which member has which, and which are finished.
 
-The broker that leads the partition keeps it, beside the log that it speaks of. Nothing
-here reads a log, knows the time or writes anything down: the records that were read, the
-time, and the word that a transition is written come from outside. So what is acquired next
-can be said of a history of calls alone.
+The broker that leads the partition keeps this state beside the log. Nothing here reads
+a log, knows the time or writes anything: the caller passes in the records that were
+read and the time, and says when a transition has been written. So what is acquired next
+depends only on the history of calls.
 
     acquire      a member gets records, each with a lock that ends
     acknowledge  it says what became of them, or that it needs more time
-    release      it is gone, and what it had comes back
-    locks_end    it said nothing in time, and what it had comes back
+    release      it has left, and its records come back
+    locks_end    it said nothing in time, and its records come back
 
-What a member says counts when it is written down: the broker that leads the partition
-next goes on from there. (Apache Kafka: SharePartition, from which the order of all this
-is taken.)
+A member's acknowledgement takes effect when it has been written: the broker that leads
+the partition next goes on from there. (Apache Kafka: SharePartition, which does all
+this in the same order.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Acknowledge(IntEnum):
-    """What a member says of a record; GAP: there is none at this offset."""
+    """A member's verdict on a record. GAP: there is no record at this offset."""
 
     GAP = 0
     ACCEPT = 1
@@ -43,7 +43,7 @@ class Acknowledge(IntEnum):
 
     @property
     def word(self) -> str:
-        """As clients and the trace say it."""
+        """The type as clients and the trace spell it."""
         return self.name.lower()
 
 
@@ -56,7 +56,9 @@ BECOMES = {
 
 
 class AcknowledgementBatch(NamedTuple):
-    """What a member says: one type for all, or one for each offset."""
+    """An acknowledgement of a range of offsets: one type for all of them, or one for
+    each.
+    """
 
     first_offset: int
     last_offset: int
@@ -65,9 +67,9 @@ class AcknowledgementBatch(NamedTuple):
 
 @dataclass(slots=True)
 class StateTransition:
-    """What becomes of records as soon as it is written down. batches: what is to be
-    written. said: of each of them what its member said; None: its member is gone.
-    renewed: records whose locks are new ones, at once.
+    """A change of records that takes effect when it has been written. batches: what is
+    to be written. said: for each batch the member's acknowledgement; None if the member
+    has left. renewed: records whose locks were renewed, which takes effect at once.
     """
 
     parts: list[InFlight] = field(default_factory=list)
@@ -89,7 +91,7 @@ class StateTransition:
 
 
 class SharePartition:
-    """limits(): what the group is configured to now. batches: what was written down of
+    """limits(): the group's current configuration. batches: what was written about
     records from start_offset on.
     """
 
@@ -104,13 +106,17 @@ class SharePartition:
 
     @property
     def can_acquire(self) -> bool:
-        """Whether a fetch may get something: what comes back always may be."""
+        """Whether a fetch may get something: records that came back may always be
+        acquired.
+        """
         if self.window.next_fetch_offset() != self.window.end_offset + 1:
             return True
         return self.window.in_flight < self._limits().most_in_flight
 
     def acquire(self, asked: Asked, read: Read, now_ms: int) -> list[Acquired]:
-        """A member gets records of those that were read from next_fetch_offset on."""
+        """Acquire records for a member, from those that were read from
+        next_fetch_offset on.
+        """
         acquiring = Acquiring(self.window, self._limits(), asked, read, now_ms)
         return acquiring.acquire()
 
@@ -119,9 +125,9 @@ class SharePartition:
     def acknowledge(
         self, member_id: str, said: Sequence[AcknowledgementBatch], now_ms: int
     ) -> StateTransition:
-        """What a member says of records that it has. It counts when it is written down
-        (`committed`); locks are renewed at once. Errors: INVALID_RECORD_STATE,
-        INVALID_REQUEST; then nothing of it counts.
+        """A member acknowledges records that it has. That takes effect when it has been
+        written (`committed`); locks are renewed at once. Errors: INVALID_RECORD_STATE
+        or INVALID_REQUEST, and then nothing has changed.
         """
         transition = StateTransition()
         try:
@@ -166,7 +172,7 @@ class SharePartition:
                 self._say(part, one, transition, now_ms)
 
     def _acknowledged(self, said: AcknowledgementBatch) -> list[Batch]:
-        """The batches that a member speaks of."""
+        """The batches that an acknowledgement covers."""
         first, last, _ = said
         floor = self.window.batches.at_or_before(first)
         if floor is None and first < self.window.start_offset <= last:
@@ -217,7 +223,7 @@ class SharePartition:
             self.window.count(part, 1)
 
     def release(self, member_id: str) -> StateTransition:
-        """A member is gone: what it has comes back, when that is written down."""
+        """A member has left: its records come back once that has been written."""
         transition = StateTransition()
         for batch in self.window.batches:
             is_cut = batch.first < self.window.start_offset <= batch.last
@@ -230,16 +236,16 @@ class SharePartition:
         return transition
 
     def _back(self, part: InFlight) -> RecordState:
-        """What a record becomes that comes back; before the start offset there is no
-        log.
+        """The state of a record that comes back. Before the start offset there is no
+        log, so it is archived there.
         """
         if part.last < self.window.start_offset:
             return RecordState.ARCHIVED
         return RecordState.AVAILABLE
 
     def locks_end(self, now_ms: int) -> list[StateBatch]:
-        """Locks that have ended: their records come back at once. Returns what is to be
-        written down.
+        """End the locks whose time is up: their records come back at once. Returns what
+        is to be written.
         """
         written = []
         for batch in self.window.batches:
@@ -259,7 +265,7 @@ class SharePartition:
         return written
 
     def next_lock_end(self) -> int | None:
-        """Monotonic ms."""
+        """When the next lock ends, in monotonic ms; None if nothing is acquired."""
         ends = [
             part.lock_ends_ms
             for batch in self.window.batches
@@ -268,10 +274,10 @@ class SharePartition:
         ]
         return min(ends, default=None)
 
-    # -- what was written down
+    # -- after the write
 
     def committed(self, transition: StateTransition) -> None:
-        """The transition is written down: it counts."""
+        """The transition has been written: it takes effect."""
         for part in transition.parts:
             part.committed()
             if part.state is RecordState.AVAILABLE:
@@ -279,7 +285,7 @@ class SharePartition:
         self.window.move_start()
 
     def rolled_back(self, transition: StateTransition, now_ms: int) -> None:
-        """The transition can't be written down: it never was."""
+        """The transition can't be written: undo it."""
         for part in transition.parts:
             was_final = part.state.is_final
             part.rolled_back(now_ms, self._limits().most_deliveries)
@@ -289,7 +295,9 @@ class SharePartition:
                 self.window.count(part, -1)
 
     def locks_written(self) -> None:
-        """What locks_end returned has been written, or can't be: it counts anyway."""
+        """What locks_end returned has been written, or can't be: it takes effect either
+        way.
+        """
         self.window.move_start()
 
 
@@ -307,7 +315,7 @@ def _invalid(why: str) -> KafkaError:
 
 
 def _check_owner(whole: InFlight, member_id: str) -> None:
-    """Whether a member may say something of a batch."""
+    """Check that a member may acknowledge a whole batch."""
     if not whole.member_id:
         raise _invalid(NOT_ACQUIRED)
     if whole.member_id != member_id:
@@ -317,7 +325,7 @@ def _check_owner(whole: InFlight, member_id: str) -> None:
 
 
 def _check_part(part: InFlight, member_id: str) -> None:
-    """The same of one record."""
+    """Check that a member may acknowledge a single record."""
     if part.state is not RecordState.ACQUIRED:
         raise _invalid("The offset cannot be acknowledged. The offset is not acquired.")
     if part.before is not None:
@@ -331,7 +339,7 @@ def _is_with(part: InFlight, member_id: str) -> bool:
 
 
 def _is_over(part: InFlight, now_ms: int) -> bool:
-    """Whether its lock has ended, and nobody is writing down what became of it."""
+    """Whether its lock has ended, and no change of it is being written."""
     if part.state is not RecordState.ACQUIRED or part.lock_ends_ms is None:
         return False
     return part.lock_ends_ms <= now_ms

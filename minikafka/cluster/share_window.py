@@ -1,13 +1,13 @@
-"""Where a share partition stands in its log: the records in flight, and what lies
-before and behind them (KIP-932).
+"""A share partition's place in its log: the records in flight, and the offsets before
+and after them (KIP-932).
 
     offset   0 1 2 3 | 4 5 6 | 7 8 9 | 10 11 12 ...
              done    | with A| back  | never delivered
                      ^ start         ^ end 9
 
-What was written down of a share partition may have gaps: records between others that
-were never delivered, because their member's broker failed before anything became of
-them. They are handed out as new ones are, in their turn.
+The state that was written may have gaps: records between others that count as never
+delivered, because their member's broker failed before their outcome was written. They
+are delivered like new records when their turn comes.
 """
 
 from collections.abc import Iterable
@@ -21,20 +21,20 @@ from minikafka.cluster.share_batches import (
     StateBatch,
 )
 
-NONE_YET = -1  # an offset that is nowhere
+NONE_YET = -1  # an offset that doesn't exist
 
 
 class Range(NamedTuple):
-    """Offsets, both included."""
+    """A range of offsets, both ends included."""
 
     first: int
     last: int
 
 
 class Window:
-    """start_offset: everything before it is done with. end_offset: of the last record
-    that was ever handed out; the next one to be, while none is in flight.
-    delivery_complete_count: records that are done with, from the start offset on
+    """start_offset: all records before it are finished. end_offset: the last offset
+    that was ever delivered; while nothing is in flight, the next one to be delivered.
+    delivery_complete_count: how many records from the start offset on are finished
     (KIP-1226). may_find_free: whether records may have come back.
     """
 
@@ -43,8 +43,8 @@ class Window:
         self.batches = Batches()
         self.delivery_complete_count = 0
         self.may_find_free = False
-        # where records begin that were never delivered, although later ones were, up
-        # to _gaps_end
+        # where a gap begins: records that were never delivered although later ones
+        # were, up to _gaps_end
         self._gap: int | None = None
         self._gaps_end = NONE_YET
         self._restore(batches)
@@ -66,11 +66,11 @@ class Window:
         self.end_offset = self._gaps_end = self.batches.last.last
         self.move_start()
 
-    # -- what there is to fetch
+    # -- what can be fetched
 
     @property
     def in_flight(self) -> int:
-        """How many offsets, gaps included."""
+        """How many offsets are in flight, including gaps."""
         if not self.batches:
             return 0
         return self.end_offset - self.start_offset + 1
@@ -80,8 +80,8 @@ class Window:
         return not self.batches or self.start_offset > self.batches.last.last
 
     def next_fetch_offset(self) -> int:
-        """Where the next fetch begins to read: at the first free record, else behind
-        all that was handed out.
+        """Where the next fetch begins to read: at the first free record, or else after
+        everything that was delivered.
         """
         if self._is_fresh:
             self.may_find_free = False
@@ -108,7 +108,7 @@ class Window:
 
     @property
     def open_gap(self) -> int | None:
-        """Where records begin that were never delivered, although later ones were."""
+        """Where records begin that were never delivered although later ones were."""
         return self._gap if self._gaps_end == self.end_offset else None
 
     def move_gap(self, offset: int) -> None:
@@ -118,9 +118,9 @@ class Window:
             self._gap = None
 
     def _close_gap(self) -> None:
-        """One that is in flight by now is none, and keeps nobody waiting: the next one
-        begins behind. (Apache Kafka looks when it fetches there, which it may not with
-        as much in flight as there may be.)
+        """Move the gap behind records that are in flight by now, because those aren't
+        missing and needn't be waited for. (Apache Kafka checks this when it fetches
+        there, which it may not do while the maximum is in flight.)
         """
         gap = self.open_gap
         while gap is not None and gap <= self._gaps_end:
@@ -130,16 +130,16 @@ class Window:
             gap = batch.last + 1
         self._gap = gap if gap is not None and gap <= self._gaps_end else None
 
-    # -- what is done with
+    # -- finished records
 
     def count(self, part: InFlight, sign: int) -> None:
-        """Records that are done with, or are so no more."""
+        """Count finished records (sign 1), or uncount them (-1)."""
         if part.last >= self.start_offset:
             first = max(part.first, self.start_offset)
             self.delivery_complete_count += sign * (part.last - first + 1)
 
     def move_start(self) -> None:
-        """What is done with from the start offset on is forgotten."""
+        """Move the start offset past finished records, and forget those."""
         self._close_gap()
         if not self._starts_done:
             return
@@ -147,7 +147,7 @@ class Window:
         if last_done == NONE_YET:
             return
         if last_done == self.batches.last.last:
-            # records may have been deleted beyond what was being written down
+            # records may have been deleted beyond those that were being written
             self.start_offset = max(self.start_offset, last_done + 1)
             self.end_offset = self.start_offset
             self.batches.clear()
@@ -173,7 +173,7 @@ class Window:
 
     @property
     def _starts_done(self) -> bool:
-        """Whether the record at the start offset is done with."""
+        """Whether the record at the start offset is finished."""
         batch = self.batches.at_or_before(self.start_offset)
         if batch is None:
             return False
@@ -181,7 +181,9 @@ class Window:
         return all(part.is_done for part in at)
 
     def _done_from_start(self) -> tuple[int, int]:
-        """The last offset up to which everything is done with, and how many that is."""
+        """The last offset up to which all records are finished, and how many records
+        that is.
+        """
         last_done, done = NONE_YET, 0
         gap = self.open_gap
         for batch in self.batches:
@@ -198,7 +200,9 @@ class Window:
     # -- the log
 
     def log_starts_at(self, offset: int) -> None:
-        """The log begins later than this share partition: what was before is gone."""
+        """The log now begins after this share partition's start: records before that
+        are gone.
+        """
         if offset <= self.start_offset:
             return
         if not self.batches:
@@ -223,8 +227,8 @@ class Window:
         return done
 
     def archive_missing(self, fetch_offset: int, base: int) -> None:
-        """Records that were free, and are not in the log any more: compaction took
-        them.
+        """Archive free records that are no longer in the log, because compaction
+        removed them.
         """
         missing = Range(fetch_offset, base - 1)
         if fetch_offset < base:
@@ -234,7 +238,7 @@ class Window:
     def archive(
         self, batch: Batch, gone: Range, state: RecordState, counts: bool = True
     ) -> None:
-        """Those of these records that are in this state are no more."""
+        """Archive the records of a batch that are in this range and in this state."""
         fits = gone.first <= batch.first and batch.last <= gone.last
         if batch.is_whole and not fits:
             if batch.whole.state is not state:

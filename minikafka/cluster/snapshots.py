@@ -1,12 +1,12 @@
 """Snapshots of the metadata (KIP-630): the image as records, so that nobody has to
 replay the log from its beginning.
 
-A snapshot is named by what it holds: all below an offset, and the epoch of the last
-record there, `<end offset>-<epoch>.checkpoint`, in the folder of the metadata log and
-in its format: a header, records, a footer. Every node writes its own, of committed
-metadata only, so two snapshots of one name say the same. The log may begin where the
-older of the two newest ends; a node that needs what was before fetches the newest
-(FetchSnapshot).
+A snapshot is named after its contents, `<end offset>-<epoch>.checkpoint`: it holds
+everything below the end offset, and the epoch is that of the last record there. It is
+in the folder of the metadata log and in its format: a header, records, a footer. Every
+node writes its own, of committed metadata only, so two snapshots with the same name say
+the same. The log may begin where the older of the two newest snapshots ends; a node
+that needs records from before fetches the newest one (FetchSnapshot).
 """
 
 import re
@@ -34,8 +34,8 @@ KEPT = 2
 
 
 class SnapshotConfig(NamedTuple):
-    """When a snapshot is due: after so many bytes of records, or so much time.
-    segment_bytes: of the log.
+    """When a snapshot is due: after so many bytes of records, or after so much time.
+    segment_bytes: the size of the log's segments.
     """
 
     record_bytes: int
@@ -43,8 +43,8 @@ class SnapshotConfig(NamedTuple):
     segment_bytes: int
 
     def is_due(self, unsaved_bytes: int, age_ms: int) -> bool:
-        """unsaved_bytes: of the records that no snapshot has. age_ms: of the newest
-        one. Without such records none is due.
+        """Whether a snapshot is due. unsaved_bytes: of records that aren't in any
+        snapshot; without such records none is due. age_ms: of the newest snapshot.
         """
         if not unsaved_bytes:
             return False
@@ -52,7 +52,7 @@ class SnapshotConfig(NamedTuple):
 
 
 class SnapshotId(NamedTuple):
-    """end_offset: all records below it are in the snapshot. epoch: of the last of
+    """end_offset: all records below it are in the snapshot. epoch: that of the last of
     them.
     """
 
@@ -61,24 +61,24 @@ class SnapshotId(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Of its file on a node's disk."""
+        """The path of its file on a node's disk."""
         return f"{METADATA_LOG}/{self.end_offset:020d}-{self.epoch:010d}.checkpoint"
 
 
 @dataclass(slots=True)
 class Incoming:
-    """Another node's snapshot, as far as it has come."""
+    """Another node's snapshot, as much of it as has arrived."""
 
     snapshot: SnapshotId
     data: bytearray = field(default_factory=bytearray)
 
     def records(self) -> list[MetadataRecord]:
-        """Once all of it has come. It raises what decode() raises."""
+        """Its records, once all of it has arrived. Raises what decode() raises."""
         return decode(bytes(self.data))
 
 
 class Snapshots:
-    """Those on one node's disk, oldest first. Errors of the disk come out as
+    """The snapshots on one node's disk, oldest first. Disk errors are raised as
     KAFKA_STORAGE_ERROR.
     """
 
@@ -94,7 +94,9 @@ class Snapshots:
         return self.ids[-1] if self.ids else None
 
     def keep(self, snapshot: SnapshotId, data: bytes) -> None:
-        """A snapshot made here or by another node; the oldest go."""
+        """Store a snapshot that was made here or by another node, and remove the oldest
+        ones.
+        """
         with as_storage_errors(snapshot.path):
             self._disk.write_atomic(snapshot.path, data)
             self.ids = sorted({*self.ids, snapshot})
@@ -105,8 +107,8 @@ class Snapshots:
     def piece(
         self, snapshot: SnapshotId, position: int, max_bytes: int
     ) -> tuple[bytes, int] | None:
-        """(bytes from a position on, size of the whole); None if that snapshot is not
-        here.
+        """(bytes from a position on, size of the whole snapshot); None if that snapshot
+        isn't here.
         """
         if snapshot not in self.ids:
             return None
@@ -117,7 +119,7 @@ class Snapshots:
         return piece, size
 
     def read(self, snapshot: SnapshotId) -> list[MetadataRecord]:
-        """Errors: KAFKA_STORAGE_ERROR if it is not whole."""
+        """The records of a snapshot. Errors: KAFKA_STORAGE_ERROR if it isn't whole."""
         with as_storage_errors(snapshot.path):
             data = self._disk.read(snapshot.path)
         try:
@@ -128,7 +130,9 @@ class Snapshots:
 
 
 def encode(epoch: int, records: Sequence[MetadataRecord], now_ms: int) -> bytes:
-    """A whole snapshot. now_ms: of the last record, for whoever looks at the file."""
+    """The bytes of a snapshot. now_ms: the time of the last record, for a person who
+    looks at the file.
+    """
     fields = {"version": 0, "last_contained_log_timestamp": now_ms}
     header = encode_data("SnapshotHeaderRecord", 0, fields)
     parts = [encode_control_batch(SNAPSHOT_HEADER, header, now_ms, leader_epoch=epoch)]

@@ -1,5 +1,5 @@
-"""State machines as tables: which state an event leads to, and what that means. A table
-is what runs; diagrams are drawn from it.
+"""State machines as tables: which state each event leads to, and what that means. The
+code runs the table, and the diagrams are drawn from it.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ ANY = "any"
 
 
 class Transition(NamedTuple):
-    """One row of a table."""
+    """One row of a table: in `state`, `event` leads to `next_state`."""
 
     state: str
     event: str
@@ -20,8 +20,8 @@ Table = dict[tuple[str, str], Transition]
 
 
 def table(text: str) -> Table:
-    """Rows of `state event next-state meaning`, by state and event. `any`: each state
-    from which something else leads on, too.
+    """Parses rows of `state event next-state meaning`; returns them by state and event.
+    The state `any` stands for every state that has rows of its own.
     """
     rows = [Transition(*line.split(None, 3)) for line in text.strip().splitlines()]
     states = dict.fromkeys(row.state for row in rows if row.state != ANY)

@@ -1,7 +1,8 @@
-"""What a replica tells the trace. Only behind `if log.trace`.
+"""The trace events of a replica. Call these functions only behind `if log.trace`.
 
-A replica that is alone has nothing to say of leaders and followers. The metadata log is
-a replica too, and told in events of its own; what coordinators write is told by theirs.
+A replica without followers emits no events about leaders and followers. The metadata
+log is a replica too, with event kinds of its own; records that coordinators write get
+events from the coordinators.
 """
 
 from itertools import islice
@@ -47,7 +48,7 @@ def is_followed(replica: "Replica") -> bool:
 
 
 def opened(replica: "Replica", partition: Partition) -> None:
-    """The log is open: what it holds, and what the image says of it."""
+    """The log is open: what it holds, and what the image says about it."""
     if not is_followed(replica):
         return
     log = replica.log
@@ -64,7 +65,7 @@ def opened(replica: "Replica", partition: Partition) -> None:
 
 
 def image_followed(replica: "Replica", was: Partition) -> None:
-    """Another leads, or it leads in another epoch; as leader: another ISR."""
+    """The leader or its epoch has changed; on the leader itself, also the ISR."""
     log = replica.log
     now = replica.partition
     if log.topic == METADATA_TOPIC or not is_followed(replica):
@@ -81,8 +82,8 @@ def image_followed(replica: "Replica", was: Partition) -> None:
 
 
 def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> None:
-    """Records are in the log: its leader's (RecordsAppended) or a follower's
-    (RecordsReplicated).
+    """Records were appended to the log, by its leader (RecordsAppended) or by a
+    follower (RecordsReplicated).
     """
     log = replica.log
     header = read_header(copied)
@@ -123,14 +124,14 @@ def _marker_written(log: Log, header: BatchHeader, copied: Buffer) -> None:
 
 
 def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
-    """What a follower's fetch says that the leader didn't know."""
+    """A follower's fetch tells the leader how far the follower's log goes."""
     if replica.log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
         replica.log.tell("FollowerFetched", follower=follower, offset=offset)
 
 
 def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> None:
-    """More is committed now. Of the last stable offset there is nothing to say while it
-    goes with the high watermark.
+    """More records are committed now. The last stable offset is left out while it
+    equals the high watermark.
     """
     log = replica.log
     now = replica.high_watermark
@@ -146,7 +147,7 @@ def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> No
 
 
 def epochs_of(copied: Buffer) -> list[list[int]]:
-    """[leader epoch, first offset] of each epoch that begins here."""
+    """[leader epoch, first offset] for each epoch that begins in these batches."""
     first: dict[int, int] = {}
     for header, _ in batches(copied):
         first.setdefault(header.partition_leader_epoch, header.base_offset)
@@ -154,7 +155,7 @@ def epochs_of(copied: Buffer) -> list[list[int]]:
 
 
 def metadata_records(copied: Buffer) -> list[list[Any]]:
-    """[offset, name, fields] of each."""
+    """[offset, name, fields] of each record."""
     told: list[list[Any]] = []
     for header, batch in batches(copied):
         if header.control:
@@ -167,8 +168,9 @@ def metadata_records(copied: Buffer) -> list[list[Any]]:
 
 
 def without_secrets(name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """What the trace may say of a record. Which configs of brokers are secret is not
-    known here, so it says the value of none; ConfigsAltered tells the others.
+    """The fields of a record that the trace may show. This room doesn't know which
+    broker configs are secret, so it hides the values of all of them; ConfigsAltered
+    shows those that aren't secret.
     """
     hidden = SECRETS.get(name, ())
     if name == "ConfigRecord" and fields["resource_type"] == BROKER_RESOURCE:
@@ -177,7 +179,7 @@ def without_secrets(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON: bytes and ids in hexadecimal."""
+    """The value as JSON: bytes and ids become hexadecimal."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -188,8 +190,8 @@ def _plain(value: Any) -> Any:
 
 
 def shown(copied: Buffer) -> dict[str, Any]:
-    """The first records as the trace shows them. Only here are they decoded, so they
-    may turn out unreadable.
+    """The first records as the trace shows them. They are decoded only here, so this is
+    where they may turn out to be unreadable.
     """
     records: list[list[Any]] = []
     try:
@@ -202,7 +204,7 @@ def shown(copied: Buffer) -> dict[str, Any]:
 
 
 def text(value: Buffer | None) -> str | None:
-    """Keys and values as pictures show them: at most 40 characters."""
+    """A key or a value as pictures show it: at most 40 characters."""
     if value is None:
         return None
     return bytes(value[:160]).decode("utf-8", "replace")[:40]

@@ -1,23 +1,23 @@
-"""Those who use the cluster, as the metadata log keeps them: quotas (KIP-13, KIP-546)
-and SCRAM credentials (KIP-554).
+"""What the metadata log stores about users: quotas (KIP-13, KIP-546) and SCRAM
+credentials (KIP-554).
 
 A quota belongs to an entity: a user, a client id, a user's client id, or an address,
-each of which may be the default of its type. What holds of quotas is in quotas.py.
-Nobody is asked for a password here, as clients come over plaintext: credentials are
-kept and described.
+and each of these may be the default of its type. quotas.py has the rules. Nobody is
+asked for a password here, because clients connect over plaintext: credentials are only
+stored and described.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-# type and name of each part, by type; None: the default of the type
+# type and name of each part, sorted by type; None is the type's default
 Entity = tuple[tuple[str, str | None], ...]
 Named = tuple[str, dict[str, Any]]  # a record's name, and its fields
 
 
 class UserMechanism(NamedTuple):
-    """What credentials are of: a user may have some of each mechanism."""
+    """A user and a mechanism: a user may have credentials for each mechanism."""
 
     user: str
     mechanism: int
@@ -33,13 +33,15 @@ class Credential(NamedTuple):
 
 
 def entity_of(parts: Iterable[Any]) -> Entity:
-    """What a message names; of a part that it names twice, the last name holds."""
+    """The entity that a message names; if it names a part twice, the last name
+    counts.
+    """
     named = {part.entity_type: part.entity_name for part in parts}
     return tuple(sorted(named.items()))
 
 
 def parts_of(entity: Entity) -> list[dict[str, Any]]:
-    """An entity as messages name it."""
+    """The entity's parts as messages list them."""
     return [{"entity_type": kind, "entity_name": name} for kind, name in entity]
 
 
@@ -51,7 +53,7 @@ class Users:
     credentials: dict[UserMechanism, Credential] = field(default_factory=dict)
 
     def set_quota(self, fields: dict[str, Any]) -> None:
-        """One ClientQuotaRecord."""
+        """Apply a ClientQuotaRecord: set a quota or remove it."""
         parts = []
         for part in fields["entity"]:
             parts.append((part["entity_type"], part["entity_name"]))
@@ -65,7 +67,7 @@ class Users:
             del self.quotas[entity]
 
     def set_credential(self, fields: dict[str, Any]) -> None:
-        """One UserScramCredentialRecord."""
+        """Apply a UserScramCredentialRecord."""
         key = UserMechanism(fields["name"], fields["mechanism"])
         self.credentials[key] = Credential(
             salt=bytes(fields["salt"]),
@@ -75,11 +77,11 @@ class Users:
         )
 
     def remove_credential(self, fields: dict[str, Any]) -> None:
-        """One RemoveUserScramCredentialRecord."""
+        """Apply a RemoveUserScramCredentialRecord."""
         self.credentials.pop(UserMechanism(fields["name"], fields["mechanism"]), None)
 
     def records(self) -> list[Named]:
-        """What makes the same of nothing."""
+        """The records that rebuild these users from nothing."""
         found = []
         for entity, quotas in self.quotas.items():
             for key, value in quotas.items():
@@ -89,7 +91,7 @@ class Users:
         return found
 
     def gone(self, later: "Users") -> list[Named]:
-        """What later ones no longer have."""
+        """The records that remove everything that `later` no longer has."""
         found = []
         for entity, quotas in self.quotas.items():
             later_quotas = later.quotas.get(entity, {})
@@ -103,13 +105,13 @@ class Users:
 
 
 def quota_record(entity: Entity, key: str, value: float | None) -> Named:
-    """Set a quota, or take it back (None)."""
+    """The record that sets a quota, or removes it (None)."""
     change = {"key": key, "value": value or 0.0, "remove": value is None}
     return "ClientQuotaRecord", {"entity": parts_of(entity), **change}
 
 
 def credential_record(user: UserMechanism, credential: Credential | None) -> Named:
-    """Give a user credentials, or take them (None)."""
+    """The record that gives a user credentials, or removes them (None)."""
     fields: dict[str, Any] = {"name": user.user, "mechanism": user.mechanism}
     if credential is None:
         return "RemoveUserScramCredentialRecord", fields

@@ -1,9 +1,9 @@
-"""Apache Kafka's checks of what a producer sent, before a replica appends it
-(UnifiedLog, LogValidator).
+"""Apache Kafka's checks of a producer's batch before a replica appends it (UnifiedLog,
+LogValidator).
 
 A batch is checked by its header. The records inside are looked at only for a compacted
-topic, where each needs a key, or to say which of them have a timestamp out of bounds:
-of one request so many and no more (unpacking.py).
+topic, where each needs a key, or to find those whose timestamp is out of bounds. How
+many may be looked at in one request is limited (unpacking.py).
 """
 
 from minikafka.clock import Now
@@ -12,7 +12,7 @@ from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.records import BatchHeader, crc_matches, raw_records
 from minikafka.wire.unpacking import Allowance, TooMuchToDecode
 
-MAX_BLAMED = 1000  # by name, of the records of a batch
+MAX_BLAMED = 1000  # records of a batch that are named in the error
 NO_TIMESTAMP = -1
 ANY_TIME = -(1 << 63), (1 << 63) - 1
 
@@ -20,7 +20,7 @@ ANY_TIME = -(1 << 63), (1 << 63) - 1
 def check_batch(
     log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance
 ) -> None:
-    """Kafka's checks of a client's batch, as far as the header shows
+    """Kafka's checks of a client's batch, as far as its header shows
     (UnifiedLog.analyzeAndValidateRecords).
     """
     config = log.config
@@ -62,7 +62,9 @@ def check_batch(
 
 
 def check_size(log: Log, batch: BatchHeader) -> None:
-    """max.message.bytes: of the batch that came, and of what the broker makes of it."""
+    """Check max.message.bytes, both for the batch that came and for the one that the
+    broker makes from it.
+    """
     if batch.size_bytes > log.config.max_message_bytes:
         why = (
             f"The record batch size is {batch.size_bytes} bytes which exceeds the"
@@ -89,9 +91,9 @@ def time_bounds(log: Log, now: Now) -> tuple[int, int]:
 def check_records(
     log: Log, batch: BatchHeader, records: memoryview, now: Now, allowance: Allowance
 ) -> None:
-    """Kafka's checks of each record, which say who is to blame (KIP-467): its
-    timestamp, and in a compacted topic its key, because a record without one would be
-    nobody's latest.
+    """Kafka's checks of each record, which name the records at fault (KIP-467): the
+    timestamp must be within bounds, and in a compacted topic there must be a key,
+    because compaction couldn't handle a record without one.
     """
     if batch.records_count > allowance.records:
         raise TooMuchToDecode
@@ -124,7 +126,7 @@ def check_records(
             count += 1
             if len(blamed) < MAX_BLAMED:
                 blamed[index] = why
-    except CorruptRecord as error:  # whose code would make the client try again
+    except CorruptRecord as error:  # its own code would make the client try again
         raise KafkaError(Error.INVALID_RECORD, error.message) from error
     if count_untimely:
         why = "One or more records have been rejected due to invalid timestamp"
@@ -143,8 +145,8 @@ def check_records(
 
 
 class RefusedRecords(KafkaError):
-    """Some records are to blame for the refusal of their batch (KIP-467). blamed: index
-    in the batch -> why.
+    """Some records are at fault for the refusal of their batch (KIP-467). blamed: index
+    in the batch -> reason.
     """
 
     def __init__(self, error: Error, why: str, blamed: dict[int, str]) -> None:

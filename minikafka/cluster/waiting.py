@@ -2,19 +2,20 @@
 purgatory.)
 
 A request that must wait is one `Wait`, and there is no other way to wait. It ends once,
-with an answer or an error: when what it waits for has moved, when somebody who keeps it
-says so (a group whose members are all there), or at its deadline. What a request may
-wait for has a key:
+with an answer or an error: when the thing it waits for has moved, when its keeper ends
+it (for example a group whose members have all joined), or at its deadline. Each thing
+that a request can wait for has a key:
 
     ("log_end", topic, partition)           records were appended
     ("high_watermark", topic, partition)    the in-sync replicas have them
     ("log_start", topic, partition)         a follower said where its log begins
     ("fetched_by", node)                    records were appended that this follower fetches,
-                                            or what it fetches has another place
+                                            or a partition that it fetches has moved
     ("metadata",)                           records of the metadata log were committed
 
-Waits are found by key, by connection and by deadline. Nothing looks at all of them to
-find one. `Deadlines` are for what has no answer: sessions, and whatever else time ends.
+Waits are found by key, by connection and by deadline. Nothing searches all of them to
+find one. `Deadlines` are for timers without an answer: sessions, and everything else
+that time ends.
 """
 
 import heapq
@@ -32,20 +33,20 @@ Key = TypeVar("Key")
 
 METADATA = ("metadata",)
 FOR_EVER_MS = 1 << 62
-ALL_BYTES = 1 << 62  # as many as any request may wait for
-MOST_KEYS = 200_000  # of all parked requests: each takes some hundred bytes
+ALL_BYTES = 1 << 62  # larger than anything a request may wait for
+MOST_KEYS = 200_000  # of all parked requests: each key takes some hundred bytes
 
 
 class Wait:
-    """One answer that is not there yet.
+    """An answer that can't be given yet.
 
-    attempt(wait, now, expired): the answer's fields, or None to go on waiting;
-    KafkaError to refuse. Without it the wait is ended by whoever keeps it. keys: what
-    may change the answer. deadline_ms: monotonic; a wait that gives no answer then ends
-    with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive under the
-    keys before another attempt makes sense. again: the request begins anew when it
-    ends, there is no answer yet. lets_in: what the request does is done, and the
-    connection's next one may begin.
+    attempt(wait, now, expired): returns the answer's fields, or None to go on waiting;
+    raises KafkaError to refuse. Without it the keeper of the wait ends it. keys: the
+    things that may change the answer. deadline_ms: monotonic; a wait without an answer
+    then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive
+    under the keys before another attempt makes sense. again: when the wait ends there
+    is no answer yet, and the request starts over. lets_in: the request's work is done,
+    so the connection's next request may begin.
     """
 
     __slots__ = (
@@ -84,15 +85,15 @@ class Wait:
         return self.answer is not None or self.error is not None
 
     def finish(self, answer: Answer) -> None:
-        """It ends with an answer, if it has not ended."""
+        """End it with an answer, if it hasn't ended."""
         self._end(answer, None)
 
     def fail(self, error: KafkaError) -> None:
-        """It ends with an error, if it has not ended."""
+        """End it with an error, if it hasn't ended."""
         self._end(None, error)
 
     def attempt(self, now: Any, expired: bool = False) -> None:
-        """Look whether it can end now. expired: it must."""
+        """Check whether it can end now. expired: it must."""
         if self.is_done:
             return
         try:
@@ -108,7 +109,7 @@ class Wait:
             self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
 
     def then(self, tell: "Callable[[Wait], object]") -> None:
-        """Tell when it ends; at once, if it has."""
+        """Call tell when it ends; at once if it has ended."""
         if self.is_done:
             tell(self)
         else:
@@ -117,14 +118,14 @@ class Wait:
     def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
         if not self.is_done:
             self.answer, self.error = answer, error
-            # who parked it holds it and is held here: garbage that is a circle
+            # the parker holds the wait and is held here: a reference cycle
             tellers, self._then = self._then, []
             for tell in tellers:
                 tell(self)
 
 
 def all_of(waits: Sequence[Wait], answer: Callable[[], Answer]) -> Answer | Wait:
-    """The answer when all of these have ended, which they may have done already."""
+    """The answer once all of these have ended, which may already be the case."""
     if all(each.is_done for each in waits):
         return answer()
     whole = Wait()
@@ -139,9 +140,7 @@ def all_of(waits: Sequence[Wait], answer: Callable[[], Answer]) -> Answer | Wait
 
 @dataclass(slots=True, eq=False)
 class Parked:
-    """A Wait with the connection and the request that it belongs to (both opaque
-    here).
-    """
+    """A Wait with its connection and its request (both opaque here)."""
 
     wait: Wait
     connection: Hashable
@@ -151,8 +150,8 @@ class Parked:
 
 class Waiting:
     """All parked requests of a node, by connection (a few each), by key and by
-    deadline. ended: those that have their answer, or their error. ready: those whose
-    key has moved, and that are worth an attempt now.
+    deadline. ended: those that have their answer or error. ready: those whose key has
+    moved, so that an attempt is worth it now.
     """
 
     def __init__(self) -> None:
@@ -169,12 +168,12 @@ class Waiting:
         return self._parked
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether anybody waits for a key."""
+        """Whether any request waits for a key."""
         return key in self._by_key
 
     def has_room(self, wait: Wait) -> bool:
-        """Whether all parked requests together wait for few enough keys. For one key
-        always: a connection has few.
+        """Whether the keys of all parked requests together stay within the limit. A
+        single key is always accepted: a connection has only a few requests.
         """
         return len(wait.keys) <= 1 or self._keys + len(wait.keys) <= MOST_KEYS
 
@@ -194,29 +193,31 @@ class Waiting:
             )
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
-        """Something arrived under a key."""
+        """Something arrived under a key: count its bytes for the requests that wait."""
         for parked in self._by_key.get(key, ()):
             parked.wait.missing_bytes -= size_bytes
             if parked.wait.missing_bytes <= 0:
                 self.ready.append(parked)
 
     def expired(self, now_ms: int) -> Iterator[Parked]:
-        """Those whose deadline has come."""
+        """Takes out the requests whose deadline has come."""
         while (deadline := self.next_deadline()) is not None and deadline <= now_ms:
             yield heapq.heappop(self._deadlines)[2]
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms of the earliest deadline."""
+        """The earliest deadline, in monotonic ms; None if there is none."""
         while self._deadlines and not self._deadlines[0][2].is_here:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
     def everything(self) -> list[Parked]:
-        """All of them, for a node that stops."""
+        """All parked requests, for a node that stops."""
         return [parked for of_one in self._by_connection.values() for parked in of_one]
 
     def take_ended(self) -> Iterator[Parked]:
-        """Takes out those that have ended, in that order; more may end meanwhile."""
+        """Takes out the requests that have ended, in that order; more may end
+        meanwhile.
+        """
         while self.ended:
             parked = self.ended.popleft()
             if parked.is_here:
@@ -224,7 +225,7 @@ class Waiting:
                 yield parked
 
     def drop(self, connection: Hashable) -> None:
-        """The connection is gone, and what it waited for with it."""
+        """The connection is closed, so drop everything it waited for."""
         for parked in list(self._by_connection.get(connection, ())):
             self._remove(parked)
 
@@ -236,7 +237,7 @@ class Waiting:
         remove(self._by_connection, parked.connection, parked)
         for key in parked.wait.keys:
             remove(self._by_key, key, parked)
-        # answered long before their deadlines
+        # drop entries of requests that were answered long before their deadlines
         if len(self._deadlines) > 64 + 2 * self._parked:
             self._deadlines = [entry for entry in self._deadlines if entry[2].is_here]
             heapq.heapify(self._deadlines)
@@ -251,20 +252,20 @@ def remove(
 
 
 class Deadlines(Generic[Key]):
-    """Deadlines that move: one a key, in monotonic ms. Whoever is overdue stays so
-    until it is moved or removed. Every heartbeat moves one, so that must cost nothing:
-    the heap is corrected late.
+    """Deadlines that move: one per key, in monotonic ms. A key stays overdue until it
+    is moved or removed. Every heartbeat moves a deadline, so that must be cheap: the
+    heap is corrected later.
     """
 
     def __init__(self) -> None:
         self._at: dict[Key, int] = {}
-        # at, a number, key: an entry may be too early, or mean nothing
+        # at, a number, key: an entry may be too early, or obsolete
         self._heap: list[tuple[int, int, Key]] = []
-        self._queued: dict[Key, int] = {}  # the entry of the heap that counts for a key
+        self._queued: dict[Key, int] = {}  # the heap entry that counts for a key
         self._number = 0
 
     def set(self, key: Key, at_ms: int | None) -> None:
-        """None: the key has no deadline any more."""
+        """Set a key's deadline; None removes it."""
         if at_ms is None:
             self._at.pop(key, None)
             return
@@ -273,7 +274,7 @@ class Deadlines(Generic[Key]):
             self._push(key, at_ms)
 
     def next(self) -> int | None:
-        """The earliest deadline."""
+        """The earliest deadline, in monotonic ms; None if there is none."""
         while self._heap:
             queued_ms, _, key = self._heap[0]
             at_ms = self._at.get(key)
@@ -294,7 +295,7 @@ class Deadlines(Generic[Key]):
         return self._at.get(key, now_ms + 1) <= now_ms
 
     def overdue(self, now_ms: int) -> list[Key]:
-        """The keys whose time has come, in the order of their deadlines."""
+        """The keys whose deadline has come, in the order of their deadlines."""
         due = []
         while (at_ms := self.next()) is not None and at_ms <= now_ms:
             key = heapq.heappop(self._heap)[2]
