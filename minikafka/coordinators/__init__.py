@@ -1,37 +1,39 @@
 """Coordinators: state that lives in an internal topic.
 
-Whoever leads a partition of `__consumer_offsets`, `__transaction_state` or
-`__share_group_state` answers for the groups, the transactional ids, or the share
-partitions in it. The state is nothing but that partition, read from its beginning:
-runtime.py appends records, waits until they are committed, applies them, and drops
-everything on resignation.
+The broker that leads a partition of `__consumer_offsets`, `__transaction_state` or
+`__share_group_state` coordinates the groups, the transactional ids, or the share
+partitions in it. The state is exactly what one gets by reading that partition from its
+beginning: runtime.py appends records, waits until they are committed, applies them, and
+drops everything on resignation.
 
 All coordinators have one shape: `decide(state, request, now)` returns records and a
 response and changes nothing; `apply(state, record)` changes the state, live as in
 replay. classic_group.py and consumer_group.py (KIP-848) are the two group protocols,
-offsets.py what groups commit, transactions.py who ends which transaction. assignors.py
-is pure, and clients use it, too.
+offsets.py has the committed offsets, transactions.py the transactions. assignors.py is
+pure, and clients use it, too.
 
-A state has a hard part, which is in records, and a soft one, which a new coordinator
-does without: who is alive, who waits for whom. The hard part of a classic group is in
-classic_agreement.py, the soft one in classic_timers.py and classic_rebalance.py; what
-both are made of, in classic_state.py, and what members ask, in classic_group.py. Of a
-consumer group, consumer_group_state.py holds all that records say, consumer_member.py
-one member of it, reconciliation.py a member's next step, subscriptions.py who reads
-what, server_assignors.py the target; and transaction_states.py a transactional id.
+A state has a hard part, which is in records, and a soft part, which a new coordinator
+does without: which members are alive, and who waits for whom. For a classic group the
+hard part is in classic_agreement.py, the soft part in classic_timers.py and
+classic_rebalance.py, the data types of both in classic_state.py, and the members'
+requests in classic_group.py. For a consumer group, consumer_group_state.py holds
+everything that is in records, consumer_member.py one member, reconciliation.py a
+member's next step, subscriptions.py the topics it reads, server_assignors.py the
+target. transaction_states.py holds a transactional id.
 
-Streams groups (KIP-1071) and share groups (KIP-932) are made like consumer groups:
+Streams groups (KIP-1071) and share groups (KIP-932) are built like consumer groups:
 streams_group.py and share_group.py decide, streams_group_state.py and
-share_group_state.py hold what records say. A share group's other half is what became of
-its records: leaders of partitions ask through share_persister.py, share_coordinator.py
-is asked, and share_states.py keeps it; share_limits.py says how much may be in flight.
-What holds of all three is in group_rules.py: epochs, and whom they refuse in which
-words; and until when they wait for a member, in member_timers.py.
+share_group_state.py hold the state that is in records. A share group's other half is
+the state of its messages: leaders of partitions send requests through
+share_persister.py, share_coordinator.py receives them, and share_states.py keeps the
+state; share_limits.py says how much may be in flight. group_rules.py has the rules that
+all three share (epochs, and how a request is refused), and member_timers.py says how
+long they wait for a member.
 
-What a node coordinates, and where handlers ask, is in coordinator.py; what nodes ask
-each other for the sake of transactions, in transaction_requests.py; and what both may
-touch of the node, in ports.py.
+coordinator.py has the partitions that a node coordinates, and is what handlers call;
+transaction_requests.py has the requests that nodes send each other about transactions;
+ports.py says what both may use of the node.
 
-Only cluster and what is below it may come in here, and nothing of a connection: a
-request comes as a decoded message, and its answer leaves through a `Wait`.
+Only cluster and the rooms below it may be imported here, and nothing about connections:
+a request arrives as a decoded message, and its answer leaves through a `Wait`.
 """

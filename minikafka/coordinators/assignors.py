@@ -1,18 +1,18 @@
 """Assignors: which member of a consumer group reads which partition. In the classic
 protocol the leader runs one.
 
-An assignor is a pure function: the members with what they want and what they had, the
-topics with how many partitions they have; out comes each member's part. Every
-partition of a subscribed topic goes to exactly one member.
+An assignor is a pure function. It takes the members, with the topics they want and the
+partitions they had, and the number of partitions of each topic; it returns each
+member's partitions. Every partition of a subscribed topic goes to exactly one member.
 
     range                per topic, in blocks: the first members get the remainder of every topic
     roundrobin           all partitions of all topics dealt out in turn: even, but nothing stays where it was
     sticky               as even, and moves as little as it can (KIP-54)
     cooperative-sticky   the same, but a partition that moves is given to nobody until its owner gave it up (KIP-429)
 
-`range` and `roundrobin` give what Java's RangeAssignor and RoundRobinAssignor give when
-no racks are known, partition by partition. The sticky ones leave each member with as
-many partitions as Java's do and move as few; which partition moves can differ.
+`range` and `roundrobin` return exactly what Java's RangeAssignor and RoundRobinAssignor
+return when no racks are known. The sticky ones leave each member with as many
+partitions as Java's do and move as few; which partition moves can differ.
 """
 
 import itertools
@@ -29,7 +29,7 @@ class Member(NamedTuple):
     """One member as the leader sees it.
 
     owned: the partitions it had before this rebalance. generation: the one in which it
-    had them, -1 for none. instance_id: group.instance.id of a static member (KIP-345).
+    had them, -1 if none. instance_id: group.instance.id of a static member (KIP-345).
     """
 
     topics: tuple[str, ...]
@@ -42,11 +42,11 @@ Assignor = Callable[[dict[str, Member], dict[str, int]], Assignment]
 
 
 def assign_range(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Each topic is cut into blocks, one per subscriber; the first subscribers' blocks
-    are longer by one if need be.
+    """Cut each topic into blocks, one per subscriber; if it doesn't divide, the first
+    subscribers get one partition more.
 
-    Two topics with as many partitions and the same subscribers are cut alike: partition
-    3 of both goes to one member, so that it can join them.
+    Two topics with equally many partitions and the same subscribers are cut alike:
+    partition 3 of both goes to the same member, which can then join them.
     """
     assignment: Assignment = {member: [] for member in members}
     by_topic = subscribers_by_topic(in_order(members), members, partitions)
@@ -66,8 +66,8 @@ def assign_range(members: dict[str, Member], partitions: dict[str, int]) -> Assi
 def assign_round_robin(
     members: dict[str, Member], partitions: dict[str, int]
 ) -> Assignment:
-    """Topics by name, each partition to the next member in the ring that subscribed to
-    the topic.
+    """Deal out the partitions, topics by name, each to the next member in the ring that
+    subscribes to the topic.
     """
     assignment: Assignment = {member: [] for member in members}
     ring = in_order(members)
@@ -83,12 +83,12 @@ def assign_round_robin(
 
 
 def assign_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Assignment:
-    """Everyone keeps what it had; whoever has too much gives some up; what is free goes
-    to who has least.
+    """Members keep the partitions they had; a member with too many gives some up, and
+    free ones go to the member with the fewest.
 
-    "Too much" is simple while all members want the same topics: more than an equal
-    share. Otherwise it is too much where a partition's owner has two more than another
-    subscriber of its topic, which shows only when all is given out.
+    While all members want the same topics, "too many" simply means more than an equal
+    share. Otherwise it means that a partition's owner has at least two more than
+    another subscriber of its topic, which shows only when all partitions are assigned.
     """
     subscribers = subscribers_by_topic(sorted(members), members, partitions)
     all_want_the_same = want_the_same(members, subscribers)
@@ -116,11 +116,11 @@ def assign_sticky(members: dict[str, Member], partitions: dict[str, int]) -> Ass
 def assign_cooperative_sticky(
     members: dict[str, Member], partitions: dict[str, int]
 ) -> Assignment:
-    """The sticky assignment, without the partitions that somebody else still reads.
+    """The sticky assignment, without the partitions that another member still reads.
 
-    The members learn from what is missing what to revoke; they revoke it and join
-    again, and then it is free to be given. So a moving partition takes two rebalances,
-    and the others are read all the time.
+    From the missing partitions the members learn what to revoke. They revoke those and
+    join again, and then the partitions are free to be assigned. So a moving partition
+    takes two rebalances, and all others are read the whole time.
     """
     owner = owners(members)
     assignment: Assignment = {}
@@ -153,7 +153,7 @@ def want_the_same(
 
 
 def owner_of_each(assignment: Assignment) -> dict[Partition, str]:
-    """The other way round: who has a partition."""
+    """The member that has each partition."""
     owner = {}
     for member, assigned in assignment.items():
         for partition in assigned:
@@ -164,7 +164,7 @@ def owner_of_each(assignment: Assignment) -> dict[Partition, str]:
 def subscribers_by_topic(
     order: Sequence[str], members: Mapping[str, Member], partitions: Mapping[str, int]
 ) -> dict[str, list[str]]:
-    """{topic: who subscribed to it, in the given order}, topics by name. Topics without
+    """{topic: its subscribers in the given order}, topics by name. Topics without
     partitions are left out.
     """
     subscribers: dict[str, list[str]] = {}
@@ -179,11 +179,11 @@ def subscribers_by_topic(
 
 
 def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
-    """Whom each claimed partition belongs to.
+    """The member that each claimed partition belongs to.
 
-    A member that missed a rebalance still claims what it had before. Where two claim a
-    partition, the later generation is right; in the same generation neither can be
-    believed, and the owner is None.
+    A member that missed a rebalance still claims the partitions it had before. If two
+    members claim a partition, the one with the later generation is right; in the same
+    generation neither can be believed, and the owner is None.
     """
     latest: dict[Partition, int] = {}
     owner: dict[Partition, str | None] = {}
@@ -199,8 +199,8 @@ def owners(members: Mapping[str, Member]) -> dict[Partition, str | None]:
 
 
 def kept(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assignment:
-    """What each member had, as far as the partition exists and the member still wants
-    its topic.
+    """The partitions that each member had, as far as they exist and the member still
+    wants their topics.
     """
     assignment: Assignment = {member: [] for member in members}
     wanted = {member: set(members[member].topics) for member in members}
@@ -212,10 +212,10 @@ def kept(members: Mapping[str, Member], partitions: Mapping[str, int]) -> Assign
 
 
 def keep_equal_shares(assignment: Assignment, total: int) -> None:
-    """Cut everyone down to an equal share of the total. Where it doesn't divide, some
+    """Cut every member down to an equal share of the total. If it doesn't divide, some
     may keep one more.
 
-    Of each topic the last partitions go: so a member keeps something of every topic.
+    Each topic loses its last partitions, so a member keeps something of every topic.
     """
     if not assignment:
         return
@@ -240,8 +240,8 @@ def give_to_who_has_least(
     free: Iterable[Partition],
     subscribers: Mapping[str, Sequence[str]],
 ) -> None:
-    """One by one, each to the subscriber of its topic with the fewest partitions; among
-    equals to the first.
+    """Give each partition in turn to the subscriber of its topic with the fewest
+    partitions; among equals to the first.
     """
     load = load_of_each(assignment)
     for topic, partitions in itertools.groupby(free, key=itemgetter(0)):
@@ -255,12 +255,12 @@ def even_out(
     movable: Sequence[Partition],
     subscribers: Mapping[str, Sequence[str]],
 ) -> None:
-    """Move partitions to subscribers with fewer, as long as giver and taker differ by
-    two or more.
+    """Move partitions to subscribers with fewer, as long as giver and receiver differ
+    by two or more.
 
-    Where the giver has one of the topic's partitions from the taker, that one goes back
-    instead. One move can make another one helpful, so all are looked at again until
-    none moves.
+    If the giver holds one of the topic's partitions that the receiver had before, that
+    one goes back instead. One move can make another one useful, so all are looked at
+    again until none moves.
     """
     load = load_of_each(assignment)
     owner = owner_of_each(assignment)
@@ -290,8 +290,8 @@ def even_out(
 def by_load(
     members: Iterable[str], load: Mapping[str, int]
 ) -> list[tuple[int, int, str]]:
-    """A heap of these members, the one with the fewest partitions first; among equals
-    the first of them.
+    """A heap of these members: the one with the fewest partitions is first, among
+    equals the first one.
     """
     heap = []
     for position, member in enumerate(members):
@@ -301,7 +301,7 @@ def by_load(
 
 
 def give_to_lightest(heap: list[tuple[int, int, str]], load: dict[str, int]) -> str:
-    """The first member of such a heap, which has one partition more now."""
+    """Take the first member of such a heap, and count one more partition for it."""
     _, position, member = heap[0]
     load[member] += 1
     heapreplace(heap, (load[member], position, member))
@@ -314,8 +314,8 @@ def load_of_each(assignment: Assignment) -> dict[str, int]:
 
 
 class NamedAssignor(NamedTuple):
-    """name: as in partition.assignment.strategy. cooperative: members keep reading what
-    stays theirs (KIP-429).
+    """name: as in partition.assignment.strategy. cooperative: members go on reading the
+    partitions that they keep (KIP-429).
     """
 
     name: str

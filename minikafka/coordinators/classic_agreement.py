@@ -1,9 +1,9 @@
 """What the members of a classic group agree on.
 
-An agreement that all of them have come to is one record, GroupMetadata: generation,
-leader, protocol, members with their assignments. That is the hard state of a group.
-What it answers by an agreement stands here, too; how the members come to one, in
-classic_rebalance.py.
+An agreement of all members is one record, GroupMetadata: generation, leader, protocol,
+members with their assignments. That is the hard state of a group. The answers that
+follow from an agreement are here, too; classic_rebalance.py says how the members reach
+one.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from minikafka.wire.messages import decode_data
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
 
-VERSION_BYTES = 2  # an int16 before a subscription
+VERSION_BYTES = 2  # the int16 at the beginning of a subscription
 
 
 @dataclass(eq=False, repr=False)
 class Agreement:
-    """members: what they said of themselves. assignments: what the leader assigned to
-    each of them. topics: subscribed to, None if that can't be known. empty_since_ms:
-    wall clock.
+    """members: as they described themselves. assignments: what the leader assigned to
+    each of them. topics: the topics subscribed to, None if they can't be known.
+    empty_since_ms: wall clock.
     """
 
     group_id: str
@@ -48,8 +48,8 @@ class Agreement:
     def record(
         self, members: Members, assignments: Mapping[str, bytes], now: Now
     ) -> CoordinatorRecord:
-        """GroupMetadata of this generation: leader, protocol, and each member with its
-        subscription and assignment.
+        """The GroupMetadata of this generation: leader, protocol, and each member with
+        its subscription and assignment.
         """
         described = []
         for member in members.values():
@@ -70,7 +70,7 @@ class Agreement:
         return CoordinatorRecord("GroupMetadata", {"group": self.group_id}, value)
 
     def empty_record(self, generation: int, now: Now) -> CoordinatorRecord:
-        """GroupMetadata of a generation without members."""
+        """The GroupMetadata of a generation without members."""
         value = {
             "protocol_type": self.protocol_type or "",
             "current_state_timestamp": now.wall_ms,
@@ -82,11 +82,11 @@ class Agreement:
         return CoordinatorRecord("GroupMetadata", {"group": self.group_id}, value)
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """What deletes the group from the log."""
+        """The records that delete the group from the log."""
         return [CoordinatorRecord("GroupMetadata", {"group": self.group_id}, None)]
 
     def restore(self, value: Message) -> None:
-        """The agreement becomes what a GroupMetadata record says."""
+        """Set the agreement to what a GroupMetadata record says."""
         self.generation = value.generation
         self.protocol = value.protocol
         self.protocol_type = value.protocol_type or None
@@ -99,7 +99,9 @@ class Agreement:
         self.topics = self.subscribed_topics()
 
     def follow(self, agreed: "Agreement") -> None:
-        """The agreement becomes another one; who is known stays known in full."""
+        """Set the agreement to another one. Members that are known already keep their
+        full description.
+        """
         self.generation = agreed.generation
         self.protocol = agreed.protocol
         self.protocol_type = agreed.protocol_type
@@ -111,14 +113,16 @@ class Agreement:
     # -- checks
 
     def check_generation(self, request: Message) -> ClassicMember:
-        """Who asks, if it is a member, and of this generation."""
+        """The member that sent the request. Errors: UNKNOWN_MEMBER_ID,
+        FENCED_INSTANCE_ID, ILLEGAL_GENERATION for another generation.
+        """
         member = self.members.check(request.member_id, request.group_instance_id)
         if request.generation_id != self.generation:
             raise KafkaError(Error.ILLEGAL_GENERATION)
         return member
 
     def check_protocol(self, request: Message) -> None:
-        """Errors: INCONSISTENT_GROUP_PROTOCOL if a member means another protocol than
+        """Errors: INCONSISTENT_GROUP_PROTOCOL if the member names another protocol than
         the group agreed on.
         """
         for named, agreed in (
@@ -131,8 +135,8 @@ class Agreement:
     # -- answers
 
     def join_answer(self, member_id: str, members: Members) -> Answer:
-        """The answer to a JoinGroup. The leader also gets everybody's metadata, to
-        assign by.
+        """The answer to a JoinGroup. The leader also gets the metadata of all members,
+        which it needs to assign.
         """
         everybody = []
         if member_id == members.leader:
@@ -153,7 +157,9 @@ class Agreement:
         }
 
     def sync_answer(self, member_id: str, assignments: Mapping[str, bytes]) -> Answer:
-        """An empty assignment for a member that the leader forgot."""
+        """The answer to a SyncGroup. A member that the leader forgot gets an empty
+        assignment.
+        """
         return {
             "protocol_type": self.protocol_type,
             "protocol_name": self.protocol,
@@ -161,8 +167,8 @@ class Agreement:
         }
 
     def describe_as(self, state: str, is_stable: bool) -> Answer:
-        """As DescribeGroups shows it: protocol and subscriptions only while they are
-        agreed on.
+        """The group as DescribeGroups shows it: protocol and subscriptions only while
+        they are agreed on.
         """
         protocol = self.protocol or ""
         members = []
@@ -183,16 +189,16 @@ class Agreement:
     # -- who reads what
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether members read a topic. If their subscriptions can't be read: maybe, so
-        yes.
+        """Whether members read a topic. If their subscriptions can't be read they
+        might, so the answer is yes.
         """
         if self.topics is None:
             return self.protocol_type == CONSUMER
         return topic in self.topics
 
     def subscribed_topics(self) -> set[str] | None:
-        """The topics of all members' subscriptions; None if one cannot be read, or if
-        they are no consumers.
+        """The topics that all members together subscribe to; None if a subscription
+        can't be read, or if the members aren't consumers.
         """
         if self.protocol_type != CONSUMER:
             return None
@@ -206,7 +212,7 @@ class Agreement:
         return topics
 
     def assignments_with(self, former_id: str, member_id: str) -> dict[str, bytes]:
-        """The assignments, once a static member has another id (KIP-345)."""
+        """The assignments after a static member got another id (KIP-345)."""
         assignments = {}
         for each, assignment in self.assignments.items():
             new_id = member_id if each == former_id else each
@@ -215,8 +221,9 @@ class Agreement:
 
 
 def _topics_in(subscription: bytes) -> list[str]:
-    """What every version of a ConsumerProtocolSubscription begins with is version 0, so
-    the coordinator reads that, whatever version the member says. Raises DecodeError.
+    """The topics in a subscription. Every version of a ConsumerProtocolSubscription
+    begins with the fields of version 0, so the coordinator reads that, whatever version
+    the member names. Raises DecodeError.
     """
     if len(subscription) < VERSION_BYTES:
         raise DecodeError("a subscription without a version")

@@ -1,7 +1,7 @@
-"""What a classic group decides besides its record (runtime.py): effects as data.
+"""What a classic group decides in addition to its record (runtime.py): effects as data.
 
-All but the last three come without a record: who is there and who waits is soft.
-ClassicGroup.carry_out says what each means.
+All but the last three come without a record: which members are there and which ones
+wait is soft state. ClassicGroup.carry_out says what each effect means.
 """
 
 from collections.abc import Mapping
@@ -14,21 +14,23 @@ from minikafka.trace import Reason
 
 
 class ClassicEffect(Effect):
-    """On one classic group."""
+    """An effect on one classic group."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Heard(ClassicEffect):
-    """A member is alive."""
+    """A member has shown that it is alive."""
 
     member_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class IdPromised(ClassicEffect):
-    """A new member was given its id, and comes again with it (KIP-394)."""
+    """A new member was given its id, and will send another JoinGroup with it
+    (KIP-394).
+    """
 
     member_id: str
     session_timeout_ms: int
@@ -36,7 +38,7 @@ class IdPromised(ClassicEffect):
 
 @dataclass(frozen=True, slots=True)
 class RoomRefused(ClassicEffect):
-    """There is no room for a member; whoever it was, it is forgotten."""
+    """The group is full. The id that was refused is forgotten."""
 
     member_id: str
 
@@ -53,7 +55,7 @@ class MemberCame(ClassicEffect):
 
 @dataclass(frozen=True, slots=True)
 class StaticMemberCame(ClassicEffect):
-    """A static member came back as another process, and all must join again."""
+    """A static member came back as another process, and all members must join again."""
 
     wait: Wait
     former_id: str
@@ -62,7 +64,7 @@ class StaticMemberCame(ClassicEffect):
 
 @dataclass(frozen=True, slots=True)
 class JoinedAgain(ClassicEffect):
-    """A member of before, as it describes itself now, waits for the next generation."""
+    """A known member, with its new description, waits for the next generation."""
 
     wait: Wait
     member: ClassicMember
@@ -86,19 +88,19 @@ class WaitsToSync(ClassicEffect):
 
 @dataclass(frozen=True, slots=True)
 class Left(ClassicEffect):
-    """Members go by themselves. why: by member id."""
+    """Members leave of their own accord. why: by member id."""
 
     why: Mapping[str, Reason]
 
 
 @dataclass(frozen=True, slots=True)
 class TimePassed(ClassicEffect):
-    """A deadline has come."""
+    """A deadline of the group has come."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticMemberReplaced(ClassicEffect):
-    """By its record a static member is another process now."""
+    """According to the record, a static member is another process now."""
 
     former_id: str
     member: ClassicMember
@@ -106,12 +108,14 @@ class StaticMemberReplaced(ClassicEffect):
 
 @dataclass(frozen=True, slots=True)
 class Assigned(ClassicEffect):
-    """By its record everybody has what the leader assigned."""
+    """According to the record, all members have the leader's assignment."""
 
 
 @dataclass(frozen=True, slots=True)
 class BecameEmpty(ClassicEffect):
-    """By its record nobody is left. generation, at_ms: as there."""
+    """According to the record, no members are left. generation, at_ms: those of the
+    record.
+    """
 
     generation: int
     at_ms: int

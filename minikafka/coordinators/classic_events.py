@@ -1,7 +1,7 @@
-"""What a classic group says of itself in the trace.
+"""The trace events of a classic group.
 
-An event is built only where somebody listens; only here is an assignment decoded, which
-is the members' affair and not the coordinator's.
+Events are built only if somebody listens. This is the only place where an assignment is
+decoded, because its content is the members' business and not the coordinator's.
 """
 
 from collections.abc import Container
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClassicEvents:
-    """The events of one group."""
+    """Emits the events of one group."""
 
     group_id: str
     trace: Trace
@@ -49,7 +49,9 @@ class ClassicEvents:
     def generation_began(
         self, group: "RebalancingGroup", joined: Container[str]
     ) -> None:
-        """Members that did not join are static ones: they keep their place."""
+        """The next generation begins. Members that did not join are static ones: they
+        keep their place.
+        """
         if not self.trace:
             return
         absent = [each for each in group.members if each not in joined]
@@ -82,7 +84,9 @@ class ClassicEvents:
 
 
 def _partitions(protocol_type: str | None, assignment: bytes) -> list[list[Any]]:
-    """[topic, partition] of a consumer's assignment; nothing where it can't be read."""
+    """[topic, partition] for each partition in a consumer's assignment; empty if it
+    can't be read.
+    """
     if protocol_type != CONSUMER or not assignment:
         return []
     try:

@@ -1,9 +1,9 @@
-"""A classic consumer group: how its members agree on who reads what (KIP-62, KIP-345,
-KIP-394).
+"""A classic consumer group: how its members agree on which of them reads which
+partitions (KIP-62, KIP-345, KIP-394).
 
 The coordinator does not assign. It gathers the members, chooses one of them as leader,
-lets that one assign, and hands the result on. Everything that can go wrong is answered
-by doing it again:
+lets that one assign, and passes the result on. Whatever goes wrong, the members do it
+again:
 
     member A (leader)       coordinator                    member B
       |-- JoinGroup ----------> |                              |
@@ -17,22 +17,22 @@ by doing it again:
       |<------ yours: 0 1 ------| Stable ------- yours: 2 ---->|
       |-- Heartbeat ----------->| <---------------- Heartbeat -|
 
-A JoinGroup is held back until all members have sent one, or the rebalance timeout is
-over: who has not come by then is out. That is the barrier behind which everybody stops
-reading. A member learns of it from its next heartbeat (REBALANCE_IN_PROGRESS). The
-generation is the number of the agreement: a request with an old one is refused
-(ILLEGAL_GENERATION), so a member that slept through a rebalance can't commit for a
-partition that is another's now.
+The coordinator holds back each JoinGroup until all members have sent one, or until the
+rebalance timeout is over: members that haven't joined by then are removed. That is the
+barrier at which everybody stops reading. A member learns of it from its next heartbeat
+(REBALANCE_IN_PROGRESS). The generation is the number of the agreement: a request with
+an old one is refused (ILLEGAL_GENERATION), so a member that slept through a rebalance
+can't commit for a partition that another member has now.
 
 Hard state is one record, GroupMetadata (classic_agreement.py): generation, leader,
 protocol, members with their assignments. It is written when the leader has assigned,
 when a static member is replaced, and when the group is empty; `apply` sets it, live as
-in a replay. All else is volatile: a new coordinator begins with the last agreement and
-full sessions (classic_timers.py).
+in a replay. Everything else is volatile: a new coordinator begins with the last
+agreement and full sessions (classic_timers.py).
 
-Here is decided what a request means (runtime.py); nothing is changed. What changes the
-group stands in classic_rebalance.py: `apply`, and `carry_out`, for what a decision leads
-to besides its record (classic_effects.py).
+This file decides what a request means (runtime.py), and changes nothing.
+classic_rebalance.py changes the group: `apply` for records, and `carry_out` for the
+effects of a decision (classic_effects.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,8 +71,8 @@ from minikafka.wire.schema import Message
 
 
 class Leaving(NamedTuple):
-    """Who leaves. A static member may be named by its instance id alone. reason: in
-    the member's words, if it gives one.
+    """A member that leaves. A static member may be named by its instance id alone.
+    reason: in the member's words, if it gives one.
     """
 
     member_id: str
@@ -82,8 +82,8 @@ class Leaving(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class ClassicGroup(RebalancingGroup):
-    """One group: what it makes of requests and of time. It reads its state, and leaves
-    it as it is.
+    """One group: its decisions about requests and about time. It reads its state and
+    doesn't change it.
     """
 
     type = "classic"
@@ -104,8 +104,8 @@ class ClassicGroup(RebalancingGroup):
     ) -> Decision:
         """JoinGroup. client: (client id, host).
 
-        - A static member of before (KIP-345) gets its place back.
-        - From version 4 on a new dynamic member is given its id, and asked to come
+        - A known static member (KIP-345) gets its place back.
+        - From version 4 on a new dynamic member is given its id, and asked to join
           again with it (KIP-394).
         - Everybody else waits for the others, unless the answer is known already.
         """
@@ -141,8 +141,8 @@ class ClassicGroup(RebalancingGroup):
         return self._join_again(wait, member, request)
 
     def _has_room(self, member_id: str) -> bool:
-        """Whether it may join (group.max.size). During a rebalance those count who have
-        joined it.
+        """Whether there is room for the member (group.max.size). During a rebalance
+        only members that have joined it count.
         """
         if self.state == EMPTY:
             return True
@@ -155,7 +155,7 @@ class ClassicGroup(RebalancingGroup):
         return Decision(answer=answer, effect=RoomRefused(member_id))
 
     def _supports(self, request: Message) -> bool:
-        """Whether the member could agree with the others on a protocol."""
+        """Whether the member could agree on a protocol with the others."""
         names = [each.name for each in request.protocols]
         if self.state == EMPTY:
             return bool(request.protocol_type and names)
@@ -163,8 +163,8 @@ class ClassicGroup(RebalancingGroup):
         return is_of_our_type and self.members.support(names)
 
     def _hand_out_id(self, client_id: str, session_timeout_ms: int) -> Decision:
-        """A member that dies between its two requests is not waited for longer than a
-        session.
+        """Give a new member its id. A member that dies between its two requests is
+        waited for no longer than a session.
         """
         promised = self._new_member_id(client_id)
         answer = {"error_code": Error.MEMBER_ID_REQUIRED, "member_id": promised}
@@ -173,9 +173,9 @@ class ClassicGroup(RebalancingGroup):
     def _come_back(
         self, wait: Wait, former_id: str, request: Message, version: int, now: Now
     ) -> Decision:
-        """A static member came back as a new process (KIP-345). While the group is
-        stable and still agrees on the same protocol it simply goes on with the same
-        assignment, and nobody else notices.
+        """A static member came back as a new process (KIP-345). If the group is stable
+        and would still agree on the same protocol, the member simply goes on with the
+        same assignment, and nobody else notices.
         """
         member_id = self._new_member_id(request.group_instance_id)
         former = self.members[former_id].joining_with(request)
@@ -187,7 +187,8 @@ class ClassicGroup(RebalancingGroup):
         answer = self.join_answer(member_id, members)
         if version >= 9:
             answer["skip_assignment"] = member_id == members.leader  # KIP-814
-        else:  # a leader can't be told not to assign: it isn't told that it leads
+        # an old leader can't be told not to assign, so it isn't told that it leads
+        else:
             answer["leader"] = self.members.leader or ""
             answer["members"] = []
         assignments = self.assignments_with(former_id, member_id)
@@ -197,8 +198,8 @@ class ClassicGroup(RebalancingGroup):
     def _join_again(
         self, wait: Wait, member: ClassicMember, request: Message
     ) -> Decision:
-        """A member of before. If it says nothing new, and needn't lead, it missed the
-        answer: here it is again.
+        """A known member joins again. If it says nothing new and isn't the leader, it
+        missed the answer, so it gets that again.
         """
         changed = member.joining_with(request)
         is_unchanged = changed.protocols == member.protocols
@@ -219,7 +220,7 @@ class ClassicGroup(RebalancingGroup):
     # -- decide: other requests, and time
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
-        """SyncGroup. The leader brings the assignment; the others wait until it is
+        """SyncGroup. The leader sends the assignment; the others wait until it is
         committed.
         """
         member_id = self.check_generation(request).member_id
@@ -243,13 +244,13 @@ class ClassicGroup(RebalancingGroup):
         )
 
     def heartbeat(self, request: Message) -> Decision:
-        """Heartbeat: the member lives, and learns whether it must join again."""
+        """Heartbeat: the member is alive, and learns whether it must join again."""
         member_id = self.check_generation(request).member_id
         error = Error.REBALANCE_IN_PROGRESS if self.state == PREPARING else Error.NONE
         return Decision(answer={"error_code": error}, effect=Heard(member_id))
 
     def leave(self, leaving: Sequence[Leaving]) -> Decision:
-        """LeaveGroup: each of the members has its own result."""
+        """LeaveGroup: each member has its own result."""
         results = []
         left: dict[str, Reason] = {}
         for each in leaving:
@@ -270,8 +271,8 @@ class ClassicGroup(RebalancingGroup):
         return Decision(answer=answer, effect=Left(left) if left else None)
 
     def _check_leaving(self, leaving: Leaving, left: Mapping[str, Reason]) -> str:
-        """The id of who leaves. Errors: UNKNOWN_MEMBER_ID, also if it has left with the
-        same request; FENCED_INSTANCE_ID.
+        """The id of the member that leaves. Errors: UNKNOWN_MEMBER_ID, also if the same
+        request has removed it already; FENCED_INSTANCE_ID.
         """
         member_id = leaving.member_id
         if not member_id:
@@ -283,11 +284,12 @@ class ClassicGroup(RebalancingGroup):
         return member_id
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted. One without generation is of somebody
-        who is no member (an admin tool, a consumer that assigns partitions by hand):
-        only an empty group accepts it. One of a producer may say who the member is, and
-        is accepted without (KIP-447). Errors: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION,
-        FENCED_INSTANCE_ID, REBALANCE_IN_PROGRESS.
+        """Check whether an OffsetCommit is accepted. One without a generation comes
+        from a client that isn't a member (an admin tool, a consumer that assigns
+        partitions by hand), and only an empty group accepts it. A producer's commit may
+        name the member, and is accepted without one, too (KIP-447). Errors:
+        UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID,
+        REBALANCE_IN_PROGRESS.
         """
         member_id = request.member_id
         instance_id = request.group_instance_id
@@ -305,17 +307,17 @@ class ClassicGroup(RebalancingGroup):
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may read what was committed."""
+        """Anybody may read committed offsets."""
 
     def check_forget(self) -> None:
-        """Whether offsets may be deleted. Errors: NON_EMPTY_GROUP for members that are
-        no consumers: what they read isn't known.
+        """Check whether offsets may be deleted. Errors: NON_EMPTY_GROUP if the members
+        aren't consumers, because it isn't known what they read.
         """
         if self.state_name != "Empty" and self.protocol_type != CONSUMER:
             raise KafkaError(Error.NON_EMPTY_GROUP)
 
     def tick(self) -> Decision:
-        """Time is soft: nothing is to be decided."""
+        """Timers are soft state, so there is nothing to decide."""
         return Decision(effect=TimePassed())
 
     def next_deadline(self) -> int | None:
@@ -325,15 +327,15 @@ class ClassicGroup(RebalancingGroup):
             self._sync_deadline_ms,
         )
 
-    # -- questions of others
+    # -- questions from other parts
 
     def describe(self) -> Answer:
         return self.describe_as(self.state, is_stable=self.state == STABLE)
 
     def offsets_age_from(self, commit_ms: int) -> int | None:
-        """From when on a committed offset gets old (KIP-211): not while members may
-        come and go; from the moment when the last one left; for groups that never had
-        any, from the commit.
+        """The time from which a committed offset ages (KIP-211). In a stable group, and
+        in one that never had members, that is the commit; in an empty group it is when
+        the last member left. None during a rebalance: offsets don't age then.
         """
         if self.protocol_type is None or self.state == STABLE:
             return commit_ms

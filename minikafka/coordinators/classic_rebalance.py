@@ -1,15 +1,15 @@
-"""The state of a classic group, and all that changes it: `apply` for what is in the
-log, `carry_out` for what is not.
+"""The state of a classic group, and everything that changes it: `apply` for changes
+that are in the log, `carry_out` for those that aren't.
 
-Hard is what all members have agreed on and the log says: `agreed`. Only `apply` sets it,
-live as in a replay.
+The hard state is what all members have agreed on and the log says: `agreed`. Only
+`apply` sets it, live as in a replay.
 
-Volatile is all the rest, and lost with the coordinator. Between two agreements members
-come, describe themselves and wait: nobody may rely on that before the leader has
-assigned, so a record for each JoinGroup would be written for nothing (Apache Kafka's
-GroupMetadataManager keeps it in memory only, too). An agreement that is applied takes
-its place. One exception: an empty group whose record could not be written is empty
-nevertheless; in the log it has its members until somebody joins again.
+Everything else is volatile, and lost with the coordinator. Between two agreements
+members join, describe themselves and wait. Nobody may rely on that before the leader
+has assigned, so writing a record for each JoinGroup would be pointless (Apache Kafka's
+GroupMetadataManager keeps it only in memory, too). An agreement that is applied
+replaces it. One exception: a group that became empty is empty even if its record could
+not be written; in the log it keeps its members until somebody joins again.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,13 +55,15 @@ NOBODY_IS_LEFT = "no member is left"
 
 @dataclass(eq=False, repr=False)
 class RebalancingGroup(Agreement):
-    """A group between two agreements, or at one: what it inherits holds now.
+    """A group between two agreements, or at one. The attributes that it inherits are
+    the current ones.
 
     agreed: what the log says. joining, syncing: the members' requests that wait for the
-    others. unsynced: who knows the new generation and has not asked for its assignment.
+    others. unsynced: members that know the new generation and haven't asked for their
+    assignment yet.
 
     new_member_id(prefix): a unique id. initial_delay_ms: how long an empty group waits
-    for more members than the first. max_size: how many members it takes.
+    for more members than the first. max_size: how many members it may have.
     """
 
     _initial_delay_ms: int
@@ -84,9 +86,9 @@ class RebalancingGroup(Agreement):
     # -- apply and carry out
 
     def apply(self, value: Message) -> None:
-        """Take in a GroupMetadata record, live or in a replay: this is agreed on. If
-        all were told that it could not be written, it comes too late: they are on their
-        way to the next agreement.
+        """Apply a GroupMetadata record, live or in a replay: from now on it is agreed
+        on. If the members were told that it could not be written, it comes too late,
+        because they are on their way to the next agreement.
         """
         self.agreed.restore(value)
         is_too_late = self.state == PREPARING and self.agreed.members
@@ -96,9 +98,10 @@ class RebalancingGroup(Agreement):
         self.state = STABLE if self.members else EMPTY
 
     def carry_out(self, effect: ClassicEffect, now: Now) -> Decision | None:
-        """What a decision leads to besides its record. There may be more to write.
+        """Carry out the effect of a decision. Returns another decision if there is more
+        to write.
 
-        A member comes, waits, goes; time passes; a record that was decided on has been
+        The effects: a member comes, waits or leaves; time has passed; a record has been
         applied.
         """
         match effect:
@@ -123,7 +126,8 @@ class RebalancingGroup(Agreement):
             case TimePassed():
                 return self._time_passed(now)
             case StaticMemberReplaced(former_id, member):
-                self.members.put(member)  # all that it says, not only what is agreed on
+                # its full description, not only what was agreed on
+                self.members.put(member)
                 self._was_replaced(former_id, member, now)
             case Assigned():
                 self._hand_out(now)
@@ -132,10 +136,10 @@ class RebalancingGroup(Agreement):
         return None
 
     def give_up(self, failed: ClassicEffect, error: KafkaError, now: Now) -> None:
-        """The record of an agreement is not in the log, maybe never will be."""
+        """The record of an agreement isn't in the log, and maybe never will be."""
         match failed:
             case Assigned():
-                # all who wait for it start over
+                # the members that wait for it start over
                 self._refuse_syncs(error.error, now)
                 why = "the assignment could not be written"
                 self._prepare(Event.ASSIGNMENT_LOST, why, now)
@@ -147,10 +151,10 @@ class RebalancingGroup(Agreement):
         for member_id in self.members:
             self.heard(member_id, now)
 
-    # -- carried out: members come and go
+    # -- effects: members come and go
 
     def heard(self, member_id: str, now: Now) -> None:
-        """A member is alive: its session begins anew."""
+        """A member is alive: start its session again."""
         member = self.members.get(member_id)
         if member is None or member_id in self._sessions.new:
             return
@@ -161,7 +165,7 @@ class RebalancingGroup(Agreement):
             self._sessions.renew(member_id, member.session_timeout_ms, now)
 
     def _add(self, came: MemberCame, now: Now) -> Decision | None:
-        """A new member waits for the next generation."""
+        """Add a new member, which waits for the next generation."""
         member = came.member
         if not self.members:
             self.protocol_type = came.protocol_type
@@ -186,8 +190,8 @@ class RebalancingGroup(Agreement):
     def _replace_and_join(
         self, wait: Wait, former_id: str, member: ClassicMember, now: Now
     ) -> Decision | None:
-        """A static member is another process now, and the others can't simply go on:
-        it wants another protocol, or they are joining again already.
+        """A static member is another process now, but the others can't simply go on: it
+        wants another protocol, or they are joining again already.
         """
         new_id = member.member_id
         self.members = self.members.replaced(former_id, member)
@@ -199,12 +203,12 @@ class RebalancingGroup(Agreement):
     def _wait_to_join(
         self, wait: Wait, member: ClassicMember, why: str, now: Now
     ) -> Decision | None:
-        """A member, as it describes itself now, waits for the others; if they don't
-        join yet, all must.
+        """A member, with its new description, waits for the others. If they haven't
+        begun to join, all must join.
         """
         member_id = member.member_id
         self.members.put(member)
-        # what it asked before came over another connection
+        # its earlier request came over another connection
         _refuse(self.joining, member_id, Error.UNKNOWN_MEMBER_ID, told_id=member_id)
         self.joining[member_id] = wait
         self.heard(member_id, now)
@@ -213,7 +217,7 @@ class RebalancingGroup(Agreement):
         return self._prepare(Event.MEMBER_JOINS, why, now)
 
     def _leave(self, left: Mapping[str, Reason], now: Now) -> Decision | None:
-        """Members go by themselves; one rebalance will do for all of them."""
+        """Remove members that leave; a single rebalance is enough for all of them."""
         names = []
         for member_id in left:
             member = self.members.get(member_id)
@@ -226,24 +230,28 @@ class RebalancingGroup(Agreement):
         return self._after_removal(Event.MEMBER_LEAVES, sentence, now)
 
     def remove(self, member_id: str, why: Reason, now: Now) -> None:
-        """Out, whether it goes by itself or not. What it waits for is refused."""
+        """Remove a member, whether it leaves by itself or not. Requests that it waits
+        for are refused.
+        """
         _refuse(self.joining, member_id, Error.UNKNOWN_MEMBER_ID, told_id="")
         _refuse(self.syncing, member_id, Error.UNKNOWN_MEMBER_ID)
         member = self.members.get(member_id)
         if member is not None:
-            # of an id that was only promised nobody else has heard
+            # nobody else has heard of an id that was only promised
             self._events.member_left(member_id, member.client_id, why)
         self._forget(member_id)
 
     def _forget(self, member_id: str) -> None:
-        """Nothing is known of it any more, nor waited for."""
+        """Remove everything that is known about a member, and don't wait for it any
+        more.
+        """
         self.members.remove(member_id)
         self.unsynced.pop(member_id, None)
         self._sessions.forget(member_id)
 
     def _after_removal(self, event: Event, why: str, now: Now) -> Decision | None:
-        """What it had must go to others; where all join again anyway, it may be the one
-        that they waited for.
+        """After a removal the member's partitions must go to others. If all are joining
+        again anyway, it may have been the last one they waited for.
         """
         if self.state in (STABLE, COMPLETING):
             return self._prepare(event, why, now)
@@ -251,10 +259,10 @@ class RebalancingGroup(Agreement):
             return self._complete_if_all_joined(now)
         return None
 
-    # -- carried out: the rebalance
+    # -- effects: the rebalance
 
     def _prepare(self, event: Event, why: str, now: Now) -> Decision | None:
-        """Everybody must join again. An empty group gathers members for a while first
+        """Make all members join again. An empty group gathers members for a while first
         (KIP-134).
         """
         was_empty = self.state == EMPTY
@@ -274,7 +282,9 @@ class RebalancingGroup(Agreement):
         return self._complete_if_all_joined(now)
 
     def _complete_if_all_joined(self, now: Now) -> Decision | None:
-        """An empty group opens the barrier when its time is up, whoever is there."""
+        """Open the barrier if all have joined. An empty group waits until its time is
+        up, whoever has joined.
+        """
         if self._join_timer.is_gathering or not self._all_joined:
             return None
         why = "all members have joined"
@@ -282,15 +292,17 @@ class RebalancingGroup(Agreement):
 
     @property
     def _all_joined(self) -> bool:
-        """Whether every member asked to join, those who were only given an id
-        included.
+        """Whether every member has asked to join, including those that were only given
+        an id.
         """
         if self._sessions.promised:
             return False
         return len(self.joining) == len(self.members)
 
     def _join_time_is_up(self, now: Now) -> Decision | None:
-        """The barrier opens for those who are there."""
+        """The rebalance timeout is over: the barrier opens for the members that have
+        joined.
+        """
         if self._join_timer.gather_on(self._initial_delay_ms, now):
             return None
         if self._join_timer.is_gathering:
@@ -300,8 +312,8 @@ class RebalancingGroup(Agreement):
         return self._complete_join(Event.REBALANCE_TIMEOUT, why, now)
 
     def _complete_join(self, event: Event, why: str, now: Now) -> Decision | None:
-        """The barrier opens: who did not come is out, the next generation begins, or
-        the group is empty.
+        """The barrier opens: members that didn't join are removed, and the next
+        generation begins, or the group is empty.
         """
         self._join_timer.stop()
         self._remove_absent(now)
@@ -309,7 +321,7 @@ class RebalancingGroup(Agreement):
         if not self.members:
             return self._write_that_it_is_empty(now)
         if not self.members.elect_leader(self.joining):
-            # only absent static ones
+            # only static members that are away
             timeout_ms = self.members.rebalance_timeout_ms
             self._join_timer.try_again(timeout_ms, now)
             return None
@@ -317,7 +329,9 @@ class RebalancingGroup(Agreement):
         return None
 
     def _remove_absent(self, now: Now) -> None:
-        """A static member keeps its place until its session is over."""
+        """Remove members that didn't join. A static member keeps its place until its
+        session is over.
+        """
         why = Reason("rebalance_timeout", "it did not join again in time")
         for member in list(self.members.values()):
             member_id = member.member_id
@@ -327,7 +341,9 @@ class RebalancingGroup(Agreement):
                 self.remove(member_id, why, now)
 
     def _begin_generation(self, event: Event, why: str, now: Now) -> None:
-        """Everybody hears of the next generation, and asks for its assignment."""
+        """Tell all members about the next generation, so that they ask for their
+        assignment.
+        """
         self.generation += 1
         self.protocol = self.members.elect_protocol()
         self.topics = self.subscribed_topics()
@@ -344,14 +360,16 @@ class RebalancingGroup(Agreement):
         self._sync_deadline_ms = now.monotonic_ms + timeout_ms
 
     def _write_that_it_is_empty(self, now: Now) -> Decision:
-        """The group is empty then, whether that could be written or not."""
+        """The record of an empty group. Afterwards the group is empty, whether the
+        record could be written or not.
+        """
         generation = self.generation + 1
         record = self.empty_record(generation, now)
         empty = BecameEmpty(generation, at_ms=now.wall_ms)
         return Decision([record], effect=empty, failed=empty)
 
     def _become_empty(self, empty: BecameEmpty) -> None:
-        """Without a record that says so."""
+        """Make the group empty even without a record that says so."""
         self.generation = empty.generation
         self.protocol = None
         self.assignments = {}
@@ -360,19 +378,19 @@ class RebalancingGroup(Agreement):
         self._move(Event.NOBODY_JOINED, NOBODY_IS_LEFT)
 
     def _wait_to_sync(self, wait: Wait, member_id: str, now: Now) -> None:
-        """A member waits for what the leader assigns."""
-        # what it asked before came over another connection
+        """A member waits for the leader's assignment."""
+        # its earlier request came over another connection
         _refuse(self.syncing, member_id, Error.UNKNOWN_MEMBER_ID)
         self.syncing[member_id] = wait
         self._has_synced(member_id)
         self.heard(member_id, now)
 
     def _has_synced(self, member_id: str) -> None:
-        """It has asked for its assignment, and is not late."""
+        """The member has asked for its assignment, so it isn't late."""
         self.unsynced.pop(member_id, None)
 
     def _hand_out(self, now: Now) -> None:
-        """The leader's assignment is committed: everybody gets its part of it."""
+        """The leader's assignment is committed: each member gets its part."""
         why = "the leader has assigned"
         self._tell_move(COMPLETING, Event.LEADER_ASSIGNED, why)
         self._events.assignment_made(self)
@@ -381,26 +399,26 @@ class RebalancingGroup(Agreement):
                 answer = self.sync_answer(member_id, self.assignments)
                 _answer(self.syncing, member_id, answer)
                 self.heard(member_id, now)
-        # the leader asked with its assignment, and is answered by the decision
+        # the leader sent the assignment, and the decision itself answers it
         leader = self.members.leader or ""
         self._has_synced(leader)
         self.heard(leader, now)
 
     def _refuse_syncs(self, error: Error, now: Now) -> None:
-        """Nobody gets an assignment in this generation."""
+        """No member gets an assignment in this generation."""
         for member_id in list(self.syncing):
             _refuse(self.syncing, member_id, error)
             self.heard(member_id, now)
 
-    # -- carried out: time
+    # -- effects: time
 
     def _time_passed(self, now: Now) -> Decision | None:
-        """Sessions that ended, ids never used, a rebalance or a sync that took too
-        long.
+        """Look at sessions that ended, ids that were never used, and a rebalance or a
+        sync that took too long.
         """
         to_write = None
         for member_id in self._sessions.over(now):
-            # what happened to another one may have changed that
+            # an earlier removal may have changed that
             if self._sessions.is_over(member_id, now):
                 to_write = self._session_is_over(member_id, now) or to_write
         if self._join_timer.is_up(now):
@@ -412,10 +430,12 @@ class RebalancingGroup(Agreement):
         return to_write
 
     def _session_is_over(self, member_id: str, now: Now) -> Decision | None:
-        """A member was silent, or never came with the id that it was given."""
+        """A member was silent for too long, or never joined with the id that it was
+        given.
+        """
         if member_id in self._sessions.promised:
             self._forget(member_id)
-            # it was waited for; nobody else has heard of it
+            # the others waited for it, but they haven't heard of it
             if self.state == PREPARING:
                 return self._complete_if_all_joined(now)
             return None
@@ -427,8 +447,8 @@ class RebalancingGroup(Agreement):
         return self._after_removal(Event.SESSION_TIMEOUT, why, now)
 
     def _sync_time_is_up(self, now: Now) -> Decision | None:
-        """Members that know the new generation and never asked for their assignment
-        are out.
+        """Remove members that know the new generation but never asked for their
+        assignment.
         """
         self._sync_deadline_ms = None
         late = list(self.unsynced)
@@ -443,13 +463,15 @@ class RebalancingGroup(Agreement):
     # -- small things
 
     def _move(self, event: Event, why: str) -> None:
-        """To the state that follows by the table."""
+        """Move to the state that the table names."""
         was = self.state
         self.state = TRANSITIONS[was, event].next_state
         self._tell_move(was, event, why)
 
     def _tell_move(self, was: str, event: Event, why: str) -> None:
-        """The group, or the record that was applied, has moved it by the table."""
+        """Tell the trace that the group, or a record that was applied, has followed the
+        table.
+        """
         state = TRANSITIONS[was, event].next_state
         assert self.state == state, "a record moves a group as its table says"
         reason = Reason(event.value, why)
@@ -457,7 +479,7 @@ class RebalancingGroup(Agreement):
 
 
 def _answer(waits: dict[str, Wait], member_id: str, answer: Answer) -> None:
-    """Answer what a member waits for, if it does."""
+    """Answer the request that a member waits for, if there is one."""
     wait = waits.pop(member_id, None)
     if wait is not None:
         wait.finish(answer)
@@ -466,7 +488,9 @@ def _answer(waits: dict[str, Wait], member_id: str, answer: Answer) -> None:
 def _refuse(
     waits: dict[str, Wait], member_id: str, error: Error, told_id: str | None = None
 ) -> None:
-    """The same, with an error. told_id: what a JoinGroup is told of its member's id."""
+    """Refuse the request that a member waits for, if there is one. told_id: the member
+    id in the answer to a JoinGroup.
+    """
     answer: Answer = {"error_code": error}
     if told_id is not None:
         answer["member_id"] = told_id

@@ -1,14 +1,14 @@
-"""What a classic group is made of: its states and its members.
+"""The states of a classic group, and its members.
 
-The table of states is what the code follows, and what the lesson's diagram is drawn
-from. Names are Apache Kafka's (ClassicGroupState). From every state but Dead a group
-also goes to Dead when its coordinator loses the partition; another broker then goes on
-with what the log says.
+The code follows the table of states, and the lesson's diagram is drawn from it. Names
+are Apache Kafka's (ClassicGroupState). From every other state a group also goes to Dead
+when its coordinator loses the partition; another broker then goes on from what the log
+says.
 
-A member names the assignors ("protocols") it knows, in the order it likes them, each
-with its own metadata: the topics it subscribes to, the partitions it owns. The
-coordinator never looks inside; it only counts. The group uses a protocol that every
-member knows, and each member votes for the first of those on its own list.
+A member names the assignors ("protocols") it knows, in order of preference, each with
+its own metadata: the topics it subscribes to, the partitions it owns. The coordinator
+never looks inside; it only counts. The group uses a protocol that every member knows,
+and each member votes for the first of those on its own list.
 """
 
 from collections import Counter
@@ -20,7 +20,8 @@ from minikafka.cluster.states import table
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-CONSUMER = "consumer"  # the protocol type of consumers; Connect workers have another
+# the protocol type of consumers; Connect workers have a different one
+CONSUMER = "consumer"
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
     "Empty",
@@ -32,8 +33,8 @@ EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
 
 
 class Event(StrEnum):
-    """What moves a group from one state to another. In the trace it is the reason of
-    the move.
+    """The events that move a group from one state to another. The trace gives them as
+    the reason for the move.
     """
 
     MEMBER_JOINS = "member_joins"
@@ -69,7 +70,9 @@ TRANSITIONS = table("""
 
 @dataclass(frozen=True, slots=True)
 class ClassicMember:
-    """What a member said of itself. protocols: assignor -> the member's metadata."""
+    """A member's description of itself. protocols: assignor -> the member's
+    metadata.
+    """
 
     member_id: str
     instance_id: str | None
@@ -80,7 +83,7 @@ class ClassicMember:
     protocols: Mapping[str, bytes] = field(default_factory=dict)
 
     def joining_with(self, request: Message) -> "ClassicMember":
-        """The member as it describes itself in a JoinGroup."""
+        """The member, updated from its JoinGroup."""
         return replace(
             self,
             rebalance_timeout_ms=request.rebalance_timeout_ms,
@@ -91,8 +94,8 @@ class ClassicMember:
 
 @dataclass(slots=True)
 class Members(Mapping[str, ClassicMember]):
-    """Members by id, in the order they came. leader: the id of the one who assigns, or
-    None.
+    """Members by id, in the order in which they came. leader: the id of the member that
+    assigns, or None.
     """
 
     leader: str | None = None
@@ -109,9 +112,7 @@ class Members(Mapping[str, ClassicMember]):
         return len(self._by_id)
 
     def put(self, member: ClassicMember) -> None:
-        """A new member, or a member that says something new of itself. The first one
-        leads.
-        """
+        """Add a member, or update it. The first member becomes the leader."""
         if member.instance_id is not None:
             known_as = self._static.setdefault(member.instance_id, member.member_id)
             assert known_as == member.member_id, (
@@ -122,7 +123,9 @@ class Members(Mapping[str, ClassicMember]):
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """If the leader goes, the one who came first after it leads."""
+        """Remove a member. If it was the leader, the member that came first after it
+        takes over.
+        """
         member = self._by_id.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             del self._static[member.instance_id]
@@ -130,8 +133,8 @@ class Members(Mapping[str, ClassicMember]):
             self.leader = next(iter(self._by_id), None)
 
     def replaced(self, former_id: str, member: ClassicMember) -> "Members":
-        """These members, after a static one came back under a new id (KIP-345): it also
-        leads if it did before.
+        """These members after a static one came back with a new id (KIP-345); if it was
+        the leader, it still is.
         """
         assert member.instance_id is not None
         by_id = dict(self._by_id)
@@ -143,9 +146,10 @@ class Members(Mapping[str, ClassicMember]):
         return Members(leader, by_id, static)
 
     def described_by(self, known: "Members", protocol: str | None) -> "Members":
-        """These members, read from a record, which keeps of each what it said of the
-        protocol that was agreed on. Who is known, and says the same there, is known
-        with all the protocols that it named.
+        """These members, which were read from a record. For each member the record
+        keeps only the metadata of the protocol that was agreed on. A member that is
+        known, with the same metadata for that protocol, keeps all the protocols that it
+        named.
         """
         described = Members()
         for member in self.values():
@@ -164,8 +168,8 @@ class Members(Mapping[str, ClassicMember]):
         return self._static.get(instance_id)
 
     def check(self, member_id: str, instance_id: str | None) -> ClassicMember:
-        """The member, if it is one. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if
-        another process took over.
+        """The member. Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another process
+        took over its instance id.
         """
         if instance_id is not None:
             current = self._static.get(instance_id)
@@ -179,13 +183,13 @@ class Members(Mapping[str, ClassicMember]):
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The slowest member's: so long the others wait."""
+        """The longest timeout of any member: that is how long the others wait."""
         members = self._by_id.values()
         return max((each.rebalance_timeout_ms for each in members), default=0)
 
     def elect_leader(self, joined: Container[str]) -> bool:
-        """Keep the leader if it joined, else take the first who did. False if nobody
-        joined.
+        """Keep the leader if it joined, otherwise take the first member that did. False
+        if nobody joined.
         """
         if self.leader in joined:
             return True
@@ -196,14 +200,14 @@ class Members(Mapping[str, ClassicMember]):
         return False
 
     def support(self, protocols: Iterable[str]) -> bool:
-        """Whether one of these protocols is known to every member."""
+        """Whether every member knows one of these protocols."""
         if not self._by_id:
             return bool(list(protocols))
         return not self._common().isdisjoint(protocols)
 
     def elect_protocol(self) -> str:
-        """The common protocol with the most votes; the one that got its first vote
-        earlier among equals.
+        """The common protocol with the most votes; among equals the one that got its
+        first vote earlier.
         """
         common = self._common()
         votes: Counter[str] = Counter()

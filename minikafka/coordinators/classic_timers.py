@@ -1,5 +1,5 @@
-"""How long a classic group waits: for a sign of life of each member, and for all of
-them to join.
+"""How long a classic group waits: for a sign of life from each member, and for all
+members to join.
 
 Both are soft state. A new coordinator begins with full sessions, and without a
 rebalance.
@@ -12,21 +12,22 @@ from minikafka.cluster.waiting import Deadlines
 
 # how long a new member may wait for its first answer (KAFKA-7610)
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-# a group of absent static members is looked at no more often, whatever their rebalance
-# timeout
+# a group whose members are all absent static ones is looked at no more often than this,
+# whatever the rebalance timeout
 JOIN_RETRY_MS = 100
 
 
 @dataclass(eq=False, repr=False)
 class Sessions:
-    """Until when silence is no sign of death.
+    """How long each member may be silent before it counts as dead.
 
-    A member has no session while it waits for the others, as it can't send heartbeats
-    then. A new one, which never got an answer to a JoinGroup, is not waited for for
-    ever; nor is who was given an id and has not come with it.
+    A member has no session while it waits for the others, because it can't send
+    heartbeats then. A new member that never got an answer to a JoinGroup isn't waited
+    for indefinitely, and neither is a client that was given an id and hasn't joined
+    with it.
     """
 
-    # ids handed out with MEMBER_ID_REQUIRED, not used yet (KIP-394)
+    # ids handed out with MEMBER_ID_REQUIRED and not used yet (KIP-394)
     promised: set[str] = field(default_factory=set)
     # members that never got an answer to a JoinGroup
     new: set[str] = field(default_factory=set)
@@ -37,7 +38,9 @@ class Sessions:
         self._ends.set(member_id, now.monotonic_ms + timeout_ms)
 
     def begin(self, member_id: str, now: Now) -> None:
-        """The first session of a member, until it gets its first answer."""
+        """Start the session of a new member, which lasts until it gets its
+        first answer.
+        """
         self.promised.discard(member_id)
         self.new.add(member_id)
         self._ends.set(member_id, now.monotonic_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
@@ -65,18 +68,19 @@ class Sessions:
 
 @dataclass(eq=False, repr=False, slots=True)
 class JoinTimer:
-    """Until when the members' JoinGroups are waited for.
+    """How long the members' JoinGroups are waited for.
 
-    All members are waited for as long as the slowest of them may take. A group that was
-    empty has nobody to wait for: it gathers members, so that one rebalance will do for
-    all that start together (group.initial.rebalance.delay.ms, KIP-134). Each delay in
-    which somebody came is followed by another, within the rebalance timeout.
+    For the members of a running group that is the longest rebalance timeout among them.
+    A group that was empty has nobody to wait for: it gathers members, so that a single
+    rebalance serves all that start together (group.initial.rebalance.delay.ms,
+    KIP-134). If somebody joined during a delay another delay follows, within the
+    rebalance timeout.
     """
 
     at_ms: int | None = None
     is_gathering: bool = False
     somebody_came: bool = False  # during this delay
-    _remaining_ms: int = 0  # of the time that an empty group may still gather
+    _remaining_ms: int = 0  # for which an empty group may still gather members
 
     def wait_for_all(self, timeout_ms: int, now: Now) -> None:
         self.is_gathering = False
@@ -90,7 +94,7 @@ class JoinTimer:
         self._remaining_ms = max(timeout_ms - delay_ms, 0)
 
     def gather_on(self, delay_ms: int, now: Now) -> bool:
-        """Begin another delay, if there is reason to and time for it."""
+        """Begin another delay, if there is a reason and enough time left."""
         is_worth_it = self.is_gathering and self.somebody_came
         if not is_worth_it or self._remaining_ms <= 0:
             return False
@@ -101,7 +105,7 @@ class JoinTimer:
         return True
 
     def try_again(self, timeout_ms: int, now: Now) -> None:
-        """All that are members are absent: look again later."""
+        """All members are absent: look again later."""
         self.at_ms = now.monotonic_ms + max(timeout_ms, JOIN_RETRY_MS)
 
     def stop(self) -> None:
