@@ -1,9 +1,9 @@
 """A consumer group of the protocol of KIP-848: the coordinator assigns, and nobody
 stops for it.
 
-A member knows one request, ConsumerGroupHeartbeat. With it it says that it is alive,
-what it wants (if that changed) and what it has (if that changed); the answer says what
-it may have. Three epochs carry the whole protocol:
+A member sends one kind of request, ConsumerGroupHeartbeat. It says that the member is
+alive, what it wants (if that changed) and what it has (if that changed); the answer
+says what it may have. Three epochs carry the whole protocol:
 
     group epoch        grows when the target must be made anew: a member came, left or subscribed otherwise, or a
                        subscribed topic changed
@@ -17,11 +17,11 @@ A heartbeat takes up to three steps, each with its own records:
     reconciliation     this one member goes on as far as it can      member epoch = assignment epoch, once it has
                        (reconciliation.py)                           given up what others are to have
 
-So a rebalance is nothing but heartbeats. A member whose partitions don't change reads
-on; one that must give up some is told so, finishes and commits, and says in a later
-heartbeat that it no longer has them; from then on they are free, and the one that is to
-have them gets them with its next heartbeat. Until then it waits for them without
-holding up anybody.
+So a rebalance consists only of heartbeats. A member whose partitions don't change reads
+on. A member that must give up partitions is told so, finishes and commits, and says in
+a later heartbeat that it no longer has them. From then on they are free, and their next
+owner gets them with its next heartbeat. Until then it waits for them without holding up
+anybody.
 
     member A (0 1 2 3)               coordinator                    member B
       |                                | <---- heartbeat, epoch 0 ----|  group epoch 3, target A: 0 1, B: 2 3
@@ -32,16 +32,16 @@ holding up anybody.
       |<-- epoch 3 --------------------| <---- heartbeat, epoch 3 ----|
       |                                |--- epoch 3, you have 2 3 --->|
 
-Members are fenced that are silent for longer than the session timeout, or take longer
-than their rebalance timeout to give up partitions. An answer may get lost: the member
-comes again with its previous epoch, which is accepted as long as it has nothing that it
-isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch -2
-keeps its partitions until its session is over; a new process with its instance id takes
-them over, without a rebalance.
+A member is fenced if it is silent for longer than the session timeout, or takes longer
+than its rebalance timeout to give up partitions. An answer may get lost: then the
+member sends its previous epoch again, which is accepted as long as it owns nothing that
+it isn't assigned. A static member (group.instance.id, KIP-345) that leaves with epoch
+-2 keeps its partitions until its session is over; a new process with its instance id
+takes them over, without a rebalance.
 
 `heartbeat` and `tick` decide; the state changes in `apply` alone
 (consumer_group_state.py). Soft state, which a new coordinator does without: when
-sessions end, and until when partitions are to be given up.
+sessions end, and by when partitions must be given up.
 """
 
 from collections.abc import Collection
@@ -86,9 +86,9 @@ from minikafka.wire.schema import Message
 
 
 class Step(NamedTuple):
-    """What one heartbeat has to do with. was: the member before it, with its id of now.
-    replaces: the id that its instance had until now. owned: the partitions that it says
-    it has; None if it doesn't say.
+    """The members and partitions that one heartbeat concerns. was: the member before
+    it, under its current id. replaces: the id that its instance had until now. owned:
+    the partitions that it says it has; None if it doesn't say.
     """
 
     was: ConsumerMember
@@ -99,10 +99,10 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """What a request decided, or time. why: the reasons, for the trace, by member id
-    and THE_GROUP. assignor: the one that made a new target. seen: the subscribed
-    topics, if they were looked at. heard: the member that is alive. moved: its
-    assignment changed.
+    """The outcome of a request, or of a deadline. why: the reasons, for the trace, by
+    member id and THE_GROUP. assignor: the one that made a new target. seen: the
+    subscribed topics, if they were looked at. heard: the member that is alive. moved:
+    whether its assignment changed.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -115,8 +115,9 @@ class Draft:
 
 
 class ConsumerGroup:
-    """One group. image: the cluster's topics, as this node knows them. matched: which of
-    them expressions match. live: it is not made by a replay.
+    """One group. image: the cluster's topics, as this node knows them. matched: the
+    topics that expressions match. live: whether it was made by a request and not by a
+    replay.
     """
 
     type = "consumer"
@@ -149,13 +150,13 @@ class ConsumerGroup:
     def state_name(self) -> str:
         return self.state.name
 
-    # -- requests and time: decide
+    # -- requests and deadlines: decide
 
     def heartbeat(
         self, body: Message, client_id: str, client_host: str, now: Now
     ) -> Draft:
-        """ConsumerGroupHeartbeat, already checked by itself (messages.check_request).
-        Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
+        """ConsumerGroupHeartbeat, after messages.check_request has checked it by
+        itself. Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
         UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED, INVALID_REGULAR_EXPRESSION,
         COORDINATOR_LOAD_IN_PROGRESS.
         """
@@ -183,7 +184,7 @@ class ConsumerGroup:
         return draft
 
     def tick(self, now: Now) -> Draft:
-        """Fences members whose session or rebalance timeout is over."""
+        """Fence members whose session or rebalance timeout is over."""
         why = self._timers.late(self.state.members, "partitions", now)
         session_ms = self._configured("consumer.session.timeout.ms")
         why |= self._timers.silent(session_ms, now)
@@ -197,7 +198,7 @@ class ConsumerGroup:
     # -- records
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in one of this group's records, live or in a replay."""
+        """Apply one of this group's records, live or in a replay."""
         member_id = getattr(key, "member_id", "")
         was = self.state.members.get(member_id)
         self.state.apply(name, key, value)
@@ -213,15 +214,15 @@ class ConsumerGroup:
             self._heard(member_id, True, now)
 
     def committed(self, draft: Draft, now: Now) -> None:
-        """The records of a draft were applied."""
+        """The records of a draft have been applied."""
         self._seen = draft.seen or self._seen
         if draft.heard in self.state.members:
             self._heard(draft.heard, draft.moved, now)
         self._events.emit(draft.why, draft.assignor)
 
     def _heard(self, member_id: str, moved: bool, now: Now) -> None:
-        """The member is alive. moved: from now on it has its rebalance timeout to give
-        up what it must.
+        """The member is alive. moved: its assignment changed, so its rebalance timeout
+        for giving up partitions starts now.
         """
         session_ms = self._configured("consumer.session.timeout.ms")
         self._timers.renew(member_id, session_ms, now)
@@ -229,7 +230,7 @@ class ConsumerGroup:
             self._timers.begin_revocation(self.state.members[member_id], now)
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Deletes all of the group's own records."""
+        """The records that delete all of the group's own records."""
         key = {"group_id": self.group_id}
         records = []
         for member in self.state.members.values():
@@ -242,11 +243,11 @@ class ConsumerGroup:
             records.append(CoordinatorRecord(name, key, None))
         return records
 
-    # -- questions of others
+    # -- questions from other parts
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted, of a member or of somebody else
-        (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
+        """Check whether an OffsetCommit is accepted, from a member or from another
+        client (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
         UNSUPPORTED_VERSION.
         """
         is_empty = not self.state.members
@@ -257,10 +258,10 @@ class ConsumerGroup:
         messages.check_commit(member, request, commit_version, self._image)
 
     def check_forget(self) -> None:
-        """What its members read is known, so all else may be forgotten."""
+        """It is known what the members read, so everything else may be forgotten."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether a member may ask for committed offsets; with neither a member id nor
+        """Check whether a member may ask for committed offsets; without a member id and
         an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is None and member_epoch < 0:
@@ -283,8 +284,8 @@ class ConsumerGroup:
     def _step(
         self, body: Message, client_id: str, client_host: str, draft: Draft
     ) -> Step:
-        """Who this is: a known member, a new one, or a new process of a static
-        member.
+        """The sender of a heartbeat: a known member, a new one, or a new process of a
+        static member.
         """
         owned = None
         if body.topic_partitions is not None:
@@ -306,8 +307,8 @@ class ConsumerGroup:
     def _replaced(
         self, member: ConsumerMember, body: Message, draft: Draft
     ) -> ConsumerMember:
-        """A new process of a static member: it takes over what the one that left had,
-        under its own member id.
+        """A new process of a static member: it takes over the partitions of the one
+        that left, under its own member id.
         """
         if member.member_epoch != LEAVE_STATIC_EPOCH:
             why = (
@@ -340,8 +341,8 @@ class ConsumerGroup:
     def _next_group_epoch(
         self, step: Step, subscription_changed: bool, draft: Draft
     ) -> int:
-        """The group epoch after this heartbeat: one more if what is to be assigned
-        changed.
+        """The group epoch after this heartbeat: one higher if there is something new to
+        assign.
         """
         topics = by_name(step.member, self._matched.matching).subscribed_topic_names
         group_epoch = self.state.group_epoch
@@ -367,7 +368,9 @@ class ConsumerGroup:
         return group_epoch
 
     def _find_topics(self, pattern: str | None) -> None:
-        """Those that the group's expressions match, and that of a member."""
+        """Find the topics that the group's expressions match, and those that a member's
+        expression matches.
+        """
         patterns = self.state.patterns
         expressions.check_room(pattern, patterns)
         if pattern or patterns:
@@ -375,7 +378,9 @@ class ConsumerGroup:
             self._matched.find(asked, self._image.all_topic_names)
 
     def _topics_are_unchanged(self, topics: Collection[str], draft: Draft) -> bool:
-        """Whether the topics of a member are what they were at this group epoch."""
+        """Whether the topics of a member are still what they were at this group
+        epoch.
+        """
         all_topics = None
         names = self._image.all_topic_names
         if self.state.patterns and self._seen.names is not names:
@@ -390,9 +395,10 @@ class ConsumerGroup:
     def _next_target(
         self, step: Step, group_epoch: int, now: Now, draft: Draft
     ) -> tuple[int, Target]:
-        """The target's epoch and this member's part of it; made anew if the group epoch
-        has grown, but not more often than group.consumer.assignment.interval.ms, so
-        that many members that come at once cost one (KIP-1263).
+        """The target's epoch, and this member's part of the target. The target is made
+        again if the group epoch has grown, but at most once per
+        group.consumer.assignment.interval.ms, so that many members that come at once
+        need only one (KIP-1263).
         """
         state = self.state
         member_id = step.member.member_id
@@ -454,7 +460,7 @@ class ConsumerGroup:
         return self._fence({member.member_id: why}, answer)
 
     def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
-        """Remove members; what they had is free at once. why: by member id."""
+        """Remove members; their partitions are free at once. why: by member id."""
         members = [self.state.members[member_id] for member_id in why]
         leavers = ", ".join(member.client_id for member in members)
         whys = dict(why)
@@ -462,7 +468,7 @@ class ConsumerGroup:
         topics = subscribed_topics(self.state, self._matched.matching, members)
         seen = look_at(topics, self._image)
         draft = Draft(answer=answer, why=whys)
-        if not self.state.patterns:  # else not all may be found yet
+        if not self.state.patterns:  # otherwise some topics may not have been found yet
             draft.seen = seen
         for member in members:
             draft.records += member.tombstones(self.group_id)
@@ -470,10 +476,10 @@ class ConsumerGroup:
         draft.records.append(self._group_epoch_record(group_epoch, seen))
         return draft
 
-    # -- small things
+    # -- helpers
 
     def _configured(self, name: str) -> int:
-        """A config of this group, else what the broker says for all."""
+        """A config of this group; by default the broker's."""
         return group_rules.configured(self.group_id, name, self._image, self._config)
 
     def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
@@ -487,7 +493,7 @@ class ConsumerGroup:
         return CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value)
 
     def _sender(self, body: Message) -> ConsumerMember:
-        """The member that a heartbeat comes from. Errors: UNKNOWN_MEMBER_ID,
+        """The member that sent a heartbeat. Errors: UNKNOWN_MEMBER_ID,
         FENCED_INSTANCE_ID.
         """
         if body.instance_id is None:
@@ -501,8 +507,8 @@ class ConsumerGroup:
         return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:
-        """The static member that a request comes from, unless another process has its
-        instance id by now.
+        """The static member that sent a request. Errors: FENCED_INSTANCE_ID if another
+        process has its instance id by now.
         """
         member_id = self.state.static_members.get(body.instance_id)
         if member_id is None:

@@ -1,5 +1,5 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848): what can be said of a
-request or an answer by itself.
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848): what can be checked or
+built from a request or a member alone.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,8 +23,9 @@ CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
 def check_request(body: Message, version: int, assignors: Sequence[str]) -> None:
-    """Whether a heartbeat makes sense, in Kafka's words. assignors: the configured
-    names. Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
+    """Check whether a heartbeat makes sense, with Kafka's error messages. assignors:
+    the configured names. Errors: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR,
+    INVALID_REGULAR_EXPRESSION.
     """
     epoch = body.member_epoch
     is_known = epoch > 0 or epoch == group_rules.LEAVE_EPOCH
@@ -53,7 +54,7 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
 
 
 def _check_first_request(body: Message) -> None:
-    """What a member that joins must say."""
+    """Check that a member that joins sends all it must send."""
     no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
     _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
     owns_nothing = body.topic_partitions is not None and not body.topic_partitions
@@ -75,9 +76,9 @@ def _subscribes(body: Message) -> bool:
 def check_epoch(
     member: ConsumerMember, received: int, owned: Collection[TopicPartition] | None
 ) -> None:
-    """The member epoch is the pass. The previous one is accepted as well from a member
-    that has nothing but what it is assigned: the answer with the new epoch may have
-    been lost. Errors: FENCED_MEMBER_EPOCH.
+    """Check the member epoch, which every request must show. The previous epoch is also
+    accepted from a member that owns nothing beyond its assignment: the answer with the
+    new epoch may have been lost. Errors: FENCED_MEMBER_EPOCH.
     """
     current = member.member_epoch
     if received == current:
@@ -91,8 +92,8 @@ def check_epoch(
 def _has_no_other(
     member: ConsumerMember, owned: Collection[TopicPartition] | None
 ) -> bool:
-    """Whether what a member says it has is assigned to it. Who doesn't say may have
-    anything.
+    """Whether everything that a member says it has is assigned to it. A member that
+    doesn't say may have anything.
     """
     if owned is None:
         return False
@@ -102,9 +103,10 @@ def _has_no_other(
 def check_commit(
     member: ConsumerMember, body: Message, version: int | None, image: Image
 ) -> None:
-    """Whether an OffsetCommit of a member is accepted. With an epoch older than its own
-    it is, for what the member had at that epoch already and still has (KIP-1251).
-    version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+    """Check whether a member's OffsetCommit is accepted. With an epoch older than its
+    own it is accepted for partitions that the member had at that epoch already and
+    still has (KIP-1251). version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH,
+    UNSUPPORTED_VERSION.
     """
     epoch = member.member_epoch
     if not group_rules.is_of_older_epoch("consumer", body, version, epoch):
@@ -131,8 +133,8 @@ def _assigned_at(member: ConsumerMember, partition: TopicPartition) -> int | Non
 def updated(
     member: ConsumerMember, body: Message, client_id: str, client_host: str
 ) -> ConsumerMember:
-    """The member with what the request says of it; a field that is null, or a timeout
-    of -1, didn't change.
+    """The member, updated from a request; a field that is null, or a timeout of -1,
+    didn't change.
     """
     changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
     if body.instance_id is not None:
@@ -152,8 +154,8 @@ def updated(
 
 
 def is_full(body: Message) -> bool:
-    """Whether the member said all: when it joins, and after an error, when it can't
-    know what was heard.
+    """Whether the member sent all fields: it does so when it joins, and after an error,
+    when it can't know what arrived.
     """
     if body.member_epoch == group_rules.JOIN_EPOCH:
         return True
@@ -166,7 +168,7 @@ def answer(
     member: ConsumerMember, heartbeat_interval_ms: int, with_assignment: bool
 ) -> dict[str, Any]:
     """The answer to a heartbeat. Without an assignment, the last one that the member
-    was given still holds.
+    was given remains valid.
     """
     assignment = None
     if with_assignment:
@@ -219,7 +221,7 @@ def _described_member(
 
 
 def _named(partitions: Iterable[TopicPartition], image: Image) -> list[dict[str, Any]]:
-    """By topic, without the topics that no longer exist."""
+    """The partitions by topic name, without topics that no longer exist."""
     topics = []
     for topic in by_topic(partitions):
         name = image.topic_names.get(topic["topic_id"])

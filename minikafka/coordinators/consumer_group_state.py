@@ -1,9 +1,9 @@
-"""What the records of a consumer group say (KIP-848): members, epochs, the target, who
-owns which partition.
+"""The state of a consumer group as its records describe it (KIP-848): members, epochs,
+the target, and each partition's owner.
 
-Nothing here decides. Records come in, one at a time, live or in a replay, and the state
-after them is the same; where compaction removed some on the way, the state at the end
-still is. The trace hears what happened to the group once its records are applied, and
+Nothing here decides. Records come in, one at a time, live or in a replay, and lead to
+the same state; if compaction removed some on the way, the final state is still the
+same. The trace is told what happened to the group once its records are applied, and
 never in a replay.
 """
 
@@ -28,14 +28,14 @@ from minikafka.coordinators.group_rules import (
 from minikafka.trace import Reason, Trace
 from minikafka.wire.schema import Message
 
-THE_GROUP = ""  # stands where a member id would
+THE_GROUP = ""  # used where a member id would be
 
 NEW_GROUP_EPOCH = Reason("group_epoch", "group epoch")
 NEW_TARGET = Reason("target_assignment", "target assignment")
 RECONCILIATION = Reason("reconciliation", "reconciliation")
 
-# A record that can move the group to another state, as the reason. Others are steps in
-# between.
+# The records that can move the group to another state, with the reason. Others are
+# steps in between.
 MOVES = {
     "ConsumerGroupMetadata": NEW_GROUP_EPOCH,
     "ConsumerGroupTargetAssignmentMetadata": NEW_TARGET,
@@ -44,14 +44,14 @@ MOVES = {
 
 
 class ConsumerGroupState:
-    """`apply` is the only way to change it.
+    """Only `apply` may change it.
 
-    group_epoch grows whenever the target must be made anew; assignment_epoch is the one
-    the target was made for, at assignment_timestamp_ms (wall clock). metadata_hash: of
-    the subscribed topics at that group epoch. The other attributes follow from members,
-    kept up to date so that a heartbeat need not look at all members: static_members by
-    instance id; owners of partitions; subscribers of topics by name, and of patterns;
-    how many stable members at which epoch.
+    group_epoch grows whenever the target must be made again; assignment_epoch is the
+    group epoch that the target was made for, at assignment_timestamp_ms (wall clock).
+    metadata_hash: of the subscribed topics at that group epoch. The other attributes
+    follow from the members, and are kept up to date so that a heartbeat need not look
+    at all members: static_members by instance id; owners of partitions; subscribers of
+    topics by name, and of patterns; how many members are stable at which epoch.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ class ConsumerGroupState:
         return "Stable" if stable == len(self.members) else "Reconciling"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in a record of this group. What Apache Kafka found by a regular
-        expression, it stores; here it is found anew.
+        """Apply one of this group's records. Apache Kafka stores the topics that a
+        regular expression matched; here they are found again.
         """
         match name:
             case "ConsumerGroupMetadata" if value is not None:
@@ -90,7 +90,7 @@ class ConsumerGroupState:
                 self.group_epoch = FIRST_EPOCH
                 self.metadata_hash = 0
             case "ConsumerGroupPartitionMetadata":
-                # of Kafka 4.0 and before; metadata_hash replaced it
+                # from Kafka 4.0 and before; metadata_hash replaced it
                 self.has_partition_metadata = value is not None
             case "ConsumerGroupTargetAssignmentMetadata" if value is not None:
                 self.assignment_epoch = value.assignment_epoch
@@ -115,7 +115,7 @@ class ConsumerGroupState:
                     self._put(was.without_assignment())
 
     def _put(self, member: ConsumerMember) -> None:
-        """A member, and everything that follows from members."""
+        """Add or replace a member, and everything that follows from members."""
         member_id = member.member_id
         self.members[member_id] = member
         if member.instance_id is not None:
@@ -131,7 +131,7 @@ class ConsumerGroupState:
             self._stable_at[member.member_epoch] += 1
 
     def _take_out(self, member_id: str) -> ConsumerMember:
-        """The member, which is here no longer; a new one, if it wasn't."""
+        """Remove a member and return it; a new one if it wasn't there."""
         member = self.members.pop(member_id, None)
         if member is None:
             return ConsumerMember(member_id)
@@ -157,7 +157,7 @@ class ConsumerGroupState:
 
 @dataclass(eq=False, repr=False)
 class Events:
-    """What the records did is noted as they are applied, and emitted with the reasons.
+    """Notes what the records did as they are applied, and emits it with the reasons.
     live: not in a replay.
     """
 
@@ -188,7 +188,7 @@ class Events:
         value: Message | None,
         was: ConsumerMember | None,
     ) -> None:
-        """A record was applied. was: its member before."""
+        """A record was applied. was: its member before that."""
         is_listened_to = self.live and self._trace
         if is_listened_to and name == "ConsumerGroupMemberMetadata":
             self._member_came_or_left(state, key.member_id, was)
@@ -253,7 +253,7 @@ class Events:
         )
 
     def _note(self, kind: str, **detail: Any) -> None:
-        """why: None where the draft knows it."""
+        """why: None if the draft has the reason."""
         self._noted.append((kind, {"group": self._group_id, **detail}))
 
     def _named(self, partitions: Iterable[TopicPartition]) -> list[list[str | int]]:

@@ -1,13 +1,13 @@
-"""A member of a consumer group (KIP-848) as the coordinator knows it, and the records
-that say so.
+"""A member of a consumer group (KIP-848) as the coordinator knows it, and its records.
 
-Two records make a member. ConsumerGroupMemberMetadata is what the member said of
+Two records make a member. ConsumerGroupMemberMetadata is the member's description of
 itself: its client, its subscription, its timeouts. ConsumerGroupCurrentMemberAssignment
-is where it stands: its epoch, the partitions it may use, those it has yet to give back.
-A third, ConsumerGroupTargetAssignmentMember, is what it is to have in the end.
+is its current state: its epoch, the partitions it may use, those it has yet to give
+back. A third, ConsumerGroupTargetAssignmentMember, has the partitions that it will have
+in the end.
 
-Partitions are (topic id, number): a topic that is deleted and created again is another
-topic.
+Partitions are (topic id, number): a topic that is deleted and created again is a
+different topic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,8 @@ TopicPartition = tuple[bytes, int]
 # -> the member epoch at which it was assigned (KIP-1251)
 Assignment = Mapping[TopicPartition, int]
 
-# What the metadata record says of a member, besides the topics that it reads.
+# The fields of the metadata record that describe a member, besides the topics that it
+# reads.
 SAID = (
     "instance_id",
     "rack_id",
@@ -40,12 +41,12 @@ SAID = (
 
 
 class MemberState(IntEnum):
-    """Where a member is on its way to the target; numbered as in the record."""
+    """How far a member is on its way to the target; numbered as in the record."""
 
-    STABLE = 0  # it has all it is to have at its epoch
-    # it must give partitions back, and has not acknowledged that yet
+    STABLE = 0  # it has everything that it should have at its epoch
+    # it must give partitions back, and hasn't acknowledged that yet
     UNREVOKED_PARTITIONS = 1
-    # it waits for partitions that others have not given back yet
+    # it waits for partitions that others haven't given back yet
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127  # written by a newer Kafka
 
@@ -55,8 +56,8 @@ class ConsumerMember:
     """member_epoch: LEAVE_STATIC_EPOCH while a static member is away.
     previous_member_epoch: the one before, which is still accepted from a member that
     missed an answer. rebalance_timeout_ms: how long it may take to revoke.
-    assigned_partitions: what it may use. partitions_pending_revocation: what it was
-    told to give back, and holds until it says that it has.
+    assigned_partitions: those it may use. partitions_pending_revocation: those it was
+    told to give back, which it holds until it says that it doesn't have them any more.
     """
 
     member_id: str
@@ -84,8 +85,8 @@ class ConsumerMember:
 
     @property
     def must_revoke(self) -> bool:
-        """Whether the others wait for it. A static member that is away has its session
-        to come back.
+        """Whether the others wait for it to revoke partitions. A static member that is
+        away has until the end of its session to come back.
         """
         return (
             self.state is MemberState.UNREVOKED_PARTITIONS
@@ -93,21 +94,21 @@ class ConsumerMember:
         )
 
     def at_epoch(self, epoch: int, **changes: Any) -> "ConsumerMember":
-        """The member at an epoch that it is told with the next answer; the one it knows
-        now stays acceptable.
+        """The member at an epoch that its next answer will tell it; the epoch that it
+        knows now stays acceptable.
         """
         return replace(
             self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
         )
 
     def with_metadata(self, value: Message) -> "ConsumerMember":
-        """After its ConsumerGroupMemberMetadata."""
+        """The member with the content of its ConsumerGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
         names = sorted(set(value.subscribed_topic_names))
         return replace(self, subscribed_topic_names=tuple(names), **said)
 
     def with_current_assignment(self, value: Message) -> "ConsumerMember":
-        """After its ConsumerGroupCurrentMemberAssignment."""
+        """The member with the content of its ConsumerGroupCurrentMemberAssignment."""
         epoch = value.member_epoch
         is_known = value.state in MemberState.__members__.values()
         pending = value.partitions_pending_revocation
@@ -121,7 +122,7 @@ class ConsumerMember:
         )
 
     def without_assignment(self) -> "ConsumerMember":
-        """After a tombstone of its ConsumerGroupCurrentMemberAssignment."""
+        """The member after a tombstone of its ConsumerGroupCurrentMemberAssignment."""
         return replace(
             self,
             member_epoch=LEAVE_EPOCH,
@@ -133,7 +134,7 @@ class ConsumerMember:
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
         value = {name: getattr(self, name) for name in SAID}
         value["subscribed_topic_names"] = list(self.subscribed_topic_names)
-        # not the default: that would be a member of the classic protocol
+        # the default would mean a member of the classic protocol
         value["classic_member_metadata"] = None
         key = {"group_id": group_id, "member_id": self.member_id}
         return CoordinatorRecord("ConsumerGroupMemberMetadata", key, value)
@@ -151,7 +152,9 @@ class ConsumerMember:
         return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """Remove it. The order is Kafka's, which refuses to load another one."""
+        """The records that remove the member, in Kafka's order: Kafka refuses to load
+        any other order.
+        """
         kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
         key = {"group_id": group_id, "member_id": self.member_id}
         return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
@@ -160,19 +163,19 @@ class ConsumerMember:
 def target_record(
     group_id: str, member_id: str, partitions: Iterable[TopicPartition]
 ) -> CoordinatorRecord:
-    """What a member is to have."""
+    """The record of a member's target assignment."""
     key = {"group_id": group_id, "member_id": member_id}
     value = {"topic_partitions": by_topic(partitions)}
     return CoordinatorRecord("ConsumerGroupTargetAssignmentMember", key, value)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    """Partitions as answers and records list them: topics and numbers in order."""
+    """Partitions as answers and records list them, with topics and numbers in order."""
     return nested(sorted(partitions), "topic_id")
 
 
 def flat(topics: Iterable[Message]) -> list[TopicPartition]:
-    """The other way round."""
+    """The partitions in such a list."""
     return [(topic.topic_id, number) for topic in topics for number in topic.partitions]
 
 
@@ -186,8 +189,8 @@ def _topics_with_epochs(partitions: Assignment) -> list[dict[str, Any]]:
 
 
 def _with_epochs(topics: Iterable[Message], member_epoch: int) -> Assignment:
-    """Before Kafka 4.3 a record had no assignment epochs: the member's own stands in, 0
-    for a member that is away.
+    """The partitions with their assignment epochs. Before Kafka 4.3 the record had
+    none: then the member's own epoch is used, or 0 for a member that is away.
     """
     partitions = {}
     for topic in topics:

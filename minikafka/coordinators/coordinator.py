@@ -1,9 +1,9 @@
 """What a node coordinates: the state in those partitions of an internal topic that it
 leads (coordinators/runtime.py).
 
-Handlers ask here. A question becomes a request to the runtime, which may be done at
-once or must wait: for the high watermark, or for others. Then the request is parked
-until it is done.
+Handlers call this. Each call becomes a request to the runtime, which is either done at
+once or must wait, for the high watermark or for other members; then it is parked until
+it is done.
 """
 
 from collections.abc import Callable
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 MOST_PREFIX_BYTES = MAX_STRING_BYTES - 37  # of a member id: a hyphen and a uuid follow
 
-WRITE_TIMEOUT_MS = 5000  # of transactional ids
-MOST_TRANSACTIONS_BYTES = 100 << 20  # of all that a node coordinates
+WRITE_TIMEOUT_MS = 5000  # for transactional ids
+MOST_TRANSACTIONS_BYTES = 100 << 20  # for all transactions that a node coordinates
 
 Ask = Callable[[Any, Wait, Now], Decision]
 
 
 class Coordinator(Runtime):
-    """topic_name: where the state lies. prefix: of the configs that say how the topic
-    is made.
+    """topic_name: the internal topic with the state. prefix: of the configs that say
+    how the topic is created.
     """
 
     topic_name: str
@@ -75,12 +75,16 @@ class Coordinator(Runtime):
         return self._node.image.topics.get(self.topic_name)
 
     def start(self, now: Now) -> None:
-        """This node is part of the cluster: begin to load what it leads."""
+        """This node has joined the cluster: begin to load the partitions that
+        it leads.
+        """
         for number, partition in self.topic.partitions.items() if self.topic else ():
             self._lead_or_not(number, partition)
 
     def partition_changed(self, change: PartitionChange) -> None:
-        """This node may lead a partition of the topic now, or no more."""
+        """A partition of the topic may have another leader: start to coordinate it, or
+        stop.
+        """
         if change.topic == self.topic_name:
             self._lead_or_not(change.number, change.after)
 
@@ -90,7 +94,9 @@ class Coordinator(Runtime):
             self.close()
 
     def partition(self, key: str) -> int:
-        """Where the state of a key lies, or will lie when the topic is made."""
+        """The partition that holds a key's state, or will hold it once the
+        topic exists.
+        """
         count = (
             len(self.topic.partitions)
             if self.topic
@@ -99,7 +105,7 @@ class Coordinator(Runtime):
         return partition_for(key, count)
 
     def state(self, key: str) -> Any:
-        """To read a key's state. Errors: as of shard()."""
+        """The state that holds a key, for reading. Errors: those of shard()."""
         return self.shard(self.partition(key)).state
 
     def loaded(self) -> list[Any]:
@@ -109,8 +115,8 @@ class Coordinator(Runtime):
         return [self.shard(partition).state for partition in self.shards]
 
     def ask(self, key: str, ask: Ask, now: Now) -> Wait:
-        """Let a key's state decide. The answer, or the error, comes when that is
-        committed, or when the state says.
+        """Let a key's state decide. The answer, or the error, comes when the records
+        are committed, or when the state says so.
         """
         wait = Wait()
         try:
@@ -124,7 +130,7 @@ class Coordinator(Runtime):
         return wait
 
     def creation(self) -> dict[str, Any]:
-        """The topic, as CreateTopics wants it."""
+        """The topic's fields in a CreateTopics request."""
         image, config = self._node.image, self._node.config
         configs = {"cleanup.policy": "compact"} | self.more_configs()
         configs["segment.bytes"] = str(config[f"{self.prefix}.segment.bytes"])
@@ -141,7 +147,7 @@ class Coordinator(Runtime):
         }
 
     def more_configs(self) -> dict[str, str]:
-        """What else the topic is made with."""
+        """Further configs with which the topic is created."""
         raise NotImplementedError
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
@@ -152,7 +158,7 @@ class Coordinator(Runtime):
 
 
 class GroupCoordinator(Coordinator):
-    """This node's part of the groups."""
+    """This node's part of the group coordination."""
 
     topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
 
@@ -164,7 +170,7 @@ class GroupCoordinator(Coordinator):
         timeout_ms = node.config["offsets.commit.timeout.ms"]
 
         def groups_of(partition: int) -> State:
-            # with the first partition: a node starts without them
+            # imported with the first partition, so that a node starts without them
             from minikafka.coordinators.groups import Groups
 
             return Groups(
@@ -182,15 +188,15 @@ class GroupCoordinator(Coordinator):
         self._matched = Expressions()
 
     def _forget(self, group_id: str, topic: str, now: Now) -> None:
-        """What a group committed for a topic that is gone."""
+        """Delete a group's offsets for a topic that was deleted."""
         self.ask(group_id, lambda groups, *_: groups.forget_topic(group_id, topic), now)
 
     def _forget_states(self, group_id: str, now: Now) -> None:
-        """What a share group keeps of topics that are gone."""
+        """Delete what a share group keeps about topics that were deleted."""
         self.ask(group_id, lambda groups, *_: groups.share.forget_topics(group_id), now)
 
     def _initialize(self, group_id: str, epoch: int, topics: ByTopicId) -> None:
-        """The state of share partitions is made, and the group hears of it."""
+        """Have the state of share partitions made, and tell the group."""
         persister = self._node.sharing.persister
 
         def ask(key: ShareKey, then: Then) -> None:
@@ -204,7 +210,9 @@ class GroupCoordinator(Coordinator):
     def states_are_made(
         self, group_id: str, topics: ByTopicId, results: Results, now: Now
     ) -> None:
-        """Or could not be, all of them, if one couldn't."""
+        """Tell the group that the states were made, or, if one of them couldn't be,
+        that all failed.
+        """
         failed = any(isinstance(each, KafkaError) for each in results.values())
 
         def decide(groups: Any, *_: object) -> Decision:
@@ -214,18 +222,18 @@ class GroupCoordinator(Coordinator):
 
         self.ask(group_id, decide, now)
 
-    # -- life
+    # -- lifecycle
 
     def topic_changed(self, change: TopicChange) -> None:
-        """As for every coordinator; topics with offsets committed for them may go,
-        too.
+        """As for every coordinator. If a topic was deleted, offsets committed for it
+        must go, too.
         """
         super().topic_changed(change)
         self._topics_went = self._topics_went or change.after is None
 
     def settle(self, now: Now) -> None:
-        """Once for all topics that went: the offsets committed for them go, as a topic
-        in their place begins anew.
+        """Delete the offsets of all topics that were deleted since the last time,
+        because a new topic with the same name starts from the beginning.
         """
         if not self._topics_went:
             return
@@ -252,8 +260,8 @@ class GroupCoordinator(Coordinator):
         return super().partition(key)
 
     def end_transaction(self, partition: int, marker: Marker, now: Now) -> Appended:
-        """Write a marker into a partition of the offsets topic. Errors: as of an
-        ordinary partition.
+        """Write a marker into a partition of the offsets topic. Errors: the same as for
+        an ordinary partition.
         """
         try:
             return self.shard(partition).end_transaction(marker, now)
@@ -269,24 +277,25 @@ class GroupCoordinator(Coordinator):
     def more_configs(self) -> dict[str, str]:
         return {"compression.type": "producer"}
 
-    # -- inside
+    # -- helpers
 
     def _new_member_id(self, prefix: str) -> str:
-        """Client or instance id and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in Apache
-        Kafka, if it gets too long.
+        """A client or instance id, and a uuid. Errors: UNKNOWN_SERVER_ERROR, as in
+        Apache Kafka, if that is too long.
         """
         if len(prefix.encode()) > MOST_PREFIX_BYTES:
             raise KafkaError(
                 Error.UNKNOWN_SERVER_ERROR,
                 "The member id would be longer than a string may be.",
             )
-        from uuid import UUID  # with the first member: a node starts without it
+        # imported with the first member, so that a node starts without it
+        from uuid import UUID
 
         return f"{prefix}-{UUID(bytes=self._node.random_uuid())}"
 
 
 class TransactionCoordinator(Coordinator):
-    """This node's part of the transactional ids."""
+    """This node's part of the transaction coordination."""
 
     topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
 
@@ -298,7 +307,7 @@ class TransactionCoordinator(Coordinator):
         version = partial(features.level, node.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> State:
-            # with the first partition: a node starts without them
+            # imported with the first partition, so that a node starts without them
             from minikafka.coordinators.transactions import Transactions
 
             prepared = partial(self._prepared, partition)
@@ -315,7 +324,9 @@ class TransactionCoordinator(Coordinator):
         self._markers = Markers(node, self._complete)
 
     def partition(self, key: str) -> int:
-        """Errors: INVALID_REQUEST, NOT_COORDINATOR while there is no such topic."""
+        """Errors: INVALID_REQUEST for an empty key, NOT_COORDINATOR while the topic
+        doesn't exist.
+        """
         if not key:
             raise KafkaError(Error.INVALID_REQUEST)
         return super().partition(key)
@@ -332,8 +343,8 @@ class TransactionCoordinator(Coordinator):
         return configs | {"unclean.leader.election.enable": "false"}
 
     def resigned(self, partition: int) -> None:
-        """The next coordinator reads in the log what was prepared, and goes on with
-        it.
+        """This node stops coordinating a partition. The next coordinator reads in the
+        log what was prepared, and continues it.
         """
         super().resigned(partition)
         self._markers.drop(partition)
@@ -345,7 +356,7 @@ class TransactionCoordinator(Coordinator):
     def next_deadline(self) -> int | None:
         return soonest(super().next_deadline(), self._markers.requests.next_deadline())
 
-    # -- inside
+    # -- helpers
 
     def _new_producer_id(self, now: Now) -> int:
         found = self._node.forwarding.next_producer_id(now)
@@ -365,8 +376,8 @@ class TransactionCoordinator(Coordinator):
         )
 
     def _complete(self, pending: Pending, now: Now) -> None:
-        """Every partition has its marker. If that can't be written down now, it is
-        tried again.
+        """Every partition has its marker. If that can't be written now, it is tried
+        again.
         """
         transaction = pending.transaction
 

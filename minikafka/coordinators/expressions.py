@@ -1,11 +1,12 @@
-"""Regular expressions of clients, in RE2's syntax, as in Apache Kafka: without
-backtracking, so that a match takes no longer than the name and the expression are long.
+"""Clients' regular expressions, in RE2's syntax, as in Apache Kafka. There is no
+backtracking, so the time for a match is bounded by the lengths of the name and the
+expression.
 
-That can be long all the same: 10 ms for one name. So the topics that an expression
-matches are remembered, and looked for bit by bit: a heartbeat looks at some names, and
-its member hears COORDINATOR_LOAD_IN_PROGRESS until the group's expressions were matched
-with all names. When a topic comes, only its name is looked at. Apache Kafka looks in
-another thread, and meanwhile the expression matches nothing.
+That can still be long: 10 ms for one name. So the topics that an expression matches are
+remembered, and looked for a bit at a time: each heartbeat looks at some names, and its
+member gets COORDINATOR_LOAD_IN_PROGRESS until the group's expressions have been matched
+against all names. When a topic is created, only its name is looked at. Apache Kafka
+matches in another thread, and until that is done the expression matches nothing.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,21 +16,26 @@ from typing import Any
 from minikafka.wire.errors import Error, KafkaError
 
 MOST_COMPILED = 200
-MOST_BYTES = 1 << 18  # of memory, of one expression; Apache Kafka takes larger ones
-MOST_OF_GROUP = 500  # different expressions
+MOST_BYTES = 1 << 18  # memory for one expression; Apache Kafka accepts larger ones
+MOST_OF_GROUP = 500  # different expressions in one group
 MOST_REMEMBERED = 1500
 
 # Work is counted in instructions of an expression's program times bytes of a name: each
-# takes about 6 ns, twice that the first time. A call and a compilation count for more.
-MOST_WORK = 20_000_000  # of one heartbeat
-MOST_WORK_ONCE = 60_000_000  # of a request that needs its answer at once
+# takes about 6 ns, and twice that the first time. A call and a compilation count for
+# more.
+MOST_WORK = 20_000_000  # for one heartbeat
+MOST_WORK_ONCE = 60_000_000  # for a request that needs its answer at once
 CALL, COMPILE_INSTRUCTION = 500, 100
 
 
 def compiled_once(pattern: str) -> Any:
-    """Of an expression that is needed once. Errors: INVALID_REGULAR_EXPRESSION."""
+    """Compile an expression that is needed only once. Errors:
+    INVALID_REGULAR_EXPRESSION.
+    """
     try:
-        import re2  # with the first expression: a broker starts without these megabytes
+        # imported with the first expression, so that a broker starts without these
+        # megabytes
+        import re2
     except ImportError:
         why = (
             "subscriptions by regular expression need the package google-re2: pip"
@@ -51,12 +57,14 @@ def compiled_once(pattern: str) -> Any:
 
 @lru_cache(MOST_COMPILED)
 def compiled(pattern: str) -> Any:
-    """The same, remembered."""
+    """Compile an expression, or return the one compiled before. Errors:
+    INVALID_REGULAR_EXPRESSION.
+    """
     return compiled_once(pattern)
 
 
 class NeededOnce:
-    """An expression that one request matches with names. Errors of all this:
+    """An expression that one request matches against names. All methods raise
     INVALID_REGULAR_EXPRESSION.
     """
 
@@ -76,7 +84,7 @@ class NeededOnce:
 
 
 def check_room(pattern: str | None, known: Collection[str]) -> None:
-    """Whether a group that has these expressions may have this one too. Errors:
+    """Check whether a group that has these expressions may have this one, too. Errors:
     INVALID_REGULAR_EXPRESSION.
     """
     if pattern and pattern not in known and len(known) >= MOST_OF_GROUP:
@@ -85,14 +93,15 @@ def check_room(pattern: str | None, known: Collection[str]) -> None:
 
 
 class Expressions:
-    """What those of all groups of a node match."""
+    """The topics that the expressions of all groups of a node match."""
 
     def __init__(self) -> None:
-        self._remembered: dict[str, Found] = {}  # the one asked for last comes last
+        self._remembered: dict[str, Found] = {}  # the most recently used comes last
 
     def find(self, patterns: Iterable[str], names: frozenset[str]) -> None:
-        """Match these with all names. Errors: COORDINATOR_LOAD_IN_PROGRESS, if that is
-        too much for once: the next call goes on.
+        """Match these expressions against all names. Errors:
+        COORDINATOR_LOAD_IN_PROGRESS if that is too much for one call; the next call
+        continues.
         """
         left = MOST_WORK
         for pattern in patterns:
@@ -108,26 +117,26 @@ class Expressions:
             raise KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS, why)
 
     def matching(self, pattern: str | None) -> Collection[str]:
-        """The topics whose whole name matches, as far as they were found."""
+        """The topics whose whole name matches, as far as they have been found."""
         if not pattern or pattern not in self._remembered:
             return ()
         return self._remembered[pattern].topics
 
 
 class Found:
-    """topics: what an expression matches. One that was stored, and can't be read here,
-    matches nothing.
+    """topics: those that an expression matches. A stored expression that can't be
+    compiled here matches nothing.
     """
 
     def __init__(self, pattern: str) -> None:
         self.topics: list[str] = []
         self._pattern = pattern
         self._names: frozenset[str] = frozenset()
-        self._unseen: list[str] = []  # of these names
+        self._unseen: list[str] = []  # of the current names
 
     def look(self, names: frozenset[str], most: int) -> int:
-        """Look at names that were not seen yet. How much work that was: no more than
-        this, and that of one name.
+        """Look at names that haven't been seen yet. Returns the work done: at most
+        `most`, plus that of one name.
         """
         if names is not self._names:
             came, went = changes(self._names, names)
@@ -156,5 +165,5 @@ class Found:
 def changes(
     before: frozenset[str], after: frozenset[str]
 ) -> tuple[list[str], frozenset[str]]:
-    """The names that came, and those that went."""
+    """The names that were added, and those that were removed."""
     return sorted(after - before), before - after

@@ -1,5 +1,5 @@
-"""What is decided over groups and offsets besides the records (runtime.py): effects as
-data. Groups.carry_out says what each means; those of a classic group are in
+"""What is decided about groups and offsets in addition to the records (runtime.py):
+effects as data. Groups.carry_out says what each means; those of a classic group are in
 classic_effects.py.
 """
 
@@ -14,7 +14,7 @@ from minikafka.wire.schema import Message
 
 @dataclass(frozen=True, slots=True)
 class GroupMade(Effect):
-    """A classic group is there for the first member, which may join it now."""
+    """A classic group was made for its first member, which may join it now."""
 
     wait: Wait
     request: Message
@@ -24,17 +24,16 @@ class GroupMade(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Effect):
-    """What a group of any kind but the classic one decided, a draft of that kind, is in
-    its state.
-    """
+    """The draft of a consumer, streams or share group has been applied to its state."""
 
     draft: Any
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted(Effect):
-    """Of a member, or of nobody (""). events: a detail for each offset, if somebody
-    listens, of that kind.
+    """A member's offsets, or those of a client that isn't a member (""), were
+    committed. events: the details of an event of that kind for each offset, if somebody
+    listens.
     """
 
     member_id: str
@@ -44,8 +43,8 @@ class OffsetsCommitted(Effect):
 
 @dataclass(frozen=True, slots=True)
 class OffsetsLookedAt(Effect):
-    """Those of the partitions named have expired. is_deleted: and the group with
-    them.
+    """The offsets of these partitions have expired. is_deleted: whether the group was
+    deleted as well.
     """
 
     expired: Sequence[str]
@@ -54,4 +53,4 @@ class OffsetsLookedAt(Effect):
 
 @dataclass(frozen=True, slots=True)
 class GroupDeleted(Effect):
-    """An administrator wanted it."""
+    """An administrator deleted the group."""

@@ -1,11 +1,12 @@
-"""What holds of groups of the consumer, the streams and the share protocol alike
-(KIP-848, KIP-1071, KIP-932), in Kafka's words.
+"""The rules that groups of the consumer, the streams and the share protocol have in
+common (KIP-848, KIP-1071, KIP-932), with Kafka's error messages.
 
-A member's epoch is its pass: it is told one with each step, and shows it with each
-request. The coordinator makes a target for a group epoch, and keeps it for a while. The
-three kinds of groups differ in what a member has (partitions, tasks, partitions that
-others have, too) and in what of an older epoch they still accept: that, each says
-itself. A classic group has generations instead, and knows nothing of this.
+A member's epoch is its pass: the member is told one with each step, and shows it with
+each request. The coordinator makes a target for a group epoch, and keeps it for a
+while. The three kinds of groups differ in what a member has (partitions, tasks, or
+partitions that others have, too) and in what they still accept from an older epoch:
+each kind says that itself. A classic group has generations instead, and doesn't use any
+of this.
 """
 
 from collections import Counter
@@ -18,29 +19,29 @@ from minikafka.coordinators.runtime import Configs
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-# member epochs of a heartbeat that mean something else
+# member epochs with a special meaning in a heartbeat
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 
 FIRST_EPOCH = 1  # the group epoch of a group without records
-NO_ASSIGNMENT_EPOCH = -1  # there is no target
-FIRST_COMMIT_VERSION = 9  # of OffsetCommit: with a member epoch
+NO_ASSIGNMENT_EPOCH = -1  # while there is no target
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit: the first version with a member epoch
 
 Key = TypeVar("Key")
 
 
 class Members(Sized, Container[str], Protocol):
-    """Those of a group, by member id."""
+    """The members of a group, by member id."""
 
 
 def configured(group_id: str, name: str, image: Image, config: Configs) -> int:
-    """A config of a group, else what the broker says for all groups."""
+    """A config of a group; by default the broker's config for all groups."""
     own = image.config(GROUP_RESOURCE, group_id).get(name)
     return int(own or config[f"group.{name}"])
 
 
 def may_assign(interval_ms: int, last_ms: int, now: Now) -> bool:
     """Whether the last target, made at last_ms, is old enough for a new one: members
-    that come together share one (KIP-1263).
+    that come together share one target (KIP-1263).
     """
     if last_ms == 0 or interval_ms == 0:
         return True
@@ -48,22 +49,24 @@ def may_assign(interval_ms: int, last_ms: int, now: Now) -> bool:
 
 
 def take_one(counter: Counter[Key], key: Key) -> None:
-    """One less of it; what there is none of is not counted any more."""
+    """Count a key down by one, and remove it at zero."""
     counter[key] -= 1
     if not counter[key]:
         del counter[key]
 
 
-# -- how much there is to do
+# -- limits on the work
 
-# as much as one request may cost; in Apache Kafka a record gets too large then, or soon
+# as much as one request may cost; in Apache Kafka the record would be too large then,
+# or soon after
 MOST_TO_ASSIGN = 40_000
 
 
 def check_size(count: int, what: str) -> None:
-    """Refuse a target that is too large before it is made: a few kB can ask for one that
-    no record holds. Apache Kafka makes it first, then refuses it with the same error.
-    count: how much is to be assigned. Errors: UNKNOWN_SERVER_ERROR.
+    """Refuse a target that is too large before it is computed: a request of a few kB
+    can ask for one that doesn't fit into any record. Apache Kafka computes it first,
+    then refuses it with the same error. count: how much would have to be assigned.
+    Errors: UNKNOWN_SERVER_ERROR.
     """
     if count > MOST_TO_ASSIGN:
         why = (
@@ -73,7 +76,7 @@ def check_size(count: int, what: str) -> None:
         raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
 
 
-# -- who a member is
+# -- checks of a member
 
 
 def unknown_member(member_id: str, group_id: str) -> KafkaError:
@@ -82,7 +85,9 @@ def unknown_member(member_id: str, group_id: str) -> KafkaError:
 
 
 def fenced(kind: str, received: int, current: int) -> KafkaError:
-    """A heartbeat shows another epoch than the member has. kind: of the group."""
+    """The error for a heartbeat that shows another epoch than the member has. kind: of
+    the group.
+    """
     size = "greater" if received > current else "smaller"
     why = (
         f"The {kind} group member has a {size} member epoch ({received}) than the one"
@@ -93,7 +98,7 @@ def fenced(kind: str, received: int, current: int) -> KafkaError:
 
 
 def check_room(kind: str, most: int, members: Members, member_id: str) -> None:
-    """Whether there is room for a member, if it is new. Errors:
+    """Check whether there is room for a member, if it is new. Errors:
     GROUP_MAX_SIZE_REACHED.
     """
     if len(members) >= most and member_id not in members:
@@ -105,13 +110,13 @@ def full(kind: str, most: int) -> KafkaError:
     return KafkaError(Error.GROUP_MAX_SIZE_REACHED, why)
 
 
-# -- what it may ask of committed offsets
+# -- checks of commits and fetches of offsets
 
 
 def needs_no_member(request: Message, transactional: bool, is_empty: bool) -> bool:
-    """Whether an OffsetCommit is accepted of somebody who is no member: an
-    administrator, or a consumer that assigns its partitions itself, while the group is
-    empty; and a producer that names no member, always (KIP-447).
+    """Whether an OffsetCommit is accepted from a client that isn't a member: from an
+    administrator, or from a consumer that assigns its partitions itself, while the
+    group is empty; from a producer that names no member, always (KIP-447).
     """
     if request.generation_id_or_member_epoch >= 0:
         return False
@@ -122,10 +127,10 @@ def needs_no_member(request: Message, transactional: bool, is_empty: bool) -> bo
 def is_of_older_epoch(
     kind: str, request: Message, version: int | None, member_epoch: int
 ) -> bool:
-    """Whether an OffsetCommit of a member is of an epoch before its own, and so has to
-    be looked at more closely (check_assigned_at). version: of OffsetCommit; None: it is
-    a TxnOffsetCommit. Errors: UNSUPPORTED_VERSION, and STALE_MEMBER_EPOCH for one of an
-    epoch to come.
+    """Whether a member's OffsetCommit shows an epoch older than its own, and so needs a
+    closer look (check_assigned_at). version: of OffsetCommit; None for a
+    TxnOffsetCommit. Errors: UNSUPPORTED_VERSION, and STALE_MEMBER_EPOCH for an epoch
+    that is still to come.
     """
     if version is not None and version < FIRST_COMMIT_VERSION:
         why = (
@@ -145,9 +150,10 @@ def is_of_older_epoch(
 def check_assigned_at(
     what: str, name: str, assigned_at: int | None, received: int
 ) -> None:
-    """Whether a commit of an older epoch is of something that the member had at that
-    epoch already and still has (KIP-1251). what: Partition, Task. assigned_at: the
-    epoch at which it got it; None: it doesn't have it. Errors: STALE_MEMBER_EPOCH.
+    """Check whether a commit with an older epoch is for something that the member had
+    at that epoch already and still has (KIP-1251). what: Partition or Task.
+    assigned_at: the epoch at which the member got it; None if it doesn't have it.
+    Errors: STALE_MEMBER_EPOCH.
     """
     if assigned_at is None:
         raise stale(f"{what} {name} is not assigned or pending revocation for member.")
@@ -159,7 +165,7 @@ def check_assigned_at(
 
 
 def check_fetch(received: int, expected: int) -> None:
-    """Whether a member of this epoch may ask for committed offsets. Errors:
+    """Check whether a member with this epoch may ask for committed offsets. Errors:
     STALE_MEMBER_EPOCH.
     """
     if received != expected:

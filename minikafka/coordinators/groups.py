@@ -1,15 +1,16 @@
-"""The group coordinator: what a group's requests mean, over the groups and offsets of
-one partition.
+"""The group coordinator: how requests about groups are decided, over the groups and
+offsets of one partition.
 
 One `Groups` is the state of one partition of `__consumer_offsets` (runtime.py says how
-it is loaded and written). A group is classic, of the consumer protocol (KIP-848) or of
-the streams protocol (KIP-1071); an empty one may change its kind, a living one refuses
-the other kinds' members, so that they never mix silently. Apache Kafka 4 can also
-convert a living group while it is rolled over to the new protocol; this one cannot.
+it is loaded and written). A group is classic, or of the consumer protocol (KIP-848),
+the streams protocol (KIP-1071) or the share protocol (KIP-932). An empty group may
+change its kind; a group with members refuses the other kinds' members, so that they
+never mix silently. Apache Kafka 4 can also convert a running group while it is rolled
+over to the new protocol; this one cannot.
 
-Each request has a method here that decides (runtime.py). What a group itself decides
-stands in classic_group.py, consumer_group.py and streams_group.py; what is asked of its
-offsets, in offset_requests.py.
+Each request has a method here that decides (runtime.py). The decisions within a group
+are in classic_group.py, consumer_group.py and streams_group.py; requests about its
+offsets are in offset_requests.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -54,8 +55,8 @@ class Groups(OffsetRequests):
     """The groups and committed offsets of one partition.
 
     config: the broker's, by Kafka's names. new_member_id(prefix): a unique id.
-    initialize: has the state of share partitions made. matched: what expressions match.
-    share: what requests of share groups mean.
+    initialize: has the state of share partitions made. matched: the topics that
+    expressions match. share: decides the requests of share groups.
     """
 
     _partition: int
@@ -68,7 +69,7 @@ class Groups(OffsetRequests):
     groups: dict[str, Group] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
     _live: bool = False
-    # when to look for a group's expired offsets
+    # when to look for a group's expired offsets next
     _looks: Deadlines[str] = field(default_factory=Deadlines)
 
     def __post_init__(self) -> None:
@@ -80,12 +81,12 @@ class Groups(OffsetRequests):
             initialize=self._initialize,
         )
 
-    # -- what the runtime asks
+    # -- called by the runtime
 
     def apply(
         self, name: str, key: Message, value: Message | None, offset: int
     ) -> None:
-        """One committed record, live or in a replay."""
+        """Apply one committed record, live or in a replay."""
         if name == "OffsetCommit":
             if value is not None:
                 self._make_for_offsets(key.group)
@@ -99,7 +100,9 @@ class Groups(OffsetRequests):
             self._apply_modern(name, key, value)
 
     def _make_for_offsets(self, group_id: str) -> None:
-        """A group of consumers that assign partitions by hand has no other record."""
+        """Make the group of an offset. A group of consumers that assign partitions by
+        hand has no other record.
+        """
         if group_id not in self.groups:
             self.groups[group_id] = self._new_classic(group_id)
 
@@ -115,7 +118,7 @@ class Groups(OffsetRequests):
         group.apply(value)
 
     def _apply_modern(self, name: str, key: Message, value: Message | None) -> None:
-        """Of a group of the consumer or of the streams protocol."""
+        """Apply a record of a group that isn't classic."""
         group_id = key.group_id
         kind = StreamsGroup if name.startswith("Streams") else ConsumerGroup
         group = self.groups.get(group_id)
@@ -137,13 +140,15 @@ class Groups(OffsetRequests):
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
     ) -> None:
-        """An offset that is committed if the producer's transaction is."""
+        """Keep an offset as pending: it is committed if the producer's
+        transaction is.
+        """
         if name == "OffsetCommit":
             self._make_for_offsets(key.group)
             self.offsets.apply(key, value, producer_id)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """The offsets that a transaction committed are committed with it, or not."""
+        """The transaction has ended: the offsets in it are committed, or dropped."""
         is_listened_to = self._live and self._trace
         for each in self.offsets.end_transaction(producer_id, committed):
             if is_listened_to:
@@ -158,7 +163,7 @@ class Groups(OffsetRequests):
                 )
 
     def loaded(self, now: Now) -> Iterable[str]:
-        """The replay is over."""
+        """The replay is over: tell all groups. Returns their ids."""
         self._live = True
         for group_id, group in self.groups.items():
             group.loaded(now)
@@ -168,7 +173,7 @@ class Groups(OffsetRequests):
         return list(self.groups)
 
     def _groups_loaded(self) -> None:
-        """Tell which groups there are, and who is in them."""
+        """Tell the trace which groups there are, and their members."""
         members = {}
         for group_id, group in self.groups.items():
             members[group_id] = group.member_ids
@@ -180,7 +185,9 @@ class Groups(OffsetRequests):
         )
 
     def tick(self, key: str, now: Now) -> Decision:
-        """Sessions and rebalances; now and then, offsets that expired."""
+        """The deadline of a group has come: check sessions and rebalances, and from
+        time to time look for expired offsets.
+        """
         group = self.groups.get(key)
         if group is None:
             return Decision()
@@ -192,7 +199,7 @@ class Groups(OffsetRequests):
         return Decision()
 
     def _time_passed(self, group: Group, now: Now) -> Decision:
-        """What a group decides as its deadline has come."""
+        """The decision of a group whose deadline has come."""
         if isinstance(group, ClassicGroup):
             return group.tick()
         if isinstance(group, ShareGroup):
@@ -200,7 +207,9 @@ class Groups(OffsetRequests):
         return self._decided(group.tick(now))
 
     def carry_out(self, key: str, effect: Effect, now: Now) -> Decision | None:
-        """What a decision leads to besides its records. There may be more to write."""
+        """Carry out the effect of a decision. Returns another decision if there is more
+        to write.
+        """
         group = self.groups.get(key)
         match effect:
             case ClassicEffect():
@@ -233,14 +242,18 @@ class Groups(OffsetRequests):
         return None
 
     def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
-        """Only classic groups tell those who wait."""
+        """The records can't be written. Only classic groups tell the members
+        that wait.
+        """
         group = self.groups[key]
         assert isinstance(group, ClassicGroup)
         assert isinstance(failed, ClassicEffect)
         group.give_up(failed, error, now)
 
     def next_deadline(self, key: str) -> int | None:
-        """The group's own, or when to look at its offsets."""
+        """When tick is due next for a group, or when its offsets are to be looked at;
+        monotonic ms.
+        """
         group = self.groups.get(key)
         if group is None:
             return None
@@ -256,7 +269,7 @@ class Groups(OffsetRequests):
         version: int,
         now: Now,
     ) -> Decision:
-        """JoinGroup. The first one makes the group, and joins it when that is
+        """JoinGroup. The first member makes the group, and joins it once that is
         committed.
         """
         lowest = self._config["group.min.session.timeout.ms"]
@@ -276,23 +289,23 @@ class Groups(OffsetRequests):
         return Decision(records, effect=made)
 
     def _join_it(self, made: GroupMade, now: Now) -> Decision | None:
-        """The first member of a group that was made for it."""
-        if made.wait.is_done:  # it took too long to make the group
+        """The first member joins the group that was made for it."""
+        if made.wait.is_done:  # making the group took too long
             return None
         return self.join(made.wait, made.request, made.client, made.version, now)
 
     def sync(self, wait: Wait, request: Message, now: Now) -> Decision:
-        """SyncGroup."""
+        """SyncGroup. Errors: UNKNOWN_MEMBER_ID if there is no such classic group."""
         group = self._classic(request.group_id)
         return group.sync(wait, request, now)
 
     def heartbeat(self, request: Message) -> Decision:
-        """Heartbeat."""
+        """Heartbeat. Errors: UNKNOWN_MEMBER_ID if there is no such classic group."""
         group = self._classic(request.group_id)
         return group.heartbeat(request)
 
     def leave(self, request: Message, version: int) -> Decision:
-        """LeaveGroup: one member before version 3, then many."""
+        """LeaveGroup: one member before version 3, then any number."""
         group = self._classic(request.group_id)
         if version >= 3:
             leaving = []
@@ -310,7 +323,7 @@ class Groups(OffsetRequests):
     def consumer_heartbeat(
         self, request: Message, client: tuple[str, str], now: Now
     ) -> Decision:
-        """ConsumerGroupHeartbeat; one with epoch 0 makes the group."""
+        """ConsumerGroupHeartbeat; one with epoch 0 may create the group."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._decided(group.heartbeat(request, *client, now))
@@ -333,7 +346,7 @@ class Groups(OffsetRequests):
     def streams_heartbeat(
         self, request: Message, client: tuple[str, str], now: Now
     ) -> Decision:
-        """StreamsGroupHeartbeat; one with epoch 0 makes the group."""
+        """StreamsGroupHeartbeat; one with epoch 0 may create the group."""
         group_id = request.group_id
         group = self.groups.get(group_id)
         if isinstance(group, StreamsGroup):
@@ -353,17 +366,17 @@ class Groups(OffsetRequests):
     def _decided(
         self, draft: Any, before: Sequence[CoordinatorRecord] = ()
     ) -> Decision:
-        """What a group decided, after the tombstones of another kind of group that had
-        its name.
+        """The decision from a group's draft. before: the tombstones of a group of
+        another kind that had the same name.
         """
         records = [*before, *draft.records]
         return Decision(records, draft.answer, Drafted(draft))
 
-    # -- groups as a whole
+    # -- whole groups
 
     def describe(self, group_id: str, kind: type[Group]) -> Answer:
-        """DescribeGroups of a classic group, ConsumerGroupDescribe (KIP-848) and
-        StreamsGroupDescribe (KIP-1071) of the other kinds. Errors: GROUP_ID_NOT_FOUND.
+        """DescribeGroups for a classic group, ConsumerGroupDescribe (KIP-848) and
+        StreamsGroupDescribe (KIP-1071) for the other kinds. Errors: GROUP_ID_NOT_FOUND.
         """
         group = self.groups.get(group_id)
         if not isinstance(group, kind):
@@ -372,8 +385,8 @@ class Groups(OffsetRequests):
         return group.describe()
 
     def delete(self, group_id: str, state_has_gone: bool = False) -> Decision:
-        """DeleteGroups of one group, with its offsets. Of a share group the state of
-        its partitions goes first (share_groups.py). Errors: NON_EMPTY_GROUP,
+        """DeleteGroups for one group, with its offsets. In a share group the state of
+        its partitions is deleted first (share_groups.py). Errors: NON_EMPTY_GROUP,
         GROUP_ID_NOT_FOUND.
         """
         group = self._existing(group_id)
@@ -388,17 +401,19 @@ class Groups(OffsetRequests):
         answer = {"error_code": Error.NONE}
         return Decision(records, answer, GroupDeleted())
 
-    # -- inside
+    # -- helpers
 
     def _classic(self, group_id: str) -> ClassicGroup:
-        """Errors: UNKNOWN_MEMBER_ID, as nobody is a member of another group."""
+        """The classic group. Errors: UNKNOWN_MEMBER_ID, because nobody is a classic
+        member of another kind of group.
+        """
         group = self.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(Error.UNKNOWN_MEMBER_ID)
         return group
 
     def _new_classic(self, group_id: str) -> ClassicGroup:
-        """Empty, and not in the log."""
+        """A new, empty group that isn't in the log yet."""
         delay_ms = self._config["group.initial.rebalance.delay.ms"]
         size = self._config["group.max.size"]
         return ClassicGroup(group_id, delay_ms, size, self._new_member_id, self._trace)
@@ -422,7 +437,7 @@ class Groups(OffsetRequests):
         return StreamsGroup(group_id, self._config, self._image, self._trace)
 
     def _look_later(self, group_id: str, now: Now) -> None:
-        """At the group's offsets."""
+        """Set when the group's offsets are to be looked at next."""
         if isinstance(self.groups.get(group_id), ShareGroup):
             return  # it has no offsets here, and stays until it is deleted
         interval_ms = self._config["offsets.retention.check.interval.ms"]
@@ -434,11 +449,15 @@ class Groups(OffsetRequests):
             self._look_later(group_id, now)
 
     def _tell_deleted(self, group_id: str) -> None:
-        """By an administrator, or because nothing was left of it."""
+        """Tell the trace that an administrator deleted the group, or that nothing was
+        left of it.
+        """
         if self._trace:
             self._trace.emit("GroupDeleted", group=group_id)
 
 
 def _tombstones(group: Group | None) -> list[CoordinatorRecord]:
-    """What takes an empty group away, so that one of another kind may have its name."""
+    """The records that remove an empty group, so that one of another kind may have its
+    name.
+    """
     return [] if group is None else group.tombstones()

@@ -1,8 +1,8 @@
-"""What is asked of the offsets that groups have committed: decided (runtime.py) over the
-groups and offsets of one partition, of which nothing is changed here.
+"""Requests about the offsets that groups have committed: how they are decided
+(runtime.py), over the groups and offsets of one partition. Nothing is changed here.
 
-Offsets belong to a name (offsets.py). Whose it is, and who may commit, read and forget
-them, each kind of group says itself: `OwnsOffsets` is what it must know.
+Offsets belong to a group name (offsets.py). Each kind of group has its own rules for
+who may commit, read and forget them; `OwnsOffsets` has the questions it must answer.
 """
 
 from collections.abc import Mapping
@@ -27,33 +27,33 @@ from minikafka.wire.schema import Message, nested
 
 
 class OwnsOffsets(Protocol):
-    """A group, as far as its offsets go."""
+    """A group, as far as its offsets are concerned."""
 
     @property
     def state_name(self) -> str:
-        """Empty, if it has no members."""
+        """The group's state in Kafka's words; "Empty" if it has no members."""
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted. Errors: those of the answer."""
+        """Check whether an OffsetCommit is accepted. Errors: those of the answer."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether an OffsetFetch is answered. Errors: those of the answer."""
+        """Check whether an OffsetFetch is answered. Errors: those of the answer."""
 
     def check_forget(self) -> None:
-        """Whether an OffsetDelete is accepted. Errors: those of the answer."""
+        """Check whether an OffsetDelete is accepted. Errors: those of the answer."""
 
     def subscribes_to(self, topic: str) -> bool:
-        """Whether its members read a topic, or may."""
+        """Whether its members read a topic, or might."""
 
     def offsets_age_from(self, commit_ms: int) -> int | None:
-        """From when on an offset gets old; None while it doesn't."""
+        """The time from which an offset ages; None while it doesn't age."""
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """What deletes the group's own records."""
+        """The records that delete the group's own records."""
 
 
 class OffsetRequests:
-    """What `Groups` has, as far as it is needed here."""
+    """The attributes of `Groups` that are needed here."""
 
     _config: Configs
     _image: Image
@@ -68,8 +68,8 @@ class OffsetRequests:
         now: Now,
         producer: tuple[int, int] | None = None,
     ) -> Decision:
-        """OffsetCommit: of a member, or, with a generation below 0, of somebody who
-        assigns partitions by hand. TxnOffsetCommit: of a producer (id, epoch).
+        """OffsetCommit: from a member, or, with a generation below 0, from a client
+        that assigns partitions by hand. TxnOffsetCommit: from a producer (id, epoch).
         """
         group = self.groups.get(request.group_id)
         if group is not None:
@@ -115,9 +115,9 @@ class OffsetRequests:
         member_epoch: int,
         require_stable: bool,
     ) -> Answer:
-        """OffsetFetch of one group. topics null: all. An offset that was never
-        committed reads as -1. require_stable: one that a transaction may change is an
-        error (KIP-447).
+        """OffsetFetch for one group. Null topics mean all. An offset that was never
+        committed reads as -1. require_stable: an offset that a transaction may change
+        is an error (KIP-447).
         """
 
         group_id = request.group_id
@@ -160,7 +160,7 @@ class OffsetRequests:
         return Decision(records, {"topics": nested(results)})
 
     def forget_topic(self, group_id: str, topic: str) -> Decision:
-        """The topic is gone: so are the offsets that a group committed for it."""
+        """A topic was deleted: delete the offsets that a group committed for it."""
         records = []
         for name, number in self.offsets.places(group_id):
             if name == topic:
@@ -168,8 +168,8 @@ class OffsetRequests:
         return Decision(records, answer={})
 
     def expired(self, group_id: str, group: OwnsOffsets, now: Now) -> Decision:
-        """Tombstones of offsets that nobody came back for (offsets.retention.minutes),
-        and of a group that is left with nothing.
+        """The tombstones of offsets that have expired (offsets.retention.minutes), and
+        of a group that has nothing left.
         """
         committed = self.offsets.committed(group_id)
         records = []
@@ -202,7 +202,7 @@ class OffsetRequests:
         retention_ms = self._config["offsets.retention.minutes"] * 60_000
         return since_ms + retention_ms <= wall_ms
 
-    # -- small things
+    # -- helpers
 
     def _existing(self, group_id: str) -> OwnsOffsets:
         if group_id not in self.groups:
@@ -225,6 +225,8 @@ class OffsetRequests:
 
 
 def _result(topic: str, partition: Message, error: Error) -> tuple[str, Answer]:
-    """One partition of an OffsetCommit or OffsetDelete answer, with its topic."""
+    """One partition of an OffsetCommit or OffsetDelete answer, together with
+    its topic.
+    """
     number = partition.partition_index
     return topic, {"partition_index": number, "error_code": error}

@@ -1,13 +1,14 @@
-"""Committed offsets: where each group goes on reading, partition by partition.
+"""Committed offsets: where each group will continue to read, partition by partition.
 
-A committed offset is the next one to read. It is a record under the key (group, topic,
-partition), so compaction keeps the last commit of each, and a tombstone forgets it.
-Offsets belong to a group name, not to its members: they stay when the members go, until
-they expire (KIP-211), the group is deleted, or the topic is.
+A committed offset is the next one to read. It is a record with the key (group, topic,
+partition), so compaction keeps the last commit for each, and a tombstone deletes it.
+Offsets belong to a group name, not to its members: they stay when the members leave,
+until they expire (KIP-211), or the group or the topic is deleted.
 
 An offset that a producer commits within its transaction is pending until the
-transaction ends (KIP-98): nobody reads it. Who asks for stable offsets meanwhile is
-sent away, so that a partition isn't read twice (KIP-447).
+transaction ends (KIP-98): nobody reads it. A member that asks for stable offsets
+meanwhile gets an error and tries again, so that records aren't processed twice
+(KIP-447).
 """
 
 import itertools
@@ -25,8 +26,8 @@ LAST_MS = 2**63 - 1
 
 class Committed(NamedTuple):
     """offset: the next to read. leader_epoch: of the last record read, -1 if unknown.
-    metadata: the committer's note. expires_ms: set by old clients only
-    (retention_time_ms). number: of two commits the later one has the larger.
+    metadata: the committer's note. expires_ms: set only by old clients
+    (retention_time_ms). number: the later of two commits has the larger number.
     """
 
     offset: int
@@ -37,14 +38,14 @@ class Committed(NamedTuple):
     number: int = 0
 
 
-ByTopic = dict[str, dict[int, Committed]]  # and partition
+ByTopic = dict[str, dict[int, Committed]]  # topic -> partition -> the commit
 ByProducer = dict[int, dict[Place, Committed]]
 
 UNKNOWN = Committed(NOTHING, NOTHING, "", NOTHING, NOTHING)
 
 
 class NewlyCommitted(NamedTuple):
-    """An offset that was pending."""
+    """An offset that was pending and is committed now."""
 
     group: str
     place: Place
@@ -52,21 +53,23 @@ class NewlyCommitted(NamedTuple):
 
 
 class Offsets:
-    """All committed offsets of a shard: group -> topic -> partition. And those that are
-    pending: group -> producer id -> (topic, partition).
+    """All committed offsets of a shard: group -> topic -> partition. And the pending
+    ones: group -> producer id -> (topic, partition).
     """
 
     def __init__(self) -> None:
         self._by_group: dict[str, ByTopic] = {}
         self._pending: dict[str, ByProducer] = {}
-        # producer id -> groups that it has pending offsets for
+        # producer id -> groups for which it has pending offsets
         self._groups_of: dict[int, dict[str, None]] = {}
         self._numbers = itertools.count(1)
 
     def apply(
         self, key: Message, value: Message | None, producer_id: int | None = None
     ) -> None:
-        """One OffsetCommit record, of a transaction if there is a producer id."""
+        """Apply an OffsetCommit record; with a producer id it is part of a
+        transaction.
+        """
         place = key.topic, key.partition
         if value is None:
             self._forget(key.group, *place)
@@ -91,8 +94,8 @@ class Offsets:
     def end_transaction(
         self, producer_id: int, committed: bool
     ) -> Iterator[NewlyCommitted]:
-        """A producer's pending offsets are committed, unless somebody committed later
-        ones; or they are gone.
+        """Commit a producer's pending offsets, except where somebody committed later;
+        or drop them.
         """
         for group in self._groups_of.pop(producer_id, ()):
             pending = self._pending[group].pop(producer_id)
@@ -107,17 +110,17 @@ class Offsets:
                     yield NewlyCommitted(group, place, each)
 
     def is_pending(self, group: str, topic: str, partition: int) -> bool:
-        """Whether a transaction is open in which an offset was committed."""
+        """Whether an open transaction includes an offset for this partition."""
         by_producer = self._pending.get(group, {})
         place = topic, partition
         return any(place in pending for pending in by_producer.values())
 
     def has_pending(self, group: str) -> bool:
-        """Whether a transaction is open with offsets of a group."""
+        """Whether an open transaction includes offsets of this group."""
         return group in self._pending
 
     def places(self, group: str) -> list[Place]:
-        """Where a group has offsets, committed or pending."""
+        """The partitions for which a group has offsets, committed or pending."""
         places = dict.fromkeys(self.committed(group))
         for pending in self._pending.get(group, {}).values():
             places.update(dict.fromkeys(pending))
@@ -132,7 +135,7 @@ class Offsets:
         return self._by_group.get(group, {}).get(topic, {}).get(partition)
 
     def committed(self, group: str) -> dict[Place, Committed]:
-        """All that a group has committed, topic by topic."""
+        """All offsets that a group has committed, topic by topic."""
         found = {}
         for topic, partitions in self._by_group.get(group, {}).items():
             for partition, committed in partitions.items():

@@ -1,7 +1,8 @@
-"""What coordinators, and those who ask them, may touch of the node that they are on.
+"""The parts of a node that coordinators, and the code that calls them, may use.
 
-A node has more (broker/ports.py says what its other parts see); here is what comes from
-below: who it is, what it knows of the cluster, its replicas, and how it asks others.
+A node has more (broker/ports.py says what its other parts see). These are the parts
+that come from the rooms below: who the node is, what it knows about the cluster, its
+replicas, and how it sends requests to other nodes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from minikafka.wire.schema import Message
 
 
 class Asks(Protocol):
-    """Whoever can ask nodes for something."""
+    """Something that can send requests to nodes."""
 
     def ask(
         self,
@@ -33,30 +34,32 @@ class Asks(Protocol):
         body: Mapping[str, object],
         then: Then,
     ) -> None:
-        """then(reply or None, now), once. This node may be meant."""
+        """Send a request to a node, which may be this one. then(reply or None, now) is
+        called once.
+        """
 
 
 class LeadsPartitions(Protocol):
-    """The replicas of this node."""
+    """The replicas of this node, as far as it leads them."""
 
     def leader(self, topic: str, number: int) -> Replica:
-        """The replica that leads. Errors: NOT_LEADER_OR_FOLLOWER,
+        """The replica, which leads its partition. Errors: NOT_LEADER_OR_FOLLOWER,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
 
     def changed(self, now: Now) -> None:
-        """Some log has a new beginning or end."""
+        """A log has a new beginning or end."""
 
 
 class GivesProducerIds(Protocol):
-    """Where producer ids come from."""
+    """Allocates producer ids."""
 
     def next_producer_id(self, now: Now) -> int | Wait:
-        """One that was never given before, or what to wait for."""
+        """A producer id that was never used before, or a Wait for one."""
 
 
 class AsksController(GivesProducerIds, Protocol):
-    """What only the active controller gives."""
+    """Requests that only the active controller can fulfil."""
 
     def create(
         self,
@@ -64,33 +67,33 @@ class AsksController(GivesProducerIds, Protocol):
         now: Now,
         answer: Callable[[], Answer],
     ) -> Answer | Wait:
-        """Topics that somebody needs; answer(): once they are there."""
+        """Create topics. answer(): called once they exist."""
 
 
 class HasTopic(Protocol):
-    """A coordinator, as far as others look for it."""
+    """A coordinator, as far as others need to find it."""
 
     @property
     def topic(self) -> Topic | None:
-        """Where its state lies."""
+        """The internal topic that holds its state; None if it doesn't exist yet."""
 
 
 class KnowingNode(Asks, Protocol):
-    """For those who ask others about what is in the metadata image."""
+    """For parts that send requests about partitions in the metadata image."""
 
     image: Image
 
     @property
     def config(self) -> Configs:
-        """Of this node, as at start."""
+        """The configs with which this node was started."""
 
     @property
     def in_force(self) -> Configs:
-        """Of this node, as they are now."""
+        """The configs of this node that are in force now."""
 
 
 class HasShareStatesMade(Protocol):
-    """What a node asks share coordinators."""
+    """The requests that a node sends to share coordinators."""
 
     def initialize(
         self,
@@ -99,7 +102,7 @@ class HasShareStatesMade(Protocol):
         start_offset: int,
         then: Callable[[Message | KafkaError, Now], None],
     ) -> None:
-        """The state of a share partition begins, or begins anew."""
+        """Create the state of a share partition, or reset it."""
 
 
 class Shares(Protocol):
@@ -107,11 +110,11 @@ class Shares(Protocol):
 
     @property
     def persister(self) -> HasShareStatesMade:
-        """Whom it asks for the states of share partitions."""
+        """Sends the requests to share coordinators."""
 
 
 class CoordinatingNode(KnowingNode, Protocol):
-    """For coordinators."""
+    """The node as its coordinators see it."""
 
     node_id: int
     trace: Trace
@@ -119,36 +122,38 @@ class CoordinatingNode(KnowingNode, Protocol):
 
     @property
     def replicas(self) -> LeadsPartitions:
-        """All of them."""
+        """All replicas on this node."""
 
     @property
     def forwarding(self) -> AsksController:
-        """Whom it asks for new producer ids, and for topics."""
+        """Allocates producer ids and creates topics, through the controller."""
 
     @property
     def sharing(self) -> Shares:
-        """What it does for share groups."""
+        """What the node does for share groups."""
 
     def notice(self, line: str, error: Exception | None = None) -> None:
-        """Something went wrong that ends one thing and not the node."""
+        """Report something that went wrong and ends one thing, but not the node."""
 
     def storage_failed(self, error: KafkaError) -> None:
-        """The node stops."""
+        """The disk has failed: stop the node."""
 
     def random_uuid(self) -> bytes:
-        """16 bytes, from the node's random source."""
+        """16 bytes from the node's random source."""
 
 
 class JoiningNode(KnowingNode, Protocol):
-    """For what is asked of the coordinators of transactions."""
+    """The node as the requests to transaction coordinators see it."""
 
     @property
     def transactions(self) -> HasTopic:
-        """Where they are is known from its topic."""
+        """The transaction coordinator, whose topic says which node leads which
+        partition.
+        """
 
 
 class JoiningRequest(Protocol):
-    """A request of a producer whose partitions join its transaction first."""
+    """A producer's request, whose partitions must join its transaction first."""
 
     body: Message
     joined: Mapping[TopicPartition, Guard | KafkaError] | None

@@ -1,5 +1,5 @@
-"""Reconciliation (KIP-848): one member's next step from what it has towards what it is
-to have.
+"""Reconciliation (KIP-848): a member's next step from the partitions it has to its
+target.
 
 The coordinator never moves the whole group at once. With each heartbeat it moves the
 one member that sent it, as far as that member can go:
@@ -18,8 +18,8 @@ and the next step is the first of these that applies:
         some of its target have other owners   ->    and is UNRELEASED_PARTITIONS
         none has                               ->    and is STABLE
 
-A partition has an owner from the step that assigns it until its owner says that it no
-longer has it (or is fenced). So it has one owner at most, though nobody stops the
+A partition has an owner from the step that assigns it until the owner says that it no
+longer has it (or is fenced). So it never has two owners, although nobody stops the
 group. (Apache Kafka: CurrentAssignmentBuilder.)
 """
 
@@ -37,9 +37,9 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Goal(NamedTuple):
-    """Where a member is to go. partitions: its target assignment, made for group epoch
+    """A member's destination. partitions: its target assignment, made for group epoch
     `epoch`. topic_ids: the topics of its subscription that exist. is_owned: whether a
-    member, this one included, has a partition.
+    member, including this one, has a partition.
     """
 
     epoch: int
@@ -54,9 +54,9 @@ def reconcile(
     owned: Collection[TopicPartition] | None,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """The member after this heartbeat; the same if it can't move. owned: what it says
-    it has; None if it didn't say. Errors: FENCED_MEMBER_EPOCH if its state is of a
-    newer Kafka and it has partitions.
+    """The member after this heartbeat; unchanged if it can't take a step. owned: the
+    partitions it says it has; None if it doesn't say. Errors: FENCED_MEMBER_EPOCH if
+    its state was written by a newer Kafka and it has partitions.
     """
     must_revoke = member.state is MemberState.UNREVOKED_PARTITIONS
     pending = member.partitions_pending_revocation
@@ -91,7 +91,8 @@ def _next_step(
             continue
         if partition in has:
             kept[partition] = has[partition]
-        # what it revoked was its own until now, so nobody else can have it
+        # partitions that it just revoked were its own until now, so nobody else can
+        # have them
         elif partition in revoked or not goal.is_owned(partition):
             free[partition] = goal.epoch
         else:
@@ -110,8 +111,8 @@ def _next_step(
 def _without_other_topics(
     member: ConsumerMember, goal: Goal, owned: Collection[TopicPartition] | None
 ) -> ConsumerMember:
-    """The subscription changed: what is no longer subscribed goes at once, before there
-    is a new target.
+    """The subscription changed: partitions of topics that it no longer includes go at
+    once, before there is a new target.
     """
     kept = {}
     for partition, epoch in member.assigned_partitions.items():
@@ -153,8 +154,8 @@ def _without(
 def _owns_any(
     owned: Collection[TopicPartition] | None, partitions: Collection[TopicPartition]
 ) -> bool:
-    """Whether the member still has some of these. A member that doesn't say may have
-    them all.
+    """Whether the member still has some of these partitions. A member that doesn't say
+    may have them all.
     """
     if owned is None:
         return True
