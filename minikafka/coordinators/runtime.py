@@ -2,8 +2,8 @@
 
 A group, with its members and committed offsets, must survive the broker that looks
 after it. So its state is a log: every change is a record in a partition of
-`__consumer_offsets`, and whoever leads that partition is the coordinator. What it knows
-is what it has read there. A request takes five steps:
+`__consumer_offsets`, and the leader of that partition is the coordinator. It knows only
+what it has read there. A request takes five steps:
 
     decide   look at the state, change nothing: refuse (KafkaError), or return a Decision
     append   its records, as one batch, to the partition
@@ -11,23 +11,24 @@ is what it has read there. A request takes five steps:
     apply    the records to the state, live as in a replay
     effect   what has no record, tell the trace, give the answer
 
-A decision is data: the records, and an `Effect`, which says what else is to be done and
-which only `State.carry_out` does. A request without records goes from `decide` to
-its effect at once. Most do: heartbeats, and who waits for whom, are soft state; a new
-leader does without. Such an effect may lead to records (the last member left, the group
-is empty now): then it returns another Decision, for the same request.
+A decision is data: the records, and an `Effect`, which says what else is to be done;
+only `State.carry_out` does it. A request without records goes from `decide` straight to
+its effect. Most requests do: heartbeats, and which member waits for which, are soft
+state, and a new leader does without it. Such an effect may lead to records (the last
+member left, so the group is empty now): then it returns another Decision, for the same
+request.
 
-Requests for one key (a group) queue while its records are not committed, so `decide`
-sees committed state only; other keys go on. Nobody waits for ever: a request whose
-records are not committed in time is refused, and so are those behind it. Its records
-stay in the log, though, and are applied if they are committed later.
+Requests for one key (a group) queue until its records are committed, so `decide` sees
+only committed state; other keys go on. Nobody waits forever: a request whose records
+aren't committed in time is refused, and so are those behind it. Its records stay in the
+log, though, and are applied if they are committed later.
 
 A new leader replays `apply` over the whole log, in slices, and answers
 COORDINATOR_LOAD_IN_PROGRESS meanwhile. Compaction keeps that log short. Records of a
 transaction are pending until its marker is in this log too: the marker says whether
-they are committed (KIP-98). Nothing here knows what a group is: `State` says what the
-runtime asks of it, and `RecordCodec` how its records look. (Apache Kafka:
-CoordinatorRuntime.)
+they are committed (KIP-98). Nothing here knows what a group is: `State` has the methods
+that the runtime calls, and `RecordCodec` encodes and decodes the records. (Apache
+Kafka: CoordinatorRuntime.)
 """
 
 from collections import deque
@@ -55,11 +56,11 @@ from minikafka.wire.records import (
 from minikafka.wire.schema import Message
 
 LOAD_SLICE_BYTES = 1 << 18
-RECORD_COST_BYTES = 256  # replaying a record takes as long as reading so many bytes
-# what time asks for is tried again so much later, as in Apache Kafka
+RECORD_COST_BYTES = 256  # replaying a record takes as long as reading this many bytes
+# a failed tick is tried again after this time, as in Apache Kafka
 TICK_RETRY_MS = 500
 
-# What a failed write is called in answers (Apache Kafka:
+# How a failed write is named in answers (Apache Kafka:
 # GroupCoordinatorService.handleOperationException).
 AS_A_COORDINATOR_SAYS = {
     Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
@@ -74,8 +75,8 @@ AS_A_COORDINATOR_SAYS = {
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record before it is encoded: the schema's name, key and value. value None: a
-    tombstone.
+    """A record before it is encoded: the schema's name, key and value. value: None for
+    a tombstone.
     """
 
     name: str
@@ -84,19 +85,19 @@ class CoordinatorRecord(NamedTuple):
 
 
 class Effect:
-    """What a decision leads to besides its records: soft state, what is told, who is
-    answered. Each kind is a frozen dataclass; State.carry_out says what it means.
+    """What a decision leads to besides its records: soft state, trace events, answers.
+    Each kind is a frozen dataclass; State.carry_out says what it means.
     """
 
     __slots__ = ()
 
 
 class Decision(NamedTuple):
-    """What a request means. answer: given at the end; None: whoever keeps the Wait ends
-    it later (a JoinGroup waits for the other members). effect: carried out after the
-    records were applied. failed: what is given up instead, when the records can't be
-    written or are not committed in time; without it nothing is. producer: id and epoch,
-    if the records are part of a transaction.
+    """The outcome of a request. answer: given at the end; None if the keeper of the
+    Wait ends it later (a JoinGroup waits for the other members). effect: carried out
+    after the records have been applied. failed: passed to give_up instead, if the
+    records can't be written or aren't committed in time; None if nothing has to be
+    given up then. producer: id and epoch, if the records are part of a transaction.
     """
 
     records: Sequence[CoordinatorRecord] = ()
@@ -121,54 +122,60 @@ Decoded = tuple[str, Message, Message | None]  # the schema's name, key and valu
 
 
 class RecordCodec(NamedTuple):
-    """The records of one internal topic. decode: UnknownRecord for a newer Kafka's."""
+    """The codec for the records of one internal topic. decode raises UnknownRecord for
+    a record of a newer Kafka.
+    """
 
     encode: Callable[[str, dict[str, Any], dict[str, Any] | None], Encoded]
     decode: Callable[[Buffer, Buffer | None], Decoded]
 
 
 class State(Protocol):
-    """What one partition of the internal topic holds."""
+    """The content of one partition of the internal topic."""
 
     def apply(
         self, name: str, key: Message, value: Message | None, offset: int
     ) -> None:
-        """Take in one committed record, live or in a replay. offset: where it lies."""
+        """Apply one committed record, live or in a replay. offset: the record's."""
 
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
     ) -> None:
-        """Take in a record that is committed if the producer's transaction is."""
+        """Keep a record that will be committed only if the producer's
+        transaction is.
+        """
         raise AssertionError(f"{name} is never part of a transaction")
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """The pending records of a producer are committed now, or are gone."""
+        """Commit the producer's pending records, or drop them."""
         return None
 
     def carry_out(self, key: str, effect: Effect, now: Now) -> Decision | None:
-        """Do what a decision for this key led to. There may be more to write."""
+        """Carry out the effect of a decision for this key. Returns another decision if
+        there is more to write.
+        """
 
     def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
-        """The records of a decision for this key can't be written, or are not committed
+        """The records of a decision for this key can't be written, or aren't committed
         in time.
         """
         raise AssertionError(f"nobody waits for {failed}")
 
     def loaded(self, now: Now) -> Iterable[str]:
-        """The replay is over: sessions begin. Returns the keys that are there."""
+        """The replay is over: start the sessions. Returns the keys that exist."""
 
     def tick(self, key: str, now: Now) -> Decision:
-        """Decide what it means that the deadline of a key has come."""
+        """The deadline of a key has come: decide what follows from that."""
 
     def next_deadline(self, key: str) -> int | None:
-        """When this key needs a tick, monotonic ms."""
+        """When tick is due for this key, in monotonic ms."""
 
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A request on its way through the log: maybe queued after another one of its key,
-    then appended. cause: what the node was busy with when it came, which the trace
-    tells of all that it leads to.
+    """A request on its way through the log: perhaps queued behind another one for its
+    key, then appended. cause: what the node was processing when the request came; the
+    trace names it as the cause of everything that follows.
     """
 
     key: str
@@ -189,7 +196,7 @@ class Ended(NamedTuple):
     committed: bool
 
 
-# of partitions: writes, and keys that need a tick
+# by partition: writes, and keys that need a tick
 Timed = Deadlines[tuple[int, Write | str]]
 
 
@@ -206,9 +213,9 @@ class Shard:
     _trace: Trace
     failed: bool = False
     open: dict[Wait, None] = field(default_factory=dict)
-    # appended, and not committed yet
+    # appended and not committed yet
     _pending: deque[Write | Ended] = field(default_factory=deque)
-    # what waits for those, by key
+    # requests that wait for those, by key
     _queued: dict[str, list[Write]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -223,16 +230,14 @@ class Shard:
 
     @property
     def can_load(self) -> bool:
-        """Whether all that earlier leaders wrote is committed. They may have answered
-        for it when a new leader's high watermark, which comes with its fetches, had not
-        got so far.
+        """Whether everything that earlier leaders wrote is committed here. They may
+        have answered for records that this leader's high watermark, which it learned
+        from its fetches, hadn't reached when it took over.
         """
         return self.replica.high_watermark >= self._inherited_end
 
     def _load(self) -> Generator[int, None, None]:
-        """Replays the log; yields the work done, in bytes as reading alone would count
-        them.
-        """
+        """Replay the log. Yields the work done, measured in bytes of plain reading."""
         log = self.replica.log
         position = log.log_start_offset
         while chunks := log.read(
@@ -262,7 +267,7 @@ class Shard:
         if record.key is None:
             return
         producer_id = header.producer_id if header.transactional else None
-        # of a newer Kafka, or of a feature that is not here
+        # from a newer Kafka, or for a feature that isn't implemented here
         with suppress(UnknownRecord):
             decoded = self._codec.decode(record.key, record.value)
             self._apply(decoded, record.offset, producer_id)
@@ -289,15 +294,16 @@ class Shard:
         return key in self._queued
 
     def arm(self, key: str) -> None:
-        """The key's deadline may have changed. While its records are not committed it
-        waits, as requests do.
+        """The key's deadline may have changed: set it again. While the key's records
+        are not committed it waits, as requests do.
         """
         if not self.is_busy(key):
             self._deadlines.set((self.partition, key), self.state.next_deadline(key))
 
     def give_up(self, write: Write, error: KafkaError, now: Now) -> None:
-        """It was refused, or its records are not committed in time: whoever waits for
-        them hears of it. They stay in the log, and may be applied later.
+        """Give up a request that was refused, or whose records aren't committed in
+        time: those that wait for it are told. Its records stay in the log, and may be
+        applied later.
         """
         code = AS_A_COORDINATOR_SAYS.get(error.error, error.error)
         error = KafkaError(code, error.message)
@@ -308,8 +314,8 @@ class Shard:
         write.wait.fail(error)
 
     def commit(self, now: Now) -> None:
-        """Carry on with what the high watermark has passed; let in the requests that
-        waited for it.
+        """Carry on with writes that the high watermark has passed, and let in the
+        requests that waited for them.
         """
         while self._pending:
             if self._pending[0].next_offset > self.replica.high_watermark:
@@ -334,14 +340,14 @@ class Shard:
             self._apply(record, offset, producer_id)
         with self._answering(write, now):
             self._carry_out(write, decision._replace(records=()), now)
-        for each in queue:  # after the first that appends, the others queue again
+        for each in queue:  # behind the first one that appends, the others queue again
             self._has_ended(each)
             if not each.wait.is_done:
                 self.run(each, now)
         self.arm(write.key)
 
     def close(self, error: KafkaError) -> None:
-        """This node leads the partition no more: every open request ends with the
+        """This node no longer leads the partition: every open request ends with the
         error.
         """
         for write in self._pending:
@@ -354,15 +360,15 @@ class Shard:
             wait.fail(error)
 
     def _must_end(self, write: Write) -> None:
-        """In time, or it is given up."""
+        """Set the deadline at which a write is given up."""
         self._deadlines.set((self.partition, write), write.deadline_ms)
 
     def _has_ended(self, write: Write) -> None:
         self._deadlines.set((self.partition, write), None)
 
     def _carry_out(self, write: Write, decision: Decision, now: Now) -> None:
-        """Effect by effect, until there are records to append or nothing is left to
-        do.
+        """Carry out one effect after another, until there are records to append or
+        nothing is left to do.
         """
         while not decision.records:
             next_decision = None
@@ -376,13 +382,15 @@ class Shard:
             decision = next_decision._replace(answer=answer)
         write.decision = decision
         encoded = [self._codec.encode(*record) for record in decision.records]
-        # What can't be read again would end the shard when it is loaded: it is refused
-        # here.
+        # A record that couldn't be read again would break the shard when it is loaded,
+        # so it is refused here.
         write.decoded = [self._codec.decode(*each) for each in encoded]
         self._append(write, encoded, decision.producer, now)
 
     def _effect(self, write: Write, effect: Effect, now: Now) -> Decision | None:
-        """Whenever something changes, the trace tells the request that it was for."""
+        """Carry out an effect. If that emits trace events, their cause is the
+        request.
+        """
         trace = self._trace
         trace.cause, outer = write.cause, trace.cause
         try:
@@ -391,8 +399,8 @@ class Shard:
             trace.cause = outer
 
     def end_transaction(self, marker: Marker, now: Now) -> Appended:
-        """Write a marker; when it is committed, so are pending records, or they are
-        gone. Errors: of append_marker.
+        """Append a marker; once it is committed the pending records are committed, or
+        dropped. Errors: those of append_marker.
         """
         appended = self.replica.append_marker(marker, now)
         ended = Ended(
@@ -440,14 +448,14 @@ class Shard:
 
     @contextmanager
     def _answering(self, write: Write, now: Now) -> Iterator[None]:
-        """What goes wrong with a request ends this request, and not the shard."""
+        """An error in a request ends this request, and not the shard."""
         try:
             yield
         except KafkaError as error:
             self.give_up(write, error, now)
             if error.error is Error.KAFKA_STORAGE_ERROR:
                 raise
-        # what a client named doesn't fit into a record
+        # something that a client named doesn't fit into a record
         except (EncodeError, DecodeError) as error:
             refusal = KafkaError(Error.UNKNOWN_SERVER_ERROR, str(error))
             self.give_up(write, refusal, now)
@@ -464,8 +472,8 @@ class Runtime:
     """The shards of one internal topic on one node, by partition.
 
     new_state: makes the empty state of a partition. write_timeout_ms: how long a
-    request waits for its records to be committed. notice(line, error): something failed
-    that ends a shard, not the node. trace: told what causes a change.
+    request waits for its records to be committed. notice(line, error): called for a
+    failure that ends a shard, but not the node. trace: is told the causes of changes.
     """
 
     _new_state: Callable[[int], State]
@@ -478,7 +486,7 @@ class Runtime:
     _deadlines: Timed = field(default_factory=Deadlines)
 
     def elected(self, partition: int, replica: Replica) -> None:
-        """This node leads a partition now: load its state (goes on in tick)."""
+        """This node leads a partition now: load its state (tick continues that)."""
         if partition not in self.shards:
             shard = Shard(
                 partition=partition,
@@ -493,8 +501,8 @@ class Runtime:
             self._loading[partition] = shard
 
     def resigned(self, partition: int) -> None:
-        """This node leads a partition no longer: its state is dropped, its clients must
-        ask for the coordinator.
+        """This node no longer leads a partition: drop its state; clients must look for
+        the new coordinator.
         """
         shard = self.shards.pop(partition, None)
         self._loading.pop(partition, None)
@@ -502,7 +510,7 @@ class Runtime:
             shard.close(KafkaError(Error.NOT_COORDINATOR))
 
     def shard(self, partition: int) -> Shard:
-        """The loaded shard. Errors: NOT_COORDINATOR, also where loading failed;
+        """The loaded shard. Errors: NOT_COORDINATOR, also if loading failed;
         COORDINATOR_LOAD_IN_PROGRESS.
         """
         shard = self.shards.get(partition)
@@ -515,7 +523,7 @@ class Runtime:
     def submit(
         self, partition: int, key: str, decide: Decide, wait: Wait, now: Now
     ) -> None:
-        """A request for a key. Its wait may end at once, or when its records are
+        """Decide a request for a key. Its wait may end at once, when its records are
         committed, or later.
         """
         shard = self.shard(partition)
@@ -524,15 +532,15 @@ class Runtime:
         self._run(shard, key, decide, wait, now)
 
     def high_watermark_advanced(self, partition: int, now: Now) -> None:
-        """Something may be committed now."""
+        """Records in the partition may be committed now."""
         shard = self.shards.get(partition)
         if shard is not None and not shard.failed:
             with self._failing(shard):
                 shard.commit(now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
-        """Deadlines, and a slice of loading."""
-        # what is due again at once comes with the next tick
+        """Process deadlines, and load another slice."""
+        # keys that are due again at once wait for the next tick
         for due in self._deadlines.overdue(now.monotonic_ms):
             self._deadlines.set(due, None)
             partition, what = due
@@ -556,13 +564,15 @@ class Runtime:
                     shard.arm(key)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms; 0 (at once) while something is being loaded."""
+        """When tick is due next, in monotonic ms; 0 (at once) while something is being
+        loaded.
+        """
         if self._loading and any(shard.can_load for shard in self._loading.values()):
             return 0
         return self._deadlines.next()
 
     def close(self) -> None:
-        """The node stops."""
+        """The node stops: give up all partitions."""
         for partition in list(self.shards):
             self.resigned(partition)
 
@@ -613,14 +623,14 @@ class Runtime:
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Which partition of the internal topic holds a key's state: Java's String.hashCode, made
-    positive, modulo.
+    """The partition of the internal topic that holds a key's state: Java's
+    String.hashCode, made positive, modulo the number of partitions.
     """
     value = 0
     units = key.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    if value == 1 << 31:  # Java's smallest int has no positive one
+    if value == 1 << 31:  # Java's smallest int has no positive counterpart
         return 0
     if value > 1 << 31:
         value = (1 << 32) - value

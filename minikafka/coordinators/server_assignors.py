@@ -1,19 +1,19 @@
 """The assignors of the broker (KIP-848), run by the coordinator: `uniform` and `range`.
-What they give is the target of a group, a wish: members reach it one by one
-(reconciliation.py). It is made anew when the group epoch has grown: a member came, left
-or subscribed otherwise, or a subscribed topic grew, appeared or disappeared.
+They compute a group's target, which members then reach one by one (reconciliation.py).
+A new target is made when the group epoch has grown: a member came, left or changed its
+subscription, or a subscribed topic grew, appeared or disappeared.
 
-    uniform   as even as can be, and keeps what it can
-    range     per topic, in blocks: the clients' range (assignors.py), as Java's two give the same
+    uniform   as even as possible, and members keep what they can
+    range     per topic, in blocks: the clients' range (assignors.py), as Java's two are the same as well
 
-What a member owned is its part of the last target here. There is no cooperative
-assignor: whatever the target, the coordinator hands a partition over only after its
-owner let go.
+Here the partitions that a member owned are those of the last target. There is no
+cooperative assignor: whatever the target, the coordinator hands a partition over only
+after its owner has given it up.
 
-`range` gives what Java's RangeAssignor gives. `uniform` leaves the members with as many
-partitions as Java's UniformAssignor does and moves as few, if it is handed the members
-in Java's order. That is the order of a hash map, and decides ties: so with different
-subscriptions a result can differ, and be as good.
+`range` returns exactly what Java's RangeAssignor returns. `uniform` leaves the members
+with as many partitions as Java's UniformAssignor does and moves as few, provided it
+gets the members in Java's order. That is the order of a hash map, and it decides ties:
+so with different subscriptions a result can differ, and be equally good.
 """
 
 from collections import Counter
@@ -27,17 +27,18 @@ from minikafka.coordinators.consumer_member import ConsumerMember, TopicPartitio
 
 Target = frozenset[TopicPartition]
 
-MAX_ROUNDS = 16  # as Java: members whose subscriptions overlap a little could take many
+# as in Java: members whose subscriptions overlap a little could take many rounds
+MAX_ROUNDS = 16
 
 
 def assign_uniform(
     members: dict[str, Member], partitions: dict[str, int]
 ) -> Assignment:
-    """Everyone keeps what it had, what is free goes to who has least, then topic by
-    topic is evened out.
+    """Members keep the partitions they had, free ones go to the member with the fewest,
+    then the members are evened out topic by topic.
 
-    While all members want the same topics that is the clients' sticky assignment, and
-    Java's too: equal shares.
+    While all members want the same topics this equals the clients' sticky assignment,
+    and Java's: equal shares.
     """
     subscribers = assignors.subscribers_by_topic(list(members), members, partitions)
     if assignors.want_the_same(members, subscribers):
@@ -86,10 +87,10 @@ def even_out_topic(
     owner: dict[Partition, str],
     load: dict[str, int],
 ) -> int:
-    """Move the topic's partitions from who has most to who has least while they differ
-    by two or more. How many moved?
+    """Move partitions of the topic from the member with the most to the one with the
+    fewest, while they differ by two or more. Returns how many were moved.
 
-    Who has most of all but none of this topic can't help.
+    A member that has the most in total, but none of this topic, can't help.
     """
     lightest_first = sorted(subscribers, key=load.__getitem__)
     lightest, heaviest = lightest_first[0], lightest_first[-1]
@@ -107,7 +108,7 @@ def even_out_topic(
     heapify(givers)
     moves = 0
     while True:
-        # those on top may have another load by now
+        # the load of the first ones may have changed by now
         while -givers[0][0] != load[givers[0][2]]:
             heappop(givers)
         while takers[0][0] != load[takers[0][2]]:
@@ -143,8 +144,8 @@ def assign(
     target: Mapping[str, Target],
     image: Image,
 ) -> dict[str, Target]:
-    """The new target of every member. name: the assignor. target: the one until now,
-    for assignors that keep it.
+    """The new target of every member. name: the assignor. target: the current one, for
+    assignors that try to keep it.
     """
     subscriptions = {}
     topics: set[str] = set()
@@ -169,7 +170,7 @@ def assign(
 
 
 def _as_assignors_see_it(member: ConsumerMember, owned: Target, image: Image) -> Member:
-    """By name, as far as the topics exist."""
+    """The member with topic names instead of ids, as far as the topics exist."""
     topics = [name for name in member.subscribed_topic_names if name in image.topics]
     owned_by_name = []
     for topic_id, number in owned:
@@ -189,8 +190,8 @@ def assignor_names(configured: str) -> list[str]:
 
 
 def preferred_assignor(members: Iterable[ConsumerMember], names: Sequence[str]) -> str:
-    """The one most members ask for; without a request, or of equals, the first of the
-    configured ones.
+    """The assignor that most members ask for; if none does, or there is a tie, the one
+    configured first.
     """
     votes = Counter(member.server_assignor for member in members)
     return max(names, key=lambda name: votes[name])

@@ -1,12 +1,13 @@
-"""The assignor of share groups, `simple` (KIP-932): which members read which partitions.
+"""The assignor of share groups, `simple` (KIP-932): which members read which
+partitions.
 
-Members share partitions, so nobody has to give one up before somebody else gets it.
-Every partition has some member, every member some partition: with fewer partitions than
-members each partition has several, and all members have about as many. What a member
-had it keeps, as far as that is even.
+Members share partitions, so no member has to give one up before another gets it. Every
+partition has a member, and every member a partition: if there are fewer partitions than
+members, each partition has several members, and all members have about equally many. A
+member keeps the partitions it had, as far as that is even.
 
-Who gets which of several equal partitions is decided by the order of ids here, and by
-that of a hash map in Apache Kafka: the numbers are the same.
+If several results are equally good, the order of ids decides here, and that of a hash
+map in Apache Kafka: the counts are the same.
 """
 
 from collections import deque
@@ -21,7 +22,7 @@ NAME = "simple"
 
 Target = frozenset[TopicPartition]
 Before = Mapping[str, Iterable[TopicPartition]]  # the last target, by member id
-Assignable = Mapping[bytes, Iterable[int]]  # partitions, by the id of their topic
+Assignable = Mapping[bytes, Iterable[int]]  # partition numbers, by topic id
 
 
 def assign(
@@ -29,8 +30,9 @@ def assign(
     before: Before,
     assignable: Assignable,
 ) -> dict[str, Target]:
-    """What each member is to read. subscriptions: ids of topics, by member id. before:
-    the last target. assignable: the partitions of topics that somebody subscribes to.
+    """The partitions that each member is to read. subscriptions: topic ids, by member
+    id. before: the last target. assignable: the partitions of topics that some member
+    subscribes to.
     """
     subscribe_to_the_same = len(set(subscriptions.values())) <= 1
     if subscribe_to_the_same:
@@ -57,7 +59,7 @@ def assign(
 
 
 def _partitions(topic_id: bytes, assignable: Assignable) -> list[TopicPartition]:
-    """Those of one topic, in order."""
+    """The partitions of one topic, in order."""
     return [(topic_id, number) for number in sorted(assignable[topic_id])]
 
 
@@ -66,7 +68,7 @@ def _assign_to_all(
     before: Before,
     partitions: Sequence[TopicPartition],
 ) -> dict[str, Target]:
-    """The same partitions, for all of these members."""
+    """Assign the same partitions to all of these members."""
     most_readers = ceil(len(members) / len(partitions)) if partitions else 0
     assignment = _Assignment(most_readers)
     for partition in partitions:
@@ -81,7 +83,7 @@ def _assign_to_all(
 
 
 def _even_counts(members: int, total: int) -> list[int]:
-    """How many partitions each member is to have, as even as can be."""
+    """How many partitions each member gets, as evenly as possible."""
     each = total / members if members else 0
     bounds = [ceil(each * at) for at in range(members + 1)]
     return [after - before for before, after in pairwise(bounds)]
@@ -89,11 +91,11 @@ def _even_counts(members: int, total: int) -> list[int]:
 
 @dataclass(slots=True)
 class _Assignment:
-    """An assignment while it is made.
+    """An assignment while it is being made.
 
     most_readers: how many members a partition may have. wanted: how many partitions a
-    member is to have. readers: the members that a partition has. given: the partitions
-    that a member has.
+    member is to have. readers: the members that each partition has. given: the
+    partitions that each member has.
     """
 
     most_readers: int
@@ -102,7 +104,7 @@ class _Assignment:
     given: dict[str, set[TopicPartition]] = field(default_factory=dict)
 
     def keep(self, member: str, before: Iterable[TopicPartition]) -> None:
-        """A member keeps what it had, as far as that is even."""
+        """Let a member keep the partitions it had, as far as that is even."""
         still_there = [each for each in sorted(before) if each in self.readers]
         self.given[member] = set()
         for partition in still_there[: self.wanted[member]]:
@@ -110,8 +112,8 @@ class _Assignment:
                 self._give(partition, member)
 
     def give_out(self) -> None:
-        """Partitions that have too few readers, to members that have too few
-        partitions, in turn.
+        """Give partitions with too few readers to members with too few partitions, in
+        turn.
         """
         unfilled = deque(member for member in self.given if self._is_unfilled(member))
         for partition, readers in self.readers.items():

@@ -1,8 +1,8 @@
-"""The share coordinator of a node: its part of the states of share partitions (KIP-932;
+"""A node's share coordinator: its part of the states of share partitions (KIP-932;
 share_states.py).
 
-Its topic isn't compacted: records before the oldest snapshot that counts are deleted now
-and then (Apache Kafka: ShareCoordinatorService.setupRecordPruning).
+Its topic isn't compacted: from time to time, records before the oldest snapshot that is
+still needed are deleted (Apache Kafka: ShareCoordinatorService.setupRecordPruning).
 """
 
 from functools import partial
@@ -35,10 +35,12 @@ class ShareCoordinator(Coordinator):
         super().__init__(node, new, codec, timeout_ms)
         interval_ms = node.config["share.coordinator.state.topic.prune.interval.ms"]
         self._prune_interval_ms: int = interval_ms
-        self._prune_at_ms: int | None = None  # None: there is nothing to prune
+        self._prune_at_ms: int | None = None  # None if there is nothing to prune
 
     def tick(self, now: Now, budget_bytes: int) -> None:
-        """As for every coordinator; and what is needed no more is deleted."""
+        """As for every coordinator. In addition, delete records that are no longer
+        needed.
+        """
         super().tick(now, budget_bytes)
         if not self.shards:
             self._prune_at_ms = None
@@ -75,7 +77,9 @@ class ShareCoordinator(Coordinator):
         }
 
     def topic_changed(self, change: TopicChange) -> None:
-        """As for every coordinator; what was kept for a topic goes with it."""
+        """As for every coordinator. The states of a deleted topic's partitions are
+        deleted with it.
+        """
         super().topic_changed(change)
         if change.after is None and change.name != self.topic_name:
             for shard in self.shards.values():

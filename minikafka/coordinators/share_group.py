@@ -1,16 +1,17 @@
-"""A share group (KIP-932): its members read the same partitions, and each record goes to
-one of them.
+"""A share group (KIP-932): its members read the same partitions, and each record goes
+to one of them.
 
-A member knows one request, ShareGroupHeartbeat, and three epochs carry the protocol, as
-in a consumer group (consumer_group.py). It is simpler, as nobody has to give anything up:
+A member sends one kind of request, ShareGroupHeartbeat, and three epochs carry the
+protocol, as in a consumer group (consumer_group.py). It is simpler, because nobody has
+to give anything up:
 
     subscription   the member's metadata, if it changed           group epoch + 1
     target         the assignor shares the partitions anew        assignment epoch = group epoch
     the member     has its part of the target                     member epoch = assignment epoch
 
-Only partitions whose state is there are assigned: it is made in a share coordinator's
-log before anybody reads (share_coordinator.py). So a member that joins gets nothing at
-first, and its partitions with a later heartbeat.
+A partition is assigned only once its state exists: that is created in a share
+coordinator's log before anybody reads (share_coordinator.py). So a member that joins
+gets nothing at first, and its partitions with a later heartbeat.
 
     member           group coordinator             share coordinator
       |-- epoch 0 ------> |                              |   group epoch 2, target: nothing
@@ -19,8 +20,9 @@ first, and its partitions with a later heartbeat.
       |-- epoch 2 ------> |                              |   group epoch 3, target: 0 1 2
       |<-- epoch 3, 0 1 2-|                              |
 
-`heartbeat` and `tick` decide; the state changes in `apply` alone (share_group_state.py).
-Soft state: when sessions end, and when a state was asked for.
+`heartbeat` and `tick` decide; the state changes in `apply` alone
+(share_group_state.py). Soft state: when sessions end, and when the creation of a state
+was requested.
 """
 
 from collections import Counter
@@ -54,7 +56,7 @@ LEFT = Reason("goodbye", "it said goodbye")
 
 
 class Leaver(NamedTuple):
-    """Who is out, and why."""
+    """A member that was removed, and the reason."""
 
     member: ShareMember
     why: Reason
@@ -62,9 +64,9 @@ class Leaver(NamedTuple):
 
 @dataclass(slots=True)
 class ShareDraft:
-    """What a heartbeat decided, or time. seen: the subscribed topics, if they were
-    looked at. heard: the member that is alive. joined: it is new. initialize: whose
-    state is to be made, at group epoch `epoch`.
+    """The outcome of a heartbeat, or of a deadline. seen: the subscribed topics, if
+    they were looked at. heard: the member that is alive. joined: whether it is new.
+    initialize: the partitions whose state is to be created, at group epoch `epoch`.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -93,7 +95,7 @@ class ShareGroup:
         self._trace = trace
         self._timers = MemberTimers()
         self._seen = SeenTopics()
-        # when the state of topics was asked for, monotonic ms
+        # when the states of a topic's partitions were requested, monotonic ms
         self._asked_ms: dict[bytes, int] = {}
 
     @property
@@ -104,12 +106,12 @@ class ShareGroup:
     def state_name(self) -> str:
         return self.state.name
 
-    # -- requests and time: decide
+    # -- requests and deadlines: decide
 
     def heartbeat(
         self, body: Message, client_id: str, client_host: str, now: Now
     ) -> ShareDraft:
-        """ShareGroupHeartbeat, already checked by itself (check_heartbeat). Errors:
+        """ShareGroupHeartbeat, after check_heartbeat has checked it by itself. Errors:
         UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
         """
         if body.member_epoch == LEAVE_EPOCH:
@@ -138,8 +140,8 @@ class ShareGroup:
         return draft
 
     def tick(self, now: Now) -> ShareDraft:
-        """A member whose session is over is out, the longest silent first; one a tick,
-        the next tick is due at once.
+        """Remove a member whose session is over, the longest silent first. One per
+        tick: the next tick is due at once.
         """
         session_ms = configured(self, "share.session.timeout.ms")
         for member_id, why in self._timers.silent(session_ms, now).items():
@@ -152,22 +154,22 @@ class ShareGroup:
     # -- records
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in one of this group's records, live or in a replay."""
+        """Apply one of this group's records, live or in a replay."""
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
         if member_id not in self.state.members:
             self._timers.forget(member_id)
 
     def loaded(self, now: Now) -> None:
-        """The replay is over: every member gets a full session. What is being made may
-        have been asked for just now.
+        """The replay is over: every member gets a full session. States that are being
+        created may have been requested just now.
         """
         for member_id in self.state.members:
             self._heard(member_id, now)
         self._asked_ms = dict.fromkeys(self.kept.initializing, now.monotonic_ms)
 
     def committed(self, draft: ShareDraft, now: Now) -> None:
-        """The records of a draft were applied."""
+        """The records of a draft have been applied."""
         self._seen = draft.seen or self._seen
         if draft.heard in self.state.members:
             self._heard(draft.heard, now)
@@ -177,7 +179,7 @@ class ShareGroup:
             self._tell(draft)
 
     def _tell(self, draft: ShareDraft) -> None:
-        """Who came and who left."""
+        """Tell the trace which members came and left."""
         if draft.joined:
             member = self.state.members[draft.joined]
             self._trace.emit(
@@ -198,7 +200,7 @@ class ShareGroup:
             )
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Deletes all of the group's own records."""
+        """The records that delete all of the group's own records."""
         key = {"group_id": self.group_id}
         records = []
         for member in self.state.members.values():
@@ -211,26 +213,26 @@ class ShareGroup:
             records.append(CoordinatorRecord(name, key, None))
         return records
 
-    # -- questions of others
+    # -- questions from other parts
 
     @property
     def config(self) -> Configs:
-        """The broker's."""
+        """The broker's configs."""
         return self._config
 
     @property
     def image(self) -> Image:
-        """The cluster's."""
+        """The cluster's metadata image."""
         return self._image
 
     @property
     def kept(self) -> Kept:
-        """Whose state is kept."""
+        """The partitions whose state exists, or is being created or deleted."""
         return self.state.kept or Kept()
 
     @property
     def has_state(self) -> bool:
-        """Whether the state of some partition may be there still."""
+        """Whether the state of some partition may still exist."""
         kept = self.kept
         if kept.initializing or kept.initialized:
             return True
@@ -252,23 +254,19 @@ class ShareGroup:
         }
 
     def refuse_offsets(self) -> KafkaError:
-        """It has no committed offsets."""
+        """The error for requests about committed offsets: a share group has none."""
         why = f"Group {self.group_id} is not a consumer group."
         return KafkaError(Error.GROUP_ID_NOT_FOUND, why)
 
     def check_commit(self, *_: object) -> None:
-        """Whether an OffsetCommit is accepted: it never is. Errors:
-        GROUP_ID_NOT_FOUND.
-        """
+        """Refuse an OffsetCommit. Errors: GROUP_ID_NOT_FOUND."""
         raise self.refuse_offsets()
 
     def check_fetch(self, *_: object) -> None:
-        """Anybody may ask, and hears of no offset."""
+        """Anybody may ask, and is told that there are no offsets."""
 
     def check_forget(self) -> None:
-        """Whether offsets may be deleted: there are none. Errors:
-        GROUP_ID_NOT_FOUND.
-        """
+        """Refuse to delete offsets: there are none. Errors: GROUP_ID_NOT_FOUND."""
         raise self.refuse_offsets()
 
     def subscribes_to(self, topic: str) -> bool:
@@ -280,7 +278,9 @@ class ShareGroup:
     # -- the steps of a heartbeat
 
     def _sender(self, body: Message) -> ShareMember:
-        """The member that a heartbeat comes from. The member epoch is the pass."""
+        """The member that sent a heartbeat; it must show its member epoch. Errors:
+        UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
+        """
         member = self.state.members.get(body.member_id)
         received = body.member_epoch
         if received == JOIN_EPOCH:
@@ -302,7 +302,7 @@ class ShareGroup:
         return member
 
     def _topics(self, was: ShareMember, member: ShareMember | None) -> list[str]:
-        """What the group subscribes to, with this member as it is now."""
+        """The topics that the group subscribes to, with this member as it is now."""
         counted = Counter(self.state.subscribers)
         if was.member_id in self.state.members:
             counted.subtract(was.subscribed_topic_names)
@@ -335,7 +335,7 @@ class ShareGroup:
 
     @property
     def _has_new_partitions(self) -> bool:
-        """Whether the state of some is there that nobody reads."""
+        """Whether there are partitions whose state exists and that nobody reads."""
         if not self.state.members:
             return False
         read: dict[bytes, set[int]] = {}
@@ -352,13 +352,13 @@ class ShareGroup:
     def _next_target(
         self, member: ShareMember, draft: ShareDraft, now: Now
     ) -> tuple[int, frozenset[TopicPartition]]:
-        """The target's epoch and this member's part of it."""
+        """The target's epoch, and this member's part of the target."""
         state = self.state
         if draft.epoch <= state.assignment_epoch or not self._may_assign(now):
             last = state.target.get(member.member_id, frozenset())
             return state.assignment_epoch, last
         members = {**state.members, member.member_id: member}
-        ids_of = {}  # many members name the same topics
+        ids_of = {}  # cached, because many members name the same topics
         for each in members.values():
             names = each.subscribed_topic_names
             if names not in ids_of:
@@ -383,8 +383,8 @@ class ShareGroup:
     def _assignable(
         self, subscriptions: Iterable[frozenset[bytes]]
     ) -> dict[bytes, Iterable[int]]:
-        """The partitions whose state is there, of topics that somebody subscribes
-        to.
+        """The partitions whose state exists, of topics that some member
+        subscribes to.
         """
         wanted: set[bytes] = set().union(*subscriptions)
         assignable: dict[bytes, Iterable[int]] = {}
@@ -406,7 +406,7 @@ class ShareGroup:
         target: frozenset[TopicPartition],
         is_bumped: bool,
     ) -> ShareMember:
-        """The member with all that it is to have, of the topics that it wants."""
+        """The member with its whole target, as far as it still wants the topics."""
         if epoch == member.member_epoch and not is_bumped:
             return member
         wanted = self._ids(member.subscribed_topic_names)
@@ -423,8 +423,8 @@ class ShareGroup:
         )
 
     def _initialize(self, topics: list[str], draft: ShareDraft, now: Now) -> None:
-        """The state of partitions that is not there yet is to be made; again, where
-        that has not worked for long.
+        """Ask for the states of partitions that have none yet; ask again if that hasn't
+        worked for long.
         """
         interval_ms = self._config["group.share.initialize.retry.interval.ms"]
         retry_ms = max(interval_ms, self._config["offsets.commit.timeout.ms"])
@@ -446,7 +446,9 @@ class ShareGroup:
             draft.records.append(self.asking_for(draft.initialize))
 
     def asking_for(self, topics: ByTopicId) -> CoordinatorRecord:
-        """The state of these is being made, and deleted no more."""
+        """The record that says that the states of these partitions are being created,
+        and are no longer being deleted.
+        """
         initializing = with_partitions(self.kept.initializing, topics)
         deleting = dict(self.kept.deleting)
         for topic_id in initializing:
@@ -476,14 +478,14 @@ class ShareGroup:
         return draft
 
     def _without(self, member: ShareMember, why: Reason) -> ShareDraft:
-        """Remove a member."""
+        """Remove a member, with a reason for the trace."""
         seen = look_at(self._topics(member, None), self._image)
         draft = ShareDraft(seen=seen, left=[Leaver(member, why)])
         draft.records += member.tombstones(self.group_id)
         draft.records.append(self._epoch_record(self.state.group_epoch + 1, seen))
         return draft
 
-    # -- small things
+    # -- helpers
 
     def _heard(self, member_id: str, now: Now) -> None:
         session_ms = configured(self, "share.session.timeout.ms")
@@ -516,7 +518,9 @@ class ShareGroup:
 
 
 def check_heartbeat(body: Message) -> None:
-    """Whether a heartbeat makes sense, in Kafka's words. Errors: INVALID_REQUEST."""
+    """Check whether a heartbeat makes sense, with Kafka's error messages. Errors:
+    INVALID_REQUEST.
+    """
     _refuse(not 1 <= len(body.member_id) <= 36, "Invalid member id in the request.")
     _refuse_blank(body.member_id, "MemberId")
     _refuse_blank(body.group_id, "GroupId")
@@ -539,7 +543,7 @@ def _refuse(is_wrong: bool, message: str) -> None:
 def _updated(
     member: ShareMember, body: Message, client_id: str, client_host: str
 ) -> ShareMember:
-    """The member with what the request says of it; what is null didn't change."""
+    """The member, updated from a request; fields that are null didn't change."""
     changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
     if body.rack_id is not None:
         changes["rack_id"] = body.rack_id

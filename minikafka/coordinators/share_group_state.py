@@ -1,14 +1,15 @@
-"""What the records of a share group in `__consumer_offsets` say (KIP-932): members,
-epochs, the target, and of which partitions the state is kept. What became of the
-group's messages is in another topic, `__share_group_state` (share_states.py).
+"""The state of a share group as its records in `__consumer_offsets` describe it
+(KIP-932): members, epochs, the target, and the partitions whose state is kept. The
+states of the messages themselves are in another topic, `__share_group_state`
+(share_states.py).
 
-Nothing here decides. A member of a share group has an epoch as one of a consumer group
-does (consumer_group_state.py), and nothing to give up: several members may read a
-partition, so it is where it is to be with its next heartbeat.
+Nothing here decides. A member of a share group has an epoch, as in a consumer group
+(consumer_group_state.py), but it never has to give anything up: several members may
+read a partition, so a member reaches its target with its next heartbeat.
 
-A partition is handed out once its state is there, in the log of a share coordinator. So
-the group remembers whose state is being made, whose is there, and of which topics it is
-being deleted.
+A partition is assigned once its state exists in the log of a share coordinator. So the
+group remembers which partitions' states are being created, which exist, and for which
+topics they are being deleted.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ from minikafka.coordinators.group_rules import (
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
 
-STABLE = 0  # the only state of a member
+STABLE = 0  # the only state that a member can have
 Of = TypeVar("Of")
 
 
@@ -44,7 +45,7 @@ class ShareMember:
     assigned: frozenset[TopicPartition] = frozenset()
 
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
-        """As it presents itself."""
+        """The record of the member's description of itself."""
         value = {
             "rack_id": self.rack_id,
             "client_id": self.client_id,
@@ -54,7 +55,7 @@ class ShareMember:
         return self._record("ShareGroupMemberMetadata", group_id, value)
 
     def assignment_record(self, group_id: str) -> CoordinatorRecord:
-        """What it reads."""
+        """The record of the member's epoch and partitions."""
         value = {
             "member_epoch": self.member_epoch,
             "previous_member_epoch": self.previous_member_epoch,
@@ -79,7 +80,7 @@ class ShareMember:
 
 
 class TopicState(NamedTuple):
-    """The partitions of a topic whose state is kept, or is on its way."""
+    """The partitions of a topic whose state exists or is being created."""
 
     name: str
     partitions: frozenset[int]
@@ -89,7 +90,7 @@ ByTopicId = Mapping[bytes, TopicState]
 
 
 def with_partitions(some: ByTopicId, more: ByTopicId) -> dict[bytes, TopicState]:
-    """Both together."""
+    """The union of two sets of partitions, by topic id."""
     together = dict(some)
     for topic_id, (name, partitions) in more.items():
         had = together.get(topic_id)
@@ -99,7 +100,7 @@ def with_partitions(some: ByTopicId, more: ByTopicId) -> dict[bytes, TopicState]
 
 
 def without_partitions(some: ByTopicId, gone: ByTopicId) -> dict[bytes, TopicState]:
-    """The first without the others."""
+    """The partitions in `some` that aren't in `gone`."""
     left = {}
     for topic_id, (name, partitions) in some.items():
         if topic_id in gone:
@@ -111,7 +112,7 @@ def without_partitions(some: ByTopicId, gone: ByTopicId) -> dict[bytes, TopicSta
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Whose state is kept. deleting: names of topics, by id."""
+    """The partitions whose state is kept. deleting: names of topics, by id."""
 
     initializing: ByTopicId = field(default_factory=dict)
     initialized: ByTopicId = field(default_factory=dict)
@@ -119,7 +120,7 @@ class Kept:
 
     @staticmethod
     def of(value: Message) -> "Kept":
-        """As a record says."""
+        """The content of a ShareGroupStatePartitionMetadata record."""
         return Kept(
             _topic_states(value.initializing_topics),
             _topic_states(value.initialized_topics),
@@ -139,7 +140,7 @@ class Kept:
         return CoordinatorRecord("ShareGroupStatePartitionMetadata", key, value)
 
     def without_topics(self, gone: Collection[bytes]) -> "Kept":
-        """Topics that are not there any more."""
+        """The same without topics that don't exist any more."""
         initializing = _except(self.initializing, gone)
         initialized = _except(self.initialized, gone)
         deleting = _except(self.deleting, gone)
@@ -179,9 +180,9 @@ def _listed(topics: ByTopicId) -> list[dict[str, Any]]:
 
 
 class ShareGroupState:
-    """`apply` is the only way to change it. The attributes are those of
-    ConsumerGroupState, as far as a share group has them; subscribers: how many members
-    subscribe to each topic; kept: whose state is kept, None if that was never written.
+    """Only `apply` may change it. The attributes are those of ConsumerGroupState, as
+    far as a share group has them; subscribers: how many members subscribe to each
+    topic; kept: the partitions whose state is kept, None if that was never written.
     """
 
     def __init__(self) -> None:
@@ -200,7 +201,7 @@ class ShareGroupState:
         return "Stable" if self.members else "Empty"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in a record of this group."""
+        """Apply one of this group's records."""
         match name:
             case "ShareGroupMetadata" if value is not None:
                 self.group_epoch = value.epoch
@@ -229,7 +230,7 @@ class ShareGroupState:
         return self.members.get(member_id) or ShareMember(member_id)
 
     def _stop_counting(self, member_id: str) -> None:
-        """What a member subscribed to."""
+        """Stop counting a member as a subscriber of its topics."""
         if member_id in self.members:
             for topic in self.members[member_id].subscribed_topic_names:
                 take_one(self.subscribers, topic)

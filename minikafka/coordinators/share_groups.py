@@ -1,10 +1,10 @@
-"""What the requests of share groups mean, over the groups of one partition of
+"""How requests about share groups are decided, over the groups of one partition of
 `__consumer_offsets` (KIP-932); groups.py has those of the other kinds.
 
-The state of share partitions lies elsewhere (share_states.py). So a request that has to
-do with it comes twice: the first time the group remembers whose state is to be made or
-deleted, the second time that it was. A coordinator that fails in between leaves a group
-that is asked for it again.
+The states of share partitions are stored elsewhere (share_states.py). So a request that
+concerns them takes two steps: first the group records which states are to be created or
+deleted, and afterwards that this was done. If a coordinator fails in between, the group
+can simply be asked again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,8 +36,8 @@ Initialize = Callable[[str, int, ByTopicId], None]
 
 
 class ShareRequests:
-    """groups: all of the partition, of any kind. initialize: has states made; it may
-    take its time.
+    """groups: all groups of the partition, of any kind. initialize: has states created,
+    which may take a while.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ShareRequests:
     # -- records
 
     def apply(self, name: str, key: Message, value: Message | None) -> bool:
-        """One record of a share group. Whether the group is gone now."""
+        """Apply one record of a share group. Returns whether the group is gone now."""
         group_id: str = key.group_id
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
@@ -75,8 +75,8 @@ class ShareRequests:
     def heartbeat(
         self, request: Message, client: tuple[str, str], now: Now
     ) -> Decision:
-        """ShareGroupHeartbeat; one with epoch 0 makes the group. Errors:
-        GROUP_ID_NOT_FOUND, those of the group.
+        """ShareGroupHeartbeat; one with epoch 0 may create the group. Errors:
+        GROUP_ID_NOT_FOUND, and those of the group.
         """
         group_id = request.group_id
         group = self._groups.get(group_id)
@@ -90,17 +90,17 @@ class ShareRequests:
         return self.decided(group.heartbeat(request, *client, now))
 
     def decided(self, draft: ShareDraft) -> Decision:
-        """What a heartbeat decided, or time."""
+        """The decision from a group's draft."""
         return Decision(draft.records, draft.answer, Drafted(draft))
 
     def committed(self, group: ShareGroup, draft: ShareDraft, now: Now) -> None:
-        """The records of a draft were applied."""
+        """The records of a draft have been applied."""
         group.committed(draft, now)
         if draft.initialize:
             self._have_initialized(group.group_id, draft.epoch, draft.initialize)
 
     def initialized(self, group_id: str, topics: ByTopicId) -> Decision:
-        """The state of these is there: they may be assigned."""
+        """The states of these partitions exist: they may be assigned."""
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             return Decision()
@@ -113,7 +113,9 @@ class ShareRequests:
         return Decision([after.record(group_id)])
 
     def not_initialized(self, group_id: str, topics: ByTopicId) -> Decision:
-        """The state of these could not be made: it is asked for again."""
+        """The states of these partitions could not be created: they will be asked for
+        again.
+        """
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup) or not group.kept.initializing:
             return Decision()
@@ -124,9 +126,9 @@ class ShareRequests:
     # -- offsets
 
     def alter_offsets(self, request: Message) -> Decision:
-        """AlterShareGroupOffsets, its first half: the answer says what each partition's
-        will be, and whose state is to begin anew, where, at which epoch. Errors:
-        NON_EMPTY_GROUP.
+        """AlterShareGroupOffsets, first step. The answer has the result for each
+        partition, and says which states must be reset, to which offset and at which
+        epoch. Errors: NON_EMPTY_GROUP.
         """
         group = self._groups.get(request.group_id)
         if group is None:
@@ -170,8 +172,8 @@ class ShareRequests:
         return Decision(records, answer)
 
     def delete_offsets(self, request: Message) -> Decision:
-        """DeleteShareGroupOffsets, its first half: the answer says whose state is to
-        go, by topic, and what is wrong with the others. Errors: GROUP_ID_NOT_FOUND,
+        """DeleteShareGroupOffsets, first step. The answer says which topics' states
+        must be deleted, and what is wrong with the others. Errors: GROUP_ID_NOT_FOUND,
         NON_EMPTY_GROUP.
         """
         group = self.group(request.group_id)
@@ -201,7 +203,7 @@ class ShareRequests:
         return Decision([after.record(request.group_id)], answer)
 
     def offsets_deleted(self, group_id: str, topic_ids: Iterable[bytes]) -> Decision:
-        """The state of these topics has gone."""
+        """The states of these topics have been deleted."""
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup) or group.state.kept is None:
             return Decision()
@@ -212,17 +214,17 @@ class ShareRequests:
         return Decision([after.record(group_id)], answer={})
 
     def initialized_topics(self, group_id: str) -> ByTopicId:
-        """Those whose state is there."""
+        """The partitions whose state exists."""
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             return {}
         return group.kept.initialized
 
-    # -- groups as a whole
+    # -- whole groups
 
     def begin_deletion(self, group: ShareGroup) -> Decision:
-        """DeleteGroups of one group, its first half: the answer says whose state is to
-        go before the group does.
+        """DeleteGroups for one group, first step. The answer says which states must be
+        deleted before the group.
         """
         kept = group.kept
         topics = with_partitions(kept.initialized, kept.initializing)
@@ -237,7 +239,7 @@ class ShareRequests:
         return Decision([after.record(group.group_id)], answer)
 
     def with_state(self) -> list[str]:
-        """The groups that keep something of topics."""
+        """The groups that keep states of partitions."""
         found = []
         for group_id, group in self._groups.items():
             if isinstance(group, ShareGroup) and group.kept.topic_ids:
@@ -245,7 +247,7 @@ class ShareRequests:
         return found
 
     def forget_topics(self, group_id: str) -> Decision:
-        """What topics leave behind that are gone."""
+        """Delete what is left of topics that were deleted."""
         group = self._groups.get(group_id)
         if not isinstance(group, ShareGroup):
             return Decision()
@@ -255,7 +257,7 @@ class ShareRequests:
         return Decision([group.kept.without_topics(gone).record(group_id)])
 
     def group(self, group_id: str) -> ShareGroup:
-        """Errors: GROUP_ID_NOT_FOUND."""
+        """The share group. Errors: GROUP_ID_NOT_FOUND."""
         group = self._groups.get(group_id)
         if group is None:
             why = f"Group {group_id} not found."

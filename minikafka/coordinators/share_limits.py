@@ -1,4 +1,6 @@
-"""What a share group is configured to: by itself, else by the broker for all groups."""
+"""The configuration of a share group: the group's own configs, and the broker's as
+defaults for all groups.
+"""
 
 from typing import Protocol
 
@@ -7,7 +9,7 @@ from minikafka.cluster.share_acquiring import Limits
 from minikafka.coordinators import group_rules
 from minikafka.coordinators.runtime import Configs
 
-# those that no broker config stands behind
+# defaults of configs that have no broker config
 DEFAULTS = {
     "share.auto.offset.reset": "latest",
     "share.isolation.level": "read_uncommitted",
@@ -16,34 +18,34 @@ DEFAULTS = {
 
 
 class Configured(Protocol):
-    """Whoever knows the configs of a group."""
+    """A share group, as far as its configs are concerned."""
 
     @property
     def group_id(self) -> str:
-        """Which group."""
+        """The group's id, under which its own configs are stored."""
 
     @property
     def config(self) -> Configs:
-        """The broker's."""
+        """The broker's configs."""
 
     @property
     def image(self) -> Image:
-        """Where the group's own are."""
+        """The metadata image, which has the group's own configs."""
 
 
 def configured(group: Configured, name: str) -> int:
-    """A number."""
+    """A numeric config, without the prefix `group.` of the broker's config."""
     return group_rules.configured(group.group_id, name, group.image, group.config)
 
 
 def configured_text(group: Configured, name: str) -> str:
-    """A word."""
+    """A text config; DEFAULTS has its default."""
     own = group.image.config(GROUP_RESOURCE, group.group_id)
     return own.get(name) or DEFAULTS[name]
 
 
 def limits(group: Configured) -> Limits:
-    """Those of its share partitions."""
+    """The limits of the group's share partitions."""
     renews = configured_text(group, "share.renew.acknowledge.enable")
     return Limits(
         most_in_flight=configured(group, "share.partition.max.record.locks"),

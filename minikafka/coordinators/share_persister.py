@@ -1,10 +1,10 @@
-"""What nodes ask share coordinators (KIP-932).
+"""The requests that nodes send to share coordinators (KIP-932).
 
-Who leads a partition asks for the state of its share partitions, and writes down what
-becomes of records; the group coordinator has states made and deleted. They ask whoever
-leads the partition of `__share_group_state` that a share partition's key falls on, this
-node too, and ask again where that has just moved. The topic is made when somebody asks
-for the first time.
+The leader of a partition asks for the state of its share partitions, and writes the
+outcome of their records; the group coordinator has states created and deleted. They ask
+the node that leads the partition of `__share_group_state` to which a share partition's
+key hashes, which may be this node, and ask again if that leader has just moved. The
+topic is created when it is first needed.
 """
 
 import heapq
@@ -28,7 +28,7 @@ VERSIONS = {
     "DeleteShareGroupState": 0,
     "ReadShareGroupStateSummary": 1,
 }
-MOST_AT_ONCE = 50  # questions
+MOST_AT_ONCE = 50  # requests sent at a time
 FIRST_BACKOFF_MS, MOST_ATTEMPTS = 100, 8  # each backoff is twice the last one
 MOVED = (
     Error.NOT_COORDINATOR,
@@ -37,7 +37,7 @@ MOVED = (
 )
 KNOWN_ERRORS = frozenset(Error)
 
-# what became of a request: the result for its partition, or the error that it says
+# how a request ended: the result for its partition, or the error it names
 Then = Callable[[Message | KafkaError, Now], None]
 
 Results = dict[ShareKey, Message | KafkaError]
@@ -49,8 +49,8 @@ def ask_for_all(
     then: Callable[[Results, Now], None],
     now: Now,
 ) -> None:
-    """The same question for each of several share partitions; then: when all are
-    answered, at once where there is none.
+    """Send the same request for each of several share partitions. then: called when all
+    are answered, at once if there are none.
     """
     if not keys:
         then({}, now)
@@ -67,7 +67,9 @@ def ask_for_all(
 
 
 class Question(NamedTuple):
-    """One request to the coordinator of a share partition. fields: of the partition."""
+    """One request to the coordinator of a share partition. fields: the partition's
+    fields in it.
+    """
 
     api: str
     key: ShareKey
@@ -82,8 +84,8 @@ class Question(NamedTuple):
 
 
 class SharePersister:
-    """What this node asks share coordinators. creation(): the topic, as CreateTopics
-    wants it.
+    """Sends this node's requests to share coordinators. creation(): the topic's fields
+    for CreateTopics.
     """
 
     def __init__(
@@ -91,52 +93,52 @@ class SharePersister:
     ) -> None:
         self._node = node
         self._creation = creation
-        # a heap of what is to be asked: when (monotonic ms), a number, the question
+        # a heap of requests to be sent: when (monotonic ms), a number, the request
         self.later: list[tuple[int, int, Question]] = []
         self._number = 0
-        self._asked_at_ms, self._asked = 0, 0  # how many at this time
+        self._asked_at_ms, self._asked = 0, 0  # how many were sent at this time
         self._is_creating = False
 
     def initialize(
         self, key: ShareKey, state_epoch: int, start_offset: int, then: Then
     ) -> None:
-        """The state of a share partition begins, or begins anew."""
+        """Create the state of a share partition, or reset it."""
         fields = {"state_epoch": state_epoch, "start_offset": start_offset}
         self._ask(Question("InitializeShareGroupState", key, fields, then))
 
     def read(self, key: ShareKey, leader_epoch: int, then: Then) -> None:
-        """All of it, for the leader of this epoch."""
+        """Read the whole state, for the leader of this epoch."""
         fields = {"leader_epoch": leader_epoch}
         self._ask(Question("ReadShareGroupState", key, fields, then))
 
     def write(self, key: ShareKey, change: dict[str, Any], then: Then) -> None:
-        """What became of records."""
+        """Write the outcome of records."""
         self._ask(Question("WriteShareGroupState", key, change, then))
 
     def delete(self, key: ShareKey, then: Then) -> None:
-        """It goes."""
+        """Delete the state of a share partition."""
         self._ask(Question("DeleteShareGroupState", key, {}, then))
 
     def summary(self, key: ShareKey, then: Then) -> None:
-        """Where it begins."""
+        """Ask for the start offset of a share partition."""
         fields = {"leader_epoch": -1}
         self._ask(Question("ReadShareGroupStateSummary", key, fields, then))
 
     def tick(self, now: Now) -> None:
-        """Ask the questions that are due, up to the limit for one moment."""
+        """Send the requests that are due, up to the limit for one moment."""
         self._ask_due()
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When the next request is due, in monotonic ms; None if there is none."""
         if not self.later:
             return None
         return max(self.later[0][0], self._node.now.monotonic_ms + 1)
 
-    # -- inside
+    # -- helpers
 
     def _ask(self, question: Question) -> None:
-        """Now; behind others, where many are asked at once: one heartbeat may need the
-        states of 10,000 partitions.
+        """Send a request now, or behind others if many are being sent: one heartbeat
+        may need the states of 10,000 partitions.
         """
         self._ask_at(self._node.now.monotonic_ms, question)
         self._ask_due()
@@ -203,7 +205,7 @@ class SharePersister:
 
 
 def _result(key: ShareKey, reply: Message | None) -> Message | KafkaError:
-    """What an answer says of the share partition that was asked for."""
+    """The result that an answer has for the requested share partition."""
     if reply is None:
         return KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
     for topic in reply.results:

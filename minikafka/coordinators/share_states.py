@@ -1,21 +1,22 @@
-"""What a share coordinator keeps (KIP-932): the state of share partitions, in a partition
-of `__share_group_state`.
+"""The state that a share coordinator keeps (KIP-932): the states of share partitions,
+in a partition of `__share_group_state`.
 
-A share partition is kept in memory by the broker that leads its partition
-(cluster/share_partition.py). What became of its records must survive that broker. So it
-is written down here, by whoever leads the partition of this topic that the share
-partition's key falls on, and read back by the next leader.
+The broker that leads a partition keeps its share partitions in memory
+(cluster/share_partition.py). The outcome of their records must survive that broker. So
+it is written here, by the leader of the partition of this topic to which the share
+partition's key hashes, and read back by the next leader.
 
-    ShareSnapshot   all of it: where it begins, and what became of the records behind
+    ShareSnapshot   all of it: the start offset, and the state of the records after it
     ShareUpdate     what changed since; after 500 of them comes a snapshot again
 
-Two epochs fence. The leader epoch is that of the partition's leader: one that has been
-replaced can't write any more. The state epoch grows when the state begins anew, because
-somebody altered the group's offsets: what was delivered before counts no more.
+Two epochs fence. The leader epoch is that of the partition's leader: a leader that was
+replaced can't write any more. The state epoch grows when the state is reset, because
+somebody altered the group's offsets: earlier deliveries no longer count.
 
-`ShareStates` decides what a request means and takes in what is committed, as the other
-coordinators do (runtime.py). What became of records that two writes speak of is what
-happened later: the one with more deliveries, then the one that is further.
+`ShareStates` decides how to answer a request and applies committed records, as the
+other coordinators do (runtime.py). If two writes concern the same records, the later
+outcome counts: the one with more deliveries, or among equals the state that is further
+along.
 """
 
 import heapq
@@ -38,7 +39,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 INT_MAX = 2**31 - 1
-UNKNOWN = -1  # an epoch, an offset or a count that is not said
+UNKNOWN = -1  # an epoch, an offset or a count that wasn't given
 
 
 class ShareKey(NamedTuple):
@@ -49,12 +50,12 @@ class ShareKey(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
-        """As FindCoordinator names it, and as it is hashed."""
+        """The key as FindCoordinator names it, which is also what is hashed."""
         return f"{self.group_id}:{uuid_text(self.topic_id)}:{self.partition}"
 
     @staticmethod
     def parse(text: str) -> "ShareKey":
-        """Errors: INVALID_REQUEST."""
+        """The key that such a text names. Errors: INVALID_REQUEST."""
         group_id, _, rest = text.rpartition(":")
         group_id, _, topic_id = group_id.rpartition(":")
         try:
@@ -69,10 +70,10 @@ class ShareKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShareState:
-    """The state of one share partition. start_offset: UNKNOWN until somebody reads; then
-    the group's configs say where it begins. newest_leader_epoch: of any leader that has
-    read it; leader_epoch is 0 when it begins anew. updates: how many since the last
-    snapshot, which lies at snapshot_offset.
+    """The state of one share partition. start_offset: UNKNOWN until somebody reads;
+    then the group's configs say where it begins. newest_leader_epoch: of any leader
+    that has read it; leader_epoch is 0 after a reset. updates: how many since the last
+    snapshot, which is at snapshot_offset.
     """
 
     snapshot_epoch: int = 0
@@ -88,7 +89,7 @@ class ShareState:
     snapshot_offset: int = UNKNOWN
 
     def snapshot(self, key: ShareKey) -> CoordinatorRecord:
-        """All of it."""
+        """The record of the whole state."""
         value = {
             "snapshot_epoch": self.snapshot_epoch,
             "state_epoch": self.state_epoch,
@@ -99,7 +100,7 @@ class ShareState:
         return CoordinatorRecord("ShareSnapshot", key._asdict(), value)
 
     def update(self, key: ShareKey) -> CoordinatorRecord:
-        """What it says, as a change."""
+        """The record of its content as a change."""
         value = {"snapshot_epoch": self.snapshot_epoch, **self._shared()}
         return CoordinatorRecord("ShareUpdate", key._asdict(), value)
 
@@ -112,7 +113,9 @@ class ShareState:
         }
 
     def updated(self, value: Message) -> "ShareState":
-        """After a ShareUpdate. What it doesn't say is as before."""
+        """The state after a ShareUpdate. Fields that the update omits stay as
+        they are.
+        """
         start_offset = value.start_offset
         if start_offset == UNKNOWN:
             start_offset = self.start_offset
@@ -132,7 +135,7 @@ class ShareState:
 
 
 def state_batches(message: Message) -> tuple[StateBatch, ...]:
-    """Those of a record, a request or an answer."""
+    """The state batches of a record, a request or an answer."""
     batches = []
     for each in message.state_batches:
         batch = StateBatch(
@@ -148,11 +151,12 @@ def state_batches(message: Message) -> tuple[StateBatch, ...]:
 def combined(
     some: Sequence[StateBatch], more: Sequence[StateBatch], start_offset: int
 ) -> tuple[StateBatch, ...]:
-    """Both, without what lies before the start offset. Where they speak of the same
-    records, what happened later counts; neighbours that say the same are one.
+    """Combine both, without offsets before the start offset. If they concern the same
+    records, the later outcome counts; neighbours in the same state are joined.
     """
     waiting = sorted(_kept([*some, *more], start_offset))
-    latest: list[tuple[int, int, int]] = []  # of those that hold here: what, and up to
+    # states that hold at this offset: which one, and up to where
+    latest: list[tuple[int, int, int]] = []
     found: list[StateBatch] = []
     at = 0
     while waiting or latest:
@@ -193,7 +197,7 @@ def _append(found: list[StateBatch], batch: StateBatch) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LookLater(Effect):
-    """Whether a snapshot is due is asked again after a while."""
+    """Check later again whether a snapshot is due."""
 
 
 @dataclass(eq=False, repr=False)
@@ -205,12 +209,12 @@ class ShareStates:
     states: dict[str, ShareState] = field(default_factory=dict)
     _snapshots: Deadlines[str] = field(default_factory=Deadlines)
 
-    # -- what the runtime asks
+    # -- called by the runtime
 
     def apply(
         self, name: str, key: Message, value: Message | None, offset: int
     ) -> None:
-        """One committed record, live or in a replay."""
+        """Apply one committed record, live or in a replay."""
         text = str(ShareKey(key.group_id, key.topic_id, key.partition))
         was = self.states.get(text, ShareState())
         if value is None:
@@ -235,19 +239,19 @@ class ShareStates:
     def apply_pending(
         self, producer_id: int, name: str, key: Message, value: Message | None
     ) -> None:
-        """Nobody writes to it in transactions."""
+        """Raises: nobody writes to this topic in transactions."""
         raise AssertionError(f"{name} is never part of a transaction")
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """There are none."""
+        """Does nothing: this topic has no transactions."""
 
     def carry_out(self, key: str, effect: Effect, now: Now) -> None:
-        """The next look at this key comes later."""
+        """Set when this key is looked at next."""
         assert isinstance(effect, LookLater), f"nothing else comes of it: {effect}"
         self._look_later(key, now)
 
     def give_up(self, key: str, failed: Effect, error: KafkaError, now: Now) -> None:
-        """Nobody waits for one."""
+        """Raises: no decision here has anything to give up."""
         raise AssertionError(f"nobody waits for {failed}")
 
     def loaded(self, now: Now) -> Iterable[str]:
@@ -256,8 +260,8 @@ class ShareStates:
         return list(self.states)
 
     def tick(self, key: str, now: Now) -> Decision:
-        """One that is not written to gets a snapshot now and then: what lies before it
-        in the log is needed no more.
+        """A share partition that is rarely written gets a snapshot now and then, so
+        that the log before it is no longer needed.
         """
         state = self.states.get(key)
         if state is None:
@@ -276,8 +280,8 @@ class ShareStates:
         return self._snapshots.at(key)
 
     def needed_from(self) -> int | None:
-        """The offset before which no record is needed any more: there lies the oldest of
-        the last snapshots. None where there is no state.
+        """The offset before which no record is needed any more: that of the oldest of
+        the last snapshots. None if there are no states.
         """
         offsets = [state.snapshot_offset for state in self.states.values()]
         return min(offsets, default=None)
@@ -285,8 +289,8 @@ class ShareStates:
     # -- requests: decide
 
     def initialize(self, key: ShareKey, asked: Message, now: Now) -> Decision:
-        """InitializeShareGroupState: it begins, or begins anew. Errors: as of _check;
-        FENCED_STATE_EPOCH.
+        """InitializeShareGroupState: create the state, or reset it. Errors: those of
+        _check; FENCED_STATE_EPOCH.
         """
         _check_partition(key)
         state = self.states.get(str(key))
@@ -304,8 +308,8 @@ class ShareStates:
         return self._write(key, new.snapshot(key), {})
 
     def read(self, key: ShareKey, asked: Message, now: Now) -> Decision:
-        """ReadShareGroupState: for the leader of the partition, which has the share
-        partition from now on. Errors: as of _check; FENCED_LEADER_EPOCH.
+        """ReadShareGroupState: for the leader of the partition, which keeps the share
+        partition from now on. Errors: those of _check; FENCED_LEADER_EPOCH.
         """
         _check_partition(key)
         state = self._state(key, "Read")
@@ -322,7 +326,7 @@ class ShareStates:
         return self._write(key, self._record(key, led, now), answer)
 
     def write(self, key: ShareKey, asked: Message, now: Now) -> Decision:
-        """WriteShareGroupState: what became of records. Errors: as of _check;
+        """WriteShareGroupState: store the outcome of records. Errors: those of _check;
         FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH.
         """
         _check_partition(key)
@@ -339,8 +343,8 @@ class ShareStates:
         return self._write(key, self._record(key, change, now), {})
 
     def delete(self, key: ShareKey) -> Decision:
-        """DeleteShareGroupState: it goes; one that isn't there has gone. Errors: as of
-        _check.
+        """DeleteShareGroupState. Deleting a state that doesn't exist succeeds. Errors:
+        those of _check.
         """
         _check_partition(key)
         self._check_topic(key)
@@ -350,7 +354,7 @@ class ShareStates:
         return Decision([tombstone], {})
 
     def summary(self, key: ShareKey) -> Decision:
-        """ReadShareGroupStateSummary: where it begins. Errors: as of _check."""
+        """ReadShareGroupStateSummary: the start offset. Errors: those of _check."""
         _check_partition(key)
         self._check_topic(key)
         state = self.states.get(str(key))
@@ -366,12 +370,12 @@ class ShareStates:
         return Decision(answer=answer)
 
     def forget(self, key: ShareKey) -> Decision:
-        """Its topic has gone."""
+        """Delete the state, because its topic was deleted."""
         if str(key) not in self.states:
             return Decision()
         return Decision([CoordinatorRecord("ShareSnapshot", key._asdict(), None)])
 
-    # -- inside
+    # -- helpers
 
     @property
     def _cold_ms(self) -> int:
@@ -390,7 +394,7 @@ class ShareStates:
         return Decision([record], answer, LookLater() if is_new else None)
 
     def _record(self, key: ShareKey, change: ShareState, now: Now) -> CoordinatorRecord:
-        """A change; or, when there were many, all that is known after it."""
+        """The record of a change; after many changes, a snapshot instead."""
         most = self._config["share.coordinator.snapshot.update.records.per.snapshot"]
         state = self.states[str(key)]
         if state.updates < most:

@@ -1,14 +1,14 @@
-"""The assignor of streams groups (KIP-1071), `sticky`: which member is to run which
-task, and which keep copies of its state.
+"""The assignor of streams groups (KIP-1071), `sticky`: which member runs which task,
+and which members keep copies of its state.
 
-Moving a task means copying its state, so a task stays where it was while that member
-has room for it; else it goes where a standby copy of it is; else to the process with
-the least load. What no member ever had is dealt out in order, so that neighbours of a
-subtopology meet in one member. A standby task never shares a process with another copy
-of the same state: it would be lost with it.
+Moving a task means copying its state, so a task stays where it was as long as that
+member has room for it; otherwise it goes to a member with a standby copy, or else to
+the process with the least load. Tasks that no member ever had are dealt out in order,
+so that neighbours of a subtopology meet in one member. A standby task never shares a
+process with another copy of the same state: both would be lost together.
 
-It gives what Java's StickyTaskAssignor gives. Where two processes or two members have
-the same load, Java's hash map decides, and here the order of their ids.
+The result is that of Java's StickyTaskAssignor. If two processes or two members have
+the same load, Java's hash map decides there, and the order of ids here.
 """
 
 import heapq
@@ -23,7 +23,7 @@ BY_PARTITION = itemgetter(1, 0)
 
 
 class MemberSpec(NamedTuple):
-    """What the assignor hears of a member. active, standby: its last target."""
+    """A member as the assignor sees it. active, standby: its last target."""
 
     process_id: str
     active: TaskSet = NO_TASKS
@@ -31,8 +31,8 @@ class MemberSpec(NamedTuple):
 
 
 class SubtopologySpec(NamedTuple):
-    """And of a subtopology. is_stateful: its tasks have state, of which there can be
-    copies.
+    """A subtopology as the assignor sees it. is_stateful: its tasks have state, of
+    which there can be copies.
     """
 
     tasks: int
@@ -41,9 +41,10 @@ class SubtopologySpec(NamedTuple):
 
 @dataclass(slots=True)
 class _Process:
-    """A process on its way to its tasks. counts: how many each of its members has.
-    total: of them all. tasks: all that one of them has a copy of. lightest_first: a
-    heap of its members; each may have more than its count there by now.
+    """A process while it is given tasks. counts: how many each of its members has.
+    total: for all of them. tasks: those of which any of its members has a copy.
+    lightest_first: a heap of its members; a member's count there may be out of date,
+    and then too low.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class _Process:
         return self.total / len(self.counts)
 
     def least_loaded(self) -> str:
-        """Of equal members the one that came first."""
+        """The member with the fewest tasks; among equals the one that came first."""
         queue = self.lightest_first
         while True:
             count, order, member_id = queue[0]
@@ -66,8 +67,8 @@ class _Process:
 
 
 class _InQueue(NamedTuple):
-    """A process in a heap: the one with the least load first, of equal ones the one
-    that came first.
+    """A process in a heap: the one with the least load comes first, among equals the
+    one that was added first.
     """
 
     load: float
@@ -75,13 +76,13 @@ class _InQueue(NamedTuple):
     process: _Process
 
     def now(self) -> "_InQueue":
-        """With the load that it has now."""
+        """The same process with its current load."""
         return _InQueue(self.process.load, self.order, self.process)
 
 
 class _Quota:
-    """How many tasks a member may have, for all to have as many as can be: once it has
-    them, the others share what is left.
+    """How many tasks a member may have if all are to have as equally many as possible:
+    once a member has reached its quota, the others share the rest.
     """
 
     def __init__(self, tasks: int, members: int) -> None:
@@ -95,7 +96,7 @@ class _Quota:
         return -(-self._tasks // self._members)
 
     def counted(self, count: int) -> None:
-        """A member has so many now."""
+        """A member has `count` tasks now."""
         if count == self.each:
             self._members -= 1
             self._tasks -= count
@@ -164,8 +165,8 @@ class _Assignment:
         return found
 
     def assign_active(self) -> None:
-        """To the member that had it, else to one that had a copy of its state, else to
-        the one with the least load.
+        """Give each active task to the member that had it, else to one with a copy of
+        its state, else to the one with the least load.
         """
         left = []
         for task in sorted(self._all, key=BY_PARTITION):
@@ -189,7 +190,7 @@ class _Assignment:
             heapq.heapreplace(queue, first.now())
 
     def _has_room(self, member_id: str) -> bool:
-        """For an active task."""
+        """Whether a member has room for another active task."""
         return self._count(member_id) < self._active_quota.each
 
     def _give_active(self, member_id: str, task: Task) -> None:
@@ -223,9 +224,9 @@ class _Assignment:
     def _least_loaded(
         self, member_ids: Iterable[str], task: Task | None = None
     ) -> str | None:
-        """The member with the least load, in a process without the task. As in Java,
-        another than the first one must be less loaded itself, and its process too; and
-        with the task in the first one's process there is none.
+        """The member with the least load, in a process without the task. As in Java, a
+        member replaces the first one only if it is less loaded itself and its process
+        is too; and if the task is in the first one's process, there is none.
         """
         candidates = list(member_ids)
         if not candidates:
@@ -245,8 +246,10 @@ class _Assignment:
         return found
 
     def assign_standby(self) -> None:
-        """To members that have the state, else to the processes with the least load."""
-        missing: dict[Task, int] = {}  # copies that nobody has
+        """Give standby tasks to members that have the state, else to the processes with
+        the least load.
+        """
+        missing: dict[Task, int] = {}  # copies that no member has
         for task in sorted(self._stateful, key=BY_PARTITION, reverse=True):
             for given in range(self._replicas):
                 member_id = self._had_it(task)
@@ -261,7 +264,7 @@ class _Assignment:
                     break  # there are fewer processes than copies to make
 
     def _had_it(self, task: Task) -> str | None:
-        """A member that has the state of a task, and room for it."""
+        """A member that has the state of a task, and has room for it."""
         was_active = self._was_active.get(task)
         if was_active is not None and self._may_copy(was_active, task):
             return was_active
@@ -275,7 +278,9 @@ class _Assignment:
         return has_room and task not in self._process_of[member_id].tasks
 
     def _give_to_least_loaded(self, queue: list[_InQueue], task: Task) -> bool:
-        """To the process with the least load that has no copy. Was there one?"""
+        """Give a task to the process with the least load that has no copy. Returns
+        whether there was one.
+        """
         taken_out = []
         was_given = False
         while queue and not was_given:

@@ -2,9 +2,9 @@
 its threads, as it assigns partitions to the members of a consumer group (KIP-848,
 consumer_group.py).
 
-The protocol is the same but for what is assigned. A member's one request,
-StreamsGroupHeartbeat, joins, stays, reports and leaves; group epoch, assignment epoch
-and member epoch carry it. What is different:
+The protocol is the same, except that it assigns tasks. A member uses a single request,
+StreamsGroupHeartbeat, to join, stay, report and leave; group epoch, assignment epoch
+and member epoch carry it. The differences:
 
     topology       the first member says what the application reads and writes; the group keeps it, and a member that
                    comes with another one is refused (streams_topology.py)
@@ -24,8 +24,8 @@ A heartbeat takes these steps, each with its own records:
 
 `heartbeat` and `tick` decide; the state changes in `apply` alone
 (streams_group_state.py). Soft state, which a new coordinator does without: when
-sessions end and until when tasks are to be given up, what the topics were when they
-were looked at, whether somebody asked for the application's shutdown, how often the
+sessions end and by when tasks must be given up, the topics as they were when they were
+looked at, whether a member requested the application's shutdown, how often the
 addresses for queries changed.
 """
 
@@ -64,16 +64,17 @@ from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-INITIAL_DELAY = ""  # stands where a member id would
+INITIAL_DELAY = ""  # used where a member id would be
 STANDBY_REPLICAS = "num.standby.replicas"
 
 
 @dataclass(slots=True)
 class Draft:
-    """What a request decided, or time. events: for the trace. looked: how the
-    topology's topics are. heard: the member that is alive. moved: its assignment
-    changed. shutdown_by: who asks for the application's shutdown. endpoint_epoch: how
-    often addresses changed. starts_delay, ends_delay: of the first target.
+    """The outcome of a request, or of a deadline. events: for the trace. looked: the
+    state of the topology's topics. heard: the member that is alive. moved: whether its
+    assignment changed. shutdown_by: the member that requests the application's
+    shutdown. endpoint_epoch: how often addresses changed. starts_delay, ends_delay: of
+    the first target.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -117,10 +118,10 @@ class StreamsGroup:
     def state_name(self) -> str:
         return self.state.name
 
-    # -- requests and time: decide
+    # -- requests and deadlines: decide
 
     def heartbeat(self, body: Message, client: tuple[str, str], now: Now) -> Draft:
-        """StreamsGroupHeartbeat, already checked by itself (messages.check_request).
+        """StreamsGroupHeartbeat, after messages.check_request has checked it by itself.
         client: id and host. Errors: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         GROUP_MAX_SIZE_REACHED, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY,
         UNKNOWN_SERVER_ERROR if there would be too much to assign.
@@ -166,8 +167,8 @@ class StreamsGroup:
         return draft
 
     def tick(self, now: Now) -> Draft:
-        """Fences members whose session or rebalance timeout is over; makes the first
-        target when its delay is.
+        """Fence members whose session or rebalance timeout is over, and make the first
+        target when its delay is over.
         """
         why = self._timers.late(self.state.members, "tasks", now)
         session_ms = self._configured("streams.session.timeout.ms")
@@ -186,7 +187,7 @@ class StreamsGroup:
     # -- records
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in one of this group's records, live or in a replay."""
+        """Apply one of this group's records, live or in a replay."""
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
         self._timers.follow(member_id, self.state.members.get(member_id))
@@ -199,7 +200,7 @@ class StreamsGroup:
             self._heard(member_id, True, now)
 
     def committed(self, draft: Draft, now: Now) -> None:
-        """The records of a draft were applied."""
+        """The records of a draft have been applied."""
         self._looked = draft.looked or self._looked
         self._endpoint_epoch = draft.endpoint_epoch
         self._shutdown_by = self._shutdown_by or draft.shutdown_by
@@ -216,8 +217,8 @@ class StreamsGroup:
             self._trace.emit(kind, group=self.group_id, **detail)
 
     def _heard(self, member_id: str, moved: bool, now: Now) -> None:
-        """The member is alive. moved: from now on it has its rebalance timeout to give
-        up what it must.
+        """The member is alive. moved: its assignment changed, so its rebalance timeout
+        for giving up tasks starts now.
         """
         session_ms = self._configured("streams.session.timeout.ms")
         self._timers.renew(member_id, session_ms, now)
@@ -225,16 +226,18 @@ class StreamsGroup:
             self._timers.begin_revocation(self.state.members[member_id], now)
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Deletes all of the group's own records. A living group is never deleted."""
+        """The records that delete all of the group's own records. Only an empty group
+        is deleted.
+        """
         key = {"group_id": self.group_id}
         kinds = ("TargetAssignmentMetadata", "Metadata", "Topology")
         return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
 
-    # -- questions of others
+    # -- questions from other parts
 
     def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Whether an OffsetCommit is accepted, of a member or of somebody else
-        (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
+        """Check whether an OffsetCommit is accepted, from a member or from another
+        client (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
         UNSUPPORTED_VERSION.
         """
         is_empty = not self.state.members
@@ -245,10 +248,10 @@ class StreamsGroup:
         messages.check_commit(member, request, commit_version, self.state.topology)
 
     def check_forget(self) -> None:
-        """What its members read is known, so all else may be forgotten."""
+        """It is known what the members read, so everything else may be forgotten."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether a member may ask for committed offsets; with neither a member id nor
+        """Check whether a member may ask for committed offsets; without a member id and
         an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
         if member_id is None and member_epoch < 0:
@@ -272,7 +275,7 @@ class StreamsGroup:
     # -- the steps of a heartbeat
 
     def _joining(self, body: Message) -> StreamsMember:
-        """A new member, or one that joins again. A full group takes neither, as in
+        """A new member, or one that joins again. A full group accepts neither, as in
         Apache Kafka.
         """
         members = self.state.members
@@ -297,8 +300,8 @@ class StreamsGroup:
         return look_again(last, topology, state.metadata_hash, self._image)
 
     def _topology(self, body: Message, draft: Draft) -> Topology:
-        """Errors: INVALID_REQUEST if the member's is another one than the group's, and
-        not an older one.
+        """The group's topology, with this member. Errors: INVALID_REQUEST if the member
+        has a different topology, unless that is an older one.
         """
         known = self.state.topology
         if body.topology is None:
@@ -319,7 +322,7 @@ class StreamsGroup:
     def _next_group_epoch(
         self, looked: Looked, member_changed: bool, draft: Draft
     ) -> int:
-        """The group epoch after this heartbeat: one more if there is something new to
+        """The group epoch after this heartbeat: one higher if there is something new to
         assign.
         """
         state = self.state
@@ -352,8 +355,8 @@ class StreamsGroup:
         draft: Draft,
         status: list[dict[str, Any]],
     ) -> tuple[int, Tasks]:
-        """The target's epoch and this member's part of it; made anew if the group epoch
-        has grown and nothing delays it.
+        """The target's epoch, and this member's part of the target. The target is made
+        again if the group epoch has grown and nothing delays it.
         """
         state = self.state
         delay_ms = self._configured("streams.initial.rebalance.delay.ms")
@@ -380,9 +383,9 @@ class StreamsGroup:
         return group_rules.may_assign(interval_ms, last_ms, now)
 
     def _first_target(self, now: Now, draft: Draft) -> None:
-        """The delay is over. A group whose topics nobody looked at since it was made
-        waits for the next heartbeat; so does one whose target is too large, for its
-        members to hear of it.
+        """The delay is over. If nobody has looked at the group's topics since it was
+        made, it waits for the next heartbeat; it does so too if its target is too
+        large, so that its members are told.
         """
         state = self.state
         has_grown = state.group_epoch > state.assignment_epoch
@@ -399,8 +402,8 @@ class StreamsGroup:
         now: Now,
         draft: Draft,
     ) -> dict[str, Tasks]:
-        """A new target of all members; without tasks while the topics are not ready.
-        Errors: of new_target.
+        """A new target for all members, without tasks while the topics are not ready.
+        Errors: those of new_target.
         """
         replicas = self._standby_replicas
         target = new_target(members, self.state.target, configured, replicas)
@@ -420,7 +423,9 @@ class StreamsGroup:
         configured: Configured,
         status: list[dict[str, Any]],
     ) -> dict[str, Any]:
-        """missing: not of the protocol, for the broker that answers."""
+        """The answer to a heartbeat. `missing` isn't part of the protocol: it is for
+        the broker that answers.
+        """
         return {
             "member_id": member.member_id,
             "member_epoch": member.member_epoch,
@@ -432,8 +437,8 @@ class StreamsGroup:
     def _tell_endpoints(
         self, body: Message, member: StreamsMember, configured: Configured, draft: Draft
     ) -> None:
-        """Where to ask which process for its state, if that changed since the member
-        heard of it.
+        """Tell the member which process to ask for which state, if that changed since
+        the member was last told.
         """
         assert draft.answer is not None
         if draft.endpoint_epoch != body.endpoint_information_epoch:
@@ -445,8 +450,9 @@ class StreamsGroup:
         draft.answer["endpoint_information_epoch"] = draft.endpoint_epoch
 
     def _forget_soft(self, draft: Draft) -> None:
-        """The heartbeat that makes a group leaves no soft state behind but its member's
-        session and the delay, as in Apache Kafka: the next one looks again.
+        """The heartbeat that creates a group leaves no soft state except its member's
+        session and the delay, as in Apache Kafka: the next heartbeat looks at the
+        topics again.
         """
         assert draft.answer is not None
         draft.answer["endpoint_information_epoch"] = 0
@@ -472,7 +478,7 @@ class StreamsGroup:
         return draft
 
     def _fence(self, why: dict[str, Reason], answer: Answer | None = None) -> Draft:
-        """Remove members; what they had is free at once. why: by member id."""
+        """Remove members; their tasks are free at once. why: by member id."""
         state = self.state
         draft = Draft(answer=answer)
         for member_id, reason in why.items():
@@ -495,10 +501,10 @@ class StreamsGroup:
         self._note_rebalance(group_epoch, they_left, draft)
         return draft
 
-    # -- small things
+    # -- helpers
 
     def _configured(self, name: str) -> int:
-        """A config of this group, else what the broker says for all."""
+        """A config of this group; by default the broker's."""
         return group_rules.configured(self.group_id, name, self._image, self._config)
 
     @property
@@ -506,7 +512,7 @@ class StreamsGroup:
         return self._configured(f"streams.{STANDBY_REPLICAS}")
 
     def _assignment_configs(self) -> dict[str, str]:
-        """What the assignor is told, as it is kept with the group epoch."""
+        """The assignor's configs, as they are stored with the group epoch."""
         return {STANDBY_REPLICAS: str(self._standby_replicas)}
 
     def _member(self, member_id: str) -> StreamsMember:

@@ -1,5 +1,5 @@
-"""StreamsGroupHeartbeat and StreamsGroupDescribe (KIP-1071): what can be said of a
-request or an answer by itself.
+"""StreamsGroupHeartbeat and StreamsGroupDescribe (KIP-1071): what can be checked or
+built from a request or a member alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,9 @@ UNCHANGED_TIMEOUT_MS = -1
 
 
 def check_topics(topology: Message) -> None:
-    """Whether topics may be part of a topology. Errors: STREAMS_INVALID_TOPOLOGY."""
+    """Check whether topics may be part of a topology. Errors:
+    STREAMS_INVALID_TOPOLOGY.
+    """
     names: dict[str, None] = {}
     for each in topology.subtopologies:
         names.update(dict.fromkeys(each.source_topics))
@@ -56,8 +58,8 @@ def _is_valid(name: str) -> bool:
 
 
 def check_request(body: Message) -> None:
-    """Whether a heartbeat makes sense, in Kafka's words. Errors: INVALID_REQUEST,
-    STREAMS_INVALID_TOPOLOGY.
+    """Check whether a heartbeat makes sense, with Kafka's error messages. Errors:
+    INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
     """
     _check_supported(body)
     _refuse_blank(body.member_id, "MemberId")
@@ -80,7 +82,7 @@ def check_request(body: Message) -> None:
 
 
 def _check_supported(body: Message) -> None:
-    """What the protocol has and Kafka 4.3 doesn't do yet."""
+    """Refuse fields that the protocol has, but Kafka 4.3 doesn't support yet."""
     _refuse(body.instance_id is not None, "Static membership is not yet supported.")
     _refuse(body.task_offsets is not None, "TaskOffsets are not supported yet.")
     _refuse(body.task_end_offsets is not None, "TaskEndOffsets are not supported yet.")
@@ -93,7 +95,7 @@ def _check_supported(body: Message) -> None:
 
 
 def _check_first_request(body: Message) -> None:
-    """What a member that joins must say."""
+    """Check that a member that joins sends all it must send."""
     no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
     _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
     for kind, name in zip(
@@ -116,9 +118,9 @@ def _check_first_request(body: Message) -> None:
 
 
 def check_epoch(member: StreamsMember, body: Message) -> None:
-    """The member epoch is the pass. The previous one is accepted as well from a member
-    that has nothing but what it is assigned: the answer with the new epoch may have
-    been lost. Errors: FENCED_MEMBER_EPOCH.
+    """Check the member epoch, which every request must show. The previous epoch is also
+    accepted from a member that owns nothing beyond its assignment: the answer with the
+    new epoch may have been lost. Errors: FENCED_MEMBER_EPOCH.
     """
     received, current = body.member_epoch, member.member_epoch
     if received in (JOIN_EPOCH, current):
@@ -130,8 +132,8 @@ def check_epoch(member: StreamsMember, body: Message) -> None:
 
 
 def _owns_no_other(member: StreamsMember, body: Message) -> bool:
-    """Whether what a member says it has is assigned to it. Who doesn't say may have
-    anything.
+    """Whether everything that a member says it has is assigned to it. A member that
+    doesn't say may have anything.
     """
     if body.active_tasks is None:
         return False
@@ -144,7 +146,7 @@ def _owns_no_other(member: StreamsMember, body: Message) -> bool:
 
 
 def check_owned(owned: Tasks | None, configured: Configured) -> None:
-    """Whether there are such tasks. Errors: INVALID_REQUEST."""
+    """Check that these tasks exist. Errors: INVALID_REQUEST."""
     if owned is None:
         return
     for tasks in (owned.active, owned.standby, owned.warmup):
@@ -168,9 +170,9 @@ def check_commit(
     version: int | None,
     topology: Topology | None,
 ) -> None:
-    """Whether an OffsetCommit of a member is accepted. With an epoch older than its own
-    it is, for tasks that the member had at that epoch already and still has. version:
-    of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
+    """Check whether a member's OffsetCommit is accepted. With an epoch older than its
+    own it is accepted for tasks that the member had at that epoch already and still
+    has. version: of OffsetCommit. Errors: STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
     """
     epoch = member.member_epoch
     if not group_rules.is_of_older_epoch("streams", body, version, epoch):
@@ -198,8 +200,8 @@ def _assigned_at(member: StreamsMember, task: Task) -> int | None:
 def updated(
     member: StreamsMember, body: Message, client: tuple[str, str]
 ) -> StreamsMember:
-    """The member with what the request says of it; a field that is null, or a timeout
-    of -1, didn't change. client: id and host.
+    """The member, updated from a request; a field that is null, or a timeout of -1,
+    didn't change. client: id and host.
     """
     client_id, client_host = client
     changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
@@ -226,8 +228,8 @@ def said(status: Status, detail: str) -> dict[str, Any]:
 
 
 def problems(configured: Configured, shutdown_by: str | None) -> list[dict[str, Any]]:
-    """What keeps the application from running. shutdown_by: the member that asked for
-    the end of it all.
+    """The reasons why the application can't run. shutdown_by: the member that requested
+    its shutdown.
     """
     found = []
     problem = configured.problem
@@ -245,7 +247,7 @@ def problems(configured: Configured, shutdown_by: str | None) -> list[dict[str, 
 def endpoint_partitions(
     members: Iterable[StreamsMember], configured: Configured, image: Image
 ) -> list[dict[str, Any]]:
-    """Which partitions are read where, as far as members have an endpoint."""
+    """Which partitions are read at which endpoint, for members that have one."""
     found = []
     for member in members:
         if member.user_endpoint is None:
@@ -264,7 +266,9 @@ def endpoint_partitions(
 def _partitions_of(
     tasks: Iterable[Task], configured: Configured, image: Image
 ) -> list[dict[str, Any]]:
-    """What tasks read, by topic: a narrow topic has nothing for the last tasks."""
+    """The partitions that tasks read, by topic: in a topic with few partitions there
+    are none for the last tasks.
+    """
     read = []
     for subtopology, number in sorted(tasks):
         known = configured.subtopologies.get(subtopology)
@@ -278,8 +282,8 @@ def _partitions_of(
 def described(
     group_id: str, state: StreamsGroupState, configured: Configured | None
 ) -> dict[str, Any]:
-    """A DescribedGroup of StreamsGroupDescribe. The topology with what is known of its
-    topics, or as its first member said it.
+    """A DescribedGroup of StreamsGroupDescribe. The topology is shown with what is
+    known about its topics, or as its first member described it.
     """
     topology = None
     if state.topology is not None:

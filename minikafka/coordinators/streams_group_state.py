@@ -1,8 +1,8 @@
-"""What the records of a streams group say (KIP-1071): its topology, members, epochs,
-the target, and which process has which task.
+"""The state of a streams group as its records describe it (KIP-1071): its topology,
+members, epochs, the target, and which process has which task.
 
-Nothing here decides. Records come in, one at a time, live or in a replay, and the state
-after them is the same.
+Nothing here decides. Records come in, one at a time, live or in a replay, and lead to
+the same state.
 """
 
 from collections import Counter
@@ -21,14 +21,15 @@ from minikafka.wire.schema import Message
 
 
 class StreamsGroupState:
-    """`apply` is the only way to change it.
+    """Only `apply` may change it.
 
-    group_epoch grows whenever the target must be made anew; assignment_epoch is the one
-    the target was made for, at assignment_timestamp_ms (wall clock). metadata_hash: of
-    the topology's topics at that group epoch. validated_topology_epoch: of the topology
-    whose topics were as they must be then. assignment_configs: what the assignor was
-    told then. The rest follows from members: runs, the process of an active task;
-    copies, how many members of a process have a task as a standby or a warm-up task.
+    group_epoch grows whenever the target must be made again; assignment_epoch is the
+    group epoch that the target was made for, at assignment_timestamp_ms (wall clock).
+    metadata_hash: of the topology's topics at that group epoch.
+    validated_topology_epoch: of the topology whose topics were right at that time.
+    assignment_configs: the assignor's configs at that time. The rest follows from the
+    members: runs, the process of each active task; copies, how many members of a
+    process have a task as a standby or a warm-up task.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class StreamsGroupState:
         return "Stable"
 
     def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Take in a record of this group."""
+        """Apply one of this group's records."""
         match name:
             case "StreamsGroupMetadata" if value is not None:
                 self._set_epoch(value)
@@ -96,7 +97,7 @@ class StreamsGroupState:
         self.assignment_configs = {each.key: each.value for each in configs}
 
     def _put(self, member: StreamsMember) -> None:
-        """A member, and what follows from its tasks."""
+        """Add or replace a member, and what follows from its tasks."""
         self.members[member.member_id] = member
         for held in (member.tasks, member.pending):
             for task in held.active:
@@ -105,7 +106,7 @@ class StreamsGroupState:
                 self.copies[task, member.process_id] += 1
 
     def _take_out(self, member_id: str) -> StreamsMember:
-        """The member, which is here no longer; a new one, if it wasn't."""
+        """Remove a member and return it; a new one if it wasn't there."""
         member = self.members.pop(member_id, None)
         if member is None:
             return StreamsMember(member_id)
@@ -125,7 +126,7 @@ def group_epoch_record(
     validated_topology_epoch: int,
     assignment_configs: Mapping[str, str],
 ) -> CoordinatorRecord:
-    """A new group epoch, and what it was made for."""
+    """The record of a new group epoch, and of what it is based on."""
     configs = []
     for key, text in sorted(assignment_configs.items()):
         configs.append({"key": key, "value": text})
@@ -139,7 +140,7 @@ def group_epoch_record(
 
 
 def target_epoch_record(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
-    """There is a target for a group epoch."""
+    """The record that says that there is a target for a group epoch."""
     name = "StreamsGroupTargetAssignmentMetadata"
     value = {"assignment_epoch": epoch, "assignment_timestamp": wall_ms}
     return CoordinatorRecord(name, {"group_id": group_id}, value)

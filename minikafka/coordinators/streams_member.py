@@ -1,11 +1,10 @@
-"""A member of a streams group (KIP-1071) as the coordinator knows it, and the records
-that say so.
+"""A member of a streams group (KIP-1071) as the coordinator knows it, and its records.
 
-A member is one thread of a Streams application, and threads that share a process, and
-so its state directory, name the same process id. As for a consumer, two records make a
-member: StreamsGroupMemberMetadata, what it said of itself, and
-StreamsGroupCurrentMemberAssignment, where it stands. A third,
-StreamsGroupTargetAssignmentMember, is what it is to have in the end.
+A member is one thread of a Streams application. Threads that share a process, and so
+its state directory, have the same process id. As for a consumer, two records make a
+member: StreamsGroupMemberMetadata, its description of itself, and
+StreamsGroupCurrentMemberAssignment, its current state. A third,
+StreamsGroupTargetAssignmentMember, has the tasks that it will have in the end.
 """
 
 from collections.abc import Mapping
@@ -26,7 +25,8 @@ from minikafka.wire.schema import Message
 
 PENDING = "_pending_revocation"
 
-# What the metadata record says of a member, besides its endpoint and its tags.
+# The fields of the metadata record that describe a member, besides its endpoint and its
+# tags.
 SAID = (
     "instance_id",
     "rack_id",
@@ -39,11 +39,11 @@ SAID = (
 
 
 class MemberState(IntEnum):
-    """Where a member is on its way to the target; numbered as in the record."""
+    """How far a member is on its way to the target; numbered as in the record."""
 
-    STABLE = 1  # it has all it is to have at its epoch
-    UNREVOKED_TASKS = 2  # it must give tasks back, and has not said that it did
-    UNRELEASED_TASKS = 3  # it waits for tasks that others have not given back yet
+    STABLE = 1  # it has everything that it should have at its epoch
+    UNREVOKED_TASKS = 2  # it must give tasks back, and hasn't said yet that it did
+    UNRELEASED_TASKS = 3  # it waits for tasks that others haven't given back yet
     UNKNOWN = 127  # written by a newer Kafka
 
 
@@ -58,8 +58,9 @@ class Endpoint(NamedTuple):
 class StreamsMember:
     """previous_member_epoch: the one before, which is still accepted from a member that
     missed an answer. rebalance_timeout_ms: how long it may take to revoke.
-    topology_epoch: of the topology that it came with. tasks: what it may run. pending:
-    what it was told to give back, and holds until it says that it has.
+    topology_epoch: of the topology that it has. tasks: those it may run. pending: those
+    it was told to give back, which it holds until it says that it doesn't have them any
+    more.
     """
 
     member_id: str
@@ -83,19 +84,19 @@ class StreamsMember:
 
     @property
     def must_revoke(self) -> bool:
-        """Whether the others wait for it."""
+        """Whether the others wait for it to revoke tasks."""
         return self.state is MemberState.UNREVOKED_TASKS
 
     def at_epoch(self, epoch: int, **changes: Any) -> "StreamsMember":
-        """The member at an epoch that it is told with the next answer; the one it knows
-        now stays acceptable.
+        """The member at an epoch that its next answer will tell it; the epoch that it
+        knows now stays acceptable.
         """
         return replace(
             self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
         )
 
     def with_metadata(self, value: Message) -> "StreamsMember":
-        """After its StreamsGroupMemberMetadata."""
+        """The member with the content of its StreamsGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
         return replace(
             self,
@@ -105,7 +106,7 @@ class StreamsMember:
         )
 
     def with_current_assignment(self, value: Message) -> "StreamsMember":
-        """After its StreamsGroupCurrentMemberAssignment."""
+        """The member with the content of its StreamsGroupCurrentMemberAssignment."""
         is_known = value.state in MemberState.__members__.values()
         return replace(
             self,
@@ -117,7 +118,7 @@ class StreamsMember:
         )
 
     def without_assignment(self) -> "StreamsMember":
-        """After a tombstone of its StreamsGroupCurrentMemberAssignment."""
+        """The member after a tombstone of its StreamsGroupCurrentMemberAssignment."""
         return replace(
             self,
             member_epoch=LEAVE_EPOCH,
@@ -146,14 +147,16 @@ class StreamsMember:
         return CoordinatorRecord("StreamsGroupCurrentMemberAssignment", key, value)
 
     def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """Remove it. The order is Kafka's, which refuses to load another one."""
+        """The records that remove the member, in Kafka's order: Kafka refuses to load
+        any other order.
+        """
         kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
         key = {"group_id": group_id, "member_id": self.member_id}
         return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
 
 
 def target_record(group_id: str, member_id: str, tasks: Tasks) -> CoordinatorRecord:
-    """What a member is to have."""
+    """The record of a member's target assignment."""
     key = {"group_id": group_id, "member_id": member_id}
     return CoordinatorRecord("StreamsGroupTargetAssignmentMember", key, listed(tasks))
 
@@ -167,10 +170,10 @@ def tags_of(said: list[Message]) -> dict[str, str]:
 
 
 def listed_endpoint(endpoint: Endpoint | None) -> dict[str, Any] | None:
-    """As answers and records have it."""
+    """The endpoint as answers and records have it."""
     return None if endpoint is None else endpoint._asdict()
 
 
 def listed_tags(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """As answers and records list them."""
+    """The tags as answers and records list them."""
     return [{"key": key, "value": value} for key, value in sorted(tags.items())]

@@ -1,10 +1,10 @@
-"""One member's next step from the tasks that it has towards those that it is to have
-(KIP-1071). The steps are those of a consumer (reconciliation.py); what differs is what
-a task may not meet.
+"""A member's next step from the tasks that it has to its target (KIP-1071). The steps
+are those of a consumer (reconciliation.py); the difference is which copies of a task
+exclude each other.
 
 An active task waits until nobody else runs it, and until no copy of its state is left
 in its own process, where the two would share a directory. A standby or a warm-up task
-waits only for what its own process has of the same task. (Apache Kafka:
+waits only for copies of the same task in its own process. (Apache Kafka:
 streams.CurrentAssignmentBuilder.)
 """
 
@@ -23,8 +23,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Goal(NamedTuple):
-    """Where a member is to go. tasks: its target assignment, made for group epoch
-    `epoch`. runs: the processes that have active tasks, this one included. copies:
+    """A member's destination. tasks: its target assignment, made for group epoch
+    `epoch`. runs: the process of each active task, including this member's. copies:
     which process has which task as a standby or a warm-up task.
     """
 
@@ -35,8 +35,8 @@ class Goal(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Of one kind of tasks: those it has and is to keep, those it has to give up, those
-    it gets now, and whether there are more that it has to wait for.
+    """For one kind of tasks: those that the member keeps, those it has to give up,
+    those it gets now, and whether there are more that it has to wait for.
     """
 
     kept: TaskSet
@@ -46,9 +46,9 @@ class Difference(NamedTuple):
 
 
 def reconcile(member: StreamsMember, goal: Goal, owned: Tasks | None) -> StreamsMember:
-    """The member after this heartbeat; the same if it can't move. owned: what it says
-    it has; None if it didn't say. Errors: FENCED_MEMBER_EPOCH if its state is of a
-    newer Kafka and it has tasks.
+    """The member after this heartbeat; unchanged if it can't take a step. owned: the
+    tasks it says it has; None if it doesn't say. Errors: FENCED_MEMBER_EPOCH if its
+    state was written by a newer Kafka and it has tasks.
     """
     match member.state:
         case MemberState.STABLE:
@@ -74,7 +74,7 @@ def reconcile(member: StreamsMember, goal: Goal, owned: Tasks | None) -> Streams
 def _next_step(
     member: StreamsMember, goal: Goal, owned: Tasks | None, epoch: int
 ) -> StreamsMember:
-    """epoch: the member's, as long as it has something to give up."""
+    """epoch: stays the member's own as long as it has something to give up."""
     process_id = member.process_id
 
     def is_copied(task: Task) -> bool:

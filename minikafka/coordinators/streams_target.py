@@ -1,11 +1,11 @@
 """The target of a streams group (KIP-1071), and the topics that it is made for.
 
-A heartbeat looks whether the topology's topics are as they were, which makes no hash,
-and works out what they let the topology be only when they are not.
+A heartbeat checks whether the topology's topics are still the same, which needs no
+hash, and works out what follows for the topology only if they aren't.
 
-A few kB can name many subtopologies that all read one wide topic. How much there would
-be to assign is counted first: a target that is too large is refused before it costs
-anything.
+A few kB can name many subtopologies that all read one topic with many partitions. So
+the amount to be assigned is counted first, and a target that is too large is refused
+before it costs anything.
 """
 
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ NOT_VALIDATED = -1
 
 
 class Looked(NamedTuple):
-    """A group's topics as they were, and what the topology is with them; None if nobody
-    looked yet.
+    """A group's topics when they were last looked at, and what follows for the
+    topology; None if nobody has looked yet.
     """
 
     seen: SeenTopics = SeenTopics()
@@ -36,7 +36,7 @@ class Looked(NamedTuple):
 
     @property
     def validated_epoch(self) -> int:
-        """The epoch of the topology, if its topics are as they must be."""
+        """The epoch of the topology if its topics are right."""
         configured = self.configured
         is_ready = configured is not None and configured.is_ready
         return configured.epoch if configured and is_ready else NOT_VALIDATED
@@ -45,8 +45,8 @@ class Looked(NamedTuple):
 def look_again(
     last: Looked, topology: Topology, metadata_hash: int, image: Image
 ) -> Looked:
-    """The topics now; the same if they didn't change. metadata_hash: the group's.
-    Errors: STREAMS_INVALID_TOPOLOGY.
+    """Look at the topics again. Returns `last` if they didn't change. metadata_hash:
+    the group's. Errors: STREAMS_INVALID_TOPOLOGY.
     """
     topics = topology.required_topics
     is_known = last.configured is not None
@@ -56,8 +56,8 @@ def look_again(
 
 
 def check_size(configured: Configured, standby_replicas: int) -> None:
-    """What all tasks together read, and the standby tasks, must not be too many.
-    Errors: UNKNOWN_SERVER_ERROR.
+    """Check that all tasks together don't read too many partitions, and that there
+    aren't too many standby tasks. Errors: UNKNOWN_SERVER_ERROR.
     """
     count = 0
     for name, subtopology in configured.subtopologies.items():
@@ -75,7 +75,7 @@ def new_target(
     standby_replicas: int,
 ) -> dict[str, Tasks]:
     """The new target of every member: no tasks while the topics are not ready. last:
-    the one until now, which the assignor keeps as far as it can. Errors:
+    the current one, which the assignor keeps as far as it can. Errors:
     UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it would be too large.
     """
     if configured.is_ready:

@@ -1,4 +1,4 @@
-"""Tasks: what a streams group divides among its members (KIP-1071).
+"""Tasks: the units of work that a streams group divides among its members (KIP-1071).
 
 A topology consists of subtopologies, which share no state. Each has as many tasks as
 its widest input topic has partitions: task 2 of a subtopology reads partition 2 of all
@@ -21,14 +21,14 @@ KINDS = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Tasks of one member by kind, as its target or as it says that it owns them."""
+    """A member's tasks by kind, from its target or as it says that it owns them."""
 
     active: TaskSet = NO_TASKS
     standby: TaskSet = NO_TASKS
     warmup: TaskSet = NO_TASKS
 
     def has_any(self, others: "HeldTasks") -> bool:
-        """Whether some of these are among the others, each as the same kind."""
+        """Whether any of these is among the others as the same kind."""
         runs = self.active & others.active.keys()
         copies = self.standby & others.standby
         warms_up = self.warmup & others.warmup
@@ -38,7 +38,7 @@ class Tasks:
 @dataclass(frozen=True, slots=True)
 class HeldTasks:
     """Tasks that the coordinator gave a member. active: with the member epoch at which
-    each was assigned, so that a commit of a former owner is told from a late one of
+    each was assigned, so that a commit by a former owner can be told from a late one by
     this owner.
     """
 
@@ -50,11 +50,13 @@ class HeldTasks:
         return bool(self.active or self.standby or self.warmup)
 
     def listed(self) -> dict[str, Any]:
-        """As answers list them."""
+        """The tasks as answers list them."""
         return _by_kind(self.active, self.standby, self.warmup)
 
     def listed_with_epochs(self) -> dict[str, Any]:
-        """As records list them."""
+        """The tasks as records list them, with the epoch at which each active one was
+        assigned.
+        """
         listed = self.listed()
         for row in listed["active_tasks"]:
             subtopology = row["subtopology_id"]
@@ -84,7 +86,7 @@ def by_subtopology(tasks: Collection[Task]) -> list[dict[str, Any]]:
 
 
 def flat(rows: Iterable[Message]) -> TaskSet:
-    """The other way round."""
+    """The tasks in such a list."""
     tasks = set()
     for row in rows:
         for number in row.partitions:
@@ -93,7 +95,9 @@ def flat(rows: Iterable[Message]) -> TaskSet:
 
 
 def said_to_own(body: Message) -> Tasks | None:
-    """What a heartbeat says that its member has; None if it doesn't say."""
+    """The tasks that a member says it has, from its heartbeat; None if it
+    doesn't say.
+    """
     if body.active_tasks is None:
         return None
     return of_record(body)
@@ -110,7 +114,7 @@ def of_record(value: Message) -> Tasks:
 
 def held_of_record(value: Message, suffix: str = "") -> HeldTasks:
     """The tasks in a StreamsGroupCurrentMemberAssignment. Before Kafka 4.3 it had no
-    assignment epochs: the member's own stands in.
+    assignment epochs: then the member's own epoch is used.
     """
     active = {}
     for row in getattr(value, f"active_tasks{suffix}"):

@@ -1,5 +1,5 @@
-"""The topology of a Streams application (KIP-1071): what its first member says that it
-reads, writes and keeps, and what that means for the topics that are there.
+"""The topology of a Streams application (KIP-1071): what the application reads, writes
+and stores, according to its first member, and what follows for the topics.
 
 A subtopology reads source topics, and repartition topics that another one writes; its
 state is kept in changelog topics. Repartition and changelog topics are internal: how
@@ -25,7 +25,7 @@ MOST_NAMED = 3  # topics in one sentence
 
 
 class Status(IntEnum):
-    """What a heartbeat's answer tells beside the assignment."""
+    """The statuses that a heartbeat's answer can have beside the assignment."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -36,7 +36,7 @@ class Status(IntEnum):
 
 
 class Problem(Exception):
-    """The topics are not as the topology needs them."""
+    """The topics aren't as the topology needs them."""
 
     def __init__(self, status: Status, detail: str) -> None:
         super().__init__(detail)
@@ -45,8 +45,8 @@ class Problem(Exception):
 
 
 class TopicInfo(NamedTuple):
-    """An internal topic. partitions: 0 where they follow from others. configs: in the
-    order in which they were said.
+    """An internal topic. partitions: 0 if they follow from other topics. configs: in
+    the order in which the member gave them.
     """
 
     name: str
@@ -66,7 +66,7 @@ class TopicInfo(NamedTuple):
         }
 
     def creatable(self) -> dict[str, Any]:
-        """As CreateTopics wants it."""
+        """The topic as CreateTopics takes it."""
         return {
             "name": self.name,
             "num_partitions": self.partitions,
@@ -76,8 +76,8 @@ class TopicInfo(NamedTuple):
 
 
 class Subtopology(NamedTuple):
-    """inputs: all topics that it reads. copartitioned: groups of source topics whose
-    partitions must be as many.
+    """inputs: all topics that it reads. copartitioned: groups of source topics that
+    must have equally many partitions.
     """
 
     subtopology_id: str
@@ -137,8 +137,8 @@ def described_topology(
 
 
 def topology_of(said: Message) -> Topology:
-    """Of a heartbeat or a StreamsGroupTopology, which have the same fields. Errors:
-    UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it makes no sense.
+    """The topology from a heartbeat or a StreamsGroupTopology, which have the same
+    fields. Errors: UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it makes no sense.
     """
     subtopologies = {}
     for each in said.subtopologies:
@@ -191,9 +191,9 @@ def _topics_of(said: Iterable[Message]) -> tuple[TopicInfo, ...]:
 
 
 class Configured(NamedTuple):
-    """A topology as the topics of the cluster let it be. tasks: how many each
-    subtopology has. subtopologies: with the number of partitions of each internal
-    topic. Both empty where that can't be known. missing: internal topics to create.
+    """A topology together with the cluster's topics. tasks: how many each subtopology
+    has. subtopologies: with the number of partitions of each internal topic. Both are
+    empty if that can't be known. missing: internal topics to create.
     """
 
     epoch: int
@@ -212,7 +212,9 @@ class Configured(NamedTuple):
 
 
 def configure(topology: Topology, image: Image) -> Configured:
-    """Errors: STREAMS_INVALID_TOPOLOGY, whatever topics there are."""
+    """Work out tasks and internal topics. Errors: STREAMS_INVALID_TOPOLOGY if the
+    topology can't work with any topics.
+    """
     try:
         _check_sources(topology, image)
         counts = _partition_counts(topology, image)
@@ -252,7 +254,7 @@ def _summary(names: Sequence[str]) -> str:
 
 
 class _Counts:
-    """How many partitions topics have or are to have. decided: of internal topics."""
+    """How many partitions topics have, or should have. decided: for internal topics."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
@@ -288,8 +290,9 @@ def _partition_counts(topology: Topology, image: Image) -> _Counts:
 
 
 def _repartition_counts(topology: Topology, counts: _Counts) -> dict[str, int]:
-    """What was said of each repartition topic, else the most of what is read by a
-    subtopology that writes it; which may be a repartition topic, too.
+    """The partitions of each repartition topic: the number given for it, or else the
+    largest number of partitions that is read by a subtopology writing it. Those may be
+    from a repartition topic, too.
     """
     found: dict[str, int] = {}
     for subtopology in topology:
@@ -317,7 +320,9 @@ def _repartition_counts(topology: Topology, counts: _Counts) -> dict[str, int]:
 
 
 def _follow(topology: Topology, found: dict[str, int], counts: _Counts) -> None:
-    """Adds what follows from what was found, from one subtopology to the next."""
+    """Add what follows from the numbers found so far, from one subtopology to
+    the next.
+    """
     open_ones = deque(topology)
     waiting: dict[str, list[Subtopology]] = {}
     done = set()
@@ -349,13 +354,13 @@ def _widest_known(
 
 class _Copartitioned:
     """The groups of topics that are joined: they get the same number of partitions, or
-    have it.
+    must have it already.
     """
 
     def __init__(self, topology: Topology, counts: _Counts) -> None:
         self._counts = counts
         self._repartitioned: set[str] = set()
-        # all with a number of their own, and how many
+        # topics that have a number of their own, and that number
         self._fixed: dict[str, int] = {}
         for subtopology in topology:
             for topic in subtopology.repartition_sources:

@@ -1,9 +1,9 @@
-"""What the members of a consumer group subscribe to (KIP-848): topics by name, and by a
-regular expression, which means whatever topics it matches at the moment. The
-coordinator looks (expressions.py), and clients need not.
+"""The topics that the members of a consumer group subscribe to (KIP-848): by name, and
+by a regular expression, which stands for all topics that match it at the moment. The
+coordinator does the matching (expressions.py), so clients don't need to.
 
-That a topic was created, deleted, or got more partitions is noticed by a hash over the
-topics of the group.
+A hash over the group's topics shows when a topic was created, deleted, or got more
+partitions.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ Matching = Callable[[str | None], Collection[str]]
 
 
 def by_name(member: ConsumerMember, matching: Matching) -> ConsumerMember:
-    """The member as if it had named all topics that it subscribes to now."""
+    """The member as if it had named all topics that it subscribes to at the moment."""
     if not member.subscribed_topic_regex:
         return member
     names = {
@@ -36,7 +36,7 @@ def subscribed_topics(
     matching: Matching,
     without: Iterable[ConsumerMember] = (),
 ) -> set[str]:
-    """The topics of a whole group, as far as others than these members subscribe to
+    """The topics of a whole group, as far as members other than `without` subscribe to
     them.
     """
     gone: Counter[str] = Counter()
@@ -55,8 +55,8 @@ def subscribed_topics(
 
 
 class SeenTopics(NamedTuple):
-    """Topics as they were when their hash was made: a heartbeat then looks at the
-    topics of one member only, and makes no hash. names: of all topics that there were.
+    """Topics as they were when their hash was made: a heartbeat then looks only at one
+    member's topics, and needs no hash. names: all topics that existed.
     """
 
     hash: int | None = None
@@ -70,9 +70,9 @@ class SeenTopics(NamedTuple):
         metadata_hash: int,
         image: Image,
     ) -> bool:
-        """Whether these topics are as they were when a group's stored hash was made.
-        False if that isn't known. all_topics: of the group, where they are not what its
-        members named.
+        """Whether these topics are still as they were when a group's stored hash was
+        made. False if that isn't known. all_topics: those of the group, if they differ
+        from the topics that its members named.
         """
         if self.hash != metadata_hash:
             return False
@@ -85,12 +85,12 @@ class SeenTopics(NamedTuple):
 
 
 def look_at(topics: Collection[str], image: Image) -> SeenTopics:
-    """Their hash is of the ids and numbers of partitions of those that exist; 0 if none
-    does.
+    """Topics with a hash over the ids and partition counts of those that exist; 0 if
+    none does.
 
-    Stored with the group epoch (KIP-1101), as a signed 64-bit number. Apache Kafka's
-    hash is another (XXH3): the first heartbeat after a group moved between the two
-    makes one group epoch more than needed.
+    It is stored with the group epoch (KIP-1101), as a signed 64-bit number. Apache
+    Kafka's hash is a different one (XXH3): after a group has moved between the two, its
+    first heartbeat makes one group epoch more than necessary.
     """
     seen = {topic: _facts(topic, image) for topic in topics}
     facts = []
@@ -107,7 +107,7 @@ def look_at(topics: Collection[str], image: Image) -> SeenTopics:
 
 
 def _facts(topic: str, image: Image) -> tuple[bytes, int] | None:
-    """Its id, and how many partitions it has; None if it doesn't exist."""
+    """A topic's id and number of partitions; None if it doesn't exist."""
     found = image.topics.get(topic)
     if found is None:
         return None

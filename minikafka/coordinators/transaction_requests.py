@@ -1,18 +1,19 @@
-"""What nodes ask each other for the sake of transactions: before a batch of one is
-appended, and when it has ended. One request at a time is on its way to each node, and
-the next one takes along what has come meanwhile.
+"""Requests that nodes send each other about transactions: before a batch of a
+transaction is appended, and when the transaction has ended. Each node has one request
+in flight, and the next one takes along everything that has come meanwhile.
 
-Joins (KIP-890). A partition that is not in the transaction gets no marker, and a batch
-in it would stay open for ever. So the leader that finds no open transaction of this
+Joins (KIP-890). A partition that isn't in the transaction gets no marker, and a batch
+in it would stay open forever. So a leader that finds no open transaction of this
 producer in its log asks the transaction's coordinator whether the partition has joined;
-or, for producers that leave that to the brokers (transactions v2), lets it join.
-Between the answer and the append a marker may come: then the guard is gone, and the
-batch is refused. (Apache Kafka: AddPartitionsToTxnManager, VerificationGuard.)
+or, for producers that leave that to the brokers (transactions v2), adds it. A marker
+may come between the answer and the append: then the guard is gone, and the batch is
+refused. (Apache Kafka: AddPartitionsToTxnManager, VerificationGuard.)
 
-Markers (KIP-98). The coordinator has decided how a transaction ended, and every
-partition of it must hear so. A partition is asked until its leader has written the
-marker, wherever the leadership moves; a partition that was deleted needs none. Whoever
-took over as coordinator has asked with a newer epoch: then this one stops.
+Markers (KIP-98). The coordinator has decided how a transaction ends, and every
+partition in it must be told. A partition is asked until its leader has written the
+marker, wherever the leadership moves; a partition that was deleted needs none. If
+another coordinator has taken over, it has asked with a newer epoch: then this one
+stops.
 """
 
 from collections import deque
@@ -38,9 +39,11 @@ from minikafka.wire.schema import Message, nested
 JOIN_VERSION, MARKER_VERSION = 5, 2
 JOIN_BACKOFF_MS, RETRY_MS = 20, 100  # add.partitions.to.txn.retry.backoff.ms, ...max.ms
 MARKER_BACKOFF_MS = 100
-# partitions asked for in one request: it is answered soon, and others have their turn
+# partitions in one request: few enough that it is answered soon, and others get their
+# turn
 MOST_TOGETHER = 1000
-# of the arrays in it; whoever gets more than MOST_REQUEST_ITEMS hangs up
+# array items in one request; a node closes the connection if there are more than
+# MOST_REQUEST_ITEMS
 MOST_ITEMS = 1 + 2 * MOST_TOGETHER
 NOT_NOW = (
     Error.NETWORK_EXCEPTION,
@@ -48,18 +51,18 @@ NOT_NOW = (
     Error.COORDINATOR_NOT_AVAILABLE,
     Error.NOT_COORDINATOR,
 )
-# somebody else goes on
+# another coordinator or producer has taken over
 OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)
 
 STALE = KafkaError(Error.INVALID_PRODUCER_EPOCH)
 
-# what the logs of partitions know of producers
+# the producer state of each partition's log
 Logs = Mapping[TopicPartition, ProducerState]
 Part = TypeVar("Part")
 
 
 class Identity(NamedTuple):
-    """Which run of which producer."""
+    """One run of a producer."""
 
     producer_id: int
     producer_epoch: int
@@ -73,7 +76,7 @@ def pieces(partitions: Collection[TopicPartition]) -> Iterator[list[TopicPartiti
 
 
 def items(partitions: Collection[TopicPartition]) -> int:
-    """How many items of arrays a transaction takes in a request, at most: itself, its
+    """How many array items a transaction takes in a request, at most: itself, its
     topics, its partitions.
     """
     return 1 + 2 * len(partitions)
@@ -81,10 +84,11 @@ def items(partitions: Collection[TopicPartition]) -> int:
 
 @dataclass(eq=False, repr=False)
 class Gathering(Generic[Part]):
-    """Requests that gather: one at a time is on its way to each node, and the next
-    takes along what came meanwhile. lane, api, version: of the requests. items(part):
-    how many it takes of those that a request may have; of one part they are few enough.
-    body(parts): one request. take(parts, reply or None, now): how it ended.
+    """Requests in batches: each node has one in flight, and the next one takes along
+    what came meanwhile. lane, api, version: of the requests. items(part): how many of a
+    request's array items a part takes, which must be few enough for one request.
+    body(parts): builds a request. take(parts, reply or None, now): called when it has
+    ended.
     """
 
     _broker: Asks
@@ -96,20 +100,20 @@ class Gathering(Generic[Part]):
     _take: Callable[[list[Part], Message | None, Now], None]
     _queues: dict[int, deque[Part]] = field(default_factory=dict)
     _asked: set[int] = field(default_factory=set)
-    # monotonic ms
+    # retries: monotonic ms, and what to do
     _later: list[tuple[int, Callable[[Now], None]]] = field(default_factory=list)
 
     def add(self, node: int, part: Part) -> None:
-        """Ask a node, now or with the next request."""
+        """Send a part to a node, now or with the next request."""
         self._queues.setdefault(node, deque()).append(part)
         self._ask(node)
 
     def later(self, at_ms: int, do: Callable[[Now], None]) -> None:
-        """Try something again at a time, monotonic ms."""
+        """Call do(now) at a time, in monotonic ms."""
         self._later.append((at_ms, do))
 
     def tick(self, now: Now) -> None:
-        """What was to be tried again by now."""
+        """Try again what is due by now."""
         due = []
         later = []
         for at_ms, do in self._later:
@@ -122,7 +126,7 @@ class Gathering(Generic[Part]):
             do(now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When the next retry is due, in monotonic ms; None if there is none."""
         if not self._later:
             return None
         return min(at_ms for at_ms, _ in self._later)
@@ -138,7 +142,8 @@ class Gathering(Generic[Part]):
         def gathered(reply: Message | None, now: Now) -> None:
             self._asked.discard(node)
             self._take(parts, reply, now)
-            if is_crowded:  # a node that asks itself does other things first
+            # a node that sends requests to itself does other things first
+            if is_crowded:
                 self.later(now.monotonic_ms, lambda _: self._ask(node))
             else:
                 self._ask(node)
@@ -147,7 +152,7 @@ class Gathering(Generic[Part]):
         self._broker.ask(node, self._lane, self._api, self._version, body, gathered)
 
     def _next(self, queue: deque[Part]) -> list[Part]:
-        """What fits into one request."""
+        """Take as many parts as fit into one request."""
         parts: list[Part] = []
         left = MOST_ITEMS
         while queue:
@@ -162,9 +167,9 @@ class Gathering(Generic[Part]):
 
 
 class Join(NamedTuple):
-    """Partitions that are to have joined a transaction; or, if adds, to join it.
-    knows_abortable: what asks for them can hear TRANSACTION_ABORTABLE. until_ms: how
-    long CONCURRENT_TRANSACTIONS is asked again, monotonic.
+    """Partitions that should have joined a transaction; or, with adds, that are to join
+    it. knows_abortable: whether the client's version has TRANSACTION_ABORTABLE.
+    until_ms: how long to ask again after CONCURRENT_TRANSACTIONS, monotonic.
     """
 
     transactional_id: str
@@ -177,7 +182,9 @@ class Join(NamedTuple):
     then: Callable[[dict[TopicPartition, KafkaError]], object]
 
     def ended(self, errors: Mapping[TopicPartition, Error]) -> None:
-        """Hand on what its producer hears of each partition that has not joined."""
+        """Pass on the error that the producer gets for each partition that hasn't
+        joined.
+        """
         refused = {}
         for at, error in errors.items():
             if error is not Error.NONE:
@@ -186,12 +193,12 @@ class Join(NamedTuple):
         self.then(refused)
 
     def all_ended(self, error: Error) -> None:
-        """The same error for all partitions."""
+        """Pass on the same error for all partitions."""
         self.ended(dict.fromkeys(self.partitions, error))
 
     def _as_its_producer_says(self, error: Error, of_offsets: bool) -> KafkaError:
-        """Old producers wait with a batch when too few replicas are in sync, and know
-        no other way to wait with it.
+        """The error as the producer should see it. Old producers retry a batch when too
+        few replicas are in sync, and know no other error that makes them retry.
         """
         waits = error in NOT_NOW
         if error is Error.CONCURRENT_TRANSACTIONS:
@@ -215,11 +222,11 @@ class Join(NamedTuple):
 
 @dataclass(eq=False)
 class Joining:
-    """The partitions of one request of a producer, on their way into its transaction.
+    """The partitions in one request of a producer, on their way into its transaction.
 
-    call: the request, which begins anew when that has ended. guards: of the partitions
-    that are asked for. refused: those that a batch must not be appended to. adds: as of
-    Join. left: how many of its Joins have not ended.
+    call: the request, which starts over when this has ended. guards: of the partitions
+    that are being asked for. refused: those to which the batches must not be appended.
+    adds: as for Join. left: how many of its Joins have not ended.
     """
 
     call: JoiningRequest
@@ -239,8 +246,9 @@ class Joining:
             return
         held = self.guards
         if self.adds:
-            # Who lets it join has a new epoch, which tells of markers as well; that of
-            # the last one may come meanwhile.
+            # In transactions v2 this transaction has an epoch of its own, which gives
+            # its markers away as well as a guard does. The marker of the last one may
+            # still come meanwhile and must not void the guard: it is taken only now.
             producer_id = self.producer.producer_id
             held = {at: self.logs[at].guard(producer_id) for at in self.guards}
         self.call.joined = {**held, **self.refused}
@@ -248,7 +256,7 @@ class Joining:
 
 
 class Joins:
-    """What this node asks coordinators before it appends."""
+    """The requests that this node sends to coordinators before it appends."""
 
     def __init__(self, broker: JoiningNode) -> None:
         self._broker = broker
@@ -271,9 +279,9 @@ class Joins:
         knows_abortable: bool,
         now: Now,
     ) -> Wait | None:
-        """Ask for those partitions of a producer's request in which it has no open
-        transaction; the request begins anew then. call.joined says how it went: a guard
-        or an error for each of them. None: there is nothing to ask.
+        """Ask about the partitions of a producer's request in which it has no open
+        transaction; the request starts over afterwards. call.joined then has a guard or
+        an error for each of them. Returns None if there is nothing to ask.
         """
         verifies = self._broker.in_force["transaction.partition.verification.enable"]
         if call.joined is not None or not verifies:
@@ -314,8 +322,8 @@ class Joins:
         producer: Identity,
         state: ProducerState,
     ) -> None:
-        """Whether a batch may now be appended. Errors: as its coordinator said;
-        INVALID_TXN_STATE if it ended since.
+        """Check whether a batch may be appended now. Errors: the coordinator's;
+        INVALID_TXN_STATE if the transaction has ended since.
         """
         if call.joined is None or state.is_open(*producer):
             return
@@ -326,7 +334,7 @@ class Joins:
             why = "Record was not part of an ongoing transaction"
             raise KafkaError(Error.INVALID_TXN_STATE, why)
 
-    # -- inside
+    # -- helpers
 
     def _ask(self, join: Join, now: Now) -> None:
         leader = NO_LEADER
@@ -348,7 +356,7 @@ class Joins:
             self._take_one(join, result, now)
 
     def _take_one(self, join: Join, result: Message, now: Now) -> None:
-        """What its coordinator says of one transaction."""
+        """Process the coordinator's result for one transaction."""
         errors = {}
         for topic in result.topic_results:
             for one in topic.results_by_partition:
@@ -384,7 +392,7 @@ def asked_joins(joins: list[Join]) -> dict[str, Any]:
 @dataclass(slots=True, eq=False)
 class Pending:
     """A transaction whose markers are being written. partition, epoch: of the
-    coordinator's log. left: who has none.
+    coordinator's log. left: the partitions without a marker.
     """
 
     partition: int
@@ -401,7 +409,9 @@ class Told(NamedTuple):
 
 
 class Markers:
-    """complete(pending, now): all are written. The answer is `completed`."""
+    """Sends the markers of transactions that have ended. complete(pending, now): called
+    when all of a transaction's markers are written; it answers with `completed`.
+    """
 
     def __init__(
         self, broker: KnowingNode, complete: Callable[[Pending, Now], None]
@@ -420,26 +430,28 @@ class Markers:
         )
 
     def send(self, pending: Pending, now: Now) -> None:
-        """Begin with a transaction."""
+        """Begin to send the markers of a transaction."""
         self._pending[pending.transaction.transactional_id] = pending
         self._route(pending, sorted(pending.left), now)
 
     def drop(self, partition: int) -> None:
-        """This node coordinates no longer what lies in a partition of
-        `__transaction_state`.
+        """This node no longer coordinates a partition of `__transaction_state`: drop
+        its transactions.
         """
         for name, pending in list(self._pending.items()):
             if pending.partition == partition:
                 del self._pending[name]
 
     def completed(self, pending: Pending, done: bool, now: Now) -> None:
-        """That all markers are written is in the log now, or has to be tried again."""
+        """The end of the transaction has been written to the log (done), or must be
+        tried again.
+        """
         if done and self._is_current(pending):
             del self._pending[pending.transaction.transactional_id]
         elif not done:
             self._later(Told(pending, []), now)
 
-    # -- inside
+    # -- helpers
 
     def _is_current(self, pending: Pending) -> bool:
         return self._pending.get(pending.transaction.transactional_id) is pending
@@ -451,7 +463,7 @@ class Markers:
     def _route(
         self, pending: Pending, partitions: list[TopicPartition], now: Now
     ) -> None:
-        """To whoever leads each partition now."""
+        """Send the markers to the current leader of each partition."""
         if not self._is_current(pending):
             return
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -481,8 +493,8 @@ class Markers:
             self._take_one(told, marker, now)
 
     def _take_one(self, told: Told, marker: Message | None, now: Now) -> None:
-        """What became of one transaction's markers on one node. None: it didn't
-        say.
+        """Process the result for one transaction's markers on one node. None: the node
+        gave none.
         """
         pending = told.pending
         if not self._is_current(pending):

@@ -1,4 +1,4 @@
-"""What is known of a transactional id, and which state may follow which
+"""The state of a transactional id, and which state may follow which
 (transactions.py).
 """
 
@@ -12,15 +12,15 @@ from minikafka.wire.schema import Message, nested
 
 NO_PRODUCER_ID, NO_EPOCH, NO_TIME = -1, -1, -1
 LAST_EPOCH = 2**15 - 2  # of a producer
-FENCE_EPOCH = LAST_EPOCH + 1  # left to fence it
+FENCE_EPOCH = LAST_EPOCH + 1  # reserved for fencing it
 ID_BYTES, PARTITION_BYTES = 1000, 150  # in memory
-V2 = 2  # transaction.version since which each transaction has an epoch of its own
+V2 = 2  # the transaction.version from which on each transaction has an epoch of its own
 
 TopicPartition = tuple[str, int]
 
 
 class Status(IntEnum):
-    """Where a transactional id is; numbered as in the record."""
+    """The state of a transactional id; numbered as in the record."""
 
     EMPTY = 0
     ONGOING = 1
@@ -34,7 +34,7 @@ class Status(IntEnum):
 
     @property
     def word(self) -> str:
-        """As administrators read it: PrepareCommit."""
+        """The state's name as administrators see it: PrepareCommit."""
         return self.name.title().replace("_", "")
 
 
@@ -44,7 +44,7 @@ OPEN = (Status.ONGOING,)
 OPEN_OR_IDLE = (*OPEN, *IDLE)
 PREPARED = (Status.PREPARE_COMMIT, Status.PREPARE_ABORT)
 
-# From which states, what leads where.
+# From which states, by which event, to which state.
 STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
     (IDLE, "InitProducerId", Status.EMPTY),
     (OPEN_OR_IDLE, "AddPartitionsToTxn, AddOffsetsToTxn", Status.ONGOING),
@@ -60,13 +60,12 @@ STEPS: tuple[tuple[tuple[Status, ...], str, Status], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transactional id: its producer, and the transaction that it has open or had
-    last.
+    """A transactional id: its producer, and its current or last transaction.
 
-    Times are wall clock ms. By previous_producer_id and last_producer_epoch (not in the
-    record) a request that comes again is known. client_version: transaction.version of
-    the producer that ended it. next_producer_id: its id, if the epoch that ends the
-    transaction is the last one.
+    Times are wall clock ms. previous_producer_id and last_producer_epoch (not in the
+    record) help to recognize a repeated request. client_version: transaction.version of
+    the producer that ended it. next_producer_id: its next id, if the transaction ends
+    with the last epoch.
     """
 
     transactional_id: str
@@ -83,7 +82,7 @@ class Transaction:
     next_producer_id: int = NO_PRODUCER_ID
 
     def to(self, status: Status, **changes: Any) -> "Transaction":
-        """One step of the table."""
+        """The same with another status. Asserts that the table has such a step."""
         steps = [before for before, _, after in STEPS if after is status]
         assert any(self.status in before for before in steps), (self.status, status)
         return replace(self, status=status, **changes)
@@ -95,22 +94,23 @@ class Transaction:
 
     @property
     def size_bytes(self) -> int:
-        """About what it takes in memory."""
+        """Roughly how much memory it takes."""
         partitions_bytes = PARTITION_BYTES * len(self.partitions)
         return ID_BYTES + len(self.transactional_id) + partitions_bytes
 
     @property
     def goes_on_as(self) -> tuple[int, int]:
-        """With which id and epoch its producer goes on, also while markers are still to
-        be written.
+        """The id and epoch with which its producer continues, also while markers are
+        still being written.
         """
         if self.next_producer_id != NO_PRODUCER_ID:
             return self.next_producer_id, 0
         return self.producer_id, self.producer_epoch
 
     def check_producer_id(self, expected: tuple[int, int] | None) -> None:
-        """A producer may name the id before this one if that had no epochs left: the
-        answer that told it the new one may have got lost. Errors: PRODUCER_FENCED.
+        """Check the id that a producer names. It may be the one before the current id,
+        if that had no epochs left: the answer with the new id may have got lost.
+        Errors: PRODUCER_FENCED.
         """
         is_first = self.producer_epoch == NO_EPOCH
         if expected is None or is_first:
@@ -125,9 +125,9 @@ class Transaction:
     def begun_again(
         self, expected: tuple[int, int] | None, new_producer_id: int, timeout_ms: int
     ) -> "Transaction":
-        """A producer comes. expected: the id and epoch that it says it has (KIP-360);
-        without them it is a new one, and whoever is there is fenced. Errors:
-        PRODUCER_FENCED.
+        """A producer starts with this id. expected: the id and epoch that it says it
+        has (KIP-360); without them it is a new producer, and the current one is fenced.
+        Errors: PRODUCER_FENCED.
         """
         self.check_producer_id(expected)
         changes: dict[str, Any] = {
@@ -141,7 +141,7 @@ class Transaction:
         if not is_current and not is_first:
             if expected_epoch != self.last_producer_epoch:
                 raise KafkaError(Error.PRODUCER_FENCED)
-            return self.to(Status.EMPTY, **changes)  # the answer got lost
+            return self.to(Status.EMPTY, **changes)  # the answer had got lost
         last_epoch = NO_EPOCH if expected is None else self.producer_epoch
         changes["last_producer_epoch"] = last_epoch
         if self.is_exhausted and is_current:
@@ -153,8 +153,8 @@ class Transaction:
         return self.to(Status.EMPTY, **changes)
 
     def fenced(self, version: int, new_producer_id: int) -> "Transaction":
-        """Aborted by its coordinator: nobody goes on with its epoch. version:
-        transaction.version of the cluster.
+        """The coordinator aborts the transaction, with an epoch that no producer has.
+        version: transaction.version of the cluster.
         """
         epoch = min(self.producer_epoch + 1, FENCE_EPOCH)
         fence = self.to(Status.PREPARE_EPOCH_FENCE, producer_epoch=epoch)
@@ -170,14 +170,14 @@ class Transaction:
     def ended(
         self, committed: bool, version: int, new_producer_id: int, now_ms: int
     ) -> "Transaction":
-        """What its producer decides, in transactions v2 with a new epoch."""
+        """The producer ends its transaction, in transactions v2 with a new epoch."""
         status = Status.PREPARE_COMMIT if committed else Status.PREPARE_ABORT
         if version < V2:
             return self.to(status, client_version=0)
-        # A producer that has the fence's epoch, which should not be, may abort. Its
-        # commit has no epoch, and fails.
+        # A producer with the fencing epoch, which shouldn't exist, may abort. There is
+        # no epoch left for a commit, so that fails.
         highest = FENCE_EPOCH + 1 if committed else FENCE_EPOCH
-        begins_now = self.status in IDLE  # nothing has joined
+        begins_now = self.status in IDLE  # no partition has joined
         return self.to(
             status,
             client_version=version,
@@ -204,14 +204,14 @@ class Transaction:
         )
 
     def is_end_again(self, producer_id: int, epoch: int) -> bool:
-        """Whether who ends it with this id and epoch, in transactions v2, has done so
-        before.
+        """Whether a request to end the transaction with this id and epoch, in
+        transactions v2, repeats an earlier one.
         """
         if self.status not in COMPLETE:
             return False
         if producer_id == self.producer_id and epoch + 1 == self.producer_epoch:
             return True
-        # that was the last epoch, and the next transaction has another producer id
+        # that was the last epoch, so the next transaction has another producer id
         has_new_id = self.producer_epoch == 0 and epoch == LAST_EPOCH
         return has_new_id and producer_id == self.previous_producer_id
 
@@ -236,7 +236,7 @@ class Transaction:
 
 
 def from_record(key: Message, value: Message) -> Transaction:
-    """The other way round."""
+    """The transaction that a record describes."""
     partitions: set[TopicPartition] = set()
     for topic in value.transaction_partitions or ():
         for number in topic.partition_ids:

@@ -1,10 +1,10 @@
-"""The transaction coordinator: what transactional ids are doing (KIP-98, KIP-360,
+"""The transaction coordinator: keeps the state of transactional ids (KIP-98, KIP-360,
 KIP-447, KIP-664).
 
-A transaction writes to many partitions, all or nothing. Somebody must remember which
-partitions these are and how it ended: the coordinator of its transactional id, in a
-partition of `__transaction_state`. Every step is a record there (runtime.py), so
-another broker can take over in the middle:
+A transaction writes to many partitions, all or nothing. The coordinator of its
+transactional id remembers which partitions these are and how it ended, in a partition
+of `__transaction_state`. Every step is a record there (runtime.py), so another broker
+can take over in the middle:
 
     1  InitProducerId        who comes with a transactional id gets a producer id and a new epoch. Whoever had an older
                              epoch is fenced, and what it had open is aborted.
@@ -14,13 +14,13 @@ another broker can take over in the middle:
     4  WriteTxnMarkers       each partition is told; again and again, until each has the marker.
     5  CompleteCommit, -Abort  nothing is left to do. The next transaction may begin.
 
-STEPS (transaction_states.py) is the whole of it: which state may follow which, and what
-leads there. An `Ongoing` transaction whose time is over is ended by the coordinator, as
-if a new producer had come: epoch + 1, PrepareAbort.
+STEPS (transaction_states.py) sums it up: which state may follow which, and what leads
+there. The coordinator ends an `Ongoing` transaction whose time is over as if a new
+producer had come: epoch + 1, PrepareAbort.
 
-Since transactions v2 (KIP-890) step 2 is done by the brokers that get the first batch,
-every EndTxn bumps the epoch, so that a late batch of an ended transaction is fenced,
-and an abort may come when nothing has joined. (Apache Kafka: TransactionCoordinator,
+Since transactions v2 (KIP-890) the brokers that get the first batch do step 2; every
+EndTxn bumps the epoch, so that a late batch of an ended transaction is fenced; and a
+producer may abort when nothing has joined. (Apache Kafka: TransactionCoordinator,
 TransactionMetadata.)
 """
 
@@ -59,8 +59,8 @@ EXPIRED = Reason(
 
 
 def ids(transaction: Transaction) -> Answer:
-    """What a producer hears, and how it goes on: never with the epoch after the last
-    one.
+    """The id and epoch that a producer is told to continue with: never the epoch after
+    the last one.
     """
     producer_id, epoch = transaction.goes_on_as
     return {
@@ -72,7 +72,7 @@ def ids(transaction: Transaction) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Step(Effect):
-    """A step of the table was written down: from there on the coordinator goes on by
+    """A step of the table was written. From here on the coordinator continues by
     itself, with markers or a deadline. was: None for a new transactional id.
     """
 
@@ -82,8 +82,8 @@ class Step(Effect):
 
 
 class Earlier(NamedTuple):
-    """The id and the epoch before: by them a request that comes again is known. No
-    record says so, and a new coordinator does without.
+    """The id and epoch before the current ones, by which a repeated request is
+    recognized. No record has them, and a new coordinator does without.
     """
 
     producer_id: int
@@ -93,10 +93,10 @@ class Earlier(NamedTuple):
 @dataclass(eq=False, repr=False)
 class Transactions(State):
     """The transactional ids of one partition of `__transaction_state`. version():
-    transaction.version of the cluster. prepared(transaction, now): its markers are to
-    be written. new_producer_id(now): for what time ends; NO_PRODUCER_ID until there is
-    one. has_room(size_bytes): whether so much more may be kept. transactions: as the
-    records say. size_bytes: of all these.
+    transaction.version of the cluster. prepared(transaction, now): called when its
+    markers are to be written. new_producer_id(now): an id for a transaction that times
+    out; NO_PRODUCER_ID until there is one. has_room(size_bytes): whether so much more
+    may be stored. transactions: according to the records. size_bytes: of all of these.
     """
 
     _config: Configs
@@ -110,12 +110,12 @@ class Transactions(State):
     _earlier: dict[str, Earlier] = field(default_factory=dict)
     _deadlines: Deadlines[str] = field(default_factory=Deadlines)
 
-    # -- what the runtime asks
+    # -- called by the runtime
 
     def apply(
         self, name: str, key: Message, value: Message | None, offset: int
     ) -> None:
-        """One committed record, live or in a replay."""
+        """Apply one committed record, live or in a replay."""
         transactional_id = key.transactional_id
         self._earlier.pop(transactional_id, None)
         was = self.transactions.get(transactional_id)
@@ -130,13 +130,15 @@ class Transactions(State):
         self.size_bytes += transaction.size_bytes
 
     def loaded(self, now: Now) -> Iterable[str]:
-        """The replay is over: what was decided and not done yet goes on."""
+        """The replay is over: continue transactions that were decided but not
+        completed.
+        """
         for transaction in list(self.transactions.values()):
             self._go_on(transaction, now)
         return list(self.transactions)
 
     def tick(self, key: str, now: Now) -> Decision:
-        """A transaction takes too long, or nobody has used its id for long."""
+        """A transaction takes too long, or its id hasn't been used for a long time."""
         known = self._find(key)
         if known is None or not self._deadlines.is_overdue(key, now.monotonic_ms):
             return Decision()
@@ -152,8 +154,8 @@ class Transactions(State):
         return Decision([tombstone], answer={}, effect=step)
 
     def carry_out(self, key: str, effect: Effect, now: Now) -> None:
-        """A step was taken. By its record the state is what it is; who comes again is
-        known by what was before.
+        """A step was written, so the state has changed. Remember the previous id and
+        epoch, by which a repeated request is recognized.
         """
         assert isinstance(effect, Step)
         self._state_changed(effect)
@@ -171,7 +173,7 @@ class Transactions(State):
     # -- requests: decide
 
     def needs_producer_id(self, transactional_id: str) -> bool:
-        """Whether an InitProducerId or an EndTxn may want a new producer id."""
+        """Whether an InitProducerId or an EndTxn may need a new producer id."""
         known = self.transactions.get(transactional_id)
         return known is None or known.is_exhausted
 
@@ -184,7 +186,7 @@ class Transactions(State):
         now: Now,
     ) -> Decision:
         """InitProducerId. Errors: CONCURRENT_TRANSACTIONS until the last transaction is
-        over, PRODUCER_FENCED.
+        completed, PRODUCER_FENCED.
         """
         known = self._find(transactional_id)
         if known is None:
@@ -201,7 +203,7 @@ class Transactions(State):
             fenced = self._fenced(known, new_producer_id)
             return self._step(fenced, refused, now, PRODUCER_CAME)
         if known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
-            # it wasn't when the id was asked for
+            # it wasn't exhausted when the id was requested
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         wanted = known.begun_again(expected, new_producer_id, timeout_ms)
         return self._step(wanted, ids(wanted), now, PRODUCER_CAME)
@@ -213,9 +215,9 @@ class Transactions(State):
         version: int,
         now: Now,
     ) -> Decision:
-        """AddPartitionsToTxn, AddOffsetsToTxn. producer: transactional id, producer
-        id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the
-        last transaction is over, those of _known.
+        """AddPartitionsToTxn, AddOffsetsToTxn. producer: transactional id, producer id,
+        epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS until the last
+        transaction is completed, those of _known.
         """
         transactional_id = producer[0]
         self._check_is_over(transactional_id)
@@ -238,7 +240,7 @@ class Transactions(State):
         epoch: int,
         partition: TopicPartition,
     ) -> None:
-        """AddPartitionsToTxn, to verify (KIP-890). Errors: those of _known,
+        """AddPartitionsToTxn, only verifying (KIP-890). Errors: those of _known,
         CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE if the partition has not joined.
         """
         known = self._known(transactional_id, producer_id, epoch)
@@ -255,9 +257,9 @@ class Transactions(State):
         new_producer_id: int,
         now: Now,
     ) -> Decision:
-        """EndTxn; one that comes again hears the same. producer: transactional id,
+        """EndTxn; a repeated one gets the same answer. producer: transactional id,
         producer id, epoch. version: of transactions. Errors: CONCURRENT_TRANSACTIONS
-        until the last transaction is over, those of _known, INVALID_TXN_STATE.
+        until the last transaction is completed, those of _known, INVALID_TXN_STATE.
         """
         transactional_id, producer_id, epoch = producer
         has_own_epoch = version >= V2
@@ -278,7 +280,7 @@ class Transactions(State):
         if known.status is not Status.ONGOING and not may_end_nothing:
             raise KafkaError(Error.INVALID_TXN_STATE)
         if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
-            # it wasn't when the id was asked for
+            # it wasn't exhausted when the id was requested
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
         wanted = known.ended(committed, version, new_producer_id, now.wall_ms)
         why = COMMITS if committed else ABORTS
@@ -290,10 +292,12 @@ class Transactions(State):
             return Decision(answer={})
         return self._step(transaction.completed(), {}, now, MARKERS_WRITTEN)
 
-    # -- questions of administrators (KIP-664)
+    # -- administrators' questions (KIP-664)
 
     def describe(self, transactional_id: str) -> Answer:
-        """Errors: TRANSACTIONAL_ID_NOT_FOUND."""
+        """The fields of a DescribeTransactions answer. Errors:
+        TRANSACTIONAL_ID_NOT_FOUND.
+        """
         known = self.transactions.get(transactional_id)
         if known is None:
             raise KafkaError(Error.TRANSACTIONAL_ID_NOT_FOUND)
@@ -309,8 +313,8 @@ class Transactions(State):
     def listed(
         self, asked: Message, pattern: NeededOnce | None, now: Now
     ) -> list[dict[str, Any]]:
-        """Those that all filters of a ListTransactions let through. pattern: what it
-        filters ids by. Errors: INVALID_REGULAR_EXPRESSION.
+        """The transactions that pass all filters of a ListTransactions. pattern: the
+        expression that it filters ids by. Errors: INVALID_REGULAR_EXPRESSION.
         """
         states = asked.state_filters
         producer_ids = asked.producer_id_filters
@@ -334,10 +338,12 @@ class Transactions(State):
             found.append(description)
         return found
 
-    # -- inside
+    # -- helpers
 
     def _find(self, transactional_id: str) -> Transaction | None:
-        """As the record says, with what this coordinator knows besides."""
+        """The transaction according to its record, with what only this coordinator
+        knows.
+        """
         known = self.transactions.get(transactional_id)
         earlier = self._earlier.get(transactional_id)
         if known is None or earlier is None:
@@ -349,16 +355,17 @@ class Transactions(State):
         )
 
     def _check_is_over(self, transactional_id: str) -> None:
-        """While its markers are written nobody is judged: who asks again is told the
-        truth then. Errors: CONCURRENT_TRANSACTIONS.
+        """Check that no markers are being written. Until they are, requests get no
+        verdict: the client asks again, and gets the right answer then. Errors:
+        CONCURRENT_TRANSACTIONS.
         """
         known = self.transactions.get(transactional_id)
         if known is not None and known.status in PREPARED:
             raise KafkaError(Error.CONCURRENT_TRANSACTIONS)
 
     def _fenced(self, known: Transaction, new_producer_id: int) -> Transaction:
-        """Errors: CONCURRENT_TRANSACTIONS while the producer id that it needs is not
-        there.
+        """The transaction after fencing. Errors: CONCURRENT_TRANSACTIONS while the
+        producer id that it needs is missing.
         """
         version = self._version()
         if version >= V2 and known.is_exhausted and new_producer_id == NO_PRODUCER_ID:
@@ -368,7 +375,7 @@ class Transactions(State):
     def _known(
         self, transactional_id: str, producer_id: int, epoch: int
     ) -> Transaction:
-        """Errors: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
+        """The transaction. Errors: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
         known = self._find(transactional_id)
         if known is None or known.producer_id != producer_id:
             raise KafkaError(Error.INVALID_PRODUCER_ID_MAPPING)
@@ -399,7 +406,7 @@ class Transactions(State):
         return Decision([wanted.record(was or wanted)], answer, step)
 
     def _go_on(self, transaction: Transaction, now: Now) -> None:
-        """What comes next of itself: markers, or a deadline."""
+        """Continue without a request: send markers, or set a deadline."""
         if transaction.status in PREPARED:
             self._deadlines.set(transaction.transactional_id, None)
             self._prepared(transaction, now)
@@ -414,7 +421,7 @@ class Transactions(State):
             at_ms = transaction.update_ms + expiration_ms
             every_ms = 1
         due_ms = now.monotonic_ms + max(at_ms - now.wall_ms, 0)
-        rounds = -(-due_ms // every_ms)  # upwards: not before it is due
+        rounds = -(-due_ms // every_ms)  # rounded up, so that it isn't before it is due
         self._deadlines.set(transaction.transactional_id, rounds * every_ms)
 
     def _state_changed(self, step: Step) -> None:
