@@ -17,6 +17,7 @@ from minikafka.cluster.metadata import Image, Partition
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log
+from minikafka.storage.recovery import recover
 
 SLICE_BYTES = 1 << 20
 OPEN_COST = 1 << 14  # opening a log, in bytes to read
@@ -151,7 +152,7 @@ class LogRecovery:
             first_dirty_offset=noted.first_dirty_offset,
         )
         yield OPEN_COST
-        yield from log.recover(SLICE_BYTES, self._notice, noted.stopped_clean)
+        yield from recover(log, SLICE_BYTES, self._notice, noted.stopped_clean)
         self._look_for_losses(log, noted)
         if len(partition.replicas) == 1:
             # no other replica has what is missing

@@ -14,6 +14,7 @@ from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Deadlines
+from minikafka.storage import retention
 from minikafka.storage.cleaner import Cleaner
 
 # replica.high.watermark.checkpoint.interval.ms
@@ -102,7 +103,7 @@ class LogUpkeep:
     def clean_up(self, now: Now) -> None:
         """Retention. A follower's leader hears where its log begins now."""
         for replica in self._replicas.values():
-            replica.log.clean_up(now)
+            retention.clean_up(replica.log, now)
             if not replica.is_leader:
                 self._hearer.placed(replica)
         self._arm(self.clean_up, now.monotonic_ms)

@@ -39,6 +39,7 @@ from minikafka.cluster.snapshots import (
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_leader_change
@@ -235,7 +236,7 @@ class Quorum:
         config = LogConfig(segment_bytes=self._config.snapshots.segment_bytes)
         log = Log(self._disk, METADATA_LOG, config, self._trace, METADATA_TOPIC, 0)
         committed = range(newest.end_offset, high_watermark)
-        for _ in log.recover(READ_SIZE, self._tell, committed=committed):
+        for _ in recover(log, READ_SIZE, self._tell, committed=committed):
             pass
         # the snapshot had arrived, but the log hadn't been replaced yet
         if log.log_end_offset < newest.end_offset:

@@ -52,7 +52,7 @@ from typing import Any
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.file_names import FILES, LOG, file_name, files_in
 from minikafka.storage.index import Aborted
-from minikafka.storage.ports import LogOfKeys
+from minikafka.storage.log import Log
 from minikafka.storage.segment import Segment, with_ends
 from minikafka.wire import records
 from minikafka.wire.primitives import Buffer
@@ -188,7 +188,7 @@ class LatestOffsets:
 # -- one pass
 
 
-def tells_all(log: LogOfKeys) -> bool:
+def tells_all(log: Log) -> bool:
     """Whether the trace is told about a pass step by step. About Kafka's own topics it
     is told only the end.
     """
@@ -242,7 +242,7 @@ class Compaction:
     """
 
     def __init__(
-        self, log: LogOfKeys, end_offset: int, now_ms: int, buffer_bytes: int
+        self, log: Log, end_offset: int, now_ms: int, buffer_bytes: int
     ) -> None:
         self.log = log
         self._first_dirty_offset = max(log.first_dirty_offset, log.log_start_offset)
@@ -525,7 +525,7 @@ def empty(header: BatchHeader) -> bytes:
 # -- restart
 
 
-def finish_swap(log: LogOfKeys) -> None:
+def finish_swap(log: Log) -> None:
     """Finish the swap that a crash interrupted if the new segment is complete;
     otherwise remove the new segment.
     """

@@ -38,7 +38,7 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 from minikafka.clock import Now
-from minikafka.storage import data_folder, recovery, retention
+from minikafka.storage import data_folder
 from minikafka.storage.checkpoints import (
     read_partition_metadata,
     write_partition_metadata,
@@ -51,7 +51,7 @@ from minikafka.storage.index import Aborted, overlapping
 from minikafka.storage.producer_state import Appended as Appended
 from minikafka.storage.producer_state import ProducerState
 from minikafka.storage.rolling import reason_to_roll
-from minikafka.storage.segment import Segment
+from minikafka.storage.segment import Segment, with_ends
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.internal_records import EndTransaction, markers
@@ -62,6 +62,8 @@ from minikafka.wire.unpacking import Allowance
 
 MAX_EPOCH = 2**31 - 1
 DELETE_RECORDS = Reason("delete_records", "DeleteRecords")
+BELOW_START = Reason("log_start_offset", "its records lie before the log start offset")
+ALL_ARE_DELETED = Reason("all_are_deleted", "all older segments are to be deleted")
 
 
 @dataclass(eq=False, repr=False)
@@ -69,7 +71,7 @@ class Log:
     """One partition's log in one folder.
 
     If the folder doesn't exist it is made, and the log is ready; otherwise call
-    `recover` first. log_end_offset: the offset that the next record gets.
+    `recovery.recover` first. log_end_offset: the offset that the next record gets.
     log_start_offset: the first one that may be read. recovery_point: everything below
     it is synced. first_dirty_offset: in a compacted log, no key occurs twice below it.
     topic_id: 16 bytes. Disk errors are raised as KAFKA_STORAGE_ERROR, and leave the log
@@ -112,24 +114,6 @@ class Log:
     def _name_topic(self, topic_id: bytes) -> None:
         if read_partition_metadata(self.disk, self.directory) is None:
             write_partition_metadata(self.disk, self.directory, topic_id)
-
-    def recover(
-        self,
-        budget_bytes: int,
-        tell: Callable[[str], object],
-        clean: bool = False,
-        committed: range | None = None,
-    ) -> Generator[int, None, None]:
-        """Open the segments that are on the disk. tell: called with a plain sentence
-        for each loss. clean: the last stop was clean, so everything is synced.
-        committed: for the metadata log, the offsets that must all be there.
-
-        Yields the bytes read, about budget_bytes at a time; when it ends, the log is
-        ready.
-        """
-        with as_storage_errors(self.directory):
-            work = recovery.Recovery(self, budget_bytes, tell, clean, committed)
-            yield from work.run()
 
     @property
     def size_bytes(self) -> int:
@@ -516,7 +500,45 @@ class Log:
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE, what)
         with as_storage_errors(self.directory):
             self.move_start(offset, why)
-            retention.delete_below_start(self)
+            start = self.log_start_offset
+            self.delete_segments(lambda segment, end: end <= start, BELOW_START)
+
+    def delete_segments(
+        self, deletable: Callable[[Segment, int], bool], why: Reason, **limit: int
+    ) -> None:
+        """Delete segments from the first on, while deletable(segment, end offset)
+        holds. An empty active segment stays. limit: the setting that decides, for the trace.
+        """
+        count = 0
+        for segment, end in with_ends(self.segments):
+            is_empty = segment is self.active and not segment.size
+            if is_empty or not deletable(segment, end):
+                break
+            count += 1
+        if not count:
+            return
+        if count == len(self.segments):
+            self.roll(self.log_end_offset, ALL_ARE_DELETED, sync=False)
+        gone, self.segments = self.segments[:count], self.segments[count:]
+        if self.segments[0] is self.active:
+            # otherwise a power loss could take the only file that still knows where
+            # the log was
+            self.active.flush()
+        start = self.segments[0].base_offset
+        self.move_start(start, why)
+        for segment, end in with_ends(gone, start):
+            size_bytes = segment.size
+            segment.remove()
+            if self.trace:
+                self.tell(
+                    "SegmentDeleted",
+                    base_offset=segment.base_offset,
+                    next_offset=end,
+                    size_bytes=size_bytes,
+                    why=why,
+                    **limit,
+                )
+        self.keep_snapshots()
 
     def move_start(self, offset: int, why: Reason | None) -> None:
         """Let the log begin at `offset`, if that is later than now."""
@@ -525,12 +547,6 @@ class Log:
             self.epochs.truncate_from_start(offset)
             if self.trace and why is not None:
                 self.tell("LogStartOffsetAdvanced", log_start_offset=offset, why=why)
-
-    def clean_up(self, now: Now) -> None:
-        """One pass of retention: delete old segments, and forget silent producers."""
-        with as_storage_errors(self.directory):
-            retention.clean_up(self, now.wall_ms)
-            self.producers.expire(now.wall_ms, self.config.producer_id_expiration_ms)
 
     # -- closing and deleting
 

@@ -22,12 +22,11 @@ log is refused, and stays as it is.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
 from minikafka.storage.checks import epochs_anew, epochs_fit
-from minikafka.storage.disk import unusable
+from minikafka.storage.disk import as_storage_errors, unusable
 from minikafka.storage.file_names import (
     INDEX,
     INDEXES,
@@ -36,6 +35,7 @@ from minikafka.storage.file_names import (
     file_name,
     files_in,
 )
+from minikafka.storage.log import Log
 from minikafka.storage.segment import Segment, with_ends
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, KafkaError
@@ -50,11 +50,25 @@ from minikafka.wire.records import (
     read_header,
 )
 
-if TYPE_CHECKING:
-    from minikafka.storage.log import Log
-
 WHOLE = Reason("whole", "every batch is whole")
 _LEFTOVERS = (".deleted", ".tmp")
+
+
+def recover(
+    log: Log,
+    budget_bytes: int,
+    tell: Callable[[str], object],
+    clean: bool = False,
+    committed: range | None = None,
+) -> Generator[int, None, None]:
+    """Open the segments of a log that are on the disk. tell: called with a
+    plain sentence for each loss. clean: the last stop was clean, so everything is
+    synced. committed: for the metadata log, the offsets that must all be there.
+
+    Yields the bytes read, about budget_bytes at a time; when it ends, the log is ready.
+    """
+    with as_storage_errors(log.directory):
+        yield from Recovery(log, budget_bytes, tell, clean, committed).run()
 
 
 @dataclass(eq=False)
@@ -78,9 +92,9 @@ class Part:
 
 @dataclass(eq=False, repr=False)
 class Recovery:
-    """The recovery of one log: see Log.recover."""
+    """The recovery of one log: see recover."""
 
-    _log: "Log"
+    _log: Log
     _budget_bytes: int
     _tell: Callable[[str], object]
     _clean: bool

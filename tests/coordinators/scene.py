@@ -15,6 +15,7 @@ from minikafka.coordinators.runtime import (
 )
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.internal_records import (
     decode_coordinator_record,
@@ -105,7 +106,7 @@ class Scene:
             "offsets",
             0,
         )
-        list(self.log.recover(1 << 20, print))
+        list(recover(self.log, 1 << 20, print))
         self.done, self.written, self.notices = [], [], []
         high_watermark = self.log.log_end_offset if committed is None else committed
         partition = Partition((1, 2), isr, 1, 0, 0)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.records import batches, decode_batch, encode_batch
 
@@ -45,7 +46,7 @@ def open_log(
 
 def recovered(disk, events=None, *, clean=False, budget_bytes=1 << 20, **arguments):
     log = open_log(disk, events, **arguments)
-    for _ in log.recover(budget_bytes, print, clean):
+    for _ in recover(log, budget_bytes, print, clean):
         pass
     return log
 

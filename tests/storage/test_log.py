@@ -4,6 +4,7 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.checkpoints import read_partition_metadata
+from minikafka.storage.retention import clean_up
 from minikafka.trace import Reason
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.records import (
@@ -279,7 +280,7 @@ def test_without_timestamps_segment_ms_counts_by_the_clock():
 def test_a_quiet_partition_is_not_rolled_by_time_alone():
     log = open_log(segment_ms=1000)
     append(log, "a", timestamp=0)
-    log.clean_up(Now(DAY_MS))
+    clean_up(log, Now(DAY_MS))
     assert bases(log) == [0]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.storage.retention import clean_up
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import batches, crc_matches, decode_batch
 from tests.storage.logs import Now, batch, open_log, recovered, values
@@ -109,7 +110,7 @@ class LogModel(RuleBasedStateMachine):
     @rule()
     def clean_up(self):
         start, end = self.log.log_start_offset, self.end
-        self.log.clean_up(Now(self.now))
+        clean_up(self.log, Now(self.now))
         assert start <= self.log.log_start_offset <= self.end == end
 
     @rule()

@@ -8,6 +8,7 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.producer_state import Producer, decode_snapshot, encode_snapshot
+from minikafka.storage.retention import clean_up
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import encode_end_transaction
 from minikafka.wire.records import read_header
@@ -126,9 +127,9 @@ def test_a_silent_producer_expires_unless_its_transaction_is_open():
     log = open_log(producer_id_expiration_ms=1000, retention_ms=-1)
     send(log, 0, producer_id=1, timestamp=5000)
     send(log, 0, producer_id=2, timestamp=5000, transactional=True)
-    log.clean_up(Now(5999))
+    clean_up(log, Now(5999))
     assert set(log.producers.producers) == {1, 2}
-    log.clean_up(Now(6000))
+    clean_up(log, Now(6000))
     assert set(log.producers.producers) == {2}
     assert send(log, 9, producer_id=1).base_offset == 2
 
@@ -148,7 +149,7 @@ def test_what_a_producer_did_survives_a_clean_stop_a_crash_and_retention():
     disk.crash()
     log = recovered(disk, recovery_point=2, segment_bytes=100, retention_bytes=0)
     assert send(log, 2).base_offset == 2
-    log.clean_up(Now(0))
+    clean_up(log, Now(0))
     assert log.log_start_offset == 3
     disk.crash()
     log = recovered(disk, recovery_point=2, segment_bytes=100)

@@ -12,6 +12,7 @@ from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.index import OFFSET_ENTRY, TIME_ENTRY, Index
 from minikafka.storage.producer_state import encode_snapshot
+from minikafka.storage.recovery import recover
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, read_header
@@ -121,7 +122,7 @@ def test_recovery_goes_on_in_slices_of_its_budget(budget_bytes):
     for number in range(20):
         append(log, "x" * number * 10)
     log = open_log(disk)
-    slices = list(log.recover(budget_bytes, print))
+    slices = list(recover(log, budget_bytes, print))
     assert sum(slices) >= log.size_bytes
     assert max(slices) <= max(budget_bytes, 61 + 11 + 200)
     assert log.log_end_offset == 20
@@ -205,7 +206,7 @@ def test_a_batch_whose_magic_is_damaged_in_the_middle_of_a_closed_segment_is_cut
             disk.remove(f"orders-0/{name}")
     log = open_log(disk, recovery_point=16, **config)
     told = []
-    assert list(log.recover(1 << 20, told.append))
+    assert list(recover(log, 1 << 20, told.append))
     assert len(told) == 1 and "from offset 7 to 9: " in told[0]
     assert values(log) == ["x" * 20] * 13
     assert log.producers.producers[7].last_sequence == 15

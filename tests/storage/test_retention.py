@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.storage.retention import clean_up
 from minikafka.wire.errors import KafkaError
 from tests.storage.logs import Now, append, filled, open_log, values
 
@@ -19,7 +20,7 @@ def bases(log):
 def test_retention_ms_deletes_whole_segments_whose_largest_timestamp_is_older():
     events = []
     log = filled(events, retention_ms=60_000)
-    log.clean_up(Now(180_000))
+    clean_up(log, Now(180_000))
     assert bases(log) == [2, 3] and log.log_start_offset == 2
     assert kinds(events)[-3:] == [
         "LogStartOffsetAdvanced",
@@ -27,7 +28,7 @@ def test_retention_ms_deletes_whole_segments_whose_largest_timestamp_is_older():
         "SegmentDeleted",
     ]
     assert events[-1].detail["retention_ms"] == 60_000
-    log.clean_up(Now(180_001))
+    clean_up(log, Now(180_001))
     assert bases(log) == [3]
 
 
@@ -35,7 +36,7 @@ def test_when_even_the_active_segment_is_too_old_a_new_one_is_rolled_first():
     events = []
     log = filled(events, retention_ms=1000)
     del events[:]
-    log.clean_up(Now(DAY_MS))
+    clean_up(log, Now(DAY_MS))
     assert bases(log) == [4]
     assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (4, 4, 0)
     assert kinds(events) == [
@@ -48,7 +49,7 @@ def test_when_even_the_active_segment_is_too_old_a_new_one_is_rolled_first():
 
 def test_an_empty_active_segment_stays():
     log = open_log(retention_ms=0, retention_bytes=0)
-    log.clean_up(Now(DAY_MS))
+    clean_up(log, Now(DAY_MS))
     assert bases(log) == [0]
 
 
@@ -56,29 +57,29 @@ def test_a_young_segment_protects_the_old_ones_behind_it():
     log = open_log(segment_bytes=80, retention_ms=1000)
     for timestamp in (DAY_MS, 0, 0):
         append(log, "a", timestamp=timestamp)
-    log.clean_up(Now(DAY_MS))
+    clean_up(log, Now(DAY_MS))
     assert bases(log) == [0, 1, 2]
 
 
 def test_retention_bytes_deletes_while_the_rest_is_still_as_large():
     size = filled().segments[0].size
     log = filled(retention_bytes=2 * size)
-    log.clean_up(Now(0))
+    clean_up(log, Now(0))
     assert bases(log) == [2, 3]
     log = filled(retention_bytes=2 * size + 1)
-    log.clean_up(Now(0))
+    clean_up(log, Now(0))
     assert bases(log) == [1, 2, 3]
 
 
 def test_retention_bytes_zero_empties_the_log_but_keeps_its_end():
     log = filled(retention_bytes=0)
-    log.clean_up(Now(0))
+    clean_up(log, Now(0))
     assert (log.log_start_offset, log.log_end_offset) == (4, 4)
 
 
 def test_minus_one_keeps_everything():
     log = filled(retention_bytes=-1)
-    log.clean_up(Now(10**15))
+    clean_up(log, Now(10**15))
     assert len(log.segments) == 4
 
 
@@ -123,5 +124,5 @@ def test_a_damaged_time_index_makes_no_record_old():
     ).to_bytes(8, "big")
     log.segments[2].time_index._last = log.segments[2]._largest = None
     assert log.segments[2].largest[0] < 0
-    log.clean_up(Now(3_600_000 + 30_000))
+    clean_up(log, Now(3_600_000 + 30_000))
     assert bases(log) == [1, 2, 3]

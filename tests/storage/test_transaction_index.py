@@ -6,6 +6,7 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.index import Aborted, TransactionIndex
+from minikafka.storage.retention import clean_up
 from minikafka.wire.internal_records import encode_end_transaction
 from tests.storage.logs import Now, append, open_log, recovered
 
@@ -147,7 +148,7 @@ def test_retention_takes_the_index_with_its_segment():
     log = open_log(disk, segment_bytes=100, retention_bytes=0)
     three_aborts(log)
     assert any(name.endswith(".txnindex") for name in disk.listdir("orders-0"))
-    log.clean_up(Now(1000))
+    clean_up(log, Now(1000))
     assert not any(name.endswith(".txnindex") for name in disk.listdir("orders-0"))
     assert told(log) == []
 
