@@ -218,7 +218,7 @@ class ReplicaManager:
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:
-            telling.opened(replica, partition)
+            telling.opened(log, partition, replica.high_watermark)
         self._place(replica, partition)
         return replica
 

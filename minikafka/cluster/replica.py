@@ -169,7 +169,7 @@ class Replica:
             self._leader_high_watermark, self._doubted_offset = 0, -1
         self.partition = partition
         if self.log.trace:
-            telling.image_followed(self, was)
+            telling.image_followed(self.log, was, partition, self.is_leader)
         if self.is_leader:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
@@ -287,7 +287,7 @@ class Replica:
         self, kind: str, appended: Appended, batches: Buffer, now: Now
     ) -> None:
         if self.log.trace:
-            telling.appended(self, kind, appended, batches)
+            telling.appended(self.log, self.partition, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
         self._hears.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
@@ -307,7 +307,7 @@ class Replica:
         if self.log.trace and (
             offset != follower.log_end_offset or not follower.fetched_ms
         ):
-            telling.follower_fetched(self, broker_id, offset)
+            telling.follower_fetched(self.log, broker_id, offset)
         follower.fetched(
             offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms
         )
@@ -420,11 +420,15 @@ class Replica:
         assert agreed <= self.log.log_end_offset, (
             "the high watermark is at most the log end offset"
         )
-        was = (self.high_watermark, self.last_stable_offset) if self.log.trace else None
+        before = self._committed_offsets() if self.log.trace else None
         self.high_watermark = agreed
-        if was is not None:
-            telling.high_watermark_advanced(self, *was)
+        if before is not None:
+            after = self._committed_offsets()
+            telling.high_watermark_advanced(self.log, self.partition, before, after)
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:
             self._waiting_bytes = 0
         self._hears.high_watermark_advanced(self, size_bytes)
+
+    def _committed_offsets(self) -> tuple[int, int]:
+        return self.high_watermark, self.last_stable_offset

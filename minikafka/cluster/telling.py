@@ -6,7 +6,7 @@ events from the coordinators.
 """
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
@@ -28,9 +28,6 @@ from minikafka.wire.records import (
     read_header,
 )
 
-if TYPE_CHECKING:
-    from minikafka.cluster.replica import Replica
-
 TRACED_RECORDS = 50
 LEADER_CHANGE = "LeaderChangeMessage"
 SECRETS: dict[str, tuple[str, ...]] = {
@@ -42,16 +39,15 @@ OF_METADATA = {
 }
 
 
-def is_followed(replica: "Replica") -> bool:
-    """Whether it has followers, or is one."""
-    return len(replica.partition.replicas) > 1
+def is_followed(partition: Partition) -> bool:
+    """Whether its leader has followers."""
+    return len(partition.replicas) > 1
 
 
-def opened(replica: "Replica", partition: Partition) -> None:
+def opened(log: Log, partition: Partition, high_watermark: int) -> None:
     """The log is open: what it holds, and what the image says about it."""
-    if not is_followed(replica):
+    if not is_followed(partition):
         return
-    log = replica.log
     log.tell(
         "ReplicaOpened",
         log_start_offset=log.log_start_offset,
@@ -60,39 +56,38 @@ def opened(replica: "Replica", partition: Partition) -> None:
         isr=list(partition.isr),
         leader=partition.leader,
         leader_epoch=partition.leader_epoch,
-        high_watermark=replica.high_watermark,
+        high_watermark=high_watermark,
     )
 
 
-def image_followed(replica: "Replica", was: Partition) -> None:
+def image_followed(log: Log, was: Partition, now: Partition, is_leader: bool) -> None:
     """The leader or its epoch has changed; on the leader itself, also the ISR."""
-    log = replica.log
-    now = replica.partition
-    if log.topic == METADATA_TOPIC or not is_followed(replica):
+    if log.topic == METADATA_TOPIC or not is_followed(now):
         return
     epoch = now.leader_epoch
     if (epoch, now.leader) != (was.leader_epoch, was.leader):
-        if replica.is_leader:
+        if is_leader:
             log.tell("LeaderElected", leader_epoch=epoch, isr=list(now.isr))
         else:
             log.tell("LeaderFollowed", leader_epoch=epoch, leader=now.leader)
-    elif replica.is_leader and set(now.isr) != set(was.isr):
+    elif is_leader and set(now.isr) != set(was.isr):
         kind = "IsrShrunk" if len(now.isr) < len(was.isr) else "IsrExpanded"
         log.tell(kind, was=list(was.isr), isr=list(now.isr))
 
 
-def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> None:
+def appended(
+    log: Log, partition: Partition, kind: str, what: Appended, copied: Buffer
+) -> None:
     """Records were appended to the log, by its leader (RecordsAppended) or by a
     follower (RecordsReplicated).
     """
-    log = replica.log
     header = read_header(copied)
     told: dict[str, Any] = {
         "base_offset": what.base_offset,
         "last_offset": what.last_offset,
     }
     if log.topic == METADATA_TOPIC:
-        if is_followed(replica):
+        if is_followed(partition):
             told["epochs"] = epochs_of(copied)
             told["records"] = metadata_records(copied)
             log.trace.emit(OF_METADATA[kind], **told)
@@ -101,7 +96,7 @@ def appended(replica: "Replica", kind: str, what: Appended, copied: Buffer) -> N
         told |= shown(copied)
         if header.transactional:
             told |= _producer(header)
-        if is_followed(replica):
+        if is_followed(partition):
             told["epochs"] = epochs_of(copied)
         log.tell(kind, **told)
     if header.control and kind == "RecordsAppended":
@@ -123,23 +118,24 @@ def _marker_written(log: Log, header: BatchHeader, copied: Buffer) -> None:
         log.tell("MarkerWritten", **_producer(header), offset=offset, outcome=outcome)
 
 
-def follower_fetched(replica: "Replica", follower: int, offset: int) -> None:
+def follower_fetched(log: Log, follower: int, offset: int) -> None:
     """A follower's fetch tells the leader how far the follower's log goes."""
-    if replica.log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
-        replica.log.tell("FollowerFetched", follower=follower, offset=offset)
+    if log.topic not in (*INTERNAL_TOPICS, METADATA_TOPIC):
+        log.tell("FollowerFetched", follower=follower, offset=offset)
 
 
-def high_watermark_advanced(replica: "Replica", was: int, was_stable: int) -> None:
-    """More records are committed now. The last stable offset is left out while it
-    equals the high watermark.
+def high_watermark_advanced(
+    log: Log, partition: Partition, before: tuple[int, int], after: tuple[int, int]
+) -> None:
+    """More records are committed now. before, after: the high watermark and the last
+    stable offset, which is left out while it equals the high watermark.
     """
-    log = replica.log
-    now = replica.high_watermark
+    was, was_stable = before
+    now, stable = after
     if log.topic == METADATA_TOPIC:
-        if is_followed(replica):
+        if is_followed(partition):
             log.trace.emit("MetadataCommitted", high_watermark=now)
         return
-    stable = replica.last_stable_offset
     log.tell("HighWatermarkAdvanced", high_watermark=now)
     goes_alone = was_stable < was or stable < now
     if stable > was_stable and goes_alone:

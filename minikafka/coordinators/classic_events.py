@@ -6,15 +6,13 @@ decoded, because its content is the members' business and not the coordinator's.
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.coordinators.classic_agreement import Agreement
 from minikafka.coordinators.classic_state import CONSUMER, ClassicMember
 from minikafka.trace import Reason, Trace
 from minikafka.wire.messages import decode_versioned
 from minikafka.wire.primitives import DecodeError
-
-if TYPE_CHECKING:
-    from minikafka.coordinators.classic_rebalance import RebalancingGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +44,7 @@ class ClassicEvents:
         if self.trace:
             self._emit("RebalanceStarted", generation=generation, why=why)
 
-    def generation_began(
-        self, group: "RebalancingGroup", joined: Container[str]
-    ) -> None:
+    def generation_began(self, group: Agreement, joined: Container[str]) -> None:
         """The next generation begins. Members that did not join are static ones: they
         keep their place.
         """
@@ -64,7 +60,7 @@ class ClassicEvents:
             absent=absent,
         )
 
-    def assignment_made(self, group: "RebalancingGroup") -> None:
+    def assignment_made(self, group: Agreement) -> None:
         if not self.trace:
             return
         partitions = {}

@@ -451,10 +451,23 @@ def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
 
 
 def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
+    """Where the records of one whole batch are, with their offsets and timestamps."""
     header = read_header(batch)
     if header.size_bytes > len(batch):
         raise CorruptRecord(
             f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there"
         )
     packed = memoryview(batch)[BATCH_OVERHEAD : header.size_bytes]
-    return walk(header, packed, allowance)
+    for content, at, end, offset_delta, timestamp_delta in walk(
+        packed,
+        header.compression,
+        header.records_count,
+        header.last_offset_delta,
+        allowance,
+    ):
+        timestamp = (
+            header.max_timestamp
+            if header.log_append_time
+            else int64(header.base_timestamp + timestamp_delta)
+        )
+        yield content, at, end, header.base_offset + offset_delta, timestamp

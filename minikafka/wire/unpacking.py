@@ -10,21 +10,17 @@ records are asked for, and all of it counts against an allowance.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from minikafka.wire.compression import decompress
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
-from minikafka.wire.primitives import int64, read_varint
-
-if TYPE_CHECKING:
-    from minikafka.wire.records import BatchHeader
+from minikafka.wire.primitives import read_varint
 
 _SMALLEST_RECORD = 7
 _FEWEST_BYTES = 8192  # an eighth of what is decompressed first
 
 # Where a record is: the batch's content as far as it is decompressed, the positions in
 # it where the record's key begins and where the record ends, and the record's offset
-# and timestamp.
+# and timestamp: as differences to the batch's here, as they are in records.py.
 Place = tuple[bytes, int, int, int, int]
 
 
@@ -56,16 +52,21 @@ class Allowance:
 
 
 def walk(
-    header: "BatchHeader", packed: memoryview, allowance: Allowance
+    packed: memoryview,
+    codec: str,
+    count: int,
+    last_offset_delta: int,
+    allowance: Allowance,
 ) -> Iterator[Place]:
-    """The records of a batch, one after the other. packed: the bytes after the header.
-    Errors: CorruptRecord once a bad record is reached; TooMuchToDecode.
+    """The records of a batch, one after the other. packed: the bytes after the header,
+    which says codec, count and last_offset_delta. Errors: CorruptRecord once a bad
+    record is reached; TooMuchToDecode.
     """
-    if header.records_count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
+    if count * _SMALLEST_RECORD > len(packed) + allowance.content_bytes:
         raise TooMuchToDecode
-    unpacked = _unpack(header.compression, packed, allowance)
+    unpacked = _unpack(codec, packed, allowance)
     content, whole = next(unpacked)
-    at, left = 0, header.records_count
+    at, left = 0, count
     while left > 0:
         try:
             length, start = read_varint(content, at)
@@ -77,24 +78,15 @@ def walk(
             end = len(content) + 1
         if end > len(content):
             if whole:
-                raise CorruptRecord(
-                    f"{left} of {header.records_count} records are not there"
-                )
+                raise CorruptRecord(f"{left} of {count} records are not there")
             content, whole = next(unpacked)
             continue
-        if key_at >= end or not 0 <= offset_delta <= header.last_offset_delta:
-            raise CorruptRecord(
-                f"record {header.records_count - left} of the batch is malformed"
-            )
+        if key_at >= end or not 0 <= offset_delta <= last_offset_delta:
+            raise CorruptRecord(f"record {count - left} of the batch is malformed")
         allowance.records -= 1
         if allowance.records < 0:
             raise TooMuchToDecode
-        timestamp = (
-            header.max_timestamp
-            if header.log_append_time
-            else int64(header.base_timestamp + timestamp_delta)
-        )
-        yield content, key_at, end, header.base_offset + offset_delta, timestamp
+        yield content, key_at, end, offset_delta, timestamp_delta
         at, left = end, left - 1
     if not whole:
         content, whole = next(unpacked)

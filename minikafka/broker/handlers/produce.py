@@ -237,7 +237,7 @@ def tell(replica: Replica, last_offset: int, answer: Answer) -> None:
     """What the producer of these records hears, where more than this node knows
     them.
     """
-    if replica.log.trace and telling.is_followed(replica):
+    if replica.log.trace and telling.is_followed(replica.partition):
         error = Error(answer["error_code"]).name
         replica.log.tell("ProduceAnswered", last_offset=last_offset, error=error)
 
