@@ -14,6 +14,15 @@ class Now(NamedTuple):
     wall_ms: int
 
 
+class NodeClock:
+    """What time it was when somebody last called a node. Parts that are called back
+    without the time read it here.
+    """
+
+    def __init__(self) -> None:
+        self.now = Now(0, 0)
+
+
 def soonest(*deadlines_ms: int | None) -> int | None:
     """The earliest of some deadlines, of which any may be missing. A plain loop: each
     turn asks for it.

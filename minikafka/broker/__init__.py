@@ -5,7 +5,7 @@ answers and requests to others are left in an outbox, and a shell (minikafka/sim
 minikafka/server) carries them. A request (requests.py) goes to its row in handlers/,
 and from there to the replicas (replica_manager.py), to a coordinator (coordinators/)
 or to the controller (active_controller.py). What happens within the node goes through
-news.py. What a part may touch of others is in ports.py.
+node_events.py. What each part is given to work with is in parts.py.
 
 What a node asks of others goes through peers.py: it fetches as a follower
 (replica_fetcher.py), asks for another ISR as a leader (isr.py), and says that it is

@@ -4,8 +4,8 @@ once a decision is committed.
 A decision is data: metadata records, made by the functions of cluster/controller.py and
 cluster/registration.py, which change nothing. Here is when one is made, and what it
 waits for: `commit` appends the records, and gives the answer when they have come back,
-committed, from the metadata log. Only then are they in the image (news.py tells this
-part of it, too), and nothing here reads the image right after an append. What time
+committed, from the metadata log. Only then are they in the image (node_events.py tells
+this part of it, too), and nothing here reads the image right after an append. What time
 decides (who is silent, who should lead again) is appended without an answer.
 
 The next decision is made on committed state only. A controller that is replaced doesn't
@@ -13,64 +13,75 @@ know what became of its last one: NOT_CONTROLLER.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.ports import CONTROLLER_LISTENER, RegisteredNode
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now, soonest
 from minikafka.cluster import controller, registration
 from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
     BrokerChange,
     BrokerRegistration,
+    Image,
     MetadataRecord,
 )
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.waiting import METADATA, Answer, Wait
+from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 TIMEOUT_MS = 30_000
 
 
+@dataclass(eq=False, repr=False)
 class ActiveController:
     """What this node does while it leads the metadata quorum. What it remembers besides
     the image is soft: a new controller begins without.
     """
 
-    def __init__(self, node: RegisteredNode) -> None:
-        self._node = node
-        self._heard_ms: dict[int, int] = {}  # when each broker was heard of last
-        # the offset up to which each broker has read the metadata
-        self._knows: dict[int, int] = {}
-        # the offset that all must know before a broker may stop
-        self._left_at: dict[int, int] = {}
-        # when to look who should lead again, monotonic; None: never
-        self._balance_at_ms: int | None = None
+    _incarnation: Incarnation
+    _config: BrokerConfig
+    _image: Image
+    _quorum: Quorum
+    _trace: Trace
+    # when each broker was heard of last
+    _heard_ms: dict[int, int] = field(default_factory=dict)
+    # the offset up to which each broker has read the metadata
+    _knows: dict[int, int] = field(default_factory=dict)
+    # the offset that all must know before a broker may stop
+    _left_at: dict[int, int] = field(default_factory=dict)
+    # when to look who should lead again, monotonic; None: never
+    _balance_at_ms: int | None = None
 
     @property
     def _session_ms(self) -> int:
-        return int(self._node.config["broker.session.timeout.ms"])
+        return int(self._config["broker.session.timeout.ms"])
 
     @property
     def _watches_others(self) -> bool:
         """Whether it decides by itself, as time passes: while it leads others, and
         knows all that was decided before.
         """
-        has_others = len(self._node.image.brokers) > 1
-        quorum = self._node.quorum
+        has_others = len(self._image.brokers) > 1
+        quorum = self._quorum
         return has_others and quorum.is_leader and quorum.is_settled
 
     def leader_changed(self, now: Now) -> None:
         """This node leads now, or another."""
         self._balance_at_ms = None
-        if self._node.quorum.is_leader:
-            self._heard_ms = dict.fromkeys(self._node.image.brokers, now.monotonic_ms)
+        if self._quorum.is_leader:
+            self._heard_ms = dict.fromkeys(self._image.brokers, now.monotonic_ms)
             self._knows = {}
             self._left_at = {}
             self._balance_later(now)
 
     def broker_changed(self, change: BrokerChange, now: Now) -> None:
         """A broker that has just registered lives."""
-        if change.is_registration and self._node.quorum.is_leader:
+        if change.is_registration and self._quorum.is_leader:
             self._heard_ms[change.broker_id] = now.monotonic_ms
 
     def tick(self, now: Now) -> None:
@@ -100,12 +111,12 @@ class ActiveController:
         if at_ms is None or at_ms > now.monotonic_ms:
             return
         self._balance_later(now)
-        records = controller.rebalanced(self._node.image, self.topic_value)
+        records = controller.rebalanced(self._image, self.topic_value)
         if records:
-            self._node.quorum.append(records, now)
+            self._quorum.append(records, now)
 
     def _balance_later(self, now: Now) -> None:
-        config = self._node.config
+        config = self._config
         if config["auto.leader.rebalance.enable"]:
             interval_ms = 1000 * config["leader.imbalance.check.interval.seconds"]
             self._balance_at_ms = now.monotonic_ms + interval_ms
@@ -116,8 +127,8 @@ class ActiveController:
         """Unfenced brokers, and when each was heard of last: not this run of this node,
         and none if it is alone.
         """
-        brokers = self._node.image.brokers
-        own = self._node.registration.own
+        brokers = self._image.brokers
+        own = self._incarnation.registration
         heard_ms: dict[int, int] = {}
         if len(brokers) <= 1:
             return heard_ms
@@ -136,19 +147,19 @@ class ActiveController:
                 silent[broker_id] = heard_ms
         if not silent:
             return
-        fencing = controller.fence(self._node.image, list(silent), self.topic_value)
+        fencing = controller.fence(self._image, list(silent), self.topic_value)
         if fencing.is_last:
             for broker_id, heard_ms in silent.items():
                 self._tell_fenced(broker_id, heard_ms, now)
-        self._node.quorum.append(fencing.records, now)
+        self._quorum.append(fencing.records, now)
 
     def _session_is_over(self, heard_ms: int, now: Now) -> bool:
         return heard_ms + self._session_ms <= now.monotonic_ms
 
     def _tell_fenced(self, broker_id: int, heard_ms: int, now: Now) -> None:
-        if self._node.trace:
+        if self._trace:
             silent_ms = now.monotonic_ms - heard_ms
-            self._node.trace.emit("BrokerFenced", broker=broker_id, silent_ms=silent_ms)
+            self._trace.emit("BrokerFenced", broker=broker_id, silent_ms=silent_ms)
 
     def register(self, asked: Mapping[str, Any], now: Now) -> Answer | Wait:
         """BrokerRegistration: the answer.
@@ -161,11 +172,10 @@ class ActiveController:
         Errors: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, those of
         registration.check.
         """
-        node = self._node
         broker_id = asked["broker_id"]
-        if asked["cluster_id"] != node.cluster_id:
+        if asked["cluster_id"] != self._quorum.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
-        known = node.image.brokers.get(broker_id)
+        known = self._image.brokers.get(broker_id)
         fields = registration.as_recorded(asked)
         is_same_run = known is not None and fields.items() <= known.fields.items()
         heard_ms = None
@@ -175,16 +185,16 @@ class ActiveController:
         self._check_registration(asked)
         if known is not None and is_same_run and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
-        records = [] if node.image.features else registration.feature_levels()
+        records = [] if self._image.features else registration.feature_levels()
         if heard_ms is not None:
             # it is back before the clock was looked at
             self._tell_fenced(broker_id, heard_ms, now)
         if known is not None and not is_same_run and not self._was_clean(asked, known):
             records += controller.without(
-                node.image, [broker_id], self.topic_value, unclean=True
+                self._image, [broker_id], self.topic_value, unclean=True
             )
         # the offset of the last record: the registration's own
-        epoch = node.quorum.end_offset + len(records)
+        epoch = self._quorum.end_offset + len(records)
         records += registration.records(asked, epoch)
         answer = {"error_code": Error.NONE, "broker_epoch": epoch}
         return self.commit(records, now, lambda: answer)
@@ -193,8 +203,10 @@ class ActiveController:
         self, broker_id: int, heard_ms: int | None, now: Now
     ) -> None:
         """Before another run of the broker may come. This node knows of its own."""
-        node = self._node
-        is_own = broker_id == node.node_id and node.registration.own is not None
+        is_own = (
+            broker_id == self._incarnation.node_id
+            and self._incarnation.registration is not None
+        )
         lives = heard_ms is not None and not self._session_is_over(heard_ms, now)
         if is_own or lives:
             raise KafkaError(Error.DUPLICATE_BROKER_REGISTRATION)
@@ -203,15 +215,15 @@ class ActiveController:
         """Nodes that were started as one cluster know each other from the start. Where
         each says where it listens to nodes, others may come, and say so too.
         """
-        config = self._node.config
+        config = self._config
         others_may_come = CONTROLLER_LISTENER in config.advertised
         may_come = None
         if not others_may_come:
-            may_come = {self._node.node_id, *config.peers}
+            may_come = {self._incarnation.node_id, *config.peers}
         listeners = set(config.advertised)
         if asked["broker_id"] in config.peers:
             listeners.discard(CONTROLLER_LISTENER)
-        registration.check(self._node.image, asked, may_come, listeners)
+        registration.check(self._image, asked, may_come, listeners)
 
     def _was_clean(self, asked: Mapping[str, Any], known: BrokerRegistration) -> bool:
         """Whether the broker's last run, the one that is known, ended with all on disk
@@ -227,12 +239,11 @@ class ActiveController:
 
         Errors: STALE_BROKER_EPOCH, INVALID_REQUEST.
         """
-        node = self._node
         broker_id = asked.broker_id
-        known = node.image.brokers.get(broker_id)
+        known = self._image.brokers.get(broker_id)
         if known is None or known.broker_epoch != asked.broker_epoch:
             raise KafkaError(Error.STALE_BROKER_EPOCH)
-        if not -1 <= asked.current_metadata_offset < node.quorum.end_offset:
+        if not -1 <= asked.current_metadata_offset < self._quorum.end_offset:
             # nobody has read what this controller hasn't
             raise KafkaError(Error.INVALID_REQUEST)
         self._heard_ms[broker_id] = now.monotonic_ms
@@ -247,7 +258,7 @@ class ActiveController:
         needs_decision = may_come_in or asked.want_shut_down
         if not needs_decision:
             return answer
-        if not node.quorum.is_settled:
+        if not self._quorum.is_settled:
             return self.settled(now)
         records: list[MetadataRecord] = []
         if asked.want_shut_down:
@@ -257,7 +268,7 @@ class ActiveController:
                 answer["is_fenced"] = True
         else:
             answer["is_fenced"] = False
-            records = controller.unfence(node.image, broker_id, self.topic_value)
+            records = controller.unfence(self._image, broker_id, self.topic_value)
         return self.commit(records, now, lambda: answer)
 
     def _let_go(self, known: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
@@ -266,11 +277,11 @@ class ActiveController:
         """
         if known.fenced:
             return [], True
-        image = self._node.image
+        image = self._image
         broker_id = known.broker_id
         records = controller.begin_shutdown(image, broker_id, self.topic_value)
         if records:
-            last_offset = self._node.quorum.end_offset + len(records) - 1
+            last_offset = self._quorum.end_offset + len(records) - 1
             self._left_at[broker_id] = last_offset
             return records, False
         if not self._all_know_of(broker_id):
@@ -280,20 +291,20 @@ class ActiveController:
 
     def _all_know_of(self, broker_id: int) -> bool:
         """Whether all who stay have heard that this broker leads nothing any more."""
-        node = self._node
-        if not node.image.brokers[broker_id].in_controlled_shutdown:
+        if not self._image.brokers[broker_id].in_controlled_shutdown:
             return False
-        own_offset = node.quorum.applied_offset - 1
+        own_offset = self._quorum.applied_offset - 1
         offset = self._left_at.setdefault(broker_id, own_offset)
-        knows = self._knows | {node.node_id: own_offset}
-        return all(knows.get(other, -1) >= offset for other in node.image.may_lead())
+        knows = self._knows | {self._incarnation.node_id: own_offset}
+        return all(knows.get(other, -1) >= offset for other in self._image.may_lead())
 
     # -- decisions
 
     def topic_value(self, topic: str, name: str) -> Any:
         """A config of a topic as it is in force."""
-        node = self._node
-        found = node.config.value(node.image, node.node_id, TOPIC_RESOURCE, topic, name)
+        found = self._config.value(
+            self._image, self._incarnation.node_id, TOPIC_RESOURCE, topic, name
+        )
         return found.value
 
     def commit(
@@ -305,7 +316,7 @@ class ActiveController:
         """
         if not records:
             return answer()
-        quorum = self._node.quorum
+        quorum = self._quorum
         if not quorum.is_leader:
             raise KafkaError(Error.NOT_CONTROLLER)
         assert quorum.is_settled, "the controller decides on committed state only"
@@ -335,9 +346,9 @@ class ActiveController:
         """
 
         def committed() -> Answer:
-            if self._node.trace:
+            if self._trace:
                 for detail in changes:
-                    self._node.trace.emit(kind, **detail)
+                    self._trace.emit(kind, **detail)
             return answer
 
         return self.commit(records, now, committed)
@@ -346,7 +357,7 @@ class ActiveController:
         """Decisions are made on committed state only: a request that comes between them
         waits, and then begins anew.
         """
-        quorum = self._node.quorum
+        quorum = self._quorum
 
         def attempt(*_: object) -> Answer | None:
             may_begin = quorum.is_settled or not quorum.is_leader

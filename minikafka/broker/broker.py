@@ -1,54 +1,32 @@
-"""A node, without I/O: what it is made of, and its life.
+"""A node, without I/O: its life, and what shells call.
 
 Bytes come in (`receive`), time comes in (`tick`), and what to do with the outside world
 is left in `outbox`, in order (effects.py). No socket, clock, thread or random source of
 its own: simulation and TCP server drive the very same class, in one loop (turn.py).
 
-What it is made of is wired here, and each part has a file of its own. A request's way,
-from a frame to an answer, is in requests.py. Handlers reach the logs through `replicas`
-(replica_manager.py), and change the cluster through `active_controller`: its decision
-goes through the metadata log, and only what comes back, committed, changes the image.
-Who hears of that, and of records that were appended, is in news.py. How far the node
-has come in its life is in lifecycle.py.
+What it is made of is wired in parts.py, and each part has a file of its own. A request's
+way, from a frame to an answer, is in requests.py. How far the node has come in its life
+is in lifecycle.py.
 """
 
-from collections.abc import Hashable, Mapping
-
-from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.config import BrokerConfig, InForce, Random, random_uuid
-from minikafka.broker.damage import DamagedReplicas
+from minikafka.broker.config import BrokerConfig, Random
 from minikafka.broker.due import Due
-from minikafka.broker.effects import Connection, Effect
-from minikafka.broker.fetch_sessions import FetchSessions
-from minikafka.broker.forwarding import Forwarding
-from minikafka.broker.internal_topics import InternalTopics
-from minikafka.broker.isr import IsrChanges
-from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, STOPS, Lifecycle
-from minikafka.broker.loggers import Loggers
-from minikafka.broker.news import News, new_quorum
-from minikafka.broker.peers import Peers
-from minikafka.broker.registration import Registration
-from minikafka.broker.replica_fetcher import ReplicaFetcher
-from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.effects import Connection
+from minikafka.broker.lifecycle import STOPS
+from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
-from minikafka.broker.sharing import Sharing
-from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
-from minikafka.cluster.election import Then
-from minikafka.cluster.metadata import METADATA_TOPIC, Image
-from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
-from minikafka.coordinators.transaction_requests import Joins
+from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
-from minikafka.storage.disk import Disk, Space, as_storage_errors
+from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.primitives import Encoded
 
 
-class Broker:
+class Broker(Parts):
     """A node: broker and controller in one. now: of the last time that somebody called
-    it. descriptions: of topics in this image, as Metadata tells them.
+    it.
     """
 
     def __init__(
@@ -59,52 +37,8 @@ class Broker:
         random: Random,
         trace: Trace,
     ) -> None:
-        self.node_id = node_id
-        self.config = config
-        self.trace = trace
-        self.random = random
-        self.now = Now(0, 0)
-        self.outbox: list[Effect] = []
-        self.life = Lifecycle()
-        self.loggers = Loggers(self.outbox.append)
-        self.notice = self.loggers.notice
-        self.image = Image()
-        self.in_force = InForce(config, self.image, node_id)
-        self.descriptions: dict[Hashable, Encoded] = {}
-        self._disk = disk
-
-        self.news = News(self)
-        self.requests = Requests(self, self.news.follow)
-        self.fetch_sessions = FetchSessions(
-            config["max.incremental.fetch.session.cache.slots"]
-        )
-        # of the cluster
-        self.quorum = new_quorum(self, self.news, disk)
-        self.active_controller = ActiveController(self)
-        self.registration = Registration(self)
-        self.forwarding = Forwarding(self)
-        self.internal_topics = InternalTopics(self)
-        self.peers = Peers(node_id, config, self.outbox.append, self.notice)
-        # of logs
-        self.replicas = ReplicaManager(
-            node_id, config, disk, self.image, trace, self.notice, self.news
-        )
-        self.fetcher = ReplicaFetcher(self)
-        self.isr = IsrChanges(self)
-        self.damage = DamagedReplicas(self)
-        self.throttling = Throttling(self)
-        # of groups and transactions
-        self.groups = GroupCoordinator(self)
-        self.transactions = TransactionCoordinator(self)
-        self.joins = Joins(self)
-        self.sharing = Sharing(self)
-
-        # with what each state of its life begins
-        self.life.begins = {
-            RECOVERING: (self.replicas.begin_recovery,),
-            FENCED: (self.damage.logs_opened, self.registration.logs_opened),
-            READY: (self.groups.start, self.transactions.start, self.sharing.start),
-        }
+        super().__init__(node_id, config, disk, random, trace)
+        self.requests = Requests(self)
         self._due = Due(self)
 
     # -- life
@@ -114,7 +48,7 @@ class Broker:
         way into the cluster is gone in `tick`.
         """
         self._enter(now)
-        disk = self._disk
+        disk = self.disk
         try:
             with as_storage_errors(str(disk)):
                 clean_epoch = checkpoints.clean_shutdown_epoch(disk)
@@ -124,8 +58,10 @@ class Broker:
                 self.quorum.start(self.notice, now)
                 self.quorum.replay()
             previous_epoch = -1 if clean_epoch is None else clean_epoch
-            self.registration.start(identity.directory_id, previous_epoch, now)
-            self.peers.start(now)
+            self.incarnation.directory_id = identity.directory_id
+            self.incarnation.incarnation_id = self.random_uuid()
+            self.registration.start(previous_epoch, now)
+            self.peers.start()
         except KafkaError as error:
             self.storage_failed(error)
         self.requests.go_on(now)
@@ -151,7 +87,7 @@ class Broker:
         self.requests.go_on(now)
         self.quorum.election.resign(now)
         try:
-            with as_storage_errors(str(self._disk)):
+            with as_storage_errors(str(self.disk)):
                 if self.life.allowed.has_logs:
                     self.replicas.close(self.broker_epoch)
                 self.quorum.replica.log.close()
@@ -159,15 +95,6 @@ class Broker:
             self.storage_failed(error)
         if not self.why_failed:
             self.life.take(STOPS, now)
-
-    def storage_failed(self, error: KafkaError) -> None:
-        """The only log directory failed: the request still gets its
-        KAFKA_STORAGE_ERROR, then the node stops.
-        """
-        is_news = self.life.fail(f"node {self.node_id} stops: {error.message}")
-        if is_news and self.trace:
-            name = error.error.name
-            self.trace.emit("NodeStopped", error=name, message=error.message)
 
     @property
     def ready(self) -> bool:
@@ -233,7 +160,7 @@ class Broker:
         self.requests.expire(now)
         self.peers.tick(now)
         if self.quorum.is_handing_on:  # a long batch of metadata, piece by piece
-            self.requests.moved(("high_watermark", METADATA_TOPIC, 0), 0)
+            self.events.moved(("high_watermark", METADATA_TOPIC, 0), 0)
         self._due.do_a_slice(now)
         self._due.ask_others(now)
         self.requests.go_on(now)
@@ -244,57 +171,11 @@ class Broker:
         """
         return self._due.next_deadline()
 
-    # -- what parts and handlers call
-
-    @property
-    def cluster_id(self) -> str:
-        """Of the cluster that this node belongs to, as in meta.properties."""
-        return self.quorum.cluster_id
-
-    @property
-    def broker_epoch(self) -> int:
-        """The offset of this node's registration, -1 before."""
-        return self.registration.broker_epoch
-
-    @property
-    def log_dir(self) -> str:
-        """Where this node's logs are, in words of its disk: for a real one, the
-        folder's path.
-        """
-        return str(self._disk)
-
-    @property
-    def log_dir_space(self) -> Space | None:
-        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
-        with as_storage_errors(str(self._disk)):
-            return self._disk.space()
-
-    def ask(
-        self,
-        node: int,
-        lane: str,
-        api: str,
-        version: int,
-        body: Mapping[str, object],
-        then: Then,
-    ) -> None:
-        """Ask a node for something; then(reply or None, now), once. This node may be
-        meant: same bytes, same way.
-        """
-        if node == self.node_id:
-            self.requests.ask_itself(api, version, body, then)
-        else:
-            self.peers.ask(node, lane, api, version, body, then, self.now)
-
-    def random_uuid(self) -> bytes:
-        """16 bytes, from the node's random source."""
-        return random_uuid(self.random)
-
     # -- inside
 
     def _enter(self, now: Now) -> None:
         """Somebody calls: until the next call it is now. An empty outbox was taken."""
-        self.now = now
+        self.clock.now = now
         self.trace.now = now.monotonic_ms
         if not self.outbox:
             self.requests.answered_bytes = 0

@@ -3,40 +3,17 @@ handler knows no better.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.config import InForce, Random
-from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Connection, Effect
-from minikafka.broker.fetch_sessions import FetchSessions
-from minikafka.broker.forwarding import Forwarding
-from minikafka.broker.internal_topics import InternalTopics
-from minikafka.broker.isr import IsrChanges
-from minikafka.broker.lifecycle import Lifecycle
-from minikafka.broker.loggers import Loggers
-from minikafka.broker.peers import Peers
-from minikafka.broker.ports import CONTROLLER_LISTENER as CONTROLLER_LISTENER
-from minikafka.broker.ports import HearsOfReplicas, Node
-from minikafka.broker.ports import Split as Split
-from minikafka.broker.registration import Registration
-from minikafka.broker.replica_fetcher import ReplicaFetcher
-from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.broker.sharing import Sharing
-from minikafka.broker.throttling import Throttling
+from minikafka.broker.forwarding import Split
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer, Waiting
-from minikafka.coordinators.coordinator import GroupCoordinator, TransactionCoordinator
-from minikafka.coordinators.transaction_requests import Joins
-from minikafka.coordinators.transaction_states import TopicPartition
-from minikafka.storage.disk import Space
-from minikafka.storage.producer_state import Guard
+from minikafka.cluster.waiting import Answer
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.primitives import Encoded
 from minikafka.wire.schema import Message
 
 Named = TypeVar("Named")
@@ -80,74 +57,12 @@ class Itself:
     then: Callable[[Message | None, Now], None]
 
 
-class Parks(Protocol):
-    """Where requests wait."""
-
-    waiting: Waiting
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is left to do at once."""
-
-    def moved(self, key: tuple[Any, ...], size_bytes: int) -> None:
-        """Tell those that wait for a key that something arrived under it."""
-
-
-class Broker(Node, Protocol):
-    """What handlers may touch of the node: all of its parts. outbox: what shells carry
-    out. descriptions: of topics in this image, as Metadata tells them.
-    """
-
-    random: Random
-    outbox: list[Effect]
-    life: Lifecycle
-    loggers: Loggers
-    in_force: InForce
-    descriptions: dict[Hashable, Encoded]
-    fetch_sessions: FetchSessions
-    active_controller: ActiveController
-    registration: Registration
-    forwarding: Forwarding
-    internal_topics: InternalTopics
-    peers: Peers
-    replicas: ReplicaManager
-    fetcher: ReplicaFetcher
-    isr: IsrChanges
-    damage: DamagedReplicas
-    throttling: Throttling
-    groups: GroupCoordinator
-    transactions: TransactionCoordinator
-    joins: Joins
-    sharing: Sharing
-
-    @property
-    def requests(self) -> Parks:
-        """Those that are inside."""
-
-    @property
-    def news(self) -> HearsOfReplicas:
-        """Who hears of what happens."""
-
-    @property
-    def log_dir(self) -> str:
-        """Where this node's logs are, in words of its disk."""
-
-    @property
-    def log_dir_space(self) -> Space | None:
-        """Of the volume that it is on."""
-
-
 @dataclass(slots=True, eq=False)
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
     connection. size_bytes: of its frame.
 
-    What a request that begins anew has found out before: joined says of each partition
-    of a transaction whether a batch may be appended
-    (coordinators/transaction_requests.py); unknown has the results of partitions that
-    don't exist (handlers/group_offsets.py); passed_on is what the active controller is
-    asked (forwarding.py); share_fetch is a ShareFetch whose acknowledgements are being
-    written (handlers/share_fetch.py).
+    passed_on is what the active controller is asked (forwarding.py).
     """
 
     connection: Connection
@@ -159,25 +74,7 @@ class Call:
     handler: "Handler"
     number: int = 0
     size_bytes: int = 0
-    joined: Mapping[TopicPartition, Guard | KafkaError] | None = None
-    unknown: dict[Hashable, Answer] | None = None
     passed_on: Split | None = None
-    share_fetch: Any = None
-
-
-def throttle(broker: Broker, call: Call, quota: str, size_bytes: int) -> int:
-    """A client wrote or read these bytes: for how many ms it is throttled, which its
-    answer says. Nodes have no quota.
-    """
-    client = call.client
-    if client.listener == CONTROLLER_LISTENER:
-        return 0
-    now = broker.now
-    throttle_ms = broker.throttling.count(client.client_id, quota, size_bytes, now)
-    if throttle_ms:
-        until_ms = now.monotonic_ms + throttle_ms
-        client.muted_until_ms = max(client.muted_until_ms, until_ms)
-    return throttle_ms
 
 
 class HangUp(NamedTuple):
@@ -192,7 +89,7 @@ class Handler(NamedTuple):
     Its functions are named, `module.function` of handlers/. handle(broker, call, now):
     the answer, what to wait for, or that the connection is closed. refuse(call, error):
     the answer to a request that failed as a whole, where the API has its own form for
-    that. shape(call, answer): an answer that was waited for, completed.
+    that.
 
     decides: the request changes metadata, so the active controller answers it, once
     what it decided before is committed. split(broker, call): what of that the broker
@@ -203,7 +100,6 @@ class Handler(NamedTuple):
     versions: tuple[int, int]
     handle: str
     refuse: str | None = None
-    shape: str | None = None
     decides: bool = False
     split: str | None = None
     of_nodes: bool = False

@@ -13,12 +13,18 @@ serving.)
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
-from minikafka.broker.ports import CONTROL, DamagedNode
-from minikafka.clock import Now, soonest
+from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.node_events import NodeEvents
+from minikafka.broker.peers import CONTROL
+from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.clock import NodeClock, Now, soonest
 from minikafka.cluster.controller import LOST_DIRECTORY
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.storage.checks import Damage
 from minikafka.storage.disk import unusable
@@ -39,19 +45,29 @@ OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
 Key = tuple[str, int]
 
 
+@dataclass(eq=False, repr=False)
 class DamagedReplicas:
     """What this node knows to be damaged, or can't write to."""
 
-    def __init__(self, node: DamagedNode) -> None:
-        self._node = node
-        # By topic id and partition: the leader epoch in which this run had led or
-        # fetched when it was found; -1: neither.
-        self._found: dict[tuple[bytes, int], int] = {}
-        self._to_tell: dict[Key, None] = {}  # what the controller has to hear
-        self._is_asking = False
-        self._ask_at: int | None = None  # monotonic ms
-        self._to_look: deque[Replica] = deque()  # with records of an earlier run
-        self._look_at: int | None = None
+    _incarnation: Incarnation
+    _quorum: Quorum
+    _replicas: ReplicaManager
+    _events: NodeEvents
+    _clock: NodeClock
+    _ask_node: AskNode
+    _storage_failed: Callable[[KafkaError], None]
+    _notice: Callable[[str], None]
+    # By topic id and partition: the leader epoch in which this run had led or fetched
+    # when it was found; -1: neither.
+    _found: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    _to_tell: dict[Key, None] = field(
+        default_factory=dict
+    )  # for the controller to hear
+    _is_asking: bool = False
+    _ask_at: int | None = None  # monotonic ms
+    # with records of an earlier run
+    _to_look: deque[Replica] = field(default_factory=deque)
+    _look_at: int | None = None
 
     # -- finding it
 
@@ -95,7 +111,7 @@ class DamagedReplicas:
 
     def logs_opened(self, now: Now) -> None:
         """Begin to look at what earlier runs wrote."""
-        held = self._node.replicas.replicas.values()
+        held = self._replicas.replicas.values()
         self._to_look.extend(replica for replica in held if replica.log.unchecked)
         self._look_at = now.monotonic_ms if self._to_look else None
 
@@ -109,7 +125,7 @@ class DamagedReplicas:
             log.unchecked = range(start, min(log.unchecked.stop, log.log_end_offset))
             if (
                 not log.unchecked
-                or self._node.replicas.replicas.get(key_of(replica)) is not replica
+                or self._replicas.replicas.get(key_of(replica)) is not replica
             ):
                 self._to_look.popleft()
                 continue
@@ -130,7 +146,7 @@ class DamagedReplicas:
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:
             what = f"is damaged at offset {offset}: {why}. Put a good copy back"
-            self._node.storage_failed(unusable(path, what))
+            self._storage_failed(unusable(path, what))
             return
         if log.damaged_from is not None and log.damaged_from <= offset:
             return
@@ -142,13 +158,15 @@ class DamagedReplicas:
             if self._is_alone(replica)
             else "this replica is offline, and fetches it again"
         )
-        self._node.notice(f"{path} is damaged at offset {offset}: {why}; {what}")
-        self._node.news.placed(replica)
+        self._notice(f"{path} is damaged at offset {offset}: {why}; {what}")
+        self._events.placed(replica)
 
     def cannot_write(self, replica: Replica, error: KafkaError) -> None:
         """As follower: its disk is full, say. It leaves the ISR, and tries again."""
-        self._node.notice(f"{replica.log.directory} is offline: {error.message}")
-        if self._node.node_id in replica.partition.isr and not self._is_alone(replica):
+        self._notice(f"{replica.log.directory} is offline: {error.message}")
+        if self._incarnation.node_id in replica.partition.isr and not self._is_alone(
+            replica
+        ):
             self._tell(key_of(replica))
 
     # -- what becomes of it
@@ -157,7 +175,11 @@ class DamagedReplicas:
         """Of a damaged replica: who leads, or who is in sync, may be new."""
         if replica.log.damaged_from is None:
             return
-        partition, me, key = replica.partition, self._node.node_id, key_of(replica)
+        partition, me, key = (
+            replica.partition,
+            self._incarnation.node_id,
+            key_of(replica),
+        )
         found = replica.topic_id, replica.log.partition
         known_epoch = self._found.setdefault(found, -1)
         members = {*partition.isr, *partition.eligible_leader_replicas}
@@ -173,7 +195,6 @@ class DamagedReplicas:
             else:
                 self._tell(key)
 
-    @property
     def may_join(self) -> bool:
         """Whether this node may be let into the cluster: the controller knows what it
         must not lead.
@@ -183,23 +204,23 @@ class DamagedReplicas:
     def _is_alone(self, replica: Replica) -> bool:
         partition = replica.partition
         return {*partition.isr, *partition.eligible_leader_replicas} <= {
-            self._node.node_id
+            self._incarnation.node_id
         }
 
     def _counts(self, replica: Replica) -> bool:
         partition = replica.partition
         members = {*partition.isr, *partition.eligible_leader_replicas}
-        return self._node.node_id in members and not self._is_alone(replica)
+        return self._incarnation.node_id in members and not self._is_alone(replica)
 
     # -- telling the controller
 
     def _tell(self, key: Key) -> None:
         self._to_tell[key] = None
         if self._ask_at is None:
-            self._ask_at = self._node.now.monotonic_ms
+            self._ask_at = self._clock.now.monotonic_ms
 
     def _pending(self) -> Iterator[Replica]:
-        held = self._node.replicas.replicas
+        held = self._replicas.replicas
         return (held[key] for key in self._to_tell if key in held)
 
     def tick(self, now: Now) -> None:
@@ -219,14 +240,13 @@ class DamagedReplicas:
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:
-        node = self._node
         asked = [*self._pending()][:MOST_ASKED]
-        own = node.registration.own
-        leader = node.quorum.leader_id
+        own = self._incarnation.registration
+        leader = self._quorum.leader_id
         if not asked:
             return
         if own is None or leader == NO_LEADER:
-            self._ask_at = node.now.monotonic_ms + RETRY_BACKOFF_MS
+            self._ask_at = self._clock.now.monotonic_ms + RETRY_BACKOFF_MS
             return
         assert not self._is_asking, "one AssignReplicasToDirs at a time is on its way"
         self._is_asking = True
@@ -250,7 +270,9 @@ class DamagedReplicas:
             "broker_epoch": own.broker_epoch,
             "directories": [directory],
         }
-        node.ask(leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told)
+        self._ask_node(
+            leader, CONTROL, "AssignReplicasToDirs", ASSIGN_VERSION, body, told
+        )
 
 
 def key_of(replica: Replica) -> Key:

@@ -2,9 +2,10 @@
 slices.
 """
 
-from minikafka.broker.calls import Broker
+from typing import Protocol
+
 from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING
-from minikafka.broker.ports import HasDeadline
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now, soonest
 from minikafka.wire.errors import KafkaError
 
@@ -12,16 +13,23 @@ BACKGROUND_BUDGET_BYTES = 4 << 20  # of each kind of background work in one tick
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
 
 
+class HasDeadline(Protocol):
+    """A part of the node that has something to do at a time."""
+
+    def next_deadline(self) -> int | None:
+        """Monotonic ms; None: nothing to do."""
+
+
 class Due:
     """Does what is due, and knows when the next is."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Parts) -> None:
         self._broker = broker
         parts: list[HasDeadline] = [
-            broker.requests.waiting,
+            broker.waiting,
             broker.groups,
             broker.transactions,
-            broker.joins.requests,
+            broker.verifier.requests,
             broker.sharing,
             broker.replicas,
             broker.registration,
@@ -38,8 +46,9 @@ class Due:
         """
         broker = self._broker
         next_ms = broker.now.monotonic_ms + 1
+        is_busy = broker.waiting.ready or broker.peers.to_itself
         is_recovering = broker.life.state == RECOVERING
-        if is_recovering or broker.requests.is_busy or broker.quorum.is_handing_on:
+        if is_recovering or is_busy or broker.quorum.is_handing_on:
             return next_ms
         due_ms = soonest(*[next_deadline() for next_deadline in self._deadlines])
         if due_ms is None:
@@ -60,7 +69,7 @@ class Due:
                 broker.replicas.tick(now, budget_bytes)
                 broker.groups.tick(now, budget_bytes)
                 broker.transactions.tick(now, budget_bytes)
-                broker.joins.requests.tick(now)
+                broker.verifier.requests.tick(now)
                 broker.sharing.tick(now, budget_bytes)
             broker.active_controller.tick(now)
         except KafkaError as error:

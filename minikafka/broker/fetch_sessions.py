@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minikafka.broker.ports import PartitionKey
-from minikafka.cluster.metadata import Partition
+from minikafka.cluster.metadata import Partition, TopicPartition
 from minikafka.cluster.replica import Follower, Replica
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
@@ -66,7 +65,7 @@ class Settled(NamedTuple):
     metadata, begins where the follower was told, and ends where it asked for more.
     """
 
-    place: PartitionKey
+    place: TopicPartition
     replica: Replica
     partition: Partition
     follower: Follower

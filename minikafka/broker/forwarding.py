@@ -4,18 +4,31 @@ only the controller may decide, producer ids, and topics that somebody needs.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from minikafka.broker.active_controller import TIMEOUT_MS
-from minikafka.broker.ports import CONTROL, Node, Split
+from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 RETRY_BACKOFF_MS = 100
 PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
+
+
+class Split(NamedTuple):
+    """A request that the active controller must answer, but for a part. rest: what it
+    is asked. whole: makes of its answer the one to the whole request.
+    """
+
+    rest: Answer
+    whole: Callable[[Answer], Answer]
 
 
 def is_of_no_controller(answer: Answer) -> bool:
@@ -33,15 +46,17 @@ def is_of_no_controller(answer: Answer) -> bool:
     )
 
 
+@dataclass(eq=False, repr=False)
 class Forwarding:
     """One node's questions to the active controller."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._producer_ids = range(0)
-        self._waiting_for_ids: list[Wait] = []
-        # what the controller could not be asked, and when to try again
-        self._again: deque[tuple[int, Wait]] = deque()
+    _incarnation: Incarnation
+    _quorum: Quorum
+    _ask: AskNode
+    _producer_ids: range = range(0)
+    _waiting_for_ids: list[Wait] = field(default_factory=list)
+    # what the controller could not be asked, and when to try again
+    _again: deque[tuple[int, Wait]] = field(default_factory=deque)
 
     def tick(self, now: Now) -> None:
         """Ask again what could not be asked."""
@@ -59,7 +74,7 @@ class Forwarding:
         in an Envelope, KIP-590, for the sake of the client's principal. There are no
         principals here.)
         """
-        quorum, until_ms = self._node.quorum, now.monotonic_ms + TIMEOUT_MS
+        quorum, until_ms = self._quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
             return Wait(
                 [METADATA],
@@ -77,7 +92,7 @@ class Forwarding:
             else:
                 wait.finish(asked.whole(answer))
 
-        self._node.ask(
+        self._ask(
             quorum.leader_id,
             CONTROL,
             api,
@@ -101,10 +116,10 @@ class Forwarding:
         wait = Wait((), now.monotonic_ms + TIMEOUT_MS, again=True)
         self._waiting_for_ids.append(wait)
         if len(self._waiting_for_ids) == 1:
-            self._ask_for_ids()
+            self._ask_for_ids(now)
         return wait
 
-    def _ask_for_ids(self) -> None:
+    def _ask_for_ids(self, now: Now) -> None:
         def allocated(reply: Message | None, now: Now) -> None:
             waiting, self._waiting_for_ids = self._waiting_for_ids, []
             assert not self._producer_ids, "a block is used up before the next one"
@@ -120,15 +135,15 @@ class Forwarding:
                     # whatever the reason: try again
                     wait.fail(KafkaError(Error.COORDINATOR_LOAD_IN_PROGRESS))
 
-        leader = self._node.quorum.leader_id
+        leader = self._quorum.leader_id
         if leader == NO_LEADER:
-            allocated(None, self._node.now)
+            allocated(None, now)
             return
         body = {
-            "broker_id": self._node.node_id,
-            "broker_epoch": self._node.broker_epoch,
+            "broker_id": self._incarnation.node_id,
+            "broker_epoch": self._incarnation.broker_epoch,
         }
-        self._node.ask(
+        self._ask(
             leader,
             CONTROL,
             "AllocateProducerIds",
@@ -143,7 +158,7 @@ class Forwarding:
         """Have the active controller create topics that somebody asked for; answer():
         once it has, or does not say, or is no controller any more.
         """
-        quorum = self._node.quorum
+        quorum = self._quorum
         leader = quorum.leader_id
         if leader == NO_LEADER:
             return answer()
@@ -153,7 +168,7 @@ class Forwarding:
 
         wait = Wait([METADATA], now.monotonic_ms + TIMEOUT_MS, attempt)
         body = {"topics": topics, "timeout_ms": TIMEOUT_MS}
-        self._node.ask(
+        self._ask(
             leader,
             CONTROL,
             "CreateTopics",

@@ -7,13 +7,16 @@ DefaultAutoTopicCreationManager.)
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.active_controller import TIMEOUT_MS
 from minikafka.broker.forwarding import CREATE_TOPICS_VERSION
-from minikafka.broker.ports import CONTROL, Node
+from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.quorum import Quorum
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
@@ -27,13 +30,14 @@ class Failed(NamedTuple):
     until_ms: int
 
 
+@dataclass(eq=False, repr=False)
 class InternalTopics:
     """What one broker has created."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._asked_for: set[str] = set()
-        self._failed: dict[str, Failed] = {}
+    _quorum: Quorum
+    _ask: AskNode
+    _asked_for: set[str] = field(default_factory=set)
+    _failed: dict[str, Failed] = field(default_factory=dict)
 
     def create(self, topics: Sequence[dict[str, Any]], retry_ms: int, now: Now) -> None:
         """Have these created, as CreateTopics wants them, but for those that were asked
@@ -45,7 +49,7 @@ class InternalTopics:
             name = topic["name"]
             if name not in self._asked_for and name not in self._failed:
                 wanted.append(topic)
-        leader = self._node.quorum.leader_id
+        leader = self._quorum.leader_id
         if not wanted or leader == NO_LEADER:
             return
         names = {topic["name"] for topic in wanted}
@@ -57,9 +61,7 @@ class InternalTopics:
                 self._heard(topic, now.monotonic_ms + retry_ms)
 
         body = {"topics": wanted, "timeout_ms": TIMEOUT_MS}
-        self._node.ask(
-            leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, created
-        )
+        self._ask(leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, created)
 
     def _heard(self, topic: Message, until_ms: int) -> None:
         """What the controller said of one; another controller is asked next time."""

@@ -7,11 +7,17 @@ record before that is committed, who is to leave must still have it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.ports import CONTROL, LeadingNode
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.peers import CONTROL
+from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now, soonest
-from minikafka.cluster.metadata import NO_LEADER
+from minikafka.cluster.election import AskNode
+from minikafka.cluster.metadata import NO_LEADER, Image
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
@@ -24,18 +30,23 @@ NO_ANSWER = -1  # in the place of an error code
 Key = tuple[str, int]
 
 
+@dataclass(eq=False, repr=False)
 class IsrChanges:
     """What this node's leaders ask of the controller: one request at a time, for all of
     them.
     """
 
-    def __init__(self, node: LeadingNode) -> None:
-        self._node = node
-        self._wanted: dict[Key, Replica] = {}
-        self._is_asking = False
-        # when to ask, and when to look at all leaders, monotonic
-        self._ask_at_ms: int | None = None
-        self._look_at_ms: int | None = None
+    _incarnation: Incarnation
+    _config: BrokerConfig
+    _image: Image
+    _quorum: Quorum
+    _replicas: ReplicaManager
+    _ask_node: AskNode
+    _wanted: dict[Key, Replica] = field(default_factory=dict)
+    _is_asking: bool = False
+    # when to ask, and when to look at all leaders, monotonic
+    _ask_at_ms: int | None = None
+    _look_at_ms: int | None = None
 
     def look(self, key: Key, replica: Replica, now: Now) -> None:
         """This leader's followers have moved, or stand still: is the ISR another
@@ -43,8 +54,8 @@ class IsrChanges:
         """
         if replica.asked_isr or not replica.is_leader:
             return
-        brokers = self._node.image.brokers
-        most_lag_ms = self._node.config["replica.lag.time.max.ms"]
+        brokers = self._image.brokers
+        most_lag_ms = self._config["replica.lag.time.max.ms"]
         caught_up = replica.wanted_isr(now, most_lag_ms)
         isr = set(replica.partition.isr)
         wanted = isr & caught_up
@@ -72,8 +83,8 @@ class IsrChanges:
     def _look_at_all(self, now: Now) -> None:
         """And again later, while there is a leader with followers."""
         self._look_at_ms = None
-        interval_ms = self._node.config["replica.lag.time.max.ms"] // 2
-        for key, replica in self._node.replicas.replicas.items():
+        interval_ms = self._config["replica.lag.time.max.ms"] // 2
+        for key, replica in self._replicas.replicas.items():
             if has_followers(replica):
                 self._look_at_ms = now.monotonic_ms + interval_ms
                 self.look(key, replica, now)
@@ -96,7 +107,7 @@ class IsrChanges:
                 del self._wanted[key]  # the image has changed meanwhile
         if not self._wanted:
             return
-        controller = self._node.quorum.leader_id
+        controller = self._quorum.leader_id
         if controller == NO_LEADER:
             self._ask_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
             return
@@ -108,8 +119,8 @@ class IsrChanges:
             epochs[key] = replica.partition.partition_epoch
             rows.append((replica.topic_id, self._row(number, replica)))
         body = {
-            "broker_id": self._node.node_id,
-            "broker_epoch": self._node.broker_epoch,
+            "broker_id": self._incarnation.node_id,
+            "broker_epoch": self._incarnation.broker_epoch,
             "topics": nested(rows, "topic_id"),
         }
 
@@ -118,7 +129,7 @@ class IsrChanges:
 
         assert not self._is_asking, "one AlterPartition at a time is on its way"
         self._is_asking = True
-        self._node.ask(
+        self._ask_node(
             controller,
             CONTROL,
             "AlterPartition",
@@ -172,7 +183,7 @@ class IsrChanges:
         epochs = {}
         for broker_id, follower in replica.followers.items():
             epochs[broker_id] = follower.broker_epoch
-        epochs[self._node.node_id] = self._node.broker_epoch
+        epochs[self._incarnation.node_id] = self._incarnation.broker_epoch
         isr = []
         for broker_id in sorted(replica.asked_isr):
             epoch = epochs.get(broker_id, UNKNOWN_EPOCH)

@@ -8,12 +8,10 @@ or nobody.
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from minikafka.broker.config_rules import unusable_configs
 from minikafka.broker.offset_checkpoints import Noted, OffsetCheckpoints
-from minikafka.broker.ports import PartitionKey
-from minikafka.cluster.metadata import Image, Partition
+from minikafka.cluster.metadata import Image, Partition, TopicPartition
 from minikafka.storage import checkpoints, data_folder
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log
@@ -26,33 +24,22 @@ LOOK_COST = 1 << 13  # looking whose a log is
 Work = Generator[int, None, None]  # yields what it costs, in bytes to read
 
 
-class OpensLogs(Protocol):
-    """known: what the last run noted of the log, as Log takes it."""
-
-    def __call__(self, topic: str, number: int, **known: int) -> Log: ...
-
-
-class TakesLogs(Protocol):
-    """The log is ready: from here on this node has the replica."""
-
-    def __call__(
-        self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int
-    ) -> object: ...
-
-
 @dataclass(eq=False, repr=False)
 class LogRecovery:
-    """The recovery of one node's logs, in slices."""
+    """The recovery of one node's logs, in slices. open(topic, number, known): known is
+    what the last run noted of the log, as Log takes it. hold(partition's key, partition,
+    log, high watermark): the log is ready, and from here on this node has the replica.
+    """
 
     _node_id: int
     _disk: Disk
     _image: Image
     _notice: Callable[..., object]
     _checkpoints: OffsetCheckpoints
-    _open: OpensLogs
-    _hold: TakesLogs
+    _open: Callable[..., Log]
+    _hold: Callable[[TopicPartition, Partition, Log, int], object]
     # the partitions of the cluster that were not looked at yet: some have a log here
-    unloaded: dict[PartitionKey, None] = field(default_factory=dict)
+    unloaded: dict[TopicPartition, None] = field(default_factory=dict)
     _rest: Work = field(init=False)  # what is left to do
 
     def begin(self) -> None:
@@ -97,7 +84,7 @@ class LogRecovery:
         for directory in data_folder.deleted_logs(self._disk):
             yield from data_folder.remove(self._disk, directory)
 
-    def _place_folder(self, directory: str, key: PartitionKey | None) -> None:
+    def _place_folder(self, directory: str, key: TopicPartition | None) -> None:
         """key: the partition that would have a log of this name."""
         found_id = checkpoints.read_partition_metadata(self._disk, directory)
         wanted_id = None
@@ -140,7 +127,7 @@ class LogRecovery:
     # -- how whole it is
 
     def _recover_log(
-        self, key: PartitionKey, partition: Partition, noted: Noted
+        self, key: TopicPartition, partition: Partition, noted: Noted
     ) -> Work:
         """One log, from where the last run knew it to be whole."""
         topic, number = key

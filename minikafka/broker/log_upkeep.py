@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.log_configs import LogConfigs
+from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.offset_checkpoints import OffsetCheckpoints
-from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
+from minikafka.cluster.metadata import TopicPartition
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Deadlines
 from minikafka.storage import retention
@@ -25,14 +26,14 @@ Duty = Callable[[Now], None]
 
 @dataclass(eq=False, repr=False)
 class LogUpkeep:
-    """replicas: all that this node holds. hearer: of a log that begins later now."""
+    """replicas: all that this node holds. events: told where a log begins later now."""
 
     _config: BrokerConfig
     _configs: LogConfigs
-    _replicas: Mapping[PartitionKey, Replica]
+    _replicas: Mapping[TopicPartition, Replica]
     _checkpoints: OffsetCheckpoints
     _notice: Callable[..., object]
-    _hearer: HearsOfReplicas
+    _events: NodeEvents
     _timers: Deadlines[Duty] = field(default_factory=Deadlines)
     _periods_ms: dict[Duty, int] = field(default_factory=dict)
     # a duty was done, and is due again when some log has changed
@@ -105,7 +106,7 @@ class LogUpkeep:
         for replica in self._replicas.values():
             retention.clean_up(replica.log, now)
             if not replica.is_leader:
-                self._hearer.placed(replica)
+                self._events.placed(replica)
         self._arm(self.clean_up, now.monotonic_ms)
         self.changed(now)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minikafka.broker.ports import PartitionKey
+from minikafka.cluster.metadata import TopicPartition
 from minikafka.cluster.replica import Replica
 from minikafka.storage import checkpoints
 from minikafka.storage.disk import Disk, as_storage_errors
 
-Offsets = dict[PartitionKey, int]
+Offsets = dict[TopicPartition, int]
 
 
 class Noted(NamedTuple):
@@ -36,7 +36,7 @@ class LastRun(NamedTuple):
     high_watermarks: Offsets
     stopped_clean: bool
 
-    def noted(self, key: PartitionKey) -> Noted:
+    def noted(self, key: TopicPartition) -> Noted:
         return Noted(
             recovery_point=self.recovery_points.get(key),
             log_start_offset=self.log_start_offsets.get(key, 0),
@@ -53,7 +53,7 @@ class OffsetCheckpoints:
     """
 
     _disk: Disk
-    _replicas: Mapping[PartitionKey, Replica]
+    _replicas: Mapping[TopicPartition, Replica]
     _notice: Callable[..., object]
     _written: dict[str, Offsets] = field(default_factory=dict)
 

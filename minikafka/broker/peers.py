@@ -13,15 +13,15 @@ whoever doesn't answer in time is hung up on, and everything asked on that lane 
 failed.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import HangUp, Request
-from minikafka.broker.ports import CONTROL, CONTROLLER_LISTENER
 from minikafka.broker.replies import check_reply
-from minikafka.clock import Now
+from minikafka.clock import NodeClock, Now
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import BrokerChange, Endpoint
@@ -30,6 +30,8 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
 from minikafka.wire.schema import Message
 
+CONTROLLER_LISTENER = "CONTROLLER"  # where nodes talk to each other
+CONTROL = "control"  # the lane of what is answered at once
 API_VERSIONS_VERSION = 3
 RETRY_BACKOFF_MS = 100
 # controller.socket.timeout.ms, replica.socket.timeout.ms, request.timeout.ms
@@ -38,6 +40,13 @@ REQUEST_TIMEOUT_MS = 30_000
 
 Lane = tuple[int, str]  # one connection to another node: which node, and its name
 Versions = dict[int, tuple[int, int]]  # of a node: API key -> (lowest, highest)
+
+
+class OwnRequest(NamedTuple):
+    """What this node asks itself: the same bytes, without a connection."""
+
+    frame: bytearray
+    then: Then
 
 
 class Asked(NamedTuple):
@@ -52,17 +61,19 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Peers:
-    """What this node asks of others. addresses: of the other nodes, by node id.
-    versions: what each of them speaks, as soon as it has said so. send: puts a request
-    into the outbox.
+    """What this node asks of others, and of itself. addresses: of the other nodes, by
+    node id. versions: what each of them speaks, as soon as it has said so. send: puts a
+    request into the outbox. to_itself: what this node has still to serve.
     """
 
     _node_id: int
     _config: BrokerConfig
+    _clock: NodeClock
     _send: Callable[[Request | HangUp], None]
     _notice: Callable[[str, Exception], None]
     addresses: dict[int, Endpoint] = field(init=False)
     versions: dict[int, Versions] = field(default_factory=dict)
+    to_itself: deque[OwnRequest] = field(default_factory=deque)
     # by correlation id, the oldest first
     _asked: dict[Lane, dict[int, Asked]] = field(default_factory=dict)
     _greet_at_ms: dict[int, int] = field(default_factory=dict)  # monotonic
@@ -76,10 +87,10 @@ class Peers:
         self._from_start = frozenset((self._node_id, *self.addresses))
         self._client_id = f"broker-{self._node_id}"
 
-    def start(self, now: Now) -> None:
+    def start(self) -> None:
         """Ask everybody what they speak."""
         for node in self.addresses:
-            self._greet(node, now)
+            self._greet(node)
 
     def broker_changed(self, change: BrokerChange, now: Now) -> None:
         """A node that is no voter says where it listens to others when it registers;
@@ -91,7 +102,7 @@ class Peers:
         address = change.after.endpoints.get(CONTROLLER_LISTENER)
         if address and self.addresses.get(node) != address:
             self.addresses[node] = address
-            self._greet(node, now)
+            self._greet(node)
 
     def ask(
         self,
@@ -101,15 +112,18 @@ class Peers:
         version: int,
         body: Mapping[str, Any],
         then: Then,
-        now: Now,
     ) -> None:
         """Send a request. then(reply or None, now): how it ended, called once."""
-        assert node != self._node_id, "a node asks itself without a connection"
+        if node == self._node_id:
+            frame = messages.encode_request(api, version, 0, None, body)
+            self.to_itself.append(OwnRequest(bytearray().join(frame), then))
+            return
         self._correlation_id += 1
         frame = messages.encode_request(
             api, version, self._correlation_id, self._client_id, body
         )
-        deadline_ms = now.monotonic_ms + self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
+        timeout_ms = self._timeouts_ms.get(lane, REQUEST_TIMEOUT_MS)
+        deadline_ms = self._clock.now.monotonic_ms + timeout_ms
         asked = Asked(api, version, body, then, deadline_ms)
         on_lane = self._asked.setdefault((node, lane), {})
         on_lane[self._correlation_id] = asked
@@ -170,7 +184,7 @@ class Peers:
         for node, at_ms in list(self._greet_at_ms.items()):
             if at_ms <= now.monotonic_ms:
                 del self._greet_at_ms[node]
-                self._greet(node, now)
+                self._greet(node)
 
     def next_deadline(self) -> int | None:
         """Monotonic ms at which somebody has been silent too long, or is greeted
@@ -184,7 +198,7 @@ class Peers:
                     soonest_ms = oldest.deadline_ms
         return soonest_ms
 
-    def _greet(self, node: int, now: Now) -> None:
+    def _greet(self, node: int) -> None:
         """Ask a node what it speaks."""
 
         def greeted(reply: Message | None, now: Now) -> None:
@@ -197,9 +211,7 @@ class Peers:
             self.versions[node] = versions
 
         software = {"client_software_name": "minikafka", "client_software_version": "1"}
-        self.ask(
-            node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, greeted, now
-        )
+        self.ask(node, CONTROL, "ApiVersions", API_VERSIONS_VERSION, software, greeted)
 
 
 def is_of_storage(error: Exception) -> bool:

@@ -11,8 +11,11 @@ what it leads to others, and lets it go when all brokers know.
 What is committed says how far it has come, and lifecycle.py what that means.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.lifecycle import (
     ASKED_TO_LEAVE,
     FENCED,
@@ -22,59 +25,53 @@ from minikafka.broker.lifecycle import (
     REGISTERED,
     STARTING,
     UNFENCED,
+    Lifecycle,
 )
-from minikafka.broker.ports import CONTROL, LivingNode
+from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now, soonest
 from minikafka.cluster import registration
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
+from minikafka.cluster.quorum import Quorum
 from minikafka.wire.schema import Message
 
 RETRY_BACKOFF_MS = 100
 REGISTRATION_VERSION, HEARTBEAT_VERSION = 4, 2
 
 
+@dataclass(eq=False, repr=False)
 class Registration:
-    """broker_epoch: the offset of this node's registration, -1 before. directory_id: of
-    its log directory, 16 bytes.
+    """The contact of one run of a node with the active controller. may_join(): whether
+    the controller knows which damaged replicas this node must not lead.
     """
 
-    def __init__(self, node: LivingNode) -> None:
-        self.broker_epoch = -1
-        self.directory_id = bytes(16)
-        self._node = node
-        self._incarnation_id = bytes(16)
-        self._previous_epoch = -1  # of the broker, if its last run ended cleanly
-        # monotonic ms: the next registration or heartbeat
-        self._contact_at: int | None = None
-        self._contacting = -1  # the node that has one of ours
-        self._leave_by = 0  # monotonic ms: who is leaving goes then, handed over or not
+    _incarnation: Incarnation
+    _config: BrokerConfig
+    _life: Lifecycle
+    _quorum: Quorum
+    _ask_node: AskNode
+    _may_join: Callable[[], bool]
+    _previous_epoch: int = -1  # of the broker, if its last run ended cleanly
+    # monotonic ms: the next registration or heartbeat
+    _contact_at: int | None = None
+    _contacting: int = -1  # the node that has one of ours
+    _leave_by: int = 0  # monotonic ms: who is leaving goes then, handed over or not
 
-    def start(self, directory_id: bytes, previous_epoch: int, now: Now) -> None:
+    def start(self, previous_epoch: int, now: Now) -> None:
         """Join the cluster as soon as it has a controller. previous_epoch: of a last
         run that ended cleanly, or -1.
         """
-        self._incarnation_id = self._node.random_uuid()
-        self.directory_id = directory_id
         self._previous_epoch = previous_epoch
         self._contact_at = now.monotonic_ms
         self.tick(now)
-
-    @property
-    def own(self) -> BrokerRegistration | None:
-        """This run's registration, once it is committed."""
-        found = self._node.image.brokers.get(self._node.node_id)
-        is_this_run = found is not None and found.incarnation_id == self._incarnation_id
-        return found if is_this_run else None
 
     @property
     def _has_to_register(self) -> bool:
         """Whether the cluster doesn't know this run, or somebody took it for
         leaving.
         """
-        own = self.own
-        return own is None or (
-            own.in_controlled_shutdown and not self._node.life.is_leaving
-        )
+        own = self._incarnation.registration
+        return own is None or (own.in_controlled_shutdown and not self._life.is_leaving)
 
     # -- what happens
 
@@ -85,18 +82,18 @@ class Registration:
 
     def committed(self, now: Now) -> None:
         """More metadata is committed: it may be the next step into the cluster."""
-        own, state = self.own, self._node.life.state
+        own, state = self._incarnation.registration, self._life.state
         # somebody unregistered or stopped a broker that lives
-        is_cast_out = self._has_to_register and self._node.life.allowed.coordinates
+        is_cast_out = self._has_to_register and self._life.allowed.coordinates
         if is_cast_out and self._contact_at is None:
             self._contact_at = now.monotonic_ms
         if own is None:
             return
         if state == STARTING:
-            self._node.life.take(REGISTERED, now)
+            self._life.take(REGISTERED, now)
         elif state == FENCED and not own.fenced:
-            self.broker_epoch = own.broker_epoch
-            self._node.life.take(UNFENCED, now)
+            self._incarnation.broker_epoch = own.broker_epoch
+            self._life.take(UNFENCED, now)
 
     def logs_opened(self, now: Now) -> None:
         """Ask to be unfenced."""
@@ -107,23 +104,23 @@ class Registration:
         """A clean stop is wanted. Who can't hand over within broker.session.timeout.ms
         goes all the same, and so does who has nobody to hand over to.
         """
-        session_ms = self._node.config["broker.session.timeout.ms"]
+        session_ms = self._config["broker.session.timeout.ms"]
         self._leave_by = now.monotonic_ms + session_ms
         self._contact_at = now.monotonic_ms
-        if self._node.life.state == READY:
-            self._node.life.take(ASKED_TO_LEAVE, now)
-            if not self._node.config.peers:
+        if self._life.state == READY:
+            self._life.take(ASKED_TO_LEAVE, now)
+            if not self._config.peers:
                 self._handed_over(now)
 
     def _handed_over(self, now: Now) -> None:
-        if self._node.life.state == LEAVING:
-            self._node.life.take(HANDED_OVER, now)
+        if self._life.state == LEAVING:
+            self._life.take(HANDED_OVER, now)
 
     # -- telling the controller
 
     def tick(self, now: Now) -> None:
         """Tell the controller that this broker is there."""
-        is_leaving = self._node.life.state == LEAVING
+        is_leaving = self._life.state == LEAVING
         if is_leaving and self._leave_by <= now.monotonic_ms:
             self._handed_over(now)
         if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
@@ -132,49 +129,49 @@ class Registration:
 
     def next_deadline(self) -> int | None:
         """Monotonic ms."""
-        is_leaving = self._node.life.state == LEAVING
+        is_leaving = self._life.state == LEAVING
         return soonest(self._contact_at, self._leave_by if is_leaving else None)
 
     def _contact(self) -> None:
-        leader = self._node.quorum.leader_id
+        leader = self._quorum.leader_id
         if leader == NO_LEADER or self._contacting == leader:
             return
-        own = self.own
+        own = self._incarnation.registration
         if own is None or self._has_to_register:
             self._ask(
                 leader, "BrokerRegistration", REGISTRATION_VERSION, self._registering()
             )
             return
-        assert own.broker_epoch >= self.broker_epoch, "a broker's epoch never falls"
-        self.broker_epoch = own.broker_epoch
-        is_missed = own.fenced or leader != self._node.node_id
-        if is_missed or self._node.life.is_leaving:
+        assert own.broker_epoch >= self._incarnation.broker_epoch, (
+            "a broker's epoch never falls"
+        )
+        self._incarnation.broker_epoch = own.broker_epoch
+        is_missed = own.fenced or leader != self._incarnation.node_id
+        if is_missed or self._life.is_leaving:
             self._ask(leader, "BrokerHeartbeat", HEARTBEAT_VERSION, self._living(own))
 
     def _registering(self) -> dict[str, object]:
         """A BrokerRegistration of this run."""
-        node = self._node
         fields = registration.fields(
-            node.node_id,
-            self._incarnation_id,
-            [self.directory_id],
-            node.config.advertised,
-            node.config["broker.rack"],
+            self._incarnation.node_id,
+            self._incarnation.incarnation_id,
+            [self._incarnation.directory_id],
+            self._config.advertised,
+            self._config["broker.rack"],
         )
-        fields["cluster_id"] = node.cluster_id
+        fields["cluster_id"] = self._quorum.cluster_id
         fields["previous_broker_epoch"] = self._previous_epoch
         return fields
 
     def _living(self, own: BrokerRegistration) -> dict[str, object]:
         """A BrokerHeartbeat."""
-        node = self._node
-        may_be_let_in = node.life.allowed.has_logs and node.damage.may_join
+        may_be_let_in = self._life.allowed.has_logs and self._may_join()
         return {
             "broker_id": own.broker_id,
             "broker_epoch": own.broker_epoch,
-            "current_metadata_offset": node.quorum.applied_offset - 1,
+            "current_metadata_offset": self._quorum.applied_offset - 1,
             "want_fence": not may_be_let_in,
-            "want_shut_down": node.life.is_leaving,
+            "want_shut_down": self._life.is_leaving,
         }
 
     def _ask(
@@ -187,22 +184,22 @@ class Registration:
                 return
             self._contacting = -1
             answer = None if reply is None or reply.error_code else reply
-            if self._node.life.is_leaving and says_go(api, answer):
+            if self._life.is_leaving and says_go(api, answer):
                 self._handed_over(now)
             elif self._contact_at is None:  # else there is news already
                 period_ms = self._period_ms(is_heard=answer is not None)
                 self._contact_at = now.monotonic_ms + period_ms
 
-        self._node.ask(leader, CONTROL, api, version, body, heard)
+        self._ask_node(leader, CONTROL, api, version, body, heard)
 
     def _period_ms(self, is_heard: bool) -> int:
         """How long until the next contact: who is on the way in or out is in a
         hurry.
         """
-        own = self.own
+        own = self._incarnation.registration
         is_in = own is not None and not own.fenced
-        if is_in and is_heard and not self._node.life.is_leaving:
-            return int(self._node.config["broker.heartbeat.interval.ms"])
+        if is_in and is_heard and not self._life.is_leaving:
+            return int(self._config["broker.heartbeat.interval.ms"])
         return RETRY_BACKOFF_MS
 
 

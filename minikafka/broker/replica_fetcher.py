@@ -10,14 +10,16 @@ What comes is checked before it is appended. A batch that is wrong fails its par
 and nothing else: it is asked for again after a while, of whoever leads then.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
-from minikafka.broker.ports import FollowingNode
+from minikafka.broker.incarnation import Incarnation
 from minikafka.clock import Now, soonest
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
 from minikafka.wire.errors import Error, KafkaError
@@ -128,13 +130,19 @@ class Leader:
             self.told[key] = None
 
 
+@dataclass(eq=False, repr=False)
 class ReplicaFetcher:
-    """All that this node follows."""
+    """All that this node follows. cannot_write(replica, error): hears which replica the
+    disk refuses.
+    """
 
-    def __init__(self, node: FollowingNode) -> None:
-        self._node = node
-        self._leaders: dict[int, Leader] = {}
-        self._followed: dict[Key, int] = {}  # from whom
+    _incarnation: Incarnation
+    _config: BrokerConfig
+    _ask_node: AskNode
+    _cannot_write: Callable[[Replica, KafkaError], None]
+    _notice: Callable[[str], None]
+    _leaders: dict[int, Leader] = field(default_factory=dict)
+    _followed: dict[Key, int] = field(default_factory=dict)  # from whom
 
     def placed(self, replica: Replica, now: Now) -> None:
         """Who leads this replica's partition may be another node now, or none that it
@@ -146,7 +154,7 @@ class ReplicaFetcher:
             wanted = NO_LEADER
         if self._followed.get(key, wanted) != wanted:
             self._drop(key)
-        assert wanted != self._node.node_id, "nobody fetches from itself"
+        assert wanted != self._incarnation.node_id, "nobody fetches from itself"
         if wanted != NO_LEADER:
             self._followed[key] = wanted
             leader = self._leaders.setdefault(wanted, Leader())
@@ -197,12 +205,12 @@ class ReplicaFetcher:
         leader.is_asked = True
         body = self._body(leader, news, forgotten)
         fetched = partial(self._fetched, node, leader, news)
-        self._node.ask(node, LANE, "Fetch", FETCH_VERSION, body, fetched)
+        self._ask_node(node, LANE, "Fetch", FETCH_VERSION, body, fetched)
 
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
     ) -> dict[str, Any]:
-        config = self._node.config
+        config = self._config
         per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
         rows = (
             (topic_id, {"partition": number, **position._asdict(), **per_partition})
@@ -210,8 +218,8 @@ class ReplicaFetcher:
         )
         return {
             "replica_state": {
-                "replica_id": self._node.node_id,
-                "replica_epoch": self._node.broker_epoch,
+                "replica_id": self._incarnation.node_id,
+                "replica_epoch": self._incarnation.broker_epoch,
             },
             "max_wait_ms": (
                 config["replica.fetch.wait.max.ms"] if leader.is_whole else 0
@@ -238,7 +246,7 @@ class ReplicaFetcher:
         leader.ask_at = now.monotonic_ms
         if reply is None:
             leader.forget_session()
-            leader.ask_at += self._node.config["replica.fetch.backoff.ms"]
+            leader.ask_at += self._config["replica.fetch.backoff.ms"]
             return
         if reply.error_code:
             leader.forget_session()
@@ -269,12 +277,12 @@ class ReplicaFetcher:
             except KafkaError as error:
                 self._failed(node, replica, error)
                 leader.resting[key] = (
-                    now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
+                    now.monotonic_ms + self._config["replica.fetch.backoff.ms"]
                 )
             leader.look(key)
             return
         leader.resting[key] = (
-            now.monotonic_ms + self._node.config["replica.fetch.backoff.ms"]
+            now.monotonic_ms + self._config["replica.fetch.backoff.ms"]
         )
         if answer.error_code == Error.OFFSET_OUT_OF_RANGE:
             self._start_over(node, leader, key, replica)
@@ -283,10 +291,10 @@ class ReplicaFetcher:
         """This replica stands still, and the others go on."""
         log = replica.log
         if error.error is Error.KAFKA_STORAGE_ERROR:
-            self._node.damage.cannot_write(replica, error)
+            self._cannot_write(replica, error)
         else:
             why = f"{error.message}. It is asked for again"
-            self._node.notice(
+            self._notice(
                 f"{log.directory}: node {node} gives damaged records for"
                 f" {log.log_end_offset}: {why}"
             )
@@ -319,8 +327,8 @@ class ReplicaFetcher:
             "timestamp": EARLIEST,
         }
         topics = [{"name": replica.log.topic, "partitions": [asked]}]
-        body = {"replica_id": self._node.node_id, "topics": topics}
-        self._node.ask(
+        body = {"replica_id": self._incarnation.node_id, "topics": topics}
+        self._ask_node(
             node, LANE, "ListOffsets", LIST_OFFSETS_VERSION, body, start_found
         )
 

@@ -13,8 +13,8 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.log_configs import LogConfigs
 from minikafka.broker.log_recovery import LogRecovery, Work
 from minikafka.broker.log_upkeep import LogUpkeep
+from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.offset_checkpoints import OffsetCheckpoints
-from minikafka.broker.ports import HearsOfReplicas, PartitionKey
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import (
@@ -24,6 +24,7 @@ from minikafka.cluster.metadata import (
     Partition,
     PartitionChange,
     TopicChange,
+    TopicPartition,
 )
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import ALL_BYTES
@@ -53,13 +54,13 @@ class ReplicaManager:
     _image: Image
     _trace: Trace
     _notice: Callable[..., object]
-    _hearer: HearsOfReplicas
-    replicas: dict[PartitionKey, Replica] = field(default_factory=dict)
-    _by_topic: dict[bytes, list[PartitionKey]] = field(default_factory=dict)
-    _to_create: dict[PartitionKey, None] = field(default_factory=dict)
+    _events: NodeEvents
+    replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    _by_topic: dict[bytes, list[TopicPartition]] = field(default_factory=dict)
+    _to_create: dict[TopicPartition, None] = field(default_factory=dict)
     _created: int = 0  # logs, since the last tick
     # not begun: the folder has its name yet
-    _removals: dict[PartitionKey, Work] = field(default_factory=dict)
+    _removals: dict[TopicPartition, Work] = field(default_factory=dict)
     _begun_removals: list[Work] = field(default_factory=list)
     _now_ms: int = 0
 
@@ -81,7 +82,7 @@ class ReplicaManager:
             _replicas=self.replicas,
             _checkpoints=self._checkpoints,
             _notice=self._notice,
-            _hearer=self._hearer,
+            _events=self._events,
         )
 
     # -- who has which
@@ -151,7 +152,7 @@ class ReplicaManager:
 
     def config_changed(self, change: ConfigChange) -> None:
         """Configs of logs follow at once, those that come from a broker's own too."""
-        keys: Iterable[PartitionKey] = self.replicas
+        keys: Iterable[TopicPartition] = self.replicas
         if change.resource_type == TOPIC_RESOURCE:
             topic = self._image.topics.get(change.resource_name)
             keys = ()
@@ -167,7 +168,7 @@ class ReplicaManager:
 
     # -- made
 
-    def _create_waiting(self, key: PartitionKey) -> Replica | None:
+    def _create_waiting(self, key: TopicPartition) -> Replica | None:
         """Its turn has come, unless it was deleted, or given to others, before."""
         if key not in self._to_create:
             return None
@@ -199,7 +200,11 @@ class ReplicaManager:
         )
 
     def _hold(
-        self, key: PartitionKey, partition: Partition, log: Log, high_watermark: int = 0
+        self,
+        key: TopicPartition,
+        partition: Partition,
+        log: Log,
+        high_watermark: int = 0,
     ) -> Replica:
         """The log is ready: from here on this node has the replica."""
         assert key not in self.replicas, "a node has one replica of a partition"
@@ -211,7 +216,7 @@ class ReplicaManager:
             partition=partition,
             log=log,
             node_id=self._node_id,
-            hears=self._hearer,
+            listener=self._events,
             high_watermark=high_watermark,
         )
         replica.min_insync_replicas = self._configs.of_topic(topic, MIN_ISR)
@@ -225,16 +230,16 @@ class ReplicaManager:
     def _place(self, replica: Replica, partition: Partition) -> None:
         """Who leads it, and who is in sync, is as the image has it now."""
         replica.follow_image(partition)
-        self._hearer.placed(replica)
+        self._events.placed(replica)
 
-    def _wake(self, key: PartitionKey) -> None:
+    def _wake(self, key: TopicPartition) -> None:
         """Requests that wait for this partition look again."""
         for what in ("log_end", "high_watermark"):
-            self._hearer.moved((what, *key), ALL_BYTES)
+            self._events.moved((what, *key), ALL_BYTES)
 
     # -- removed
 
-    def _remove(self, keys: Iterable[PartitionKey]) -> None:
+    def _remove(self, keys: Iterable[TopicPartition]) -> None:
         """These partitions are deleted, or move to other nodes."""
         removed = {}
         for key in keys:
@@ -242,7 +247,7 @@ class ReplicaManager:
         for key, replica in removed.items():
             assert key not in self._removals, "of a name one log goes at a time"
             self._removals[key] = replica.log.delete()
-            self._hearer.removed(replica)
+            self._events.removed(replica)
         was_cleaned = any(each.log.first_dirty_offset for each in removed.values())
         if was_cleaned:
             # before a new log of this name comes, which they don't fit
@@ -258,10 +263,6 @@ class ReplicaManager:
         self._begun_removals.append(removal)
 
     # -- background
-
-    def changed(self, now: Now) -> None:
-        """Some log has a new beginning or end."""
-        self.upkeep.changed(now)
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Duties that are due, then a slice of creation, removal and compaction."""

@@ -3,28 +3,26 @@
 It is received and decoded (wire/), and served by the handler of its API (handlers/),
 which returns the answer's fields, or None where the protocol knows no answer (acks=0),
 or a Wait, which is parked (cluster/waiting.py) until what it waits for moves. Then it
-ends: it is answered, or begins anew. A node that asks itself something takes the same
+ends: it is answered, or goes on. A node that asks itself something takes the same
 way.
 
 What happens meanwhile is queued, and `go_on` takes it from the queues, until nothing
 moves any more, in this order:
 
     waiting.ended    parked requests that have their answer, or their error
-    _own             requests of the node to itself
-    _moved           keys under which something arrived
+    peers.to_itself  requests of the node to itself
+    events.moves     keys under which something arrived
     waiting.ready    parked requests that are to look again
 
 Answers go to the outbox, in the order of a connection's requests: one whose turn has
 not come is kept with its client (Client.early).
 """
 
-from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from minikafka.broker.calls import (
-    CONTROLLER_LISTENER,
-    Broker,
     Call,
     Client,
     Handler,
@@ -34,11 +32,12 @@ from minikafka.broker.calls import (
     refusal,
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
+from minikafka.broker.forwarding import Split
 from minikafka.broker.handlers import HANDLERS, load
-from minikafka.broker.ports import Split
+from minikafka.broker.parts import Parts
+from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
 from minikafka.clock import Now
-from minikafka.cluster.election import Then
-from minikafka.cluster.waiting import Answer, Wait, Waiting
+from minikafka.cluster.waiting import Answer, Resume, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
@@ -56,19 +55,16 @@ class NotServed(Exception):
 class Requests:
     """The requests that are inside one node, and its clients.
 
-    follow(key, now): hears of the keys under which something arrived, before those who
-    wait for them. answered_bytes: of answers that have come into the outbox since it
-    was empty.
+    answered_bytes: of answers that have come into the outbox since it was empty.
     """
 
-    def __init__(self, broker: Broker, follow: Callable[[Key, Now], None]) -> None:
+    def __init__(self, broker: Parts) -> None:
         self.clients: dict[Connection, Client] = {}
-        self.waiting = Waiting()
+        self.waiting = broker.waiting
         self.answered_bytes = 0
         self._broker = broker
-        self._follow = follow
-        self._moved: deque[tuple[Key, int]] = deque()
-        self._own: deque[Call] = deque()
+        self._own = broker.peers.to_itself
+        self._moves = broker.events.moves
 
     # -- coming and going
 
@@ -87,11 +83,6 @@ class Requests:
         one append, come later.
         """
         return not self._broker.outbox or self.answered_bytes < MOST_ANSWERED_BYTES
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether something is left to do at once."""
-        return bool(self.waiting.ready or self._own)
 
     # -- receiving
 
@@ -127,25 +118,26 @@ class Requests:
         )
         self._on_behalf(call, self._serve, call, now)
 
-    def ask_itself(self, api: str, version: int, body: Any, then: Then) -> None:
+    def _asked_itself(self, asked: OwnRequest) -> Call:
         """A request of this node to itself: same bytes, same way."""
-        frame = messages.encode_request(api, version, 0, None, body)
-        asked = messages.decode_request(bytearray().join(frame))
-        call = Call(
-            connection=Itself(then),
+        request = messages.decode_request(asked.frame)
+        return Call(
+            connection=Itself(asked.then),
             client=Client(CONTROLLER_LISTENER, "localhost"),
-            api=api,
-            version=version,
-            correlation_id=asked.correlation_id,
-            body=asked.body,
-            handler=HANDLERS[messages.API[api].key],
+            api=request.api.name,
+            version=request.version,
+            correlation_id=request.correlation_id,
+            body=request.body,
+            handler=HANDLERS[request.api.key],
         )
-        self._own.append(call)
 
     # -- serving
 
-    def _serve(self, call: Call, now: Now) -> None:
-        answer = self._wait_while_muted(call, now) or self._handle(call, now)
+    def _serve(self, call: Call, now: Now, resume: Resume | None = None) -> None:
+        """resume: how it goes on, if it has waited for something on its way."""
+        answer = self._wait_while_muted(call, now, resume) or self._handle(
+            call, now, resume
+        )
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
@@ -160,7 +152,7 @@ class Requests:
             call.client.lets_in = answer.lets_in
 
     @staticmethod
-    def _wait_while_muted(call: Call, now: Now) -> Wait | None:
+    def _wait_while_muted(call: Call, now: Now, resume: Resume | None) -> Wait | None:
         """A throttled client is not heard for a while (KIP-219): its request begins
         then.
         """
@@ -174,9 +166,13 @@ class Requests:
             client.muted_until_ms = 0
             return {}
 
-        return Wait((), client.muted_until_ms, attempt, again=True)
+        wait = Wait((), client.muted_until_ms, attempt, again=True)
+        wait.resume = resume
+        return wait
 
-    def _handle(self, call: Call, now: Now) -> Answer | Wait | HangUp | None:
+    def _handle(
+        self, call: Call, now: Now, resume: Resume | None
+    ) -> Answer | Wait | HangUp | None:
         """The answer of the API's handler. What only the active controller decides is
         forwarded to it, and waits until it knows all that its predecessor decided.
         """
@@ -189,8 +185,8 @@ class Requests:
                 return self._forward(call, now)
             if handler.decides and not broker.quorum.is_settled:
                 return broker.active_controller.settled(now)
-            handle = load(handler.handle)
-            served: Answer | Wait | HangUp | None = handle(broker, call, now)
+            handle = resume or partial(load(handler.handle), broker, call)
+            served: Answer | Wait | HangUp | None = handle(now)
             return served
         except KafkaError as error:
             return self._refusal(call, error)
@@ -219,17 +215,14 @@ class Requests:
         return split
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
-        """A wait has ended: its request is answered, or begins anew."""
+        """A wait has ended: its request is answered, or goes on."""
         if wait.error is not None:
             self._answer(call, self._refusal(call, wait.error))
         elif wait.again:
-            self._serve(call, now)
+            self._serve(call, now, wait.resume)
         else:
             assert wait.answer is not None, "a wait ends with an answer or an error"
-            answer = wait.answer
-            if call.handler.shape is not None:
-                answer = load(call.handler.shape)(call, answer)
-            self._answer(call, answer)
+            self._answer(call, wait.answer)
 
     def _refusal(self, call: Call, error: KafkaError) -> Answer | HangUp:
         """How the API says an error: its handler knows better (refuse), or it has a
@@ -311,10 +304,6 @@ class Requests:
 
     # -- going on
 
-    def moved(self, key: Key, size_bytes: int) -> None:
-        """Tell parked requests that something arrived under a key."""
-        self._moved.append((key, size_bytes))
-
     def go_on(self, now: Now) -> None:
         """Who waits for what has moved looks again, until nothing moves; who has ended
         is answered.
@@ -322,15 +311,15 @@ class Requests:
         self._broker.groups.settle(now)
         waiting = self.waiting
         try:
-            while waiting.ended or self._own or self._moved or waiting.ready:
+            while waiting.ended or self._own or self._moves or waiting.ready:
                 if waiting.ended:
                     self._end_all(now)
                 if self._own:
-                    call = self._own.popleft()
+                    call = self._asked_itself(self._own.popleft())
                     self._on_behalf(call, self._serve, call, now)
-                elif self._moved:
-                    key, size_bytes = self._moved.popleft()
-                    self._follow(key, now)
+                elif self._moves:
+                    key, size_bytes = self._moves.popleft()
+                    self._broker.events.follow(key, now)
                     waiting.moved(key, size_bytes)
                 elif waiting.ready:
                     if not self.has_room:

@@ -11,14 +11,16 @@ partition no more, when somebody else has it now, and when nobody of the group i
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.config_rules import BY_DURATION, is_beginning
 from minikafka.broker.durations import duration_ms
-from minikafka.broker.ports import HearsOfReplicas, LeadingNode
+from minikafka.broker.node_events import NodeEvents
+from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.share_sessions import ShareSession
 from minikafka.clock import Now
-from minikafka.cluster.metadata import PartitionChange, TopicChange
+from minikafka.cluster.metadata import Image, PartitionChange, TopicChange
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.share_acquiring import Acquired, Asked, Read
 from minikafka.cluster.share_batches import RecordState, StateBatch
@@ -28,11 +30,11 @@ from minikafka.cluster.share_partition import (
     StateTransition,
 )
 from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
-from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import Configs
 from minikafka.coordinators.share_limits import configured_text, limits
 from minikafka.coordinators.share_persister import SharePersister, Then
 from minikafka.coordinators.share_states import UNKNOWN, ShareKey, state_batches
+from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 from minikafka.wire.unpacking import Allowance
@@ -53,8 +55,8 @@ AS_A_FETCH_SAYS = {
     Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
     Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
 }
-# somebody else has it now, or nobody
-OVER = (
+# this leader has lost it: somebody else has it now, or nobody
+LOST = (
     Error.NOT_LEADER_OR_FOLLOWER,
     Error.GROUP_ID_NOT_FOUND,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
@@ -62,14 +64,6 @@ OVER = (
 
 
 Led = tuple[ShareKey, int]  # a share partition, and the leader epoch
-
-
-class SharingNode(LeadingNode, CoordinatingNode, Protocol):
-    """For share partitions."""
-
-    @property
-    def news(self) -> HearsOfReplicas:
-        """Who wakes those that wait for records."""
 
 
 @dataclass(eq=False, slots=True)
@@ -114,16 +108,21 @@ class Held:
         }
 
 
+@dataclass(eq=False, repr=False)
 class SharePartitions:
     """All of a node, by key. persister: where their state is."""
 
-    def __init__(self, node: SharingNode, persister: SharePersister) -> None:
-        self._node = node
-        self._persister = persister
-        self.held: dict[ShareKey, Held] = {}
-        # writes that are not answered, of those that were dropped too
-        self._writing: Counter[Led] = Counter()
-        self._locks: Deadlines[ShareKey] = Deadlines()
+    _node_id: int
+    _config: BrokerConfig
+    _image: Image
+    _replicas: ReplicaManager
+    _events: NodeEvents
+    _persister: SharePersister
+    _trace: Trace
+    held: dict[ShareKey, Held] = field(default_factory=dict)
+    # writes that are not answered, of those that were dropped too
+    _writing: Counter[Led] = field(default_factory=Counter)
+    _locks: Deadlines[ShareKey] = field(default_factory=Deadlines)
 
     # -- coming and going
 
@@ -137,10 +136,9 @@ class SharePartitions:
         """
         held = self.held.get(key)
         if held is None:
-            replica = self._node.replicas.leader(topic, key.partition)
+            replica = self._replicas.leader(topic, key.partition)
             epoch = replica.leader_epoch
-            node = self._node
-            held = Held(key, topic, replica, epoch, node.config, node.image)
+            held = Held(key, topic, replica, epoch, self._config, self._image)
             self.held[key] = held
             self._read(held)
         if held.error is not None:
@@ -239,7 +237,7 @@ class SharePartitions:
 
     def partition_changed(self, change: PartitionChange) -> None:
         """Another node may lead."""
-        if change.after.leader != self._node.node_id:
+        if change.after.leader != self._node_id:
             self._drop_of(change.topic_id, change.number)
 
     def topic_changed(self, change: TopicChange) -> None:
@@ -329,7 +327,7 @@ class SharePartitions:
             if isinstance(result, KafkaError):
                 partition.rolled_back(transition, now.monotonic_ms)
                 error = _as_a_fetch_says(result)
-                if error.error in OVER:
+                if error.error in LOST:
                     self._drop(held)
                 wait.fail(error)
             else:
@@ -379,7 +377,7 @@ class SharePartitions:
             partition.locks_written()
             self._tell_start(held, before)
             lost = result if isinstance(result, KafkaError) else None
-            if lost is not None and _as_a_fetch_says(lost).error in OVER:
+            if lost is not None and _as_a_fetch_says(lost).error in LOST:
                 self._drop(held)
             self._moved(held.key)
 
@@ -389,11 +387,11 @@ class SharePartitions:
     # -- inside
 
     def _moved(self, key: ShareKey) -> None:
-        self._node.news.moved(("share", str(key)), ALL_BYTES)
+        self._events.moved(("share", str(key)), ALL_BYTES)
 
     def _tell(self, kind: str, held: Held, **detail: Any) -> None:
-        if self._node.trace:
-            self._node.trace.emit(
+        if self._trace:
+            self._trace.emit(
                 kind,
                 group=held.group_id,
                 topic=held.topic,
@@ -404,7 +402,7 @@ class SharePartitions:
     def _tell_acquired(
         self, held: Held, member_id: str, acquired: Sequence[Acquired]
     ) -> None:
-        if self._node.trace:
+        if self._trace:
             allowed = limits(held)
             self._tell(
                 "ShareRecordsAcquired",

@@ -3,8 +3,10 @@ keeps the share partitions of the partitions that it leads, the sessions of thos
 read them, and its part of their states.
 """
 
+from dataclasses import dataclass
+
 from minikafka.broker.effects import Connection
-from minikafka.broker.share_partitions import SharePartitions, SharingNode
+from minikafka.broker.share_partitions import SharePartitions
 from minikafka.broker.share_sessions import ShareSessions
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import PartitionChange, TopicChange
@@ -12,14 +14,14 @@ from minikafka.coordinators.share_coordinator import ShareCoordinator
 from minikafka.coordinators.share_persister import SharePersister
 
 
+@dataclass(eq=False, repr=False)
 class Sharing:
     """coordinator: its part of the states. persister: what it asks others of theirs."""
 
-    def __init__(self, node: SharingNode) -> None:
-        self.coordinator = ShareCoordinator(node)
-        self.persister = SharePersister(node, self.coordinator.creation)
-        self.partitions = SharePartitions(node, self.persister)
-        self.sessions = ShareSessions(node.config["group.share.max.share.sessions"])
+    coordinator: ShareCoordinator
+    persister: SharePersister
+    partitions: SharePartitions
+    sessions: ShareSessions
 
     def start(self, now: Now) -> None:
         """The node is part of the cluster."""

@@ -7,8 +7,10 @@ request has to wait. A Fetch that is too much is answered at once, with nothing.
 
 from collections import OrderedDict
 
-from minikafka.broker.ports import Node
-from minikafka.clock import Now
+from minikafka.broker.calls import Client
+from minikafka.broker.peers import CONTROLLER_LISTENER
+from minikafka.clock import NodeClock, Now
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.quotas import FETCH, WINDOW_MS, WINDOWS, Limit, Rate, limit
 from minikafka.cluster.users import Entity
 
@@ -19,13 +21,27 @@ MOST_RATES = 10_000  # those that were not asked for longest begin anew
 class Throttling:
     """What the clients of this broker wrote and read of late, if they have a quota."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, image: Image, clock: NodeClock) -> None:
+        self._image = image
+        self._clock = clock
         self._rates: OrderedDict[tuple[str, Entity], Rate] = OrderedDict()
 
-    def count(self, client_id: str | None, key: str, size_bytes: int, now: Now) -> int:
-        """For how many ms a client must be silent that has written or read these
-        bytes. key: PRODUCE or FETCH. What it must not read now doesn't count.
+    def throttle(self, client: Client, key: str, size_bytes: int) -> int:
+        """A client wrote or read these bytes: for how many ms it is throttled, which its
+        answer says. key: PRODUCE or FETCH. Nodes have no quota.
+        """
+        if client.listener == CONTROLLER_LISTENER:
+            return 0
+        now = self._clock.now
+        throttle_ms = self._count(client.client_id, key, size_bytes, now)
+        if throttle_ms:
+            until_ms = now.monotonic_ms + throttle_ms
+            client.muted_until_ms = max(client.muted_until_ms, until_ms)
+        return throttle_ms
+
+    def _count(self, client_id: str | None, key: str, size_bytes: int, now: Now) -> int:
+        """The same, without telling the client. What it must not read now doesn't
+        count.
         """
         found = self._limit(client_id, key)
         if found is None:
@@ -45,7 +61,7 @@ class Throttling:
         return int(found.bytes_per_second * (WINDOWS - 1) * WINDOW_MS / 1000)
 
     def _limit(self, client_id: str | None, key: str) -> Limit | None:
-        quotas = self._node.image.users.quotas
+        quotas = self._image.users.quotas
         return limit(quotas, ANYBODY, client_id or "", key) if quotas else None
 
     def _rate(self, key: str, found: Limit) -> Rate:

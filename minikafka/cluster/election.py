@@ -27,7 +27,7 @@ address, epochs up to HIGHEST_EPOCH are believed.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
@@ -60,18 +60,9 @@ MOST_AHEAD = 1000  # how far a request's epoch may be ahead of the log's last ep
 Then = Callable[[Message | None, Now], None]
 
 
-class AskNode(Protocol):
-    """Sends a request to another node; then(reply or None, now) is called once."""
-
-    def __call__(
-        self,
-        node: int,
-        lane: str,
-        api: str,
-        version: int,
-        body: Mapping[str, object],
-        then: Then,
-    ) -> None: ...
+# Sends a request to another node: (node, lane, api, version, body, then), where
+# then(reply or None, now) is called once.
+AskNode = Callable[[int, str, str, int, Mapping[str, object], Then], None]
 
 
 @dataclass(frozen=True, slots=True)

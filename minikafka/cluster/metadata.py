@@ -46,6 +46,7 @@ LISTS = (
 )
 
 Endpoint = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 class MetadataRecord(NamedTuple):

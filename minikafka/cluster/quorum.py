@@ -27,7 +27,7 @@ from minikafka.cluster.metadata import (
     Partition,
 )
 from minikafka.cluster.quorum_state import QuorumState
-from minikafka.cluster.replica import Follower, Hears, Replica
+from minikafka.cluster.replica import Follower, PartitionListener, Replica
 from minikafka.cluster.roles import LEADER
 from minikafka.cluster.snapshots import (
     Incoming,
@@ -114,9 +114,9 @@ class Voter(Replica):
 class Quorum:
     """The metadata log, and the election of its leader.
 
-    ask: sends a request to another node. hears: is told about the log's offsets, as for
-    any replica. applied_offset: the offset after the last record that was handed to the
-    listener.
+    ask: sends a request to another node. log_listener: is told about the log's offsets,
+    as for any replica. applied_offset: the offset after the last record that was handed
+    to the listener.
     """
 
     election: Election  # set by start(), as are the others
@@ -130,7 +130,7 @@ class Quorum:
         node_id: int,
         config: QuorumConfig,
         listener: Listener,
-        hears: Hears,
+        log_listener: PartitionListener,
         ask: AskNode,
         disk: Disk,
         random: Callable[[], float],
@@ -142,7 +142,7 @@ class Quorum:
         self._config = config
         self._voters = config.voters
         self._listener = listener
-        self._hears = hears
+        self._log_listener = log_listener
         self._ask = ask
         self._disk = disk
         self._random = random
@@ -215,7 +215,7 @@ class Quorum:
                 partition_epoch=0,
             )
             self.replica = Voter(
-                TOPIC_ID, partition, log, self.node_id, self._hears, committed
+                TOPIC_ID, partition, log, self.node_id, self._log_listener, committed
             )
             vote = self._state.checked(vote, epoch)
             self.election = Election(

@@ -8,9 +8,9 @@ record that can still be read.
 All appends go through here: those of producers, coordinators and the metadata quorum.
 So a single place announces what was appended, and a single place moves the high
 watermark: to the smallest log end offset of the in-sync replicas (KIP-101 adds the
-leader epochs that make truncation exact). Both are announced through `hears`
-(broker/news.py): to requests that wait, among them followers' fetches, to the metadata
-image, coordinators, checkpoints and the cleaner.
+leader epochs that make truncation exact). Both are announced through `listener`
+(broker/node_events.py): to requests that wait, among them followers' fetches, to the
+metadata image, coordinators, checkpoints and the cleaner.
 """
 
 from collections.abc import Container, Sequence
@@ -30,7 +30,7 @@ from minikafka.wire.records import BatchHeader, read_header
 from minikafka.wire.schema import Message
 
 
-class Hears(Protocol):
+class PartitionListener(Protocol):
     """Is told when a replica's offsets move."""
 
     def appended(self, replica: "Replica", size_bytes: int, now: Now) -> None:
@@ -88,7 +88,7 @@ class Replica:
         partition: Partition,
         log: Log,
         node_id: int,
-        hears: Hears,
+        listener: PartitionListener,
         high_watermark: int = 0,
     ) -> None:
         self.topic_id = topic_id
@@ -99,7 +99,7 @@ class Replica:
         )
         self.min_insync_replicas = 1
         self._node_id = node_id
-        self._hears = hears
+        self._listener = listener
         # Known only to the leader. Observers follow the metadata log without a vote.
         self.followers: dict[int, Follower] = {}
         self.observers: dict[int, Follower] = {}
@@ -289,7 +289,7 @@ class Replica:
         if self.log.trace:
             telling.appended(self.log, self.partition, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
-        self._hears.appended(self, appended.size_bytes, now)
+        self._listener.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
 
     def follower_fetched(
@@ -428,7 +428,7 @@ class Replica:
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:
             self._waiting_bytes = 0
-        self._hears.high_watermark_advanced(self, size_bytes)
+        self._listener.high_watermark_advanced(self, size_bytes)
 
     def _committed_offsets(self) -> tuple[int, int]:
         return self.high_watermark, self.last_stable_offset

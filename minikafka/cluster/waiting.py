@@ -29,6 +29,7 @@ from minikafka.wire.errors import Error, KafkaError
 
 Answer = dict[str, Any]
 Attempt = Callable[["Wait", Any, bool], Answer | None]
+Resume = Callable[[Any], Any]
 Key = TypeVar("Key")
 
 METADATA = ("metadata",)
@@ -45,8 +46,8 @@ class Wait:
     things that may change the answer. deadline_ms: monotonic; a wait without an answer
     then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive
     under the keys before another attempt makes sense. again: when the wait ends there
-    is no answer yet, and the request starts over. lets_in: the request's work is done,
-    so the connection's next request may begin.
+    is no answer yet, and the request starts over, or goes on with resume(now). lets_in:
+    the request's work is done, so the connection's next request may begin.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Wait:
         "keys",
         "lets_in",
         "missing_bytes",
+        "resume",
     )
 
     def __init__(
@@ -74,6 +76,7 @@ class Wait:
         self.deadline_ms = deadline_ms
         self.missing_bytes = missing_bytes
         self.again = again
+        self.resume: Resume | None = None
         self.lets_in = False
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
@@ -107,6 +110,11 @@ class Wait:
             self.finish(answer)
         elif expired:
             self.fail(KafkaError(Error.REQUEST_TIMED_OUT))
+
+    def go_on_with(self, resume: Resume) -> "Wait":
+        """When it ends well, the request goes on here."""
+        self.again, self.resume = True, resume
+        return self
 
     def then(self, tell: "Callable[[Wait], object]") -> None:
         """Call tell when it ends; at once if it has ended."""

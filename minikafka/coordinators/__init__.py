@@ -31,8 +31,7 @@ all three share (epochs, and how a request is refused), and member_timers.py say
 long they wait for a member.
 
 coordinator.py has the partitions that a node coordinates, and is what handlers call;
-transaction_requests.py has the requests that nodes send each other about transactions;
-ports.py says what both may use of the node.
+transaction_requests.py has the requests that nodes send each other about transactions.
 
 Only cluster and the rooms below it may be imported here, and nothing about connections:
 a request arrives as a decoded message, and its answer leaves through a `Wait`.

@@ -8,23 +8,27 @@ it is done.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minikafka.clock import Now, soonest
+from minikafka.clock import NodeClock, Now, soonest
 from minikafka.cluster import features
+from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import (
     OFFSETS_TOPIC,
     TRANSACTIONS_TOPIC,
+    Image,
     Partition,
     PartitionChange,
     Topic,
     TopicChange,
 )
+from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.expressions import Expressions
-from minikafka.coordinators.ports import CoordinatingNode
 from minikafka.coordinators.runtime import (
+    Configs,
     Decision,
+    Notice,
     RecordCodec,
     Runtime,
     State,
@@ -32,11 +36,17 @@ from minikafka.coordinators.runtime import (
 )
 from minikafka.coordinators.share_group_state import ByTopicId
 from minikafka.coordinators.share_groups import keys_of
-from minikafka.coordinators.share_persister import Results, Then, ask_for_all
+from minikafka.coordinators.share_persister import (
+    Results,
+    SharePersister,
+    Then,
+    ask_for_all,
+)
 from minikafka.coordinators.share_states import UNKNOWN, ShareKey
 from minikafka.coordinators.transaction_requests import Markers, Pending
 from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, Transaction
 from minikafka.storage.producer_state import Appended, Marker
+from minikafka.trace import Trace
 from minikafka.wire import internal_records
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import MAX_STRING_BYTES
@@ -52,6 +62,22 @@ MOST_TRANSACTIONS_BYTES = 100 << 20  # for all transactions that a node coordina
 Ask = Callable[[Any, Wait, Now], Decision]
 
 
+class Host(NamedTuple):
+    """The node that coordinates. config: as at start. leader(topic, number): the
+    replica that leads. notice: something went wrong that ends one thing, and not the
+    node. storage_failed: the node stops.
+    """
+
+    node_id: int
+    config: Configs
+    image: Image
+    clock: NodeClock
+    trace: Trace
+    leader: Callable[[str, int], Replica]
+    notice: Notice
+    storage_failed: Callable[[KafkaError], None]
+
+
 class Coordinator(Runtime):
     """topic_name: the internal topic with the state. prefix: of the configs that say
     how the topic is created.
@@ -62,17 +88,17 @@ class Coordinator(Runtime):
 
     def __init__(
         self,
-        node: CoordinatingNode,
+        host: Host,
         new_state: Callable[[int], State],
         codec: RecordCodec,
         write_timeout_ms: int,
     ) -> None:
-        super().__init__(new_state, codec, write_timeout_ms, node.notice, node.trace)
-        self._node = node
+        super().__init__(new_state, codec, write_timeout_ms, host.notice, host.trace)
+        self._host = host
 
     @property
     def topic(self) -> Topic | None:
-        return self._node.image.topics.get(self.topic_name)
+        return self._host.image.topics.get(self.topic_name)
 
     def start(self, now: Now) -> None:
         """This node has joined the cluster: begin to load the partitions that
@@ -100,7 +126,7 @@ class Coordinator(Runtime):
         count = (
             len(self.topic.partitions)
             if self.topic
-            else self._node.config[f"{self.prefix}.num.partitions"]
+            else self._host.config[f"{self.prefix}.num.partitions"]
         )
         return partition_for(key, count)
 
@@ -125,13 +151,13 @@ class Coordinator(Runtime):
             self.submit(partition, key, partial(ask, state, wait), wait, now)
         except KafkaError as error:
             if error.error is Error.KAFKA_STORAGE_ERROR:
-                self._node.storage_failed(error)
+                self._host.storage_failed(error)
             wait.fail(error)
         return wait
 
     def creation(self) -> dict[str, Any]:
         """The topic's fields in a CreateTopics request."""
-        image, config = self._node.image, self._node.config
+        image, config = self._host.image, self._host.config
         configs = {"cleanup.policy": "compact"} | self.more_configs()
         configs["segment.bytes"] = str(config[f"{self.prefix}.segment.bytes"])
         return {
@@ -151,23 +177,33 @@ class Coordinator(Runtime):
         raise NotImplementedError
 
     def _lead_or_not(self, number: int, partition: Partition) -> None:
-        if partition.leader == self._node.node_id:
-            self.elected(number, self._node.replicas.leader(self.topic_name, number))
+        if partition.leader == self._host.node_id:
+            self.elected(number, self._host.leader(self.topic_name, number))
         else:
             self.resigned(number)
 
 
 class GroupCoordinator(Coordinator):
-    """This node's part of the group coordination."""
+    """This node's part of the group coordination. in_force: the node's configs, as they
+    are now. persister: has the states of share partitions made.
+    """
 
     topic_name, prefix = OFFSETS_TOPIC, "offsets.topic"
 
-    def __init__(self, node: CoordinatingNode) -> None:
+    def __init__(
+        self,
+        host: Host,
+        in_force: Configs,
+        persister: SharePersister,
+        random_uuid: Callable[[], bytes],
+    ) -> None:
+        self._persister = persister
+        self._random_uuid = random_uuid
         codec = RecordCodec(
             internal_records.encode_coordinator_record,
             internal_records.decode_coordinator_record,
         )
-        timeout_ms = node.config["offsets.commit.timeout.ms"]
+        timeout_ms = host.config["offsets.commit.timeout.ms"]
 
         def groups_of(partition: int) -> State:
             # imported with the first partition, so that a node starts without them
@@ -175,15 +211,15 @@ class GroupCoordinator(Coordinator):
 
             return Groups(
                 partition,
-                node.in_force,
-                node.image,
+                in_force,
+                host.image,
                 self._new_member_id,
-                node.trace,
+                host.trace,
                 self._initialize,
                 self._matched,
             )
 
-        super().__init__(node, groups_of, codec, timeout_ms)
+        super().__init__(host, groups_of, codec, timeout_ms)
         self._topics_went = False
         self._matched = Expressions()
 
@@ -197,7 +233,7 @@ class GroupCoordinator(Coordinator):
 
     def _initialize(self, group_id: str, epoch: int, topics: ByTopicId) -> None:
         """Have the state of share partitions made, and tell the group."""
-        persister = self._node.sharing.persister
+        persister = self._persister
 
         def ask(key: ShareKey, then: Then) -> None:
             persister.initialize(key, epoch, UNKNOWN, then)
@@ -205,7 +241,7 @@ class GroupCoordinator(Coordinator):
         def ended(results: Results, now: Now) -> None:
             self.states_are_made(group_id, topics, results, now)
 
-        ask_for_all(keys_of(group_id, topics), ask, ended, self._node.now)
+        ask_for_all(keys_of(group_id, topics), ask, ended, self._host.clock.now)
 
     def states_are_made(
         self, group_id: str, topics: ByTopicId, results: Results, now: Now
@@ -238,7 +274,7 @@ class GroupCoordinator(Coordinator):
         if not self._topics_went:
             return
         self._topics_went = False
-        topics = self._node.image.topics
+        topics = self._host.image.topics
         loaded: list[Any] = [
             shard.state for shard in self.shards.values() if shard.is_loaded
         ]
@@ -291,20 +327,25 @@ class GroupCoordinator(Coordinator):
         # imported with the first member, so that a node starts without it
         from uuid import UUID
 
-        return f"{prefix}-{UUID(bytes=self._node.random_uuid())}"
+        return f"{prefix}-{UUID(bytes=self._random_uuid())}"
 
 
 class TransactionCoordinator(Coordinator):
-    """This node's part of the transaction coordination."""
+    """This node's part of the transaction coordination. next_producer_id(now): an id that
+    was never given before, or what to wait for.
+    """
 
     topic_name, prefix = TRANSACTIONS_TOPIC, "transaction.state.log"
 
-    def __init__(self, node: CoordinatingNode) -> None:
+    def __init__(
+        self, host: Host, ask: AskNode, next_producer_id: Callable[[Now], int | Wait]
+    ) -> None:
+        self._next_producer_id = next_producer_id
         codec = RecordCodec(
             internal_records.encode_coordinator_record,
             internal_records.decode_transaction_record,
         )
-        version = partial(features.level, node.image, features.TRANSACTION_FEATURE)
+        version = partial(features.level, host.image, features.TRANSACTION_FEATURE)
 
         def new(partition: int) -> State:
             # imported with the first partition, so that a node starts without them
@@ -312,16 +353,16 @@ class TransactionCoordinator(Coordinator):
 
             prepared = partial(self._prepared, partition)
             return Transactions(
-                node.config,
+                host.config,
                 version,
                 prepared,
                 self._new_producer_id,
                 self._has_room,
-                node.trace,
+                host.trace,
             )
 
-        super().__init__(node, new, codec, WRITE_TIMEOUT_MS)
-        self._markers = Markers(node, self._complete)
+        super().__init__(host, new, codec, WRITE_TIMEOUT_MS)
+        self._markers = Markers(host.image, ask, self._complete)
 
     def partition(self, key: str) -> int:
         """Errors: INVALID_REQUEST for an empty key, NOT_COORDINATOR while the topic
@@ -333,8 +374,8 @@ class TransactionCoordinator(Coordinator):
 
     def more_configs(self) -> dict[str, str]:
         least = min(
-            self._node.config[f"{self.prefix}.min.isr"],
-            len(self._node.image.live_brokers()) or 1,
+            self._host.config[f"{self.prefix}.min.isr"],
+            len(self._host.image.live_brokers()) or 1,
         )
         configs = {
             "compression.type": "uncompressed",
@@ -359,7 +400,7 @@ class TransactionCoordinator(Coordinator):
     # -- helpers
 
     def _new_producer_id(self, now: Now) -> int:
-        found = self._node.forwarding.next_producer_id(now)
+        found = self._next_producer_id(now)
         return NO_PRODUCER_ID if isinstance(found, Wait) else found
 
     def _has_room(self, size_bytes: int) -> bool:
@@ -387,6 +428,6 @@ class TransactionCoordinator(Coordinator):
         wait = self.ask(transaction.transactional_id, decide, now)
         wait.then(
             lambda ended: self._markers.completed(
-                pending, ended.error is None, self._node.now
+                pending, ended.error is None, self._host.clock.now
             )
         )

@@ -5,35 +5,38 @@ Its topic isn't compacted: from time to time, records before the oldest snapshot
 still needed are deleted (Apache Kafka: ShareCoordinatorService.setupRecordPruning).
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import SHARE_STATE_TOPIC, TopicChange
-from minikafka.coordinators.coordinator import Coordinator
-from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.coordinators.coordinator import Coordinator, Host
 from minikafka.coordinators.runtime import Decision, RecordCodec
 from minikafka.coordinators.share_states import ShareKey, ShareStates
 from minikafka.wire import internal_records
 
 
 class ShareCoordinator(Coordinator):
-    """This node's part of the states of share partitions."""
+    """This node's part of the states of share partitions. log_changed(now): some log has
+    a new beginning.
+    """
 
     topic_name, prefix = SHARE_STATE_TOPIC, "share.coordinator.state.topic"
 
-    def __init__(self, node: CoordinatingNode) -> None:
+    def __init__(self, host: Host, log_changed: Callable[[Now], None]) -> None:
+        self._log_changed = log_changed
         codec = RecordCodec(
             internal_records.encode_coordinator_record,
             internal_records.decode_share_record,
         )
-        timeout_ms = node.config["share.coordinator.write.timeout.ms"]
+        timeout_ms = host.config["share.coordinator.write.timeout.ms"]
 
         def new(partition: int) -> ShareStates:
-            return ShareStates(node.config, node.image)
+            return ShareStates(host.config, host.image)
 
-        super().__init__(node, new, codec, timeout_ms)
-        interval_ms = node.config["share.coordinator.state.topic.prune.interval.ms"]
+        super().__init__(host, new, codec, timeout_ms)
+        interval_ms = host.config["share.coordinator.state.topic.prune.interval.ms"]
         self._prune_interval_ms: int = interval_ms
         self._prune_at_ms: int | None = None  # None if there is nothing to prune
 
@@ -61,13 +64,13 @@ class ShareCoordinator(Coordinator):
             offset = states.needed_from()
             if offset is not None and offset > shard.replica.log.log_start_offset:
                 shard.replica.delete_records(offset)
-        self._node.replicas.changed(now)
+        self._log_changed(now)
 
     def more_configs(self) -> dict[str, str]:
         """Records are needed until a snapshot follows them, however old they are."""
         least = min(
-            self._node.config[f"{self.prefix}.min.isr"],
-            len(self._node.image.live_brokers()) or 1,
+            self._host.config[f"{self.prefix}.min.isr"],
+            len(self._host.image.live_brokers()) or 1,
         )
         return {
             "cleanup.policy": "delete",
@@ -90,7 +93,7 @@ class ShareCoordinator(Coordinator):
         for text in list(states.states):
             key = ShareKey.parse(text)
             if key.topic_id == topic_id:
-                self.ask(text, partial(self._forgotten, key), self._node.now)
+                self.ask(text, partial(self._forgotten, key), self._host.clock.now)
 
     def _forgotten(self, key: ShareKey, states: Any, *_: object) -> Decision:
         decision: Decision = states.forget(key)

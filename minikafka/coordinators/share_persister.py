@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.clock import Now
-from minikafka.cluster.metadata import NO_LEADER, SHARE_STATE_TOPIC
-from minikafka.coordinators.ports import CoordinatingNode
+from minikafka.clock import NodeClock, Now
+from minikafka.cluster.election import AskNode
+from minikafka.cluster.metadata import NO_LEADER, SHARE_STATE_TOPIC, Image
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.share_states import ShareKey
 from minikafka.wire.errors import Error, KafkaError
@@ -39,6 +40,10 @@ KNOWN_ERRORS = frozenset(Error)
 
 # how a request ended: the result for its partition, or the error it names
 Then = Callable[[Message | KafkaError, Now], None]
+
+CreateTopics = Callable[
+    [Sequence[dict[str, Any]], Now, Callable[[], Answer]], Answer | Wait
+]
 
 Results = dict[ShareKey, Message | KafkaError]
 
@@ -85,13 +90,22 @@ class Question(NamedTuple):
 
 class SharePersister:
     """Sends this node's requests to share coordinators. creation(): the topic's fields
-    for CreateTopics.
+    for CreateTopics. create_topics(topics, now, answer): has the active controller create
+    topics; answer(): then.
     """
 
     def __init__(
-        self, node: CoordinatingNode, creation: Callable[[], dict[str, Any]]
+        self,
+        image: Image,
+        clock: NodeClock,
+        ask: AskNode,
+        create_topics: CreateTopics,
+        creation: Callable[[], dict[str, Any]],
     ) -> None:
-        self._node = node
+        self._image = image
+        self._clock = clock
+        self._ask_node = ask
+        self._create_topics = create_topics
         self._creation = creation
         # a heap of requests to be sent: when (monotonic ms), a number, the request
         self.later: list[tuple[int, int, Question]] = []
@@ -132,7 +146,7 @@ class SharePersister:
         """When the next request is due, in monotonic ms; None if there is none."""
         if not self.later:
             return None
-        return max(self.later[0][0], self._node.now.monotonic_ms + 1)
+        return max(self.later[0][0], self._clock.now.monotonic_ms + 1)
 
     # -- helpers
 
@@ -140,7 +154,7 @@ class SharePersister:
         """Send a request now, or behind others if many are being sent: one heartbeat
         may need the states of 10,000 partitions.
         """
-        self._ask_at(self._node.now.monotonic_ms, question)
+        self._ask_at(self._clock.now.monotonic_ms, question)
         self._ask_due()
 
     def _ask_at(self, at_ms: int, question: Question) -> None:
@@ -148,7 +162,7 @@ class SharePersister:
         heapq.heappush(self.later, (at_ms, self._number, question))
 
     def _ask_due(self) -> None:
-        now_ms = self._node.now.monotonic_ms
+        now_ms = self._clock.now.monotonic_ms
         if self._asked_at_ms != now_ms:
             self._asked_at_ms, self._asked = now_ms, 0
         while self._asked < MOST_AT_ONCE and self.later:
@@ -173,10 +187,10 @@ class SharePersister:
 
         version = VERSIONS[question.api]
         body = question.body()
-        self._node.ask(leader, LANE, question.api, version, body, answered)
+        self._ask_node(leader, LANE, question.api, version, body, answered)
 
     def _leader(self, key: ShareKey) -> int:
-        topic = self._node.image.topics.get(SHARE_STATE_TOPIC)
+        topic = self._image.topics.get(SHARE_STATE_TOPIC)
         if topic is None or not topic.partitions:
             self._create()
             return NO_LEADER
@@ -192,10 +206,10 @@ class SharePersister:
             self._is_creating = False
             return {}
 
-        self._node.forwarding.create([self._creation()], self._node.now, created)
+        self._create_topics([self._creation()], self._clock.now, created)
 
     def _again(self, question: Question, error: KafkaError) -> None:
-        now = self._node.now
+        now = self._clock.now
         if question.attempt >= MOST_ATTEMPTS:
             question.then(error, now)
             return

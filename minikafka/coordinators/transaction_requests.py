@@ -2,8 +2,8 @@
 transaction is appended, and when the transaction has ended. Each node has one request
 in flight, and the next one takes along everything that has come meanwhile.
 
-Joins (KIP-890). A partition that isn't in the transaction gets no marker, and a batch
-in it would stay open forever. So a leader that finds no open transaction of this
+Verification (KIP-890). A partition that isn't in the transaction gets no marker, and a
+batch in it would stay open forever. So a leader that finds no open transaction of this
 producer in its log asks the transaction's coordinator whether the partition has joined;
 or, for producers that leave that to the brokers (transactions v2), adds it. A marker
 may come between the answer and the append: then the guard is gone, and the batch is
@@ -23,21 +23,23 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from minikafka.clock import Now
-from minikafka.cluster.metadata import NO_LEADER, OFFSETS_TOPIC
-from minikafka.cluster.waiting import Wait
-from minikafka.coordinators.ports import Asks, JoiningNode, JoiningRequest, KnowingNode
-from minikafka.coordinators.runtime import partition_for
-from minikafka.coordinators.transaction_states import (
-    Status,
+from minikafka.cluster.election import AskNode
+from minikafka.cluster.metadata import (
+    NO_LEADER,
+    OFFSETS_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Image,
     TopicPartition,
-    Transaction,
 )
+from minikafka.cluster.waiting import Wait
+from minikafka.coordinators.runtime import Configs, partition_for
+from minikafka.coordinators.transaction_states import Status, Transaction
 from minikafka.storage.producer_state import Guard, ProducerState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-JOIN_VERSION, MARKER_VERSION = 5, 2
-JOIN_BACKOFF_MS, RETRY_MS = 20, 100  # add.partitions.to.txn.retry.backoff.ms, ...max.ms
+ADD_VERSION, MARKER_VERSION = 5, 2
+ADD_BACKOFF_MS, RETRY_MS = 20, 100  # add.partitions.to.txn.retry.backoff.ms, ...max.ms
 MARKER_BACKOFF_MS = 100
 # partitions in one request: few enough that it is answered soon, and others get their
 # turn
@@ -45,19 +47,20 @@ MOST_TOGETHER = 1000
 # array items in one request; a node closes the connection if there are more than
 # MOST_REQUEST_ITEMS
 MOST_ITEMS = 1 + 2 * MOST_TOGETHER
-NOT_NOW = (
+RETRIABLE = (
     Error.NETWORK_EXCEPTION,
     Error.COORDINATOR_LOAD_IN_PROGRESS,
     Error.COORDINATOR_NOT_AVAILABLE,
     Error.NOT_COORDINATOR,
 )
 # another coordinator or producer has taken over
-OVER = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)
+FENCED = (Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED)
 
 STALE = KafkaError(Error.INVALID_PRODUCER_EPOCH)
 
 # the producer state of each partition's log
 Logs = Mapping[TopicPartition, ProducerState]
+Verdict = Guard | KafkaError  # whether a batch may be appended
 Part = TypeVar("Part")
 
 
@@ -83,7 +86,7 @@ def items(partitions: Collection[TopicPartition]) -> int:
 
 
 @dataclass(eq=False, repr=False)
-class Gathering(Generic[Part]):
+class Batcher(Generic[Part]):
     """Requests in batches: each node has one in flight, and the next one takes along
     what came meanwhile. lane, api, version: of the requests. items(part): how many of a
     request's array items a part takes, which must be few enough for one request.
@@ -91,7 +94,7 @@ class Gathering(Generic[Part]):
     ended.
     """
 
-    _broker: Asks
+    _ask_node: AskNode
     _lane: str
     _api: str
     _version: int
@@ -139,7 +142,7 @@ class Gathering(Generic[Part]):
         parts = self._next(queue)
         is_crowded = bool(queue)
 
-        def gathered(reply: Message | None, now: Now) -> None:
+        def answered(reply: Message | None, now: Now) -> None:
             self._asked.discard(node)
             self._take(parts, reply, now)
             # a node that sends requests to itself does other things first
@@ -149,7 +152,7 @@ class Gathering(Generic[Part]):
                 self._ask(node)
 
         body = self._body(parts)
-        self._broker.ask(node, self._lane, self._api, self._version, body, gathered)
+        self._ask_node(node, self._lane, self._api, self._version, body, answered)
 
     def _next(self, queue: deque[Part]) -> list[Part]:
         """Take as many parts as fit into one request."""
@@ -166,7 +169,7 @@ class Gathering(Generic[Part]):
 # -- before a batch is appended
 
 
-class Join(NamedTuple):
+class AddPartitions(NamedTuple):
     """Partitions that should have joined a transaction; or, with adds, that are to join
     it. knows_abortable: whether the client's version has TRANSACTION_ABORTABLE.
     until_ms: how long to ask again after CONCURRENT_TRANSACTIONS, monotonic.
@@ -200,7 +203,7 @@ class Join(NamedTuple):
         """The error as the producer should see it. Old producers retry a batch when too
         few replicas are in sync, and know no other error that makes them retry.
         """
-        waits = error in NOT_NOW
+        waits = error in RETRIABLE
         if error is Error.CONCURRENT_TRANSACTIONS:
             waits = not self.adds and not of_offsets
         if waits:
@@ -221,70 +224,85 @@ class Join(NamedTuple):
 
 
 @dataclass(eq=False)
-class Joining:
-    """The partitions in one request of a producer, on their way into its transaction.
+class Verification:
+    """Whether batches in one request of a producer may be appended.
 
-    call: the request, which starts over when this has ended. guards: of the partitions
-    that are being asked for. refused: those to which the batches must not be appended.
-    adds: as for Join. left: how many of its Joins have not ended.
+    adds: as for AddPartitions. verdicts: a guard or an error for each partition in which
+    the producer has no open transaction. left: how many AddPartitions have not ended.
+    wait: ends when all have; None if there was nothing to ask.
     """
 
-    call: JoiningRequest
     producer: Identity
     logs: Logs
-    guards: dict[TopicPartition, Guard]
-    refused: dict[TopicPartition, KafkaError]
     adds: bool
+    verdicts: dict[TopicPartition, Verdict] = field(default_factory=dict)
     left: int = 0
-    wait: Wait = field(default_factory=lambda: Wait(again=True))
+    wait: Wait | None = None
 
     def ended(self, errors: dict[TopicPartition, KafkaError]) -> None:
-        """One of its Joins has ended."""
-        self.refused.update(errors)
+        """One of its AddPartitions has ended."""
+        self.verdicts.update(errors)
         self.left -= 1
         if self.left:
             return
-        held = self.guards
         if self.adds:
             # In transactions v2 this transaction has an epoch of its own, which gives
             # its markers away as well as a guard does. The marker of the last one may
             # still come meanwhile and must not void the guard: it is taken only now.
             producer_id = self.producer.producer_id
-            held = {at: self.logs[at].guard(producer_id) for at in self.guards}
-        self.call.joined = {**held, **self.refused}
+            for at, verdict in self.verdicts.items():
+                if not isinstance(verdict, KafkaError):
+                    self.verdicts[at] = self.logs[at].guard(producer_id)
+        assert self.wait is not None, "what was asked is waited for"
         self.wait.finish({})
 
+    def check(
+        self, at: TopicPartition, producer: Identity, state: ProducerState
+    ) -> None:
+        """Check whether a batch may be appended now. Errors: the coordinator's;
+        INVALID_TXN_STATE if the transaction has ended since.
+        """
+        if state.is_open(*producer):
+            return
+        verdict = self.verdicts.get(at)
+        if isinstance(verdict, KafkaError):
+            raise verdict
+        if verdict is None or not state.is_guarded_by(producer.producer_id, verdict):
+            why = "Record was not part of an ongoing transaction"
+            raise KafkaError(Error.INVALID_TXN_STATE, why)
 
-class Joins:
-    """The requests that this node sends to coordinators before it appends."""
 
-    def __init__(self, broker: JoiningNode) -> None:
-        self._broker = broker
-        self.requests: Gathering[Join] = Gathering(
-            broker,
+class TransactionVerifier:
+    """The requests that this node sends to coordinators before it appends. in_force: its
+    configs, as they are now.
+    """
+
+    def __init__(self, image: Image, in_force: Configs, ask: AskNode) -> None:
+        self._image = image
+        self._in_force = in_force
+        self.requests: Batcher[AddPartitions] = Batcher(
+            ask,
             _lane="joins",
             _api="AddPartitionsToTxn",
-            _version=JOIN_VERSION,
-            _items=lambda join: items(join.partitions),
-            _body=asked_joins,
+            _version=ADD_VERSION,
+            _items=lambda asked: items(asked.partitions),
+            _body=partitions_to_add,
             _take=self._take,
         )
 
-    def before_appending(
+    def begin(
         self,
-        call: JoiningRequest,
+        transactional_id: str,
         producer: Identity,
         logs: Logs,
         adds: bool,
         knows_abortable: bool,
         now: Now,
-    ) -> Wait | None:
+    ) -> Verification | None:
         """Ask about the partitions of a producer's request in which it has no open
-        transaction; the request starts over afterwards. call.joined then has a guard or
-        an error for each of them. Returns None if there is nothing to ask.
+        transaction. Returns None if verification is switched off.
         """
-        verifies = self._broker.in_force["transaction.partition.verification.enable"]
-        if call.joined is not None or not verifies:
+        if not self._in_force["transaction.partition.verification.enable"]:
             return None
         guards = {}
         refused = {}
@@ -295,67 +313,50 @@ class Joins:
                 refused[at] = STALE
             else:
                 guards[at] = state.guard(producer.producer_id)
-        call.joined = {**guards, **refused}
+        verification = Verification(producer, logs, adds, {**guards, **refused})
         if not guards:
-            return None
-        joining = Joining(call, producer, logs, guards, refused, adds)
+            return verification
+        verification.wait = Wait()
         parts = list(pieces(guards))
-        joining.left = len(parts)
+        verification.left = len(parts)
         for part in parts:
-            join = Join(
-                transactional_id=call.body.transactional_id,
+            asked = AddPartitions(
+                transactional_id=transactional_id,
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
                 partitions=frozenset(part),
                 adds=adds,
                 knows_abortable=knows_abortable,
                 until_ms=now.monotonic_ms + RETRY_MS,
-                then=joining.ended,
+                then=verification.ended,
             )
-            self._ask(join, now)
-        return joining.wait
-
-    def check(
-        self,
-        call: JoiningRequest,
-        at: TopicPartition,
-        producer: Identity,
-        state: ProducerState,
-    ) -> None:
-        """Check whether a batch may be appended now. Errors: the coordinator's;
-        INVALID_TXN_STATE if the transaction has ended since.
-        """
-        if call.joined is None or state.is_open(*producer):
-            return
-        verdict = call.joined.get(at)
-        if isinstance(verdict, KafkaError):
-            raise verdict
-        if verdict is None or not state.is_guarded_by(producer.producer_id, verdict):
-            why = "Record was not part of an ongoing transaction"
-            raise KafkaError(Error.INVALID_TXN_STATE, why)
+            self._ask(asked, now)
+        return verification
 
     # -- helpers
 
-    def _ask(self, join: Join, now: Now) -> None:
+    def _ask(self, asked: AddPartitions, now: Now) -> None:
         leader = NO_LEADER
-        topic = self._broker.transactions.topic
+        topic = self._image.topics.get(TRANSACTIONS_TOPIC)
         if topic is not None and topic.partitions:
-            number = partition_for(join.transactional_id, len(topic.partitions))
+            number = partition_for(asked.transactional_id, len(topic.partitions))
             leader = topic.partitions[number].leader
         if leader == NO_LEADER:
-            join.all_ended(Error.COORDINATOR_NOT_AVAILABLE)
+            asked.all_ended(Error.COORDINATOR_NOT_AVAILABLE)
         else:
-            self.requests.add(leader, join)
+            self.requests.add(leader, asked)
 
-    def _take(self, joins: list[Join], reply: Message | None, now: Now) -> None:
+    def _take(
+        self, batch: list[AddPartitions], reply: Message | None, now: Now
+    ) -> None:
         if reply is None or reply.error_code:
-            for join in joins:
-                join.all_ended(Error.NETWORK_EXCEPTION)
+            for asked in batch:
+                asked.all_ended(Error.NETWORK_EXCEPTION)
             return
-        for join, result in zip(joins, reply.results_by_transaction, strict=True):
-            self._take_one(join, result, now)
+        for asked, result in zip(batch, reply.results_by_transaction, strict=True):
+            self._take_one(asked, result, now)
 
-    def _take_one(self, join: Join, result: Message, now: Now) -> None:
+    def _take_one(self, asked: AddPartitions, result: Message, now: Now) -> None:
         """Process the coordinator's result for one transaction."""
         errors = {}
         for topic in result.topic_results:
@@ -363,26 +364,26 @@ class Joins:
                 errors[topic.name, one.partition_index] = Error(
                     one.partition_error_code
                 )
-        again_ms = now.monotonic_ms + JOIN_BACKOFF_MS
-        is_busy = join.adds and Error.CONCURRENT_TRANSACTIONS in errors.values()
-        if is_busy and again_ms <= join.until_ms:
-            self.requests.later(again_ms, partial(self._ask, join))
+        again_ms = now.monotonic_ms + ADD_BACKOFF_MS
+        is_busy = asked.adds and Error.CONCURRENT_TRANSACTIONS in errors.values()
+        if is_busy and again_ms <= asked.until_ms:
+            self.requests.later(again_ms, partial(self._ask, asked))
         else:
-            join.ended(errors)
+            asked.ended(errors)
 
 
-def asked_joins(joins: list[Join]) -> dict[str, Any]:
+def partitions_to_add(batch: list[AddPartitions]) -> dict[str, Any]:
     """The request to one coordinator."""
     transactions = []
-    for join in joins:
-        asked = {
-            "transactional_id": join.transactional_id,
-            "producer_id": join.producer_id,
-            "producer_epoch": join.producer_epoch,
-            "verify_only": not join.adds,
-            "topics": nested(sorted(join.partitions), "name", "partitions"),
+    for asked in batch:
+        transaction = {
+            "transactional_id": asked.transactional_id,
+            "producer_id": asked.producer_id,
+            "producer_epoch": asked.producer_epoch,
+            "verify_only": not asked.adds,
+            "topics": nested(sorted(asked.partitions), "name", "partitions"),
         }
-        transactions.append(asked)
+        transactions.append(transaction)
     return {"transactions": transactions}
 
 
@@ -414,13 +415,13 @@ class Markers:
     """
 
     def __init__(
-        self, broker: KnowingNode, complete: Callable[[Pending, Now], None]
+        self, image: Image, ask: AskNode, complete: Callable[[Pending, Now], None]
     ) -> None:
-        self._broker = broker
+        self._image = image
         self._complete = complete
         self._pending: dict[str, Pending] = {}
-        self.requests: Gathering[Told] = Gathering(
-            broker,
+        self.requests: Batcher[Told] = Batcher(
+            ask,
             _lane="markers",
             _api="WriteTxnMarkers",
             _version=MARKER_VERSION,
@@ -469,7 +470,7 @@ class Markers:
         by_leader: dict[int, list[TopicPartition]] = {}
         for at in partitions:
             topic, number = at
-            known = self._broker.image.topics.get(topic)
+            known = self._image.topics.get(topic)
             if known is None or number not in known.partitions:
                 pending.left.discard(at)
             else:
@@ -504,7 +505,7 @@ class Markers:
             for topic in marker.topics:
                 for one in topic.partitions:
                     results[topic.name, one.partition_index] = Error(one.error_code)
-        if any(error in OVER for error in results.values()):
+        if any(error in FENCED for error in results.values()):
             del self._pending[pending.transaction.transactional_id]
             return
         for at, error in results.items():

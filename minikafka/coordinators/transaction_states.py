@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
+from minikafka.cluster.metadata import TopicPartition
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -15,8 +16,6 @@ LAST_EPOCH = 2**15 - 2  # of a producer
 FENCE_EPOCH = LAST_EPOCH + 1  # reserved for fencing it
 ID_BYTES, PARTITION_BYTES = 1000, 150  # in memory
 V2 = 2  # the transaction.version from which on each transaction has an epoch of its own
-
-TopicPartition = tuple[str, int]
 
 
 class Status(IntEnum):

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from minikafka.clock import Now
+from minikafka.cluster.metadata import TopicPartition
 from minikafka.cluster.waiting import Answer, Deadlines
 from minikafka.coordinators.expressions import NeededOnce
 from minikafka.coordinators.runtime import Configs, Decision, Effect, State
@@ -37,7 +38,6 @@ from minikafka.coordinators.transaction_states import (
     PREPARED,
     V2,
     Status,
-    TopicPartition,
     Transaction,
     from_record,
 )

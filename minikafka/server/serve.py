@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.cluster.metadata import Endpoint
 from minikafka.server.addresses import (
     CannotServe,

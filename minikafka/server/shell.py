@@ -19,8 +19,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Effect, HangUp, Notice, Reply, Request
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
 from minikafka.cluster import election

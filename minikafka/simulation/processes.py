@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.effects import (
     Close,
@@ -23,6 +22,7 @@ from minikafka.broker.effects import (
     Reply,
     Request,
 )
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
 from minikafka.clients.errors import IllegalStateError

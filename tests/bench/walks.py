@@ -1,9 +1,9 @@
 """How far the core walks for what a cluster does: `python -m tests.bench.walks`.
 
 Three walks of a simulated cluster of three brokers, counted with sys.setprofile: how
-many functions of the core are called, and how often a call goes up to `Hears`, who
-tells the parts of a node. A simulation is the same each time, so two versions differ by
-what was changed, and by nothing else.
+many functions of the core are called, and how often a call goes up to `NodeEvents`,
+which tells the parts of a node. A simulation is the same each time, so two versions
+differ by what was changed, and by nothing else.
 """
 
 import sys
@@ -15,7 +15,7 @@ from minikafka import Cluster
 from minikafka.broker.broker import Broker
 
 ROOMS = ("wire", "storage", "cluster", "coordinators", "broker")
-CLIMBS = ("appended", "high_watermark_advanced", "placed", "removed", "moved")
+CLIMBS = ("appended", "high_watermark_advanced", "placed", "removed")
 
 
 class Walk:
@@ -40,7 +40,7 @@ class Walk:
             self.calls[path.name, frame.f_code.co_name] += 1
 
     def __str__(self):
-        climbs = sum(self.calls["news.py", name] for name in CLIMBS)
+        climbs = sum(self.calls["node_events.py", name] for name in CLIMBS)
         return f"{self.calls.total()} calls, {climbs} climbs"
 
 

@@ -207,7 +207,7 @@ def test_kip_853_what_is_meant_for_another_voter_or_another_directory_is_not_tak
         == "INVALID_VOTER_KEY"
     )
     assert stranger.broker(node).quorum.epoch < epoch
-    here = stranger.broker(node).registration.directory_id
+    here = stranger.broker(node).incarnation.directory_id
     assert stranger.of_quorum(node, api, voter_directory_id=here, **fields) == "NONE"
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from minikafka.broker import fetch_sessions, replica_manager, requests
-from minikafka.broker.calls import CONTROLLER_LISTENER
 from minikafka.broker.effects import Close, Notice, Reply
 from minikafka.broker.handlers import metadata as metadata_handler
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.cluster import waiting
 from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC

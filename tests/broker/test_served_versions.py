@@ -6,10 +6,10 @@ from inspect import signature
 
 import pytest
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
 from minikafka.broker.handlers import HANDLERS, load
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import KafkaError
 
 ROWS = list(HANDLERS.values())
@@ -29,10 +29,9 @@ def test_a_handlers_docstring_names_the_versions_of_its_row(row):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.api)
 def test_a_row_names_functions_that_take_what_they_are_given(row):
     given = {
-        row.handle: [Broker, Call, Now],
+        row.handle: [Parts, Call, Now],
         row.refuse: [Call, KafkaError],
-        row.shape: [Call, Answer],
-        row.split: [Broker, Call],
+        row.split: [Parts, Call],
     }
     for name, types in given.items():
         if name is not None:

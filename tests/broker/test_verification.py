@@ -79,7 +79,8 @@ def test_a_marker_that_comes_while_the_coordinator_is_asked_makes_its_answer_voi
 ):
     producer = ids(node.init())
     node.add(producer)
-    verify = node.broker.ask
+    asking = node.broker.verifier.requests
+    verify = asking._ask_node
 
     def ask(to, lane, api, version, body, then):
         def later(reply, now):
@@ -90,7 +91,7 @@ def test_a_marker_that_comes_while_the_coordinator_is_asked_makes_its_answer_voi
 
         verify(to, lane, api, version, body, later)
 
-    monkeypatch.setattr(node.broker, "ask", ask)
+    monkeypatch.setattr(asking, "_ask_node", ask)
     assert node.append(producer, 0) is Error.INVALID_TXN_STATE
 
 

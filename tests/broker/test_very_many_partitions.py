@@ -81,7 +81,8 @@ def test_a_coordinator_that_loads_such_a_decision_carries_it_out(
 def test_what_is_asked_for_fits_into_requests(node, monkeypatch):
     producer = open_everywhere(node)
     asked = []
-    ask = node.broker.ask
+    asking = node.broker.transactions._markers.requests
+    ask = asking._ask_node
 
     def keep(to, lane, api, version, body, then):
         asked.append(
@@ -93,7 +94,7 @@ def test_what_is_asked_for_fits_into_requests(node, monkeypatch):
         ask(to, lane, api, version, body, then)
 
     with monkeypatch.context() as watched:
-        watched.setattr(node.broker, "ask", keep)
+        watched.setattr(asking, "_ask_node", keep)
         node.end(producer, True)
         node.pass_time(100)
     assert node.state() == "CompleteCommit"

@@ -5,7 +5,7 @@ replica has it.
 
 import pytest
 
-from minikafka.broker import broker
+from minikafka.broker import broker, parts
 from minikafka.broker.loggers import Loggers
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.file_names import LOG, file_name
@@ -138,7 +138,7 @@ def notices(monkeypatch):
             super().notice(line, error)
 
     monkeypatch.setattr(broker.Broker, "__init__", noted_make)
-    monkeypatch.setattr(broker, "Loggers", Noted)
+    monkeypatch.setattr(parts, "Loggers", Noted)
     return said
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from minikafka import Cluster
-from minikafka.broker.broker import Broker
+from minikafka.broker.peers import Peers
 from minikafka.wire import messages
 from tests.simulation.replication_schedules import QUICK
 
@@ -21,19 +21,19 @@ PARTITIONS = 30
 @pytest.fixture(params=[24, pytest.param(41, marks=pytest.mark.slow)])
 def most(request, monkeypatch):
     """Items of one request."""
-    ask = Broker.ask
+    ask = Peers.ask
 
-    def checked(broker, node, lane, api, version, body, then):
+    def checked(peers, node, lane, api, version, body, then):
         with monkeypatch.context() as limited:
             limited.setattr(messages, "MOST_REQUEST_ITEMS", request.param)
             messages.decode_request(
                 b"".join(messages.encode_request(api, version, 1, None, body))
             )
         asked.add(api)
-        ask(broker, node, lane, api, version, body, then)
+        ask(peers, node, lane, api, version, body, then)
 
     asked = set()
-    monkeypatch.setattr(Broker, "ask", checked)
+    monkeypatch.setattr(Peers, "ask", checked)
     monkeypatch.setattr("minikafka.broker.isr.MOST_REQUEST_ITEMS", request.param)
     monkeypatch.setattr(
         "minikafka.broker.replica_fetcher.MOST_NAMED", request.param // 2

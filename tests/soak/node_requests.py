@@ -94,7 +94,7 @@ class Known(NamedTuple):
         return self.values.random.choice(found)
 
     def directory(self) -> bytes:
-        own = self.at.registration.directory_id
+        own = self.at.incarnation.directory_id
         return self.choose(*[bytes(16)] * 4, own, bytes([255] * 16))
 
 

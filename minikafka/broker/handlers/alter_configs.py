@@ -6,16 +6,13 @@ from collections import Counter
 from typing import Any
 
 from minikafka.broker import config_rules
-from minikafka.broker.calls import (
-    CONTROLLER_LISTENER,
-    Broker,
-    Call,
-    Split,
-    each_judged,
-)
+from minikafka.broker.calls import Call, each_judged
 from minikafka.broker.config import MIN_ISR
 from minikafka.broker.config_table import TABLES, Config, Type, unknown
+from minikafka.broker.forwarding import Split
 from minikafka.broker.handlers.configs import check_own_id, identity, named
+from minikafka.broker.parts import Parts
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster import controller, features
 from minikafka.cluster.metadata import (
@@ -43,7 +40,7 @@ RESOURCES = {
 }
 
 
-def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def alter(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of
     brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
     AlterConfigs (KIP-133), the old form: what isn't named is taken back.
@@ -97,7 +94,7 @@ def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | No
     return told
 
 
-def split(broker: Broker, request: Call) -> Split:
+def split(broker: Parts, request: Call) -> Split:
     """What of it is passed on to the controller: all but the configs of other brokers,
     and this one's loggers.
     """
@@ -143,14 +140,14 @@ def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> No
         raise KafkaError(Error.INVALID_REQUEST, TWICE)
 
 
-def check_own(broker: Broker, resource: Any) -> None:
+def check_own(broker: Parts, resource: Any) -> None:
     """A broker changes its own configs, those of all brokers, and no other's."""
     kind, name = identity(resource)
     if kind == BROKER_RESOURCE and name:
         check_own_id(broker, name, "Node")
 
 
-def set_levels(broker: Broker, resource: Any, only_check: bool) -> None:
+def set_levels(broker: Parts, resource: Any, only_check: bool) -> None:
     """The levels of this broker's loggers (KIP-412), all or none."""
     check_keys(resource)
     for asked in resource.configs:
@@ -196,7 +193,7 @@ def check_not_null(asked: Any) -> None:
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
-def changes(broker: Broker, resource: Any, incremental: bool) -> dict[str, str | None]:
+def changes(broker: Parts, resource: Any, incremental: bool) -> dict[str, str | None]:
     """One resource: config -> its new text, or None where it goes back to the
     default.
     """
@@ -246,7 +243,7 @@ def check_min_isr(
         raise KafkaError(Error.INVALID_CONFIG, why)
 
 
-def check_alterable(broker: Broker, kind: int, name: str) -> None:
+def check_alterable(broker: Parts, kind: int, name: str) -> None:
     """Whether there is such a resource, and whether its configs may change here."""
     if kind == TOPIC_RESOURCE:
         check_topic(broker, name)
@@ -262,7 +259,7 @@ def check_alterable(broker: Broker, kind: int, name: str) -> None:
         raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
-def check_topic(broker: Broker, name: str) -> None:
+def check_topic(broker: Parts, name: str) -> None:
     if not name:
         why = "Default topic resources are not allowed."
         raise KafkaError(Error.INVALID_REQUEST, why)
@@ -272,7 +269,7 @@ def check_topic(broker: Broker, name: str) -> None:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
 
 
-def check_legal(broker: Broker, resource: Any, new: dict[str, str]) -> None:
+def check_legal(broker: Parts, resource: Any, new: dict[str, str]) -> None:
     kind, name = identity(resource)
     if kind == TOPIC_RESOURCE:
         config_rules.check_topic_configs(new, broker.config)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import MOST_TIMES, Broker, Call, as_listed, each_judged
+from minikafka.broker.calls import MOST_TIMES, Call, as_listed, each_judged
 from minikafka.broker.config import Level, Source, Value
 from minikafka.broker.config_table import (
     SHOWN_WHERE_SET,
@@ -18,6 +18,7 @@ from minikafka.broker.config_table import (
     show,
     unknown,
 )
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
@@ -35,7 +36,7 @@ from minikafka.wire.primitives import Encoded
 TYPES = 3  # the first version of DescribeConfigs with types and documentation
 
 
-def describe(broker: Broker, request: Call, now: Now) -> Answer:
+def describe(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes
     from.
 
@@ -67,7 +68,7 @@ def identity(resource: Any) -> tuple[int, str]:
     return resource.resource_type, resource.resource_name
 
 
-def configs(broker: Broker, resource: Any, request: Call) -> Encoded:
+def configs(broker: Parts, resource: Any, request: Call) -> Encoded:
     """The configs of a resource that are asked for, as the answer shows them."""
     kind, name = check_resource(broker, resource)
     keys = resource.configuration_keys or None  # none named: all
@@ -101,7 +102,7 @@ class Plain(NamedTuple):
     all: Encoded
 
 
-def shared(broker: Broker, request: Call, kind: int) -> Plain:
+def shared(broker: Parts, request: Call, kind: int) -> Plain:
     """Every config of a topic or a group that sets none itself. No topic has an empty
     name.
     """
@@ -127,7 +128,7 @@ def shared(broker: Broker, request: Call, kind: int) -> Plain:
     return found
 
 
-def in_force(broker: Broker, request: Call, kind: int, name: str, key: str) -> Encoded:
+def in_force(broker: Parts, request: Call, kind: int, name: str, key: str) -> Encoded:
     """One config of a resource, as it counts on this node."""
     value = broker.config.value(broker.image, broker.node_id, kind, name, key)
     return encoded(kind, TABLES[kind][key], value, request)
@@ -155,7 +156,7 @@ def named(resource: Any) -> Answer:
     }
 
 
-def check_resource(broker: Broker, resource: Any) -> tuple[int, str]:
+def check_resource(broker: Parts, resource: Any) -> tuple[int, str]:
     """Type and name of a resource whose configs may be asked for."""
     kind, name = identity(resource)
     if kind == TOPIC_RESOURCE:
@@ -182,7 +183,7 @@ EMPTY = {
 }
 
 
-def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
+def of_broker(broker: Parts, name: str) -> Iterator[tuple[Config, Value]]:
     """Each config of this broker with its value; the name "": those that are set at run
     time for all brokers.
     """
@@ -205,7 +206,7 @@ def of_broker(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
     yield from unknown_ones(broker, name)
 
 
-def unknown_ones(broker: Broker, name: str) -> Iterator[tuple[Config, Value]]:
+def unknown_ones(broker: Parts, name: str) -> Iterator[tuple[Config, Value]]:
     """Configs set for this broker or for all brokers that are in no table."""
     levels: dict[str, list[Level]] = {}
     for source, configs in (
@@ -259,7 +260,7 @@ def of_logger(name: str, level: str, request: Call) -> Answer:
     return answer
 
 
-def check_own_id(broker: Broker, name: str, what: str, or_else: str = ",") -> None:
+def check_own_id(broker: Parts, name: str, what: str, or_else: str = ",") -> None:
     """A broker answers for its own configs only, and changes no others."""
     if not name.isdecimal():
         why = f"{what} id must be an integer, but it is: {name}"
@@ -270,7 +271,7 @@ def check_own_id(broker: Broker, name: str, what: str, or_else: str = ",") -> No
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
-def resources(broker: Broker, request: Call, now: Now) -> Answer:
+def resources(broker: Parts, request: Call, now: Now) -> Answer:
     """ListConfigResources (KIP-1142): what may have configs of its own.
 
     Versions: 0 and 1.
@@ -300,7 +301,7 @@ LISTED = (
 )
 
 
-def names_of(broker: Broker, kind: int) -> list[str]:
+def names_of(broker: Parts, kind: int) -> list[str]:
     """The resources of one type."""
     image = broker.image
     if kind == TOPIC_RESOURCE:

@@ -4,7 +4,9 @@
 
 import re
 
-from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
+from minikafka.broker.calls import Call
+from minikafka.broker.parts import Parts
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster.features import (
     ELR_FEATURE,
@@ -27,7 +29,7 @@ ADVERTISED_FROM = {0: 0}
 NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
 
 
-def api_versions(broker: Broker, request: Call, now: Now) -> Answer:
+def api_versions(broker: Parts, request: Call, now: Now) -> Answer:
     """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
 
     - The answer is computed from the handlers present.
@@ -81,7 +83,7 @@ def described(image: Image) -> Answer:
     return {"supported_features": supported, "finalized_features": finalized}
 
 
-def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def update(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or
     none.
 
@@ -122,7 +124,7 @@ def update(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.commit(records, now, lambda: answer)
 
 
-def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
+def check(broker: Parts, name: str, wanted: int, kind: int) -> None:
     """INVALID_UPDATE_VERSION, in Kafka's words."""
     why = what_is_wrong(broker, name, wanted, kind)
     if why is not None:
@@ -140,7 +142,7 @@ def check(broker: Broker, name: str, wanted: int, kind: int) -> None:
         raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
 
 
-def what_is_wrong(broker: Broker, name: str, wanted: int, kind: int) -> str | None:
+def what_is_wrong(broker: Parts, name: str, wanted: int, kind: int) -> str | None:
     """With another level of a feature; None: nothing."""
     here = f"Local controller {broker.node_id}"
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):

@@ -26,7 +26,7 @@ Versions: 4 to 18.
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, throttle
+from minikafka.broker.calls import Call
 from minikafka.broker.fetch_sessions import (
     Asked,
     FetchKey,
@@ -50,6 +50,7 @@ from minikafka.broker.handlers.leaders import (
     leader_named,
     leaders_named,
 )
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
@@ -71,7 +72,7 @@ WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
-def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     body = request.body
     follower = replica_id(broker, request)
     named = asked_partitions(request)
@@ -101,7 +102,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return fetching.begin(now)
 
 
-def remember_names(broker: Broker, session: Session, request: Call) -> None:
+def remember_names(broker: Parts, session: Session, request: Call) -> None:
     """What topics are called whose ids this request brings into its session."""
     for topic in request.body.topics:
         name = topic_name(broker, topic.topic_id)
@@ -164,7 +165,7 @@ class Fetching:
     a look that gave no answer, how much must arrive for another one to make sense.
     """
 
-    broker: Broker
+    broker: Parts
     request: Call
     follower: int
     asked: list[Asked]
@@ -281,7 +282,9 @@ class Fetching:
             return None
         throttle_ms = 0
         if is_consumer:
-            throttle_ms = throttle(self.broker, self.request, FETCH, read.size_bytes)
+            throttle_ms = self.broker.throttling.throttle(
+                self.request.client, FETCH, read.size_bytes
+            )
         if throttle_ms:
             return self.nothing(throttle_ms)
         if is_consumer and self.broker.trace:
@@ -446,7 +449,7 @@ class Fetching:
         return answer
 
 
-def topic_name(broker: Broker, topic: str | bytes) -> str:
+def topic_name(broker: Parts, topic: str | bytes) -> str:
     """A topic's name, whichever way the request names it. An unknown id gives an empty
     name, which no topic has.
     """
@@ -481,7 +484,7 @@ def last_batch(records: list[memoryview]) -> BatchHeader:
     return headers[-1]
 
 
-def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int | None:
+def closest(broker: Parts, request: Call, replica: Replica, offset: int) -> int | None:
     """A follower in the consumer's rack that is in sync and has what it asks for; None
     if this leader is as good.
     """
@@ -505,7 +508,7 @@ def closest(broker: Broker, request: Call, replica: Replica, offset: int) -> int
 # -- what the trace hears
 
 
-def tell(broker: Broker, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
+def tell(broker: Parts, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
     """Trace events of what is being answered."""
     for row in rows:
         answer = answers[row.asked.key]

@@ -16,7 +16,7 @@ protocol's:
 
 from collections.abc import Iterable
 
-from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call
+from minikafka.broker.calls import Call
 from minikafka.broker.fetch_sessions import (
     FINAL_EPOCH,
     Asked,
@@ -26,6 +26,8 @@ from minikafka.broker.fetch_sessions import (
     Settled,
 )
 from minikafka.broker.handlers.nodes import check_follower
+from minikafka.broker.parts import Parts
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
@@ -39,7 +41,7 @@ HIGH_WATERMARKS = 18  # the first version in which a follower says what it knows
 METADATA_KEYS = {FetchKey(METADATA_TOPIC, 0), FetchKey(METADATA_TOPIC_ID, 0)}
 
 
-def replica_id(broker: Broker, request: Call) -> int:
+def replica_id(broker: Parts, request: Call) -> int:
     """The node that fetches as a follower; CONSUMER for everybody who is not a node of
     the cluster.
     """
@@ -55,7 +57,7 @@ def replica_id(broker: Broker, request: Call) -> int:
 
 
 def check_metadata_fetch(
-    broker: Broker, request: Call, named: Iterable[FetchKey]
+    broker: Parts, request: Call, named: Iterable[FetchKey]
 ) -> None:
     """Who follows the metadata log names its cluster each time, so it has no session.
     Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST.
@@ -69,7 +71,7 @@ def check_metadata_fetch(
 
 
 def note_follower(
-    broker: Broker, request: Call, follower: int, row: Row, now: Now
+    broker: Parts, request: Call, follower: int, row: Row, now: Now
 ) -> None:
     """Asking from an offset on says that all before is there, unless the two logs have
     parted.
@@ -93,8 +95,8 @@ def note_follower(
     )
     place = replica.log.topic, replica.log.partition
     log_start = ("log_start", *place)
-    if log_start in broker.requests.waiting:
-        broker.requests.moved(log_start, 0)
+    if log_start in broker.waiting:
+        broker.events.moved(log_start, 0)
     if follower not in replica.partition.isr:  # who leaves it is found by the clock
         broker.isr.look(place, replica, now)
 
@@ -115,7 +117,7 @@ def has_parted(replica: Replica, one: Asked) -> bool:
 
 
 def unsettled(
-    broker: Broker, session: Session, fetched_ms: int | None = None
+    broker: Parts, session: Session, fetched_ms: int | None = None
 ) -> list[Asked]:
     """The partitions of a follower's session that must be looked at. fetched_ms: it has
     just fetched, and of the others it has all as of this fetch, too.

@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, a_few_times
+from minikafka.broker.calls import Call, a_few_times
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC
-from minikafka.cluster.waiting import Answer, Wait
+from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.offsets import NOTHING, fetched
 from minikafka.coordinators.runtime import AS_A_COORDINATOR_SAYS, Decision
 from minikafka.coordinators.transaction_requests import Identity
@@ -20,10 +21,12 @@ ABORTABLE, IMPLICIT_JOIN = 4, 5  # the versions of TxnOffsetCommit
 # the first versions of OffsetFetch with an error of the whole, that ask for many
 # groups, and that name the member which asks
 TOP_LEVEL_ERROR, MANY_GROUPS, MEMBER_EPOCHS = 2, 8, 9
+Results = dict[Hashable, Answer]  # by name or id of the topic
+
 TOPIC_IDS = 10  # the first version of OffsetCommit and of OffsetFetch that has them
 
 
-def commit(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def commit(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """OffsetCommit (KIP-98, KIP-211): a group writes down where it goes on reading.
 
     - The commit of a member is taken if the member is one and its generation (KIP-848:
@@ -43,32 +46,43 @@ def commit(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     - 9 brings the consumer protocol's epochs.
     - 10 names topics by id, so that nobody commits to a namesake made later.
     """
-    return written(broker, request, now)
+    results = set_unknown_aside(broker, request)
+    refuse = partial(refused_commit, request, results)
+    return written(broker, request, results, refuse, now)
 
 
 def written(
-    broker: Broker,
+    broker: Parts,
     request: Call,
+    results: Results,
+    refuse: Callable[[KafkaError], Answer],
     now: Now,
     producer: Identity | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Answer | Wait:
-    """Let the group's coordinator write a commit down. producer: whose transaction it
-    is part of, if it is. check(): refuses if what the commit needs has gone meanwhile.
+    """Let the group's coordinator write a commit down. results: of partitions that don't
+    exist. producer: whose transaction it is part of, if it is. check(): refuses if what
+    the commit needs has gone meanwhile.
     """
     body, version = request.body, request.version
-    set_unknown_aside(broker, request)
     if not body.topics:
-        return {"topics": merged(request, ())}
+        return {"topics": merged(results, ())}
 
     def decide(groups: Any, _: Wait, now: Now) -> Decision:
         check()
         return groups.commit(body, version, now, producer)
 
-    return broker.groups.ask(body.group_id, decide, now)
+    def answer() -> Answer:
+        if wait.error is not None:
+            return refuse(wait.error)
+        assert wait.answer is not None, "it has ended well"
+        return {"topics": merged(results, wait.answer["topics"])}
+
+    wait = broker.groups.ask(body.group_id, decide, now)
+    return all_of([wait], answer)
 
 
-def commit_in_transaction(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def commit_in_transaction(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """TxnOffsetCommit (KIP-98): a producer's transaction says where a group goes on
     reading, if it is committed.
 
@@ -85,27 +99,41 @@ def commit_in_transaction(broker: Broker, request: Call, now: Now) -> Answer | W
     """
     body = request.body
     producer = Identity(body.producer_id, body.producer_epoch)
-    set_unknown_aside(broker, request)
+    results = set_unknown_aside(broker, request)
+    refuse = partial(refused_in_transaction, request, results)
     body.generation_id_or_member_epoch = body.generation_id
     body.retention_time_ms = NOTHING
-    number = broker.groups.partition(body.group_id)
+    try:
+        number = broker.groups.partition(body.group_id)
+        state = broker.groups.shard(number).replica.log.producers
+    except KafkaError as error:
+        return refuse(error)
     place = (OFFSETS_TOPIC, number)
-    state = broker.groups.shard(number).replica.log.producers
-    joining = broker.joins.before_appending(
-        request,
+    verification = broker.verifier.begin(
+        body.transactional_id,
         producer,
         logs={place: state},
         adds=request.version >= IMPLICIT_JOIN,
         knows_abortable=request.version >= ABORTABLE,
         now=now,
     )
-    if joining is not None:
-        return joining
-    check = partial(broker.joins.check, request, place, producer, state)
-    return written(broker, request, now, producer, check)
+
+    def check() -> None:
+        if verification is not None:
+            state = broker.groups.shard(number).replica.log.producers
+            verification.check(place, producer, state)
+
+    def write(now: Now) -> Answer | Wait:
+        return written(broker, request, results, refuse, now, producer, check)
+
+    if verification is None or verification.wait is None:
+        return write(now)
+    return verification.wait.go_on_with(write)
 
 
-def refuse_in_transaction(request: Call, error: KafkaError) -> Answer:
+def refused_in_transaction(
+    request: Call, results: Results, error: KafkaError
+) -> Answer:
     """Producers know generations; and no COORDINATOR_LOAD_IN_PROGRESS before version
     2.
     """
@@ -116,14 +144,10 @@ def refuse_in_transaction(request: Call, error: KafkaError) -> Answer:
         error = KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
     elif code in AS_A_COORDINATOR_SAYS:
         error = KafkaError(AS_A_COORDINATOR_SAYS[code])
-    return refuse_commit(request, error)
+    return refused_commit(request, results, error)
 
 
-def shape_commit(request: Call, answer: Answer) -> Answer:
-    return {"topics": merged(request, answer["topics"])}
-
-
-def refuse_commit(request: Call, error: KafkaError) -> Answer:
+def refused_commit(request: Call, results: Results, error: KafkaError) -> Answer:
     """The API has no error for the whole: every partition says it."""
     refused = []
     for topic in request.body.topics:
@@ -133,17 +157,15 @@ def refuse_commit(request: Call, error: KafkaError) -> Answer:
                 "error_code": error.error,
             }
             refused.append((topic.name, answer))
-    return shape_commit(request, {"topics": nested(refused)})
+    return {"topics": merged(results, nested(refused))}
 
 
-def set_unknown_aside(broker: Broker, request: Call) -> None:
-    """Takes the partitions that don't exist out of a request, once, though the request
-    may begin anew. request.unknown: the results by topic, with those.
+def set_unknown_aside(broker: Parts, request: Call) -> Results:
+    """Takes the partitions that don't exist out of a request; the results by topic, with
+    those.
     """
-    if request.unknown is not None:
-        return
     body = request.body
-    results: dict[Hashable, Answer] = {}
+    results: Results = {}
     by_id = request.version >= TOPIC_IDS
     if by_id:
         find_names(broker, body.topics)
@@ -162,10 +184,10 @@ def set_unknown_aside(broker: Broker, request: Call) -> None:
             result["partitions"].append(unknown)
         topic.partitions = known
     body.topics = [topic for topic in body.topics if topic.partitions]
-    request.unknown = results
+    return results
 
 
-def find_names(broker: Broker, topics: Iterable[Message]) -> None:
+def find_names(broker: Parts, topics: Iterable[Message]) -> None:
     """Give topics that a request names by id their names, an unknown one an empty
     one.
     """
@@ -173,21 +195,19 @@ def find_names(broker: Broker, topics: Iterable[Message]) -> None:
         topic.name = broker.image.topic_names.get(topic.topic_id, "")
 
 
-def is_there(broker: Broker, topic: str, number: int) -> bool:
+def is_there(broker: Parts, topic: str, number: int) -> bool:
     known = broker.image.topics.get(topic)
     return known is not None and number in known.partitions
 
 
-def merged(request: Call, answered: Iterable[Answer]) -> list[Answer]:
+def merged(results: Results, answered: Iterable[Answer]) -> list[Answer]:
     """The coordinator's results beside those that it wasn't asked for."""
-    results = request.unknown
-    assert results is not None, "they are set aside before anybody is asked"
     for topic in answered:
         results[topic["name"]]["partitions"] += topic["partitions"]
     return [result for result in results.values() if result["partitions"]]
 
 
-def fetch(broker: Broker, request: Call, now: Now) -> Answer:
+def fetch(broker: Parts, request: Call, now: Now) -> Answer:
     """OffsetFetch (KIP-88, KIP-447, KIP-709): where groups go on reading.
 
     - A partition without a committed offset reads as -1, not as an error, and so does
@@ -215,7 +235,7 @@ def fetch(broker: Broker, request: Call, now: Now) -> Answer:
     return answer
 
 
-def of_group(broker: Broker, asked: Message, request: Call) -> Answer:
+def of_group(broker: Parts, asked: Message, request: Call) -> Answer:
     """One group's offsets, or its error."""
     member_id, epoch = None, NOTHING
     if request.version >= MEMBER_EPOCHS:
@@ -239,7 +259,7 @@ def of_group(broker: Broker, asked: Message, request: Call) -> Answer:
     return answer | {"topics": topics}
 
 
-def set_unknown_ids_aside(broker: Broker, asked: Message) -> list[Answer]:
+def set_unknown_ids_aside(broker: Parts, asked: Message) -> list[Answer]:
     """Takes the topics that don't exist out of a request that names them by id; their
     results.
     """
@@ -256,7 +276,7 @@ def set_unknown_ids_aside(broker: Broker, asked: Message) -> list[Answer]:
     return results
 
 
-def with_ids(broker: Broker, topics: Iterable[Answer]) -> list[Answer]:
+def with_ids(broker: Parts, topics: Iterable[Answer]) -> list[Answer]:
     """Topics by id, those that exist."""
     found = []
     for topic in topics:
@@ -283,7 +303,7 @@ def each_says(asked: Message, error: KafkaError) -> list[Answer]:
     return topics
 
 
-def delete(broker: Broker, request: Call, now: Now) -> Wait:
+def delete(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """OffsetDelete (KIP-496): forget committed offsets of topics that a group no longer
     reads.
 
@@ -292,18 +312,16 @@ def delete(broker: Broker, request: Call, now: Now) -> Wait:
     Version: 0.
     """
     body = request.body
-    set_unknown_aside(broker, request)
+    results = set_unknown_aside(broker, request)
 
     def decide(groups: Any, _: Wait, now: Now) -> Decision:
         return groups.delete_offsets(body)
 
-    return broker.groups.ask(body.group_id, decide, now)
+    def answer() -> Answer:
+        whole: Answer = wait.answer or {}
+        if wait.error is not None:
+            whole = {"error_code": wait.error.error}
+        return whole | {"topics": merged(results, whole.get("topics", ()))}
 
-
-def shape_delete(request: Call, answer: Answer) -> Answer:
-    deleted = answer.get("topics", ())
-    return answer | {"topics": merged(request, deleted)}
-
-
-def refuse_delete(request: Call, error: KafkaError) -> Answer:
-    return shape_delete(request, {"error_code": error.error})
+    wait = broker.groups.ask(body.group_id, decide, now)
+    return all_of([wait], answer)

@@ -2,10 +2,12 @@
 what tools ask about groups.
 """
 
+from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, a_few_times, each_judged
 from minikafka.broker.handlers.share_states import after_its_states
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import features
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -35,7 +37,7 @@ def client_of(request: Call) -> tuple[str, str]:
     return request.client.client_id or "", f"/{request.client.host}"
 
 
-def join(broker: Broker, request: Call, now: Now) -> Wait:
+def join(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """JoinGroup (KIP-62, KIP-345, KIP-394, KIP-814): a member wants to be in the next
     generation.
 
@@ -60,20 +62,20 @@ def join(broker: Broker, request: Call, now: Now) -> Wait:
     def decide(groups: Any, wait: Wait, now: Now) -> Decision:
         return groups.join(wait, body, client, version, now)
 
-    return broker.groups.ask(body.group_id, decide, now)
+    wait = broker.groups.ask(body.group_id, decide, now)
+    return all_of([wait], partial(joined, request, wait))
 
 
-def refuse_join(request: Call, error: KafkaError) -> Answer:
-    member_id = request.body.member_id
-    if error.error is Error.UNKNOWN_SERVER_ERROR:
-        member_id = ""
-    return shape_join(request, {"error_code": error.error, "member_id": member_id})
-
-
-def shape_join(request: Call, answer: Answer) -> Answer:
-    """The fields that a refusal has no news about; before version 7 the protocol's name
-    can't be null.
+def joined(request: Call, wait: Wait) -> Answer:
+    """The answer to a JoinGroup, with the fields that a refusal has no news about;
+    before version 7 the protocol's name can't be null.
     """
+    answer: Answer = wait.answer or {}
+    if wait.error is not None:
+        member_id = request.body.member_id
+        if wait.error.error is Error.UNKNOWN_SERVER_ERROR:
+            member_id = ""
+        answer = {"error_code": wait.error.error, "member_id": member_id}
     whole: Answer = {
         "generation_id": NO_GENERATION,
         "protocol_name": None,
@@ -86,7 +88,7 @@ def shape_join(request: Call, answer: Answer) -> Answer:
     return whole
 
 
-def sync(broker: Broker, request: Call, now: Now) -> Wait:
+def sync(broker: Parts, request: Call, now: Now) -> Wait:
     """SyncGroup (KIP-62, KIP-559): a member asks for its assignment; the leader brings
     everybody's.
 
@@ -109,7 +111,7 @@ def sync(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(body.group_id, decide, now)
 
 
-def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
+def heartbeat(broker: Parts, request: Call, now: Now) -> Wait:
     """Heartbeat (KIP-62, KIP-345): a member of a classic group says that it is alive.
 
     - REBALANCE_IN_PROGRESS while the group prepares a rebalance is how a member learns
@@ -137,7 +139,7 @@ def refuse_heartbeat(request: Call, error: KafkaError) -> Answer:
     return {"error_code": error.error}
 
 
-def leave(broker: Broker, request: Call, now: Now) -> Wait:
+def leave(broker: Parts, request: Call, now: Now) -> Wait:
     """LeaveGroup (KIP-345): members say goodbye, so that the others needn't wait for a
     session timeout.
 
@@ -173,7 +175,7 @@ def refuse_leave(request: Call, error: KafkaError) -> Answer:
     return {"error_code": Error.NONE, "members": unknown}
 
 
-def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
+def consumer_heartbeat(broker: Parts, request: Call, now: Now) -> Wait:
     """ConsumerGroupHeartbeat (KIP-848): the one request of the consumer protocol. It
     joins, stays, reports and leaves.
 
@@ -206,7 +208,7 @@ def consumer_heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
 # -- of tools
 
 
-def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_classic(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeGroups (KIP-43, KIP-345): classic groups, their state and members.
 
     - Subscriptions are shown while the group is stable, assignments always (the last
@@ -223,7 +225,7 @@ def describe_classic(broker: Broker, request: Call, now: Now) -> Answer:
     return {"groups": [described(broker, request, name) for name in names]}
 
 
-def described(broker: Broker, request: Call, group_id: str) -> Answer:
+def described(broker: Parts, request: Call, group_id: str) -> Answer:
     """One classic group."""
     try:
         groups = broker.groups.state(group_id)
@@ -239,7 +241,7 @@ def described(broker: Broker, request: Call, group_id: str) -> Answer:
     return group | operations(request)
 
 
-def describe_consumer(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_consumer(broker: Parts, request: Call, now: Now) -> Answer:
     """ConsumerGroupDescribe (KIP-848): groups of the consumer protocol, with each
     member's assignment now and in the end.
 
@@ -268,7 +270,7 @@ def operations(request: Call) -> Answer:
     return {"authorized_operations": GROUP_OPERATIONS}
 
 
-def list_groups(broker: Broker, request: Call, now: Now) -> Answer:
+def list_groups(broker: Parts, request: Call, now: Now) -> Answer:
     """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.
 
     - Filters by state and by type ignore upper and lower case.
@@ -299,7 +301,7 @@ def list_groups(broker: Broker, request: Call, now: Now) -> Answer:
     return {"groups": listed}
 
 
-def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def delete(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DeleteGroups (KIP-229): groups and their committed offsets go.
 
     - Only an empty group can be deleted (NON_EMPTY_GROUP).
@@ -323,7 +325,7 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return all_of(list(deletions.values()), results)
 
 
-def deletion(broker: Broker, group_id: str, now: Now) -> Wait:
+def deletion(broker: Parts, group_id: str, now: Now) -> Wait:
     def decide(groups: Any, _: Wait, now: Now) -> Decision:
         return groups.delete(group_id)
 

@@ -4,7 +4,8 @@ Produce, Fetch and share fetches name the leader, and where it is.
 
 from collections.abc import Iterable
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
+from minikafka.broker.parts import Parts
 from minikafka.cluster.waiting import Answer
 
 
@@ -13,7 +14,7 @@ def leader_named(node: int, epoch: int) -> dict[str, int]:
     return {"leader_id": node, "leader_epoch": epoch}
 
 
-def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
+def current_leader(broker: Parts, topic: str, number: int) -> dict[str, int]:
     """Who leads a partition."""
     partitions = broker.image.topics[topic].partitions
     partition = partitions[number]
@@ -21,7 +22,7 @@ def current_leader(broker: Broker, topic: str, number: int) -> dict[str, int]:
 
 
 def leaders_named(
-    broker: Broker, request: Call, answers: Iterable[Answer]
+    broker: Parts, request: Call, answers: Iterable[Answer]
 ) -> list[Answer]:
     """Where to find the leaders that refused partitions are said to have."""
     named = set()

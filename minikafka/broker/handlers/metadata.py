@@ -5,7 +5,8 @@ Any broker answers for all.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
@@ -38,7 +39,7 @@ KEY_TYPES, MANY_KEYS, SHARE_KEYS = 1, 4, 6  # its first versions with these
 NULL_NAMES = 12  # the first version of Metadata with topics that have an id alone
 
 
-def handle(broker: Broker, request: Call, now: Now) -> Answer:
+def handle(broker: Parts, request: Call, now: Now) -> Answer:
     """Metadata: which brokers there are, and who leads each partition.
 
     - Topics null (0: an empty list) means all.
@@ -78,7 +79,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer:
 
 
 def auto_created(
-    broker: Broker, request: Call, failed: dict[str, KafkaError]
+    broker: Parts, request: Call, failed: dict[str, KafkaError]
 ) -> list[dict[str, Any]]:
     """The unknown topics of a request, as CreateTopics wants them; names that cannot be
     created go to failed.
@@ -113,7 +114,7 @@ def by_name(one: Any) -> bool:
 
 
 def find(
-    broker: Broker, one: Any, request: Call, failed: dict[str, KafkaError]
+    broker: Parts, one: Any, request: Call, failed: dict[str, KafkaError]
 ) -> Encoded | Answer:
     """One asked topic, by name or by id."""
     try:
@@ -137,7 +138,7 @@ def find(
         }
 
 
-def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
+def described(broker: Parts, topic: Topic, request: Call) -> Encoded:
     """A topic that exists. Encoded once for an image: every client that starts asks,
     and many partitions take long.
     """
@@ -152,7 +153,7 @@ def described(broker: Broker, topic: Topic, request: Call) -> Encoded:
 
 
 def topic_fields(
-    broker: Broker, topic: Topic, partitions: Mapping[int, Partition], operations: int
+    broker: Parts, topic: Topic, partitions: Mapping[int, Partition], operations: int
 ) -> Answer:
     """A topic with these partitions of it."""
     live = {one.broker_id for one in broker.image.live_brokers()}
@@ -185,7 +186,7 @@ def partition_fields(number: int, partition: Partition, live: set[int]) -> Answe
 
 
 def reachable(
-    broker: Broker, request: Call, fenced: bool = False
+    broker: Parts, request: Call, fenced: bool = False
 ) -> Iterator[tuple[BrokerRegistration, Answer]]:
     """Brokers by id, with their addresses for the listener that the client came
     through.
@@ -199,7 +200,7 @@ def reachable(
             yield one, {"host": host, "port": port, "rack": one.rack}
 
 
-def cluster_fields(broker: Broker, request: Call, brokers: list[Answer]) -> Answer:
+def cluster_fields(broker: Parts, request: Call, brokers: list[Answer]) -> Answer:
     """The cluster, as Metadata and DescribeCluster tell it. As its controller a broker
     that clients can reach, as in KRaft: the active controller if it is one of them.
     """
@@ -218,7 +219,7 @@ def cluster_fields(broker: Broker, request: Call, brokers: list[Answer]) -> Answ
     }
 
 
-def describe_cluster(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_cluster(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeCluster (KIP-700, KIP-919): the cluster's id, its controller and its
     brokers.
 
@@ -246,9 +247,7 @@ def describe_cluster(broker: Broker, request: Call, now: Now) -> Answer:
     return answer
 
 
-def describe_topic_partitions(
-    broker: Broker, request: Call, now: Now
-) -> dict[str, Any]:
+def describe_topic_partitions(broker: Parts, request: Call, now: Now) -> dict[str, Any]:
     """DescribeTopicPartitions (KIP-966): topics and partitions a page at a time.
 
     - Topics come in the order of their names, at most ResponsePartitionLimit partitions
@@ -301,7 +300,7 @@ class Page(NamedTuple):
     is_last: bool
 
 
-def page_of(broker: Broker, name: str, first: int, limit: int) -> Page:
+def page_of(broker: Parts, name: str, first: int, limit: int) -> Page:
     """One topic from a partition on."""
     try:
         if name not in broker.image.topics:
@@ -326,7 +325,7 @@ def page_of(broker: Broker, name: str, first: int, limit: int) -> Page:
     return Page(answer, len(shown), is_last)
 
 
-def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def find_coordinator(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """FindCoordinator (KIP-98, KIP-699): which broker coordinates a group or a
     transactional id.
 
@@ -375,7 +374,7 @@ def find_coordinator(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
 
 def coordinator_of(
-    broker: Broker, topic: Topic | None, key: str, listener: str
+    broker: Parts, topic: Topic | None, key: str, listener: str
 ) -> Answer:
     """The leader of the partition of an internal topic that a key belongs to, with its
     address for that listener.
@@ -401,7 +400,7 @@ def coordinator_of(
     }
 
 
-def of_share(broker: Broker, topic: Topic | None, key: str, listener: str) -> Answer:
+def of_share(broker: Parts, topic: Topic | None, key: str, listener: str) -> Answer:
     """The same for a share partition, whose key has a form."""
     try:
         ShareKey.parse(key)

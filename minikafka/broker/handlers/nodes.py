@@ -5,7 +5,9 @@ administrators ask about nodes.
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import CONTROLLER_LISTENER, Broker, Call, by_topic, judged
+from minikafka.broker.calls import Call, by_topic, judged
+from minikafka.broker.parts import Parts
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.features import KRAFT_FEATURE
@@ -22,7 +24,7 @@ METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
 ADDRESSES = 2  # the first version of DescribeQuorum with addresses
 
 
-def vote(broker: Broker, request: Call, now: Now) -> Answer:
+def vote(broker: Parts, request: Call, now: Now) -> Answer:
     """Vote (KIP-595, KIP-996): would this voter, or does it, vote for the candidate.
     Version 2.
     """
@@ -32,7 +34,7 @@ def vote(broker: Broker, request: Call, now: Now) -> Answer:
     return quorum_answer(broker.quorum.election.asked_for_vote(asked, now))
 
 
-def begin_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
+def begin_quorum_epoch(broker: Parts, request: Call, now: Now) -> Answer:
     """BeginQuorumEpoch (KIP-595): somebody leads the quorum. Version 1."""
     asked = of_metadata_log(broker, request)
     if not is_for(broker, request.body, asked):
@@ -40,14 +42,14 @@ def begin_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
     return quorum_answer(broker.quorum.election.told_of_leader(asked, now))
 
 
-def end_quorum_epoch(broker: Broker, request: Call, now: Now) -> Answer:
+def end_quorum_epoch(broker: Parts, request: Call, now: Now) -> Answer:
     """EndQuorumEpoch (KIP-595): the leader of the quorum resigns. Version 1."""
     asked = of_metadata_log(broker, request)
     return quorum_answer(broker.quorum.election.told_of_resignation(asked, now))
 
 
 def of_metadata_log(
-    broker: Broker,
+    broker: Parts,
     request: Call,
     topic_field: str = "topic_name",
     partition_field: str = "partition_index",
@@ -74,16 +76,16 @@ def quorum_answer(partition: Answer, topic_field: str = "topic_name") -> Answer:
     return {"topics": [{topic_field: METADATA_TOPIC, "partitions": [partition]}]}
 
 
-def is_for(broker: Broker, body: Message, partition: Message) -> bool:
+def is_for(broker: Parts, body: Message, partition: Message) -> bool:
     """Whether the voter that a request names is this one: its id, and its directory if
     that is named (KIP-853).
     """
-    directories = NO_DIRECTORY, broker.registration.directory_id
+    directories = NO_DIRECTORY, broker.incarnation.directory_id
     is_here = partition.voter_directory_id in directories
     return body.voter_id == broker.node_id and is_here
 
 
-def refused_voter(broker: Broker) -> Answer:
+def refused_voter(broker: Parts) -> Answer:
     return {
         "partition_index": 0,
         "leader_id": broker.quorum.leader_id,
@@ -92,7 +94,7 @@ def refused_voter(broker: Broker) -> Answer:
     }
 
 
-def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
+def fetch_snapshot(broker: Parts, request: Call, now: Now) -> Answer:
     """FetchSnapshot (KIP-630): a piece of a snapshot of the metadata, from its leader.
     Version 1.
     """
@@ -115,7 +117,7 @@ def fetch_snapshot(broker: Broker, request: Call, now: Now) -> Answer:
 
 
 def snapshot_piece(
-    broker: Broker, body: Message, asked: Message, snapshot: SnapshotId, now: Now
+    broker: Parts, body: Message, asked: Message, snapshot: SnapshotId, now: Now
 ) -> Answer:
     quorum = broker.quorum
     check_follower(broker, body.replica_id)
@@ -133,7 +135,7 @@ def snapshot_piece(
     return {"unaligned_records": records, "size": size_bytes}
 
 
-def check_follower(broker: Broker, replica_id: int) -> None:
+def check_follower(broker: Parts, replica_id: int) -> None:
     """Whoever says it is a node that follows: another one than this. Errors:
     INVALID_REQUEST.
     """
@@ -141,12 +143,12 @@ def check_follower(broker: Broker, replica_id: int) -> None:
         raise KafkaError(Error.INVALID_REQUEST)
 
 
-def register(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def register(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """BrokerRegistration (KIP-631): a broker comes, and gets its epoch. Version 4."""
     return broker.active_controller.register(request.body.to_dict(), now)
 
 
-def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def heartbeat(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """BrokerHeartbeat (KIP-631): a broker lives; one that is ready is unfenced. Version
     2.
     """
@@ -155,7 +157,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.heartbeat(request.body, now)
 
 
-def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def allocate_producer_ids(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AllocateProducerIds (KIP-730): the next block for a broker. Version 0."""
     body, image = request.body, broker.image
     check_epoch(broker, body)
@@ -168,7 +170,7 @@ def allocate_producer_ids(broker: Broker, request: Call, now: Now) -> Answer | W
     return broker.active_controller.commit(records, now, lambda: answer)
 
 
-def alter_partition(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def alter_partition(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AlterPartition (KIP-497): leaders name the replicas in sync; each partition has
     its own verdict. Version 3.
     """
@@ -211,7 +213,7 @@ def partition_index(asked: Any) -> Answer:
     return {"partition_index": asked.partition_index}
 
 
-def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def assign_replicas_to_dirs(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AssignReplicasToDirs (KIP-858): in which directory a broker has its replicas. It
     has one here, and says only which of them are lost. Version 0.
     """
@@ -238,14 +240,14 @@ def assign_replicas_to_dirs(broker: Broker, request: Call, now: Now) -> Answer |
     return broker.active_controller.commit(records, now, lambda: answer)
 
 
-def check_epoch(broker: Broker, body: Message) -> None:
+def check_epoch(broker: Parts, body: Message) -> None:
     """Whether the broker that asks is this run of it. Errors: STALE_BROKER_EPOCH."""
     known = broker.image.brokers.get(body.broker_id)
     if known is None or known.broker_epoch != body.broker_epoch:
         raise KafkaError(Error.STALE_BROKER_EPOCH)
 
 
-def describe_quorum(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_quorum(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeQuorum (KIP-595, KIP-836, KIP-853): how far the voters and the observers
     of the metadata log are.
 
@@ -328,7 +330,7 @@ def progress(node: int, known: Follower, now: Now) -> Answer:
     }
 
 
-def voters_addresses(broker: Broker) -> list[Answer]:
+def voters_addresses(broker: Parts) -> list[Answer]:
     """Where the voters listen to nodes. A node alone, which has no others to listen to,
     names its addresses for clients.
     """
@@ -347,7 +349,7 @@ def voters_addresses(broker: Broker) -> list[Answer]:
     return nodes
 
 
-def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def unregister(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """UnregisterBroker (KIP-631): a broker gone for good is forgotten; one that lives
     registers again. Version 0.
     """
@@ -362,7 +364,7 @@ def unregister(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.commit(records, now, lambda: answer)
 
 
-def add_voter(broker: Broker, request: Call, now: Now) -> Answer:
+def add_voter(broker: Parts, request: Call, now: Now) -> Answer:
     """AddRaftVoter (KIP-853): who votes is said at the start, so nobody joins later.
     Versions: 0 and 1, which may be answered before it is committed.
     """
@@ -376,13 +378,13 @@ def add_voter(broker: Broker, request: Call, now: Now) -> Answer:
     raise static_voters("adding")
 
 
-def remove_voter(broker: Broker, request: Call, now: Now) -> Answer:
+def remove_voter(broker: Parts, request: Call, now: Now) -> Answer:
     """RemoveRaftVoter (KIP-853): as little does anybody go. Version 0."""
     check_voter(broker, request.body, "Remove")
     raise static_voters("removing")
 
 
-def check_voter(broker: Broker, asked: Message, what: str) -> None:
+def check_voter(broker: Parts, asked: Message, what: str) -> None:
     """Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST."""
     if asked.cluster_id not in (None, broker.cluster_id):
         why = (

@@ -5,7 +5,8 @@ beginning.
 from collections import Counter
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, by_topic, judged
+from minikafka.broker.calls import Call, by_topic, judged
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.replica import Replica
@@ -42,7 +43,7 @@ class Offset(NamedTuple):
 NOTHING = Offset(-1, -1, -1)
 
 
-def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
+def list_offsets(broker: Parts, request: Call, now: Now) -> Answer:
     """ListOffsets (KIP-79): an offset by time, or one end of the log.
 
     - Timestamp -1 is the latest (the high watermark; read_committed: the last stable
@@ -82,7 +83,7 @@ def list_offsets(broker: Broker, request: Call, now: Now) -> Answer:
 
 
 def look_up(
-    broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance
+    broker: Parts, request: Call, topic: str, partition: Any, allowance: Allowance
 ) -> Answer:
     """One partition's answer."""
 
@@ -97,7 +98,7 @@ def look_up(
 
 
 def offset_for(
-    broker: Broker, request: Call, topic: str, partition: Any, allowance: Allowance
+    broker: Parts, request: Call, topic: str, partition: Any, allowance: Allowance
 ) -> Offset:
     """What is found for one partition, or NOTHING."""
     timestamp, version = partition.timestamp, request.version
@@ -139,7 +140,7 @@ def offset_for(
     return offset_found if offset_found.offset < end else NOTHING
 
 
-def ends_of_epochs(broker: Broker, request: Call, now: Now) -> Answer:
+def ends_of_epochs(broker: Parts, request: Call, now: Now) -> Answer:
     """OffsetForLeaderEpoch (KIP-101, KIP-320): where the records of a leader epoch end.
 
     - The answer names the largest epoch up to the one asked for that has records, and
@@ -166,7 +167,7 @@ def ends_of_epochs(broker: Broker, request: Call, now: Now) -> Answer:
     return {"topics": by_topic(request.body.topics, "topic", named, end)}
 
 
-def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def delete_records(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DeleteRecords (KIP-107): forget all records before an offset.
 
     - The log start offset moves up; readers below it get OFFSET_OUT_OF_RANGE.
@@ -190,7 +191,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
         return {"low_watermark": replica.delete_records(asked.offset)}
 
     topics = by_topic(request.body.topics, "name", named, delete)
-    broker.replicas.changed(now)
+    broker.replicas.upkeep.changed(now)
     pending = []
     for topic in topics:
         for row in topic["partitions"]:
@@ -214,7 +215,7 @@ def delete_records(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return Wait(keys, now.monotonic_ms + request.body.timeout_ms, attempt)
 
 
-def check_deletable(broker: Broker, topic: str, number: int) -> None:
+def check_deletable(broker: Parts, topic: str, number: int) -> None:
     """Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION; POLICY_VIOLATION
     where compaction alone deletes.
     """

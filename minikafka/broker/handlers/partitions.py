@@ -6,7 +6,8 @@ hold a broker's logs: it has one here.
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from minikafka.broker.calls import Broker, Call, judged
+from minikafka.broker.calls import Call, judged
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller, leadership
 from minikafka.cluster.metadata import MetadataRecord
@@ -22,7 +23,7 @@ Place = tuple[str, int]  # topic, partition
 Row = tuple[str, Answer]  # topic, one partition's
 
 
-def elect_leaders(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def elect_leaders(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """ElectLeaders (KIP-183, KIP-460): the preferred replica leads, or, where nobody
     leads, anybody who is up.
 
@@ -75,7 +76,7 @@ def places_in(
     return places
 
 
-def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def reassign(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AlterPartitionReassignments (KIP-455): partitions move to other replicas.
 
     - That takes until the new ones are in sync; the answer only says that it began.
@@ -109,7 +110,7 @@ def reassign(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
 
 def check_factor(
-    broker: Broker, topic: str, number: int, target: list[int] | None
+    broker: Parts, topic: str, number: int, target: list[int] | None
 ) -> None:
     """Whether a partition keeps its replication factor. Errors:
     INVALID_REPLICATION_FACTOR.
@@ -130,7 +131,7 @@ def verdicts(
         yield topic, judged(named, partial(verdict, topic, number), say_why=True)
 
 
-def list_reassignments(broker: Broker, request: Call, now: Now) -> Answer:
+def list_reassignments(broker: Parts, request: Call, now: Now) -> Answer:
     """ListPartitionReassignments (KIP-455): what is on its way.
 
     Version: 0.
@@ -153,7 +154,7 @@ def list_reassignments(broker: Broker, request: Call, now: Now) -> Answer:
     return {"topics": nested(rows)}
 
 
-def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_log_dirs(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeLogDirs (KIP-113, KIP-827): how many bytes each log takes, and how many
     records of it are not committed yet.
 
@@ -191,7 +192,7 @@ def describe_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     return {"results": [result]}
 
 
-def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
+def alter_log_dirs(broker: Parts, request: Call, now: Now) -> Answer:
     """AlterReplicaLogDirs (KIP-113): another folder for a replica.
 
     - There is one folder here: LOG_DIR_NOT_FOUND for any other.
@@ -210,7 +211,7 @@ def alter_log_dirs(broker: Broker, request: Call, now: Now) -> Answer:
     return {"results": nested(rows, "topic_name")}
 
 
-def moved(broker: Broker, folder: str, topic: str, number: int) -> Error:
+def moved(broker: Parts, folder: str, topic: str, number: int) -> Error:
     """Whether a replica is now in a folder."""
     if folder != broker.log_dir:
         return Error.LOG_DIR_NOT_FOUND

@@ -35,8 +35,9 @@ Versions: 3 to 13.
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, HangUp, throttle
+from minikafka.broker.calls import Call, HangUp
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import telling
 from minikafka.cluster.metadata import INTERNAL_TOPICS
@@ -45,7 +46,7 @@ from minikafka.cluster.quotas import PRODUCE
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.transaction_requests import Identity
+from minikafka.coordinators.transaction_requests import Identity, Verification
 from minikafka.storage.log import Appended, Log
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.primitives import Buffer
@@ -69,13 +70,25 @@ ADMIN_CLIENT_ID = "__admin_client"
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
-def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | HangUp | None:
+def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait | HangUp | None:
     body = request.body
+    verification = None
     if body.transactional_id is not None:
-        joining = join_first(broker, request, now)
-        if joining is not None:
-            return joining
-    producing = Producing(broker, request, now)
+        verification = verified(broker, request, now)
+    if verification is not None and verification.wait is not None:
+        resume = partial(append_all, broker, request, verification)
+        return verification.wait.go_on_with(resume)
+    return append_all(broker, request, verification, now)
+
+
+def append_all(
+    broker: Parts, request: Call, verification: Verification | None, now: Now
+) -> Answer | Wait | HangUp | None:
+    """Append to each partition. verification: of those in a transaction, if there are
+    any, and it has ended.
+    """
+    body = request.body
+    producing = Producing(broker, request, verification, now)
     topics = []
     for topic in body.topic_data:
         name = name_of(broker, request, topic)
@@ -87,7 +100,7 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | HangUp | 
             answer["topic_id"] = topic.topic_id
         topics.append(answer)
     if body.acks == NONE:
-        throttle(broker, request, PRODUCE, request.size_bytes)
+        broker.throttling.throttle(request.client, PRODUCE, request.size_bytes)
         if not producing.failed:
             return None
         error = Error(producing.failed).name
@@ -103,14 +116,14 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait | HangUp | 
     return wait
 
 
-def name_of(broker: Broker, request: Call, topic: Any) -> str | None:
+def name_of(broker: Parts, request: Call, topic: Any) -> str | None:
     """None: a topic id that nobody knows."""
     if request.version < TOPIC_IDS:
         return topic.name
     return broker.image.topic_names.get(topic.topic_id)
 
 
-def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
+def verified(broker: Parts, request: Call, now: Now) -> Verification | None:
     """In a transaction: its coordinator is asked for the partitions where it begins
     (KIP-890). What is wrong with a batch is said when it is appended.
     """
@@ -132,8 +145,8 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
             producer = Identity(batch.producer_id, batch.producer_epoch)
     if producer is None:
         return None
-    return broker.joins.before_appending(
-        request,
+    return broker.verifier.begin(
+        request.body.transactional_id,
         producer,
         logs,
         adds=request.version >= IMPLICIT_JOIN,
@@ -142,11 +155,13 @@ def join_first(broker: Broker, request: Call, now: Now) -> Wait | None:
     )
 
 
-def whole_answer(broker: Broker, request: Call, topics: list[Answer]) -> Answer:
+def whole_answer(broker: Parts, request: Call, topics: list[Answer]) -> Answer:
     """The whole answer, with the leaders of the partitions that this node does not
     lead, and for how long the client is throttled.
     """
-    throttle_ms = throttle(broker, request, PRODUCE, request.size_bytes)
+    throttle_ms = broker.throttling.throttle(
+        request.client, PRODUCE, request.size_bytes
+    )
     whole: Answer = {"responses": topics, "throttle_time_ms": throttle_ms}
     if request.version < CURRENT_LEADERS:
         return whole
@@ -180,9 +195,16 @@ class Producing:
     first error of a partition, 0 without one.
     """
 
-    def __init__(self, broker: Broker, request: Call, now: Now) -> None:
+    def __init__(
+        self,
+        broker: Parts,
+        request: Call,
+        verification: Verification | None,
+        now: Now,
+    ) -> None:
         self.broker = broker
         self.request = request
+        self.verification = verification
         self.now = now
         self.allowance = Allowance(records=MAX_RECORDS)
         self.pending: list[Promise] = []
@@ -256,9 +278,10 @@ def append(producing: Producing, topic: str | None, partition: Any) -> Placed:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     log = replica.log
     check_batch(log, batch, partition.records, now, producing.allowance)
-    if batch.transactional:
+    if batch.transactional and producing.verification is not None:
+        at = topic, partition.index
         producer = Identity(batch.producer_id, batch.producer_epoch)
-        broker.joins.check(request, (topic, partition.index), producer, log.producers)
+        producing.verification.check(at, producer, log.producers)
     duplicate = log.producers.check(batch) if batch.producer_id >= 0 else None
     if duplicate is not None:
         if log.trace:

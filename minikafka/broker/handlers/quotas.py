@@ -4,7 +4,8 @@ broker/throttling.py.
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, as_listed
+from minikafka.broker.calls import Call, as_listed
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.quotas import (
@@ -23,7 +24,7 @@ EXACT, DEFAULT, SPECIFIED = range(3)  # match types
 NO_NAME = {DEFAULT: "MATCH_TYPE_DEFAULT", SPECIFIED: "MATCH_TYPE_SPECIFIED"}
 
 
-def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def alter(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AlterClientQuotas (KIP-546): each entity has its own verdict, and all or none of
     its quotas are set.
 
@@ -48,7 +49,7 @@ def alter(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.active_controller.commit(records, now, lambda: answer)
 
 
-def changes(broker: Broker, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
+def changes(broker: Parts, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
     """What one entry changes. Errors: INVALID_REQUEST."""
     wanted = {}
     for op in ops:
@@ -92,7 +93,7 @@ def refuse(call: Call, error: KafkaError) -> Answer:
     return {"entries": entries}
 
 
-def describe(broker: Broker, request: Call, now: Now) -> Answer:
+def describe(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeClientQuotas (KIP-546): the entities that a filter lets through; a strict
     one, those that have nothing else.
 

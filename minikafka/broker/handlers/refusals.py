@@ -6,7 +6,8 @@ any more (NOT_CONTROLLER, which the broker that passed the request on hears).
 
 from typing import Any
 
-from minikafka.broker.calls import Call, Split
+from minikafka.broker.calls import Call
+from minikafka.broker.forwarding import Split
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.schema import nested

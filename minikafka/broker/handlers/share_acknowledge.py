@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
 from minikafka.broker.handlers.fetch import WRONG_LEADER
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
+from minikafka.broker.parts import Parts
 from minikafka.broker.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -38,13 +39,13 @@ class GroupConfigs(NamedTuple):
     image: Any
 
 
-def check_feature(broker: Broker) -> None:
+def check_feature(broker: Parts) -> None:
     """Whether this cluster has share groups. Errors: UNSUPPORTED_VERSION."""
     if not broker.image.features.get(SHARE_FEATURE, 1):
         raise KafkaError(Error.UNSUPPORTED_VERSION)
 
 
-def member_of(broker: Broker, request: Call) -> MemberKey:
+def member_of(broker: Parts, request: Call) -> MemberKey:
     """Who asks. Errors: UNSUPPORTED_VERSION, INVALID_REQUEST."""
     check_feature(broker)
     body = request.body
@@ -60,13 +61,13 @@ def refuse(request: Call, error: KafkaError) -> Answer:
     return {"error_code": error.error}
 
 
-def lock_ms(broker: Broker, group_id: str) -> int:
+def lock_ms(broker: Parts, group_id: str) -> int:
     """How long a member has what it acquired."""
     configs = GroupConfigs(group_id, broker.config, broker.image)
     return configured(configs, "share.record.lock.duration.ms")
 
 
-def acknowledge(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def acknowledge(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """ShareAcknowledge (KIP-932, KIP-1222): a member says what became of records,
     without fetching more.
 
@@ -104,7 +105,7 @@ def acknowledge(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return all_of(said.begin(now), answer)
 
 
-def end_session(broker: Broker, member: MemberKey) -> None:
+def end_session(broker: Parts, member: MemberKey) -> None:
     """The member is gone from this broker."""
     session = broker.sharing.sessions.end(member)
     if session is not None:
@@ -112,7 +113,7 @@ def end_session(broker: Broker, member: MemberKey) -> None:
 
 
 def of_partition(
-    broker: Broker, at: TopicIdPartition, error: KafkaError | None
+    broker: Parts, at: TopicIdPartition, error: KafkaError | None
 ) -> Answer:
     """A partition's part of an answer; who leads it, where the client was wrong."""
     topic_id, number = at
@@ -135,7 +136,7 @@ def by_topic_id(answers: dict[TopicIdPartition, Answer]) -> list[Answer]:
 class Acknowledging:
     """What one request says of records, on its way to be written down."""
 
-    broker: Broker
+    broker: Parts
     request: Call
     member: MemberKey
     _waits: dict[TopicIdPartition, Wait] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
 from minikafka.broker.handlers.fetch import aborted_among
 from minikafka.broker.handlers.leaders import leaders_named
 from minikafka.broker.handlers.share_acknowledge import (
@@ -16,6 +16,7 @@ from minikafka.broker.handlers.share_acknowledge import (
     member_of,
     of_partition,
 )
+from minikafka.broker.parts import Parts
 from minikafka.broker.share_partitions import Held
 from minikafka.broker.share_sessions import (
     FINAL_EPOCH,
@@ -37,7 +38,7 @@ STRICT = 1  # ShareAcquireMode
 COMMITTED = "read_committed"
 
 
-def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share group,
     with a lock that ends.
 
@@ -53,16 +54,11 @@ def handle(broker: Broker, request: Call, now: Now) -> Answer | Wait:
 
     - 2 brings a strict limit in records (ShareAcquireMode 1), and renews locks.
     """
-    fetching: ShareFetching | None = request.share_fetch
-    if fetching is None:
-        member = member_of(broker, request)
-        fetching = ShareFetching(broker, request, member)
-        waits = fetching.open(now)
-        written = all_of(waits, dict)
-        if isinstance(written, Wait):
-            request.share_fetch = fetching
-            written.again = True
-            return written
+    member = member_of(broker, request)
+    fetching = ShareFetching(broker, request, member)
+    written = all_of(fetching.open(now), dict)
+    if isinstance(written, Wait):
+        return written.go_on_with(fetching.begin)
     return fetching.begin(now)
 
 
@@ -116,7 +112,7 @@ class Look:
 class ShareFetching:
     """One ShareFetch on its way to an answer."""
 
-    broker: Broker
+    broker: Parts
     request: Call
     member: MemberKey
     session: ShareSession | None = None

@@ -5,10 +5,11 @@ groups and where they begin (KIP-932).
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, a_few_times, each_judged
 from minikafka.broker.handlers.groups import client_of, operations
 from minikafka.broker.handlers.share_acknowledge import check_feature
 from minikafka.broker.handlers.share_states import pass_on
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.runtime import Decision
@@ -20,7 +21,7 @@ from minikafka.coordinators.share_states import UNKNOWN, ShareKey
 from minikafka.wire.errors import Error, KafkaError
 
 
-def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
+def heartbeat(broker: Parts, request: Call, now: Now) -> Wait:
     """ShareGroupHeartbeat (KIP-932): the one request of the share protocol. It joins,
     stays and leaves.
 
@@ -42,7 +43,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     return broker.groups.ask(body.group_id, decide, now)
 
 
-def describe(broker: Broker, request: Call, now: Now) -> Answer:
+def describe(broker: Parts, request: Call, now: Now) -> Answer:
     """ShareGroupDescribe (KIP-932): share groups, with what each member reads.
 
     Version: 1.
@@ -65,7 +66,7 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
 # -- where share partitions begin
 
 
-def describe_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def describe_offsets(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DescribeShareGroupOffsets (KIP-932, KIP-1226): where the share partitions of groups
     begin, and how many records are left.
 
@@ -91,7 +92,7 @@ def describe_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return all_of(asked, answer)
 
 
-def describe_group(broker: Broker, group: Any, now: Now) -> Wait:
+def describe_group(broker: Parts, group: Any, now: Now) -> Wait:
     """One group."""
     wait = Wait()
     unknown: list[Answer] = []
@@ -115,7 +116,7 @@ def describe_group(broker: Broker, group: Any, now: Now) -> Wait:
 
 
 def named_topics(
-    broker: Broker, asked: list[Any]
+    broker: Parts, asked: list[Any]
 ) -> tuple[dict[bytes, TopicState], list[Answer]]:
     """The topics that a request names, and what is answered for those that don't
     exist.
@@ -137,7 +138,7 @@ def named_topics(
 
 
 def summed_up(
-    broker: Broker, topics: dict[bytes, TopicState], results: Results
+    broker: Parts, topics: dict[bytes, TopicState], results: Results
 ) -> list[Answer]:
     """What share coordinators said of these."""
     by_topic: dict[bytes, list[Answer]] = {topic_id: [] for topic_id in topics}
@@ -162,7 +163,7 @@ def summed_up(
     ]
 
 
-def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
+def lag_of(broker: Parts, topic: str, key: ShareKey, found: Any) -> int:
     """How many records are left, as far as this node knows the partition's end; -1: it
     doesn't, or the state was written by nobody in his right mind.
     """
@@ -174,11 +175,11 @@ def lag_of(broker: Broker, topic: str, key: ShareKey, found: Any) -> int:
 
 
 # Asks share coordinators: (broker, group id, what the group decided, what is to end).
-SecondHalf = Callable[[Broker, str, Answer, Wait], None]
+SecondHalf = Callable[[Parts, str, Answer, Wait], None]
 
 
 def in_two_halves(
-    broker: Broker,
+    broker: Parts,
     group_id: str,
     decide: Callable[..., Decision],
     second: SecondHalf,
@@ -198,7 +199,7 @@ def in_two_halves(
     return whole
 
 
-def alter_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def alter_offsets(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AlterShareGroupOffsets (KIP-932): the share partitions of an empty group begin
     elsewhere, with nothing delivered.
 
@@ -216,7 +217,7 @@ def alter_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return in_two_halves(broker, body.group_id, decide, begin_anew, now)
 
 
-def begin_anew(broker: Broker, group_id: str, altered: Answer, whole: Wait) -> None:
+def begin_anew(broker: Parts, group_id: str, altered: Answer, whole: Wait) -> None:
     """The second half of AlterShareGroupOffsets: the states are made."""
     initialize: dict[ShareKey, int] = altered["initialize"]
     responses = altered["responses"]
@@ -248,7 +249,7 @@ def begin_anew(broker: Broker, group_id: str, altered: Answer, whole: Wait) -> N
         whole.finish({"responses": responses})
 
 
-def delete_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def delete_offsets(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DeleteShareGroupOffsets (KIP-932): the state of topics that an empty group read
     goes.
 
@@ -266,7 +267,7 @@ def delete_offsets(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return in_two_halves(broker, body.group_id, decide, delete_states, now)
 
 
-def delete_states(broker: Broker, group_id: str, begun: Answer, whole: Wait) -> None:
+def delete_states(broker: Parts, group_id: str, begun: Answer, whole: Wait) -> None:
     """The second half of DeleteShareGroupOffsets, and the third: the states go, and the
     group forgets them.
     """

@@ -4,7 +4,8 @@ coordinators/share_states.py).
 
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.runtime import Decision
@@ -14,7 +15,7 @@ from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
 
 
-def asked_states(broker: Broker, request: Call, now: Now, decide: Any) -> Answer | Wait:
+def asked_states(broker: Parts, request: Call, now: Now, decide: Any) -> Answer | Wait:
     """Each share partition of a request is decided on by itself."""
     body = request.body
     is_empty = any(not topic.partitions for topic in body.topics)
@@ -41,7 +42,7 @@ def asked_states(broker: Broker, request: Call, now: Now, decide: Any) -> Answer
     return all_of(list(waits.values()), answer)
 
 
-def ask_state(broker: Broker, key: ShareKey, asked: Any, now: Now, decide: Any) -> Wait:
+def ask_state(broker: Parts, key: ShareKey, asked: Any, now: Now, decide: Any) -> Wait:
     def of_one(states: Any, _: Wait, now: Now) -> Decision:
         try:
             decision: Decision = decide(states, key, asked, now)
@@ -54,7 +55,7 @@ def ask_state(broker: Broker, key: ShareKey, asked: Any, now: Now, decide: Any) 
     return broker.sharing.coordinator.ask(str(key), of_one, now)
 
 
-def initialize_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def initialize_state(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """InitializeShareGroupState (KIP-932): the state of share partitions begins, or
     begins anew.
 
@@ -67,7 +68,7 @@ def initialize_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return asked_states(broker, request, now, decide)
 
 
-def read_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def read_state(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """ReadShareGroupState (KIP-932): for who leads the partition now; who led it before
     is fenced.
 
@@ -80,7 +81,7 @@ def read_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return asked_states(broker, request, now, decide)
 
 
-def write_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def write_state(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """WriteShareGroupState (KIP-932, KIP-1226): what became of records.
 
     Versions: 0 to 1.
@@ -94,7 +95,7 @@ def write_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return asked_states(broker, request, now, decide)
 
 
-def delete_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def delete_state(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DeleteShareGroupState (KIP-932): the state of share partitions goes.
 
     Version: 0.
@@ -106,7 +107,7 @@ def delete_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return asked_states(broker, request, now, decide)
 
 
-def summarize_state(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def summarize_state(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """ReadShareGroupStateSummary (KIP-932, KIP-1226): where share partitions begin.
 
     Versions: 0 to 1.
@@ -135,7 +136,7 @@ def pass_on(wait: Wait, whole: Wait) -> None:
     wait.then(ended)
 
 
-def after_its_states(broker: Broker, group_id: str, wait: Wait) -> Wait:
+def after_its_states(broker: Parts, group_id: str, wait: Wait) -> Wait:
     """DeleteGroups of one group. The state of a share group's partitions goes first, and
     then the group.
     """

@@ -4,8 +4,9 @@ about such groups.
 
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, a_few_times, each_judged
 from minikafka.broker.handlers.groups import client_of, operations
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import features
 from minikafka.cluster.waiting import Answer, Wait
@@ -20,14 +21,14 @@ HEARTBEATS_UNTIL_RETRY = 2  # of a topic that could not be created
 MOST_FAILURES = 3  # that one answer tells
 
 
-def check_enabled(broker: Broker) -> None:
+def check_enabled(broker: Parts) -> None:
     """Errors: UNSUPPORTED_VERSION where the cluster has the protocol switched off."""
     is_known = STREAMS_FEATURE in features.FEATURES
     if is_known and not features.level(broker.image, STREAMS_FEATURE):
         raise KafkaError(Error.UNSUPPORTED_VERSION)
 
 
-def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
+def heartbeat(broker: Parts, request: Call, now: Now) -> Wait:
     """StreamsGroupHeartbeat (KIP-1071): the one request of the streams protocol. It
     joins, stays, reports and leaves.
 
@@ -58,7 +59,7 @@ def heartbeat(broker: Broker, request: Call, now: Now) -> Wait:
     return wait
 
 
-def create_missing(broker: Broker, answer: Answer) -> None:
+def create_missing(broker: Parts, answer: Answer) -> None:
     """Has the missing internal topics created, which an answer lists for this node
     alone; if that failed before, the member hears why.
     """
@@ -80,7 +81,7 @@ def create_missing(broker: Broker, answer: Answer) -> None:
             status["status_detail"] += f"; Creation failed: {text}."
 
 
-def describe(broker: Broker, request: Call, now: Now) -> Answer:
+def describe(broker: Parts, request: Call, now: Now) -> Answer:
     """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with the
     tasks that each member has and is to have.
 

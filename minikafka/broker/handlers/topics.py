@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, each_judged, judged
+from minikafka.broker.calls import Call, each_judged, judged
 from minikafka.broker.config import Source
 from minikafka.broker.config_rules import check_topic_configs
 from minikafka.broker.config_table import TOPIC_CONFIGS, is_internal, show
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller, placer
 from minikafka.cluster.metadata import (
@@ -27,7 +28,7 @@ NO_ID = bytes(16)
 EXCESSIVE = "Excessively large number of partitions per request."
 
 
-def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def create(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
 
     - -1 partitions or replicas means the broker's default.
@@ -59,7 +60,7 @@ def create(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     )
 
 
-def partitions_asked_for(broker: Broker, topics: list[Any]) -> int:
+def partitions_asked_for(broker: Parts, topics: list[Any]) -> int:
     """How many a CreateTopics would make."""
     partitions = 0
     for topic in topics:
@@ -75,7 +76,7 @@ class Creating:
     them.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Parts) -> None:
         self.records: list[MetadataRecord] = []
         self.created: list[Answer] = []
         self._broker = broker
@@ -125,7 +126,7 @@ class Creating:
         return rows
 
 
-def default_configs(broker: Broker) -> list[Answer]:
+def default_configs(broker: Parts) -> list[Answer]:
     """The configs of a topic that sets none itself."""
     rows = []
     for name in TOPIC_CONFIGS:
@@ -159,7 +160,7 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
     return each_judged(by_name.values(), named, once, say_why=True)
 
 
-def place(broker: Broker, topic: Any) -> placer.Placement:
+def place(broker: Parts, topic: Any) -> placer.Placement:
     """Where the partitions go: as the client says, or as the controller chooses."""
     if topic.assignments:
         return placed_by_client(broker, topic)
@@ -173,7 +174,7 @@ def place(broker: Broker, topic: Any) -> placer.Placement:
     return placer.place(broker.image, partitions, factor, first)
 
 
-def placed_by_client(broker: Broker, topic: Any) -> placer.Placement:
+def placed_by_client(broker: Parts, topic: Any) -> placer.Placement:
     unset = "A manual partition assignment was specified, but {} was not set to -1."
     if topic.replication_factor != -1:
         raise KafkaError(Error.INVALID_REQUEST, unset.format("replication factor"))
@@ -190,7 +191,7 @@ def placed_by_client(broker: Broker, topic: Any) -> placer.Placement:
     return placement
 
 
-def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def create_partitions(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """CreatePartitions (KIP-195): a topic grows. It can never shrink.
 
     - Count is the new total. Existing partitions and their records stay where they are;
@@ -222,7 +223,7 @@ def create_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     )
 
 
-def grow(broker: Broker, topic: Topic, asked: Any) -> list[MetadataRecord]:
+def grow(broker: Parts, topic: Topic, asked: Any) -> list[MetadataRecord]:
     """The records that add partitions to one topic."""
     current = len(topic.partitions)
     new = asked.count - current
@@ -264,7 +265,7 @@ class Named(NamedTuple):
     topic_id: bytes
 
 
-def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def delete(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
 
     - A topic is gone for all clients at once; its files are renamed first and removed
@@ -289,7 +290,7 @@ def delete(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     )
 
 
-def verdicts_on_deletion(broker: Broker, body: Any) -> list[Answer]:
+def verdicts_on_deletion(broker: Parts, body: Any) -> list[Answer]:
     """What is answered for each topic that a DeleteTopics names; for one that it names
     both ways, an error.
     """
@@ -311,7 +312,7 @@ def verdicts_on_deletion(broker: Broker, body: Any) -> list[Answer]:
     return list(results.values())
 
 
-def find(broker: Broker, named: Named, times_named: int) -> Answer:
+def find(broker: Parts, named: Named, times_named: int) -> Answer:
     """The topic that is to go. times_named: how often the request names it this way."""
     name, topic_id = named
     if not broker.config["delete.topic.enable"]:

@@ -6,22 +6,18 @@ Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-5
 
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Broker, Call, a_few_times, by_topic, each_judged
+from minikafka.broker.calls import Call, a_few_times, by_topic, each_judged
+from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.metadata import OFFSETS_TOPIC
+from minikafka.cluster.metadata import OFFSETS_TOPIC, TopicPartition
 from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.expressions import NeededOnce
 from minikafka.coordinators.runtime import Decision
 from minikafka.coordinators.transaction_requests import Identity
-from minikafka.coordinators.transaction_states import (
-    NO_PRODUCER_ID,
-    V2,
-    Status,
-    TopicPartition,
-)
+from minikafka.coordinators.transaction_states import NO_PRODUCER_ID, V2, Status
 from minikafka.storage.producer_state import Marker, Producer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
@@ -79,7 +75,7 @@ def refuse(request: Call, error: KafkaError) -> Answer:
 # -- of producers
 
 
-def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def init_producer_id(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """InitProducerId (KIP-98): an identity for an idempotent producer, or for a
     transactional one.
 
@@ -115,7 +111,7 @@ def init_producer_id(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return broker.transactions.ask(transactional_id, decide, now)
 
 
-def init_idempotent(broker: Broker, now: Now) -> Answer | Wait:
+def init_idempotent(broker: Parts, now: Now) -> Answer | Wait:
     producer_id = broker.forwarding.next_producer_id(now)
     if isinstance(producer_id, Wait):
         return producer_id
@@ -130,7 +126,7 @@ def init_idempotent(broker: Broker, now: Now) -> Answer | Wait:
     }
 
 
-def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wait:
+def new_producer_id(broker: Parts, transactional_id: str, now: Now) -> int | Wait:
     """It is asked for before the coordinator decides, if that may want one."""
     transactions = broker.transactions.state(transactional_id)
     if not transactions.needs_producer_id(transactional_id):
@@ -138,7 +134,7 @@ def new_producer_id(broker: Broker, transactional_id: str, now: Now) -> int | Wa
     return broker.forwarding.next_producer_id(now)
 
 
-def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def add_partitions(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AddPartitionsToTxn (KIP-98, KIP-890): all partitions of a transaction join it, or
     none.
 
@@ -163,7 +159,7 @@ def add_partitions(broker: Broker, request: Call, now: Now) -> Answer | Wait:
     return all_of(waits, results)
 
 
-def outcome_of(broker: Broker, request: Call, asked: Asked, now: Now) -> Codes | Wait:
+def outcome_of(broker: Parts, request: Call, asked: Asked, now: Now) -> Codes | Wait:
     """What becomes of one transaction's partitions, or will."""
     if asked.verify_only:
         return {at: verified(broker, asked, at) for at in asked.partitions}
@@ -235,7 +231,7 @@ def places_in(topics: Any) -> tuple[TopicPartition, ...]:
     return tuple(dict.fromkeys(places))
 
 
-def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
+def verified(broker: Parts, asked: Asked, partition: TopicPartition) -> Error:
     """Whether a partition has joined."""
     producer = asked.producer
     try:
@@ -247,7 +243,7 @@ def verified(broker: Broker, asked: Asked, partition: TopicPartition) -> Error:
 
 
 def joining(
-    broker: Broker,
+    broker: Parts,
     producer: TransactionalProducer,
     partitions: frozenset[TopicPartition],
     version: int,
@@ -259,7 +255,7 @@ def joining(
     return broker.transactions.ask(producer.transactional_id, decide, now)
 
 
-def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
+def add_offsets(broker: Parts, request: Call, now: Now) -> Wait:
     """AddOffsetsToTxn (KIP-98): a partition of group offsets joins, made or not.
 
     Versions: 0 to 4.
@@ -271,7 +267,7 @@ def add_offsets(broker: Broker, request: Call, now: Now) -> Wait:
     return joining(broker, producer, frozenset({place}), V0, now)
 
 
-def end(broker: Broker, request: Call, now: Now) -> Wait:
+def end(broker: Parts, request: Call, now: Now) -> Wait:
     """EndTxn (KIP-98): commit or abort; answered when that is decided, before the
     markers are written.
 
@@ -298,7 +294,7 @@ def end(broker: Broker, request: Call, now: Now) -> Wait:
 # -- of coordinators
 
 
-def write_markers(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def write_markers(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """WriteTxnMarkers (KIP-98): the transaction coordinator has decided, and asks the
     leaders of all partitions of the transaction to write so; an administrator asks one
     leader, to abort a transaction that no coordinator knows any more (KIP-664).
@@ -344,7 +340,7 @@ def tell_nobody(replica: Replica, last_offset: int, answer: Answer) -> None:
 
 
 def write(
-    broker: Broker,
+    broker: Parts,
     topic: str,
     marker: Marker,
     highest_coordinator_epoch: int | None,
@@ -383,7 +379,7 @@ def refused_marker(error: KafkaError) -> Answer:
     return {"error_code": error.error}
 
 
-def highest_coordinator_epoch(broker: Broker) -> int | None:
+def highest_coordinator_epoch(broker: Parts) -> int | None:
     """A coordinator's epoch is the leader epoch of a partition of
     `__transaction_state`: no higher one is believed, until this node hears of it.
     None: there are no coordinators yet, and an administrator may say what he likes.
@@ -414,7 +410,7 @@ def check_coordinator_epoch(
 # -- of administrators
 
 
-def describe(broker: Broker, request: Call, now: Now) -> Answer:
+def describe(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeTransactions (KIP-664): what their coordinator knows of transactions.
 
     Version: 0.
@@ -431,7 +427,7 @@ def describe(broker: Broker, request: Call, now: Now) -> Answer:
     return {"transaction_states": each_judged(names, named, shown)}
 
 
-def listed(broker: Broker, request: Call, now: Now) -> Answer:
+def listed(broker: Parts, request: Call, now: Now) -> Answer:
     """ListTransactions (KIP-664, KIP-994, KIP-1152): those that this broker
     coordinates.
 
@@ -456,7 +452,7 @@ def listed(broker: Broker, request: Call, now: Now) -> Answer:
     }
 
 
-def describe_producers(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_producers(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeProducers (KIP-664): the producers that a replica remembers, leader or
     not.
 

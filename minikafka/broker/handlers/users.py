@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.broker.calls import Broker, Call
+from minikafka.broker.calls import Call
+from minikafka.broker.parts import Parts
 from minikafka.broker.throttling import ANYBODY
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
@@ -31,7 +32,7 @@ NO_TIME = -1
 # -- credentials
 
 
-def alter_credentials(broker: Broker, request: Call, now: Now) -> Answer | Wait:
+def alter_credentials(broker: Parts, request: Call, now: Now) -> Answer | Wait:
     """AlterUserScramCredentials (KIP-554): each user has one verdict, and one change a
     request.
 
@@ -119,7 +120,7 @@ def refuse_credentials(call: Call, error: KafkaError) -> Answer:
     return {"results": results}
 
 
-def describe_credentials(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_credentials(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeUserScramCredentials (KIP-554): which mechanisms a user has credentials
     of, and with how many iterations; where no user is named, of all users.
 
@@ -156,12 +157,12 @@ def describe_credentials(broker: Broker, request: Call, now: Now) -> Answer:
 # -- SASL, on a connection that needs none
 
 
-def handshake(broker: Broker, request: Call, now: Now) -> Answer:
+def handshake(broker: Parts, request: Call, now: Now) -> Answer:
     """SaslHandshake (KIP-43): ILLEGAL_SASL_STATE. Versions: 0 and 1."""
     return {"error_code": Error.ILLEGAL_SASL_STATE, "mechanisms": []}
 
 
-def authenticate(broker: Broker, request: Call, now: Now) -> Answer:
+def authenticate(broker: Parts, request: Call, now: Now) -> Answer:
     """SaslAuthenticate (KIP-152): ILLEGAL_SASL_STATE. Versions: 0 to 2."""
     why = "SaslAuthenticate request received after successful authentication"
     raise KafkaError(Error.ILLEGAL_SASL_STATE, why)
@@ -170,7 +171,7 @@ def authenticate(broker: Broker, request: Call, now: Now) -> Answer:
 # -- delegation tokens, which nobody gets over plaintext
 
 
-def create_token(broker: Broker, request: Call, now: Now) -> Answer:
+def create_token(broker: Parts, request: Call, now: Now) -> Answer:
     """CreateDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
     Versions: 1 to 3.
     """
@@ -191,7 +192,7 @@ def create_token(broker: Broker, request: Call, now: Now) -> Answer:
     return answer | owner
 
 
-def change_token(broker: Broker, request: Call, now: Now) -> Answer:
+def change_token(broker: Parts, request: Call, now: Now) -> Answer:
     """RenewDelegationToken, ExpireDelegationToken (KIP-48):
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Versions: 1 and 2.
     """
@@ -199,7 +200,7 @@ def change_token(broker: Broker, request: Call, now: Now) -> Answer:
     return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
 
 
-def describe_tokens(broker: Broker, request: Call, now: Now) -> Answer:
+def describe_tokens(broker: Parts, request: Call, now: Now) -> Answer:
     """DescribeDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
     Versions: 1 to 3.
     """

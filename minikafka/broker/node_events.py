@@ -1,0 +1,215 @@
+"""What has happened within a node, and who hears of it.
+
+Records were appended to a log, or are committed: parked requests look again, and the
+node's own state machines read on. Committed metadata changes the image, and each change
+goes to those parts of the node that have to do with it. A replica came, has another
+place in the cluster, or went: whoever fetches and whoever keeps the ISR acts upon it.
+
+Nothing here knows a part of the node: who hears what, and in which order, is wired in
+parts.py (Hearers).
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from minikafka.broker.lifecycle import Lifecycle
+from minikafka.clock import NodeClock, Now
+from minikafka.cluster.metadata import (
+    METADATA_TOPIC,
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    BrokerChange,
+    Change,
+    ConfigChange,
+    Image,
+    MetadataRecord,
+    Partition,
+    PartitionChange,
+    TopicChange,
+)
+from minikafka.cluster.replica import Replica
+from minikafka.cluster.waiting import ALL_BYTES, METADATA, Waiting
+
+# by state machines of this node
+FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
+
+Key = tuple[Any, ...]
+
+
+class FollowsTopics(Protocol):
+    """A part of the node that acts upon what becomes of topics and partitions."""
+
+    def partition_changed(self, change: PartitionChange) -> None:
+        """A partition was created, or has changed."""
+
+    def topic_changed(self, change: TopicChange) -> None:
+        """A topic was created, or has gone."""
+
+
+class Hearers(NamedTuple):
+    """Who hears what, in order.
+
+    logs_changed: some log, not that of the metadata, has a new end. placed: a replica
+    leads or follows. removed: this node has it no more. high_watermark_advanced: by
+    topic, the state machine that reads on in a partition. read_metadata(): the same for
+    the metadata log; whether all that is committed was read. metadata_committed: it was,
+    and the image has changed. leader_changed: the active controller is another node.
+
+    Of what committed metadata changes: image_changed, after each batch; broker_changed;
+    config_changed, and by_topic as soon as the node's logs are being opened; and
+    coordinators as soon as it is ready.
+    """
+
+    logs_changed: Sequence[Callable[[Now], None]]
+    placed: Sequence[Callable[[Replica, Now], None]]
+    removed: Sequence[Callable[[Replica], None]]
+    high_watermark_advanced: Mapping[str, Callable[[int, Now], None]]
+    read_metadata: Callable[[], bool]
+    metadata_committed: Sequence[Callable[[Now], None]]
+    leader_changed: Sequence[Callable[[Now], None]]
+    image_changed: Sequence[Callable[[], None]]
+    broker_changed: Sequence[Callable[[BrokerChange, Now], None]]
+    config_changed: Sequence[Callable[[ConfigChange], None]]
+    by_topic: Sequence[FollowsTopics]
+    coordinators: Sequence[FollowsTopics]
+
+
+@dataclass(eq=False, repr=False)
+class NodeEvents:
+    """Hears what happens, and passes it on. moves: keys under which something arrived,
+    and how many bytes; those that wait for them have not looked yet.
+    """
+
+    _node_id: int
+    _image: Image
+    _life: Lifecycle
+    _clock: NodeClock
+    _waiting: Waiting
+    hearers: Hearers = field(init=False)
+    moves: deque[tuple[Key, int]] = field(default_factory=deque)
+
+    # -- of logs (cluster.replica.PartitionListener)
+
+    def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
+        """The end of a log moved."""
+        log = replica.log
+        keys: list[Key] = [("log_end", log.topic, log.partition)]
+        # which is synced, has no place in the checkpoints, and is fetched for itself
+        if log.topic != METADATA_TOPIC:
+            for hear in self.hearers.logs_changed:
+                hear(now)
+            keys += [("fetched_by", node) for node in replica.followers]
+        for key in keys:
+            if key in self._waiting:
+                self.moved(key, size_bytes)
+
+    def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
+        """Records are committed that were not."""
+        log = replica.log
+        key = ("high_watermark", log.topic, log.partition)
+        if log.topic in FOLLOWED or key in self._waiting:
+            self.moved(key, size_bytes)
+
+    def moved(self, key: Key, size_bytes: int) -> None:
+        """Something arrived under a key: who waits for it looks again, soon."""
+        self.moves.append((key, size_bytes))
+
+    def follow(self, key: Key, now: Now) -> None:
+        """Before those who wait for a key look again, the state machines of this node
+        read what is committed: the image and the coordinators.
+        """
+        if key == METADATA:
+            for hear in self.hearers.metadata_committed:
+                hear(now)
+        elif key[0] == "high_watermark" and key[1] in FOLLOWED:
+            _, topic, number = key
+            if topic != METADATA_TOPIC:
+                self.hearers.high_watermark_advanced[topic](number, now)
+            elif self.hearers.read_metadata():
+                self.moved(METADATA, ALL_BYTES)
+
+    # -- of replicas
+
+    def placed(self, replica: Replica) -> None:
+        """A replica is there, or has another leader, another ISR, or another log start
+        offset.
+        """
+        for hear in self.hearers.placed:
+            hear(replica, self._clock.now)
+
+    def removed(self, replica: Replica) -> None:
+        """This node has a replica no more."""
+        for hear in self.hearers.removed:
+            hear(replica)
+
+    # -- of metadata (cluster.quorum.Listener)
+
+    def committed(self, records: Sequence[MetadataRecord]) -> None:
+        """Metadata is committed: the image changes. Followers whose fetches are parked
+        look again once, if it is about what they may fetch.
+        """
+        followers: dict[int, None] = {}
+        for record in records:
+            change = self._image.apply(record)
+            if change is not None:
+                self._hand_out(change)
+                for replicas in replicas_of(change):
+                    if self._node_id in replicas:
+                        followers.update(dict.fromkeys(replicas))
+        for hear in self.hearers.image_changed:
+            hear()
+        for node in followers:
+            key = ("fetched_by", node)
+            if key in self._waiting:
+                self.moved(key, ALL_BYTES)
+
+    def replaced(self, later: Image, records: Sequence[MetadataRecord]) -> None:
+        """Too far behind to replay the log: the image becomes another node's, and what
+        is gone there goes here.
+        """
+        self.committed([*self._image.gone(later), *records])
+
+    def leader_changed(self, now: Now) -> None:
+        """Another node is the active controller, or none, or it is this one."""
+        for hear in self.hearers.leader_changed:
+            hear(now)
+        self.moved(METADATA, 1)
+
+    def _hand_out(self, change: Change) -> None:
+        """To those parts that have to do with it. What a node reads before its logs
+        are being opened is history: who begins later looks at the outcome.
+        """
+        hearers, allowed = self.hearers, self._life.allowed
+        followers: list[FollowsTopics] = []
+        if allowed.follows_image:
+            followers += hearers.by_topic
+        if allowed.coordinates:
+            followers += hearers.coordinators
+        match change:
+            case BrokerChange():
+                for hear in hearers.broker_changed:
+                    hear(change, self._clock.now)
+            case PartitionChange():
+                for part in followers:
+                    part.partition_changed(change)
+            case TopicChange():
+                for part in followers:
+                    part.topic_changed(change)
+            case ConfigChange() if allowed.follows_image:
+                for told in hearers.config_changed:
+                    told(change)
+
+
+def replicas_of(change: Change) -> list[tuple[int, ...]]:
+    """The nodes that have, or had, a replica of what has changed, by partition."""
+    partitions: list[Partition] = []
+    if isinstance(change, PartitionChange):
+        partitions = [change.after]
+        if change.before is not None:
+            partitions.append(change.before)
+    elif isinstance(change, TopicChange) and change.before is not None:
+        partitions = [*change.before.partitions.values()]
+    return [partition.replicas for partition in partitions]

@@ -1,0 +1,263 @@
+"""What a node is made of. Each part is given what it works with, here and nowhere else,
+and knows nothing of the others.
+
+A node's logs are reached through `replicas` (replica_manager.py). What changes the
+cluster goes through `active_controller`: its decision goes through the metadata log, and
+only what comes back, committed, changes the image. Who hears of that, and of records
+that were appended, is wired at the end of `__init__` (node_events.py), and so is what
+each state of the node's life begins with (lifecycle.py).
+"""
+
+from collections.abc import Hashable
+
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.config import (
+    BrokerConfig,
+    InForce,
+    Random,
+    quorum_config,
+    random_uuid,
+)
+from minikafka.broker.damage import DamagedReplicas
+from minikafka.broker.effects import Effect
+from minikafka.broker.fetch_sessions import FetchSessions
+from minikafka.broker.forwarding import Forwarding
+from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.internal_topics import InternalTopics
+from minikafka.broker.isr import IsrChanges
+from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, Lifecycle
+from minikafka.broker.loggers import Loggers
+from minikafka.broker.node_events import Hearers, NodeEvents
+from minikafka.broker.peers import Peers
+from minikafka.broker.registration import Registration
+from minikafka.broker.replica_fetcher import ReplicaFetcher
+from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.share_partitions import SharePartitions
+from minikafka.broker.share_sessions import ShareSessions
+from minikafka.broker.sharing import Sharing
+from minikafka.broker.throttling import Throttling
+from minikafka.clock import NodeClock, Now
+from minikafka.cluster.metadata import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Image,
+)
+from minikafka.cluster.quorum import Listener, Quorum
+from minikafka.cluster.waiting import Waiting
+from minikafka.coordinators.coordinator import (
+    GroupCoordinator,
+    Host,
+    TransactionCoordinator,
+)
+from minikafka.coordinators.share_coordinator import ShareCoordinator
+from minikafka.coordinators.share_persister import SharePersister
+from minikafka.coordinators.transaction_requests import TransactionVerifier
+from minikafka.storage.disk import Disk, Space, as_storage_errors
+from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
+from minikafka.wire.primitives import Encoded
+
+
+class Parts:
+    """All parts of one node. descriptions: of topics in this image, as Metadata tells
+    them. why_failed: None, or why the node stopped by itself, in one plain sentence.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        config: BrokerConfig,
+        disk: Disk,
+        random: Random,
+        trace: Trace,
+    ) -> None:
+        self.node_id = node_id
+        self.config = config
+        self.disk = disk
+        self.random = random
+        self.trace = trace
+        self.clock = NodeClock()
+        self.outbox: list[Effect] = []
+        self.life = Lifecycle()
+        self.loggers = Loggers(self.outbox.append)
+        self.notice = self.loggers.notice
+        self.image = Image()
+        self.in_force = InForce(config, self.image, node_id)
+        self.descriptions: dict[Hashable, Encoded] = {}
+        self.waiting = Waiting()
+        self.events = NodeEvents(
+            node_id, self.image, self.life, self.clock, self.waiting
+        )
+        self.peers = Peers(node_id, config, self.clock, self.outbox.append, self.notice)
+        ask = self.peers.ask
+        # of the cluster
+        self.quorum = Quorum(
+            node_id=node_id,
+            config=quorum_config(node_id, config),
+            listener=Listener(
+                committed=self.events.committed,
+                replaced=self.events.replaced,
+                leader_changed=self.events.leader_changed,
+                image=self.image.records,
+            ),
+            log_listener=self.events,
+            ask=ask,
+            disk=disk,
+            random=random.random,
+            trace=trace,
+        )
+        self.incarnation = Incarnation(node_id, self.image)
+        self.active_controller = ActiveController(
+            self.incarnation, config, self.image, self.quorum, trace
+        )
+        self.forwarding = Forwarding(self.incarnation, self.quorum, ask)
+        self.internal_topics = InternalTopics(self.quorum, ask)
+        # of logs
+        self.replicas = ReplicaManager(
+            node_id, config, disk, self.image, trace, self.notice, self.events
+        )
+        self.damage = DamagedReplicas(
+            self.incarnation,
+            self.quorum,
+            self.replicas,
+            self.events,
+            self.clock,
+            ask,
+            self.storage_failed,
+            self.notice,
+        )
+        self.fetcher = ReplicaFetcher(
+            self.incarnation, config, ask, self.damage.cannot_write, self.notice
+        )
+        self.isr = IsrChanges(
+            self.incarnation, config, self.image, self.quorum, self.replicas, ask
+        )
+        self.registration = Registration(
+            self.incarnation,
+            config,
+            self.life,
+            self.quorum,
+            ask,
+            self.damage.may_join,
+        )
+        self.fetch_sessions = FetchSessions(
+            config["max.incremental.fetch.session.cache.slots"]
+        )
+        self.throttling = Throttling(self.image, self.clock)
+        # of groups and transactions
+        host = Host(
+            node_id,
+            config,
+            self.image,
+            self.clock,
+            trace,
+            self.replicas.leader,
+            self.notice,
+            self.storage_failed,
+        )
+        self.sharing = self._sharing(host)
+        self.groups = GroupCoordinator(
+            host, self.in_force, self.sharing.persister, self.random_uuid
+        )
+        self.transactions = TransactionCoordinator(
+            host, ask, self.forwarding.next_producer_id
+        )
+        self.verifier = TransactionVerifier(self.image, self.in_force, ask)
+
+        self.life.begins = {
+            RECOVERING: (self.replicas.begin_recovery,),
+            FENCED: (self.damage.logs_opened, self.registration.logs_opened),
+            READY: (self.groups.start, self.transactions.start, self.sharing.start),
+        }
+        self.events.hearers = Hearers(
+            logs_changed=(self.replicas.upkeep.changed,),
+            placed=(self.damage.placed, self.fetcher.placed, self.isr.placed),
+            removed=(self.fetcher.removed,),
+            high_watermark_advanced={
+                OFFSETS_TOPIC: self.groups.high_watermark_advanced,
+                SHARE_STATE_TOPIC: self.sharing.coordinator.high_watermark_advanced,
+                TRANSACTIONS_TOPIC: self.transactions.high_watermark_advanced,
+            },
+            read_metadata=self.quorum.hand_on,
+            metadata_committed=(self.registration.committed,),
+            leader_changed=(
+                self.registration.leader_changed,
+                self.active_controller.leader_changed,
+            ),
+            image_changed=(self.descriptions.clear,),
+            broker_changed=(
+                self.active_controller.broker_changed,
+                self.peers.broker_changed,
+            ),
+            config_changed=(self.replicas.config_changed,),
+            by_topic=(self.replicas,),
+            coordinators=(self.groups, self.transactions, self.sharing),
+        )
+
+    def _sharing(self, host: Host) -> Sharing:
+        """What the node does for share groups."""
+        coordinator = ShareCoordinator(host, self.replicas.upkeep.changed)
+        persister = SharePersister(
+            self.image,
+            self.clock,
+            self.peers.ask,
+            self.forwarding.create,
+            coordinator.creation,
+        )
+        partitions = SharePartitions(
+            self.node_id,
+            self.config,
+            self.image,
+            self.replicas,
+            self.events,
+            persister,
+            self.trace,
+        )
+        most_sessions = self.config["group.share.max.share.sessions"]
+        return Sharing(coordinator, persister, partitions, ShareSessions(most_sessions))
+
+    # -- what parts are given
+
+    def storage_failed(self, error: KafkaError) -> None:
+        """The only log directory failed: the request still gets its
+        KAFKA_STORAGE_ERROR, then the node stops.
+        """
+        is_first = self.life.fail(f"node {self.node_id} stops: {error.message}")
+        if is_first and self.trace:
+            name = error.error.name
+            self.trace.emit("NodeStopped", error=name, message=error.message)
+
+    def random_uuid(self) -> bytes:
+        """16 bytes, from the node's random source."""
+        return random_uuid(self.random)
+
+    # -- what it says of itself
+
+    @property
+    def now(self) -> Now:
+        """The last time that somebody called it."""
+        return self.clock.now
+
+    @property
+    def cluster_id(self) -> str:
+        """Of the cluster that this node belongs to, as in meta.properties."""
+        return self.quorum.cluster_id
+
+    @property
+    def broker_epoch(self) -> int:
+        """The offset of this node's registration, -1 before."""
+        return self.incarnation.broker_epoch
+
+    @property
+    def log_dir(self) -> str:
+        """Where this node's logs are, in words of its disk: for a real one, the
+        folder's path.
+        """
+        return str(self.disk)
+
+    @property
+    def log_dir_space(self) -> Space | None:
+        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
+        with as_storage_errors(str(self.disk)):
+            return self.disk.space()
