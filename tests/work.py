@@ -65,7 +65,7 @@ def work_of(node, api, version, body):
     node.out()
     with counted() as work:
         node.broker.receive("client", frame, node.now)
-        while node.broker.quorum.is_handing_on:
+        while node.broker.quorum.is_publishing:
             node.broker.tick(node.now)
     (reply,) = node.out()
     assert sum(map(len, reply.frame)) < MOST_ANSWER_BYTES

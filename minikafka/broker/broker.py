@@ -159,7 +159,7 @@ class Broker(Parts):
         self._enter(now)
         self.requests.expire(now)
         self.peers.tick(now)
-        if self.quorum.is_handing_on:  # a long batch of metadata, piece by piece
+        if self.quorum.is_publishing:  # a long batch of metadata, piece by piece
             self.events.moved(("high_watermark", METADATA_TOPIC, 0), 0)
         self._due.do_a_slice(now)
         self._due.ask_others(now)

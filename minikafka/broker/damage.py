@@ -98,7 +98,7 @@ class DamagedReplicas:
             if self._is_alone(replica):
                 raise
             raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) from error
-        again = node is not None and bool(records) and replica.gives_again(node, offset)
+        again = node is not None and bool(records) and replica.is_refetch(node, offset)
         missing = not records and min_one and offset < end
         if missing or again or (records and offset in replica.log.unchecked):
             size_bytes = max(sum(map(len, records)), DOUBTED_BYTES if again else 0)

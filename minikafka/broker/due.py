@@ -48,7 +48,7 @@ class Due:
         next_ms = broker.now.monotonic_ms + 1
         is_busy = broker.waiting.ready or broker.peers.to_itself
         is_recovering = broker.life.state == RECOVERING
-        if is_recovering or is_busy or broker.quorum.is_handing_on:
+        if is_recovering or is_busy or broker.quorum.is_publishing:
             return next_ms
         due_ms = soonest(*[next_deadline() for next_deadline in self._deadlines])
         if due_ms is None:

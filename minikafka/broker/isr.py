@@ -52,11 +52,11 @@ class IsrChanges:
         """This leader's followers have moved, or stand still: is the ISR another
         one?
         """
-        if replica.asked_isr or not replica.is_leader:
+        if replica.pending_isr or not replica.is_leader:
             return
         brokers = self._image.brokers
         most_lag_ms = self._config["replica.lag.time.max.ms"]
-        caught_up = replica.wanted_isr(now, most_lag_ms)
+        caught_up = replica.proposed_isr(now, most_lag_ms)
         isr = set(replica.partition.isr)
         wanted = isr & caught_up
         for broker_id in caught_up - isr:
@@ -64,7 +64,7 @@ class IsrChanges:
                 wanted.add(broker_id)
         if wanted == isr:
             return
-        replica.asked_isr = frozenset(wanted)
+        replica.pending_isr = frozenset(wanted)
         if replica.log.trace:
             replica.log.tell("IsrAsked", was=sorted(isr), isr=sorted(wanted))
         self._wanted[key] = replica
@@ -103,7 +103,7 @@ class IsrChanges:
     def _ask(self, now: Now) -> None:
         """AlterPartition of all that is wanted, as far as one request holds it."""
         for key, replica in list(self._wanted.items()):
-            if not replica.asked_isr or not replica.is_leader:
+            if not replica.pending_isr or not replica.is_leader:
                 del self._wanted[key]  # the image has changed meanwhile
         if not self._wanted:
             return
@@ -159,7 +159,7 @@ class IsrChanges:
             _, number = key
             was_refused = errors.get((replica.topic_id, number), NO_ANSWER)
             if was_refused:
-                replica.asked_isr = frozenset()
+                replica.pending_isr = frozenset()
                 replica.advance_high_watermark()
                 self._look_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
 
@@ -170,7 +170,7 @@ class IsrChanges:
         some: dict[Key, Replica] = {}
         left = MOST_REQUEST_ITEMS
         for key, replica in self._wanted.items():
-            left -= 2 + len(replica.asked_isr)  # a topic, a partition, its replicas
+            left -= 2 + len(replica.pending_isr)  # a topic, a partition, its replicas
             if left < 0:
                 break
             some[key] = replica
@@ -185,7 +185,7 @@ class IsrChanges:
             epochs[broker_id] = follower.broker_epoch
         epochs[self._incarnation.node_id] = self._incarnation.broker_epoch
         isr = []
-        for broker_id in sorted(replica.asked_isr):
+        for broker_id in sorted(replica.pending_isr):
             epoch = epochs.get(broker_id, UNKNOWN_EPOCH)
             isr.append({"broker_id": broker_id, "broker_epoch": epoch})
         return {

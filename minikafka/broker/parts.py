@@ -179,7 +179,7 @@ class Parts:
                 SHARE_STATE_TOPIC: self.sharing.coordinator.high_watermark_advanced,
                 TRANSACTIONS_TOPIC: self.transactions.high_watermark_advanced,
             },
-            read_metadata=self.quorum.hand_on,
+            read_metadata=self.quorum.publish_committed,
             metadata_committed=(self.registration.committed,),
             leader_changed=(
                 self.registration.leader_changed,

@@ -16,7 +16,7 @@ from minikafka.broker.log_upkeep import LogUpkeep
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.offset_checkpoints import OffsetCheckpoints
 from minikafka.clock import Now
-from minikafka.cluster import telling
+from minikafka.cluster import replica_events
 from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
     ConfigChange,
@@ -223,7 +223,7 @@ class ReplicaManager:
         self._by_topic.setdefault(topic_id, []).append(key)
         self.replicas[key] = replica
         if self._trace:
-            telling.opened(log, partition, replica.high_watermark)
+            replica_events.opened(log, partition, replica.high_watermark)
         self._place(replica, partition)
         return replica
 

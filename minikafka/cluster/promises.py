@@ -32,14 +32,14 @@ class Promise(NamedTuple):
         it is still undecided.
         """
         if self.replica.leader_epoch != self.leader_epoch or not self.replica.is_leader:
-            self.break_(Error.NOT_LEADER_OR_FOLLOWER)
+            self.fail(Error.NOT_LEADER_OR_FOLLOWER)
         elif self.replica.high_watermark < self.next_offset:
             return False
         elif not self.replica.enough_in_sync:
-            self.break_(Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+            self.fail(Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
         return True
 
-    def break_(self, error: Error) -> None:
+    def fail(self, error: Error) -> None:
         self.answer.update(self.refuse(KafkaError(error)))
 
 
@@ -61,7 +61,7 @@ def replicated(
                 if not expired:
                     still.append(promise)
                     continue
-                promise.break_(Error.REQUEST_TIMED_OUT)
+                promise.fail(Error.REQUEST_TIMED_OUT)
             tell(promise.replica, promise.next_offset - 1, promise.answer)
         pending[:] = still
         return None if pending else answer()

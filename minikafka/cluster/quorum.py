@@ -276,7 +276,7 @@ class Quorum:
                 records = self.snapshots.read(newest)
                 self._listener.committed(records)
                 self.applied_offset = newest.end_offset
-            while not self.hand_on():
+            while not self.publish_committed():
                 pass
         except (DecodeError, LookupError, AssertionError) as error:
             last_offset = self.applied_offset - 1
@@ -287,13 +287,13 @@ class Quorum:
             raise unusable(METADATA_LOG, why) from error
 
     @property
-    def is_handing_on(self) -> bool:
-        """Whether a batch was too long for one turn, so that hand_on must be called
-        again.
+    def is_publishing(self) -> bool:
+        """Whether a batch was too long for one turn, so that publish_committed must be
+        called again.
         """
         return self._reading is not None
 
-    def hand_on(self) -> bool:
+    def publish_committed(self) -> bool:
         """Hand the records committed since the last call to the listener, or decode a
         part of them: a batch is handed over whole, and decoding one with thousands of
         records takes longer than a follower waits for its leader. Returns whether that

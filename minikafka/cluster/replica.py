@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from minikafka.clock import Now
-from minikafka.cluster import telling
+from minikafka.cluster import replica_events
 from minikafka.cluster.metadata import Partition
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Appended, Log
@@ -44,7 +44,7 @@ class PartitionListener(Protocol):
 class Follower:
     """What a leader knows about a follower. log_end_offset: the follower has everything
     before it. caught_up_ms: when it last had everything that the leader had, monotonic.
-    broker_epoch: of the run that fetched, -1 if it didn't say. was_given: whether
+    broker_epoch: of the run that fetched, -1 if it didn't say. was_sent: whether
     records from this offset on have been sent to it.
     """
 
@@ -54,7 +54,7 @@ class Follower:
     fetched_ms: int = 0
     leader_end: int = 0  # the leader's log end offset at that fetch
     log_start_offset: int = 0
-    was_given: bool = False
+    was_sent: bool = False
 
     def fetched(
         self, offset: int, leader_end: int, broker_epoch: int, now_ms: int
@@ -69,7 +69,7 @@ class Follower:
         elif offset >= self.leader_end and self.fetched_ms:
             self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
         if offset != self.log_end_offset:
-            self.was_given = False
+            self.was_sent = False
         self.log_end_offset, self.broker_epoch = offset, broker_epoch
         self.fetched_ms, self.leader_end = now_ms, leader_end
 
@@ -104,7 +104,7 @@ class Replica:
         self.followers: dict[int, Follower] = {}
         self.observers: dict[int, Follower] = {}
         # proposed to the controller, which hasn't answered yet
-        self.asked_isr: frozenset[int] = frozenset()
+        self.pending_isr: frozenset[int] = frozenset()
         self._leader_high_watermark = 0  # as this follower knows it
         # as a follower: what the leader sent for this offset was refused, and is asked
         # for again
@@ -162,14 +162,14 @@ class Replica:
         was = self.partition
         assert partition.leader_epoch >= was.leader_epoch, "a leader epoch never falls"
         if partition.partition_epoch != was.partition_epoch:
-            self.asked_isr = frozenset()
+            self.pending_isr = frozenset()
         if partition.leader_epoch != was.leader_epoch:
             self.followers.clear()
             self.observers.clear()
             self._leader_high_watermark, self._doubted_offset = 0, -1
         self.partition = partition
         if self.log.trace:
-            telling.image_followed(self.log, was, partition, self.is_leader)
+            replica_events.image_followed(self.log, was, partition, self.is_leader)
         if self.is_leader:
             with as_storage_errors(self.log.directory):
                 self.log.epochs.assign(self.leader_epoch, self.log.log_end_offset)
@@ -267,14 +267,14 @@ class Replica:
                 self._doubted_offset = log.log_end_offset
             raise
 
-    def gives_again(self, node: int, offset: int) -> bool:
+    def is_refetch(self, node: int, offset: int) -> bool:
         """As leader: records from this offset on are being sent to a follower. Returns
         whether they were sent before, so that the follower is asking for them again.
         """
         follower = self.followers.get(node) or self.observers.get(node)
         if follower is None or follower.log_end_offset != offset:
             return False
-        again, follower.was_given = follower.was_given, True
+        again, follower.was_sent = follower.was_sent, True
         return again
 
     def start_at(self, offset: int) -> None:
@@ -287,7 +287,7 @@ class Replica:
         self, kind: str, appended: Appended, batches: Buffer, now: Now
     ) -> None:
         if self.log.trace:
-            telling.appended(self.log, self.partition, kind, appended, batches)
+            replica_events.appended(self.log, self.partition, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
         self._listener.appended(self, appended.size_bytes, now)
         self.advance_high_watermark()
@@ -307,14 +307,14 @@ class Replica:
         if self.log.trace and (
             offset != follower.log_end_offset or not follower.fetched_ms
         ):
-            telling.follower_fetched(self.log, broker_id, offset)
+            replica_events.follower_fetched(self.log, broker_id, offset)
         follower.fetched(
             offset, self.log.log_end_offset, broker_epoch, now.monotonic_ms
         )
         follower.log_start_offset = log_start_offset
         self.advance_high_watermark()
 
-    def wanted_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
+    def proposed_isr(self, now: Now, lag_time_max_ms: int) -> frozenset[int]:
         """As leader: the ISR as it should be now. A follower leaves it when its log has
         been behind the leader's for more than lag_time_max_ms. It rejoins when it has
         everything up to the high watermark and up to the start of this leader's epoch.
@@ -397,7 +397,7 @@ class Replica:
         """
         if not self.enough_in_sync:
             return 0
-        others = self.asked_isr.union(self.partition.isr) - {self._node_id}
+        others = self.pending_isr.union(self.partition.isr) - {self._node_id}
         ends = [
             self.followers[broker].log_end_offset if broker in self.followers else 0
             for broker in others
@@ -424,7 +424,9 @@ class Replica:
         self.high_watermark = agreed
         if before is not None:
             after = self._committed_offsets()
-            telling.high_watermark_advanced(self.log, self.partition, before, after)
+            replica_events.high_watermark_advanced(
+                self.log, self.partition, before, after
+            )
         size_bytes = self._waiting_bytes
         if agreed == self.log.log_end_offset:
             self._waiting_bytes = 0

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from minikafka.storage.epochs import NONE
-from minikafka.storage.ports import LogOfBatches
+from minikafka.storage.ports import CheckableLog
 from minikafka.storage.segment import MAX_OFFSET, with_ends
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.primitives import Buffer
@@ -46,7 +46,7 @@ def checked(data: Buffer, offset: int, *, gapless: bool) -> list[BatchHeader]:
     return headers
 
 
-def look_at(log: LogOfBatches, offset: int, max_bytes: int) -> Looked:
+def look_at(log: CheckableLog, offset: int, max_bytes: int) -> Looked:
     """Check about max_bytes of one segment, beginning with the batch that holds this
     offset, or with the next one after it.
     """
@@ -61,7 +61,7 @@ def look_at(log: LogOfBatches, offset: int, max_bytes: int) -> Looked:
     return Looked(log.log_end_offset, 0, None)
 
 
-def _look(log: LogOfBatches, data: memoryview, offset: int, end: int) -> Looked:
+def _look(log: CheckableLog, data: memoryview, offset: int, end: int) -> Looked:
     """end: where the segment ends. In batches that an earlier run wrote no offset may
     be missing; batches that this run copied may have gaps, because the leader confirmed
     them.
@@ -91,7 +91,7 @@ def _look(log: LogOfBatches, data: memoryview, offset: int, end: int) -> Looked:
     return Looked(offset, at, None)
 
 
-def epochs_fit(log: LogOfBatches) -> bool:
+def epochs_match(log: CheckableLog) -> bool:
     """Whether the list of leader epochs agrees with the batches around the beginning of
     each epoch.
     """
@@ -111,7 +111,7 @@ def epochs_fit(log: LogOfBatches) -> bool:
     return True
 
 
-def _batch_at(log: LogOfBatches, offset: int) -> BatchHeader | None:
+def _batch_at(log: CheckableLog, offset: int) -> BatchHeader | None:
     begins = max(log.segments[0].base_offset, log.log_start_offset)
     if not begins <= offset < log.log_end_offset:
         return None
@@ -122,7 +122,7 @@ def _batch_at(log: LogOfBatches, offset: int) -> BatchHeader | None:
     return header
 
 
-def epochs_anew(log: LogOfBatches) -> None:
+def rebuild_epochs(log: CheckableLog) -> None:
     """Rebuild the list of leader epochs from the batches."""
     log.epochs.clear()
     with suppress(KafkaError):

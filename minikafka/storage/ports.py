@@ -8,7 +8,7 @@ from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.segment import Segment
 
 
-class LogOfBatches(Protocol):
+class CheckableLog(Protocol):
     """A log as checks.py sees it: is it still what was written?"""
 
     segments: list[Segment]

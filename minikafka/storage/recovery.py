@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from minikafka.storage import compaction
 from minikafka.storage.checkpoints import LOG_START_OFFSETS
-from minikafka.storage.checks import epochs_anew, epochs_fit
+from minikafka.storage.checks import epochs_match, rebuild_epochs
 from minikafka.storage.disk import as_storage_errors, unusable
 from minikafka.storage.file_names import (
     INDEX,
@@ -384,11 +384,11 @@ class Recovery:
             begins = min(epochs_begin, self._committed.start, log.log_end_offset)
             log.log_start_offset = max(log.log_start_offset, begins)
         self._settle_start(asked_start_offset, epochs_begin)
-        if not epochs_fit(log):
+        if not epochs_match(log):
             if not log.epochs.damaged:  # that was reported already
                 what = "the list of leader epochs is not the log's, and made anew"
                 self._tell(f"{log.directory}: {what} from it")
-            epochs_anew(log)
+            rebuild_epochs(log)
         if self._clean:
             log.recovery_point = log.log_end_offset
         log.end_at(log.log_end_offset)

@@ -120,7 +120,7 @@ class Node:
     def call(self, api, version, **body):
         self.send(api, version, **body)
         # a decision of many records takes some turns
-        while self.broker.quorum.is_handing_on:
+        while self.broker.quorum.is_publishing:
             self.broker.tick(self.now)
         return self.answer()
 

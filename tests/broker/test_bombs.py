@@ -7,7 +7,7 @@ import pytest
 
 from minikafka.broker.effects import Notice
 from minikafka.broker.handlers import offsets, produce
-from minikafka.cluster import telling
+from minikafka.cluster import replica_events
 from minikafka.trace import Reason
 from minikafka.wire import records, unpacking
 from minikafka.wire.compression import CODECS
@@ -174,9 +174,9 @@ def test_a_trace_changes_no_answer(what, codec, work):
     packed = bomb(what, codec)
     assert node.produce("bombs", batch=packed).error_code == Error.NONE
     (appended,) = [event for event in events if event.kind == "RecordsAppended"]
-    assert len(appended.detail["records"]) <= telling.TRACED_RECORDS
+    assert len(appended.detail["records"]) <= replica_events.TRACED_RECORDS
     assert appended.detail["records"] or appended.detail["unreadable"]
-    assert work.was_bounded(telling.TRACED_RECORDS + 1, packed)
+    assert work.was_bounded(replica_events.TRACED_RECORDS + 1, packed)
     assert lives(node)
 
 

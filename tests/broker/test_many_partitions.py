@@ -63,7 +63,7 @@ def test_a_decision_of_thousands_of_records_is_decoded_in_pieces_and_counts_as_a
     }
     node.send("CreateTopics", 7, topics=[topic], timeout_ms=1000)
     turns = 1
-    while node.broker.quorum.is_handing_on:
+    while node.broker.quorum.is_publishing:
         assert decoded[0] <= RECORDS_AT_ONCE
         assert "many" not in node.broker.image.topics
         assert node.broker.next_deadline() == node.now.monotonic_ms + 1

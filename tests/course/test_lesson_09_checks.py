@@ -82,7 +82,7 @@ def our_leader(history, followers, min_insync_replicas, lag_time_max_ms):
         elif kind == "fetch":
             replica.follower_fetched(more[0], more[1], now)
         isr = set(replica.partition.isr)
-        wanted = replica.wanted_isr(now, lag_time_max_ms)
+        wanted = replica.proposed_isr(now, lag_time_max_ms)
         kept = (isr & wanted) if kind == "look" else isr
         joined = {more[0]} & wanted if kind == "fetch" else set()
         replica.partition = Partition(everybody, tuple(sorted(kept | joined)), 1, 0, 0)

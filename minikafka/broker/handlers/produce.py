@@ -39,7 +39,7 @@ from minikafka.broker.calls import Call, HangUp
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
 from minikafka.broker.parts import Parts
 from minikafka.clock import Now
-from minikafka.cluster import telling
+from minikafka.cluster import replica_events
 from minikafka.cluster.metadata import INTERNAL_TOPICS
 from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.quotas import PRODUCE
@@ -259,7 +259,7 @@ def tell(replica: Replica, last_offset: int, answer: Answer) -> None:
     """What the producer of these records hears, where more than this node knows
     them.
     """
-    if replica.log.trace and telling.is_followed(replica.partition):
+    if replica.log.trace and replica_events.is_followed(replica.partition):
         error = Error(answer["error_code"]).name
         replica.log.tell("ProduceAnswered", last_offset=last_offset, error=error)
 
