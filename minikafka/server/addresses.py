@@ -1,4 +1,6 @@
-"""A port to listen on, and who has it when it is taken; the way to another node's."""
+"""A port to listen on, the program that has it when it is taken, and connections to
+other nodes.
+"""
 
 import asyncio
 import errno
@@ -10,8 +12,8 @@ from typing import Any, NamedTuple
 
 
 class NodeAt(NamedTuple):
-    """--node: which one, and where it listens to the other nodes, unless --voters says
-    that. port 0: a free one.
+    """--node: which node, and where it listens to the other nodes, unless --voters says
+    that. port 0: any free one.
     """
 
     number: int
@@ -20,7 +22,7 @@ class NodeAt(NamedTuple):
 
 
 class CannotServe(Exception):
-    """The server can't run; str() is what the person at the terminal should read."""
+    """The server can't run; str() is the message for the person at the terminal."""
 
 
 def listen_socket(
@@ -30,10 +32,10 @@ def listen_socket(
     keeps: bool = False,
     option: str = "--host",
 ) -> socket.socket:
-    """A socket that listens; those who come before the broker accepts wait in its
-    queue. Port 0 picks a free one. kept: another process of ours keeps the port, by a
+    """A socket that listens; clients that come before the broker accepts wait in its
+    queue. Port 0 picks a free one. kept: another process of ours keeps the port, with a
     socket that does not listen (keeps: while nobody listens, connections are refused).
-    option: which one of the command line says where, for who reads why it can't.
+    option: the command line option that gave the address, for the error message.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -46,8 +48,8 @@ def listen_socket(
     except UnicodeError as error:  # a label of more than 63 characters
         raise CannotServe(f"{option}: {host!r} is not a host name.") from error
     listener = socket.socket(family, kind, protocol)
-    # a port in TIME_WAIT after our last run is free; on Windows the option means
-    # something else
+    # on POSIX this frees a port that is in TIME_WAIT after our last run; on Windows the
+    # option means something else
     if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if kept:
@@ -55,7 +57,8 @@ def listen_socket(
     try:
         listener.bind(address)
         if not keeps:
-            # two programs may bind one port with SO_REUSEADDR: only listening tells
+            # two programs may bind one port with SO_REUSEADDR: only listening shows the
+            # conflict
             listener.listen(1)
     except OSError as error:
         listener.close()
@@ -69,7 +72,7 @@ async def reach(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=wanted, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
-        # a name: asking for its address may take time, so a thread does
+        # resolving a name may take time, so a thread does it
         found = await loop.getaddrinfo(host, port, type=wanted)
     failed = OSError(f"{host} has no address")
     for family, kind, protocol, _, address in found:
@@ -88,13 +91,13 @@ async def reach(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(sock: socket.socket) -> bool:
-    """Whether only this machine reaches a socket that listens."""
+    """Whether a listening socket can be reached only from this machine."""
     return address_of(sock).is_loopback
 
 
 def is_unspecified(sock: socket.socket) -> bool:
-    """Whether a socket listens on all addresses of this machine: none that a client
-    could be told.
+    """Whether a socket listens on all addresses of this machine, so that it has no
+    address to give to clients.
     """
     return address_of(sock).is_unspecified
 
@@ -104,24 +107,24 @@ def address_of(sock: socket.socket) -> ipaddress.IPv4Address | ipaddress.IPv6Add
 
 
 def named(peername: Any) -> str:
-    """The address of who is at the other end, as one writes it."""
+    """The address of the other end, in the usual notation."""
     host, port = peername[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def port_to_listen_on(host: str, port: int, kept: bool = False) -> socket.socket:
-    """A socket of a broker that doesn't listen yet, so that connections are refused
+    """A socket for a broker that doesn't listen yet, so that connections are refused
     until it does: see listen_on.
     """
     if port:
-        # says who has it, if somebody has
+        # if another program has the port, the error names it
         listen_socket(host, port, kept=kept).close()
     return listen_socket(host, port, kept=kept, keeps=True)
 
 
 def listen_on(port: socket.socket, queue: int) -> None:
-    """From now on clients may come. Errors: CannotServe if another program has begun to
-    listen there meanwhile.
+    """Listen: clients may connect from now on. Errors: CannotServe if another program
+    has begun to listen there meanwhile.
     """
     try:
         port.listen(queue)
@@ -131,16 +134,17 @@ def listen_on(port: socket.socket, queue: int) -> None:
 
 
 def keep_port(host: str, port: int) -> socket.socket:
-    """A port kept for another process of ours, which listens there (`kept`) and may
-    come and go. While nobody does, connections are refused.
+    """Keep a port for another process of ours, which listens there (`kept`) and may
+    come and go. While none does, connections are refused.
     """
     if port:
-        listen_socket(host, port).close()  # says who has it, if somebody has
+        # if another program has the port, the error names it
+        listen_socket(host, port).close()
     return listen_socket(host, port, kept=True, keeps=True)
 
 
 def why_not(host: str, port: int, error: OSError, option: str) -> str:
-    """In plain words, with the way out."""
+    """The reason in plain words, with a way out."""
     for_clients = option == "--host"
     if error.errno in (errno.EADDRINUSE, errno.EACCES) and port >= 1024:
         another = (
@@ -170,7 +174,7 @@ def why_not(host: str, port: int, error: OSError, option: str) -> str:
 
 
 def holder_of(port: int) -> str:
-    """' (pid 4711, "java")' where Linux's /proc tells, else nothing."""
+    """' (pid 4711, "java")' if Linux's /proc shows it, otherwise ""."""
     try:
         sockets = {f"socket:[{inode}]" for inode in listening_inodes(port)}
         for process in Path("/proc").iterdir():

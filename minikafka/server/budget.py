@@ -1,10 +1,11 @@
-"""A total over all connections of one kind of memory, and who gives way when it is
-full.
+"""A limit for one kind of memory over all connections, and a rule for which connection
+gives way when it is used up.
 
 One connection is bounded by the size of a request and of an answer; thousands of them
-are bounded only together. Who gives way must not be who holds the most: an honest
-producer may send 50 MB in one request, while a thousand connections that stopped in the
-middle of theirs hold a little each. What tells them apart is that its bytes move.
+are bounded only together. The connection that gives way must not simply be the one that
+holds the most: an honest producer may send 50 MB in one request, while a thousand
+connections that stopped in the middle of theirs hold a little each. The difference is
+that the honest producer's bytes keep moving.
 """
 
 from collections import Counter
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """Who holds how many bytes, in the order in which they last moved: the first has
-    been still for longest.
+    """How many bytes each connection holds, in the order in which they last moved: the
+    first one has been still for longest.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -29,7 +30,7 @@ class Budget:
         return self.total_bytes > self.most_bytes
 
     def hold(self, connection: "Connection", nbytes: int) -> None:
-        """So many bytes it holds now, and they have just moved."""
+        """A connection now holds this many bytes, and they have just moved."""
         before = self._held.pop(connection, 0)
         self.total_bytes += nbytes - before
         if nbytes:
@@ -42,8 +43,9 @@ class Budget:
         return self._held.get(connection, 0)
 
     def who_gives_way(self) -> "Connection":
-        """Of the quarter of all bytes that has been still for longest: the host that
-        holds most of it, and of its connections the one that does.
+        """The connection that gives way. Among the quarter of all bytes that has been
+        still for longest, it is taken from the host that holds most of them, and is
+        that host's connection with the most.
         """
         by_host: Counter[str] = Counter()
         largest: dict[str, Connection] = {}

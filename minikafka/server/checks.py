@@ -1,8 +1,8 @@
-"""What `serve` looks at before it touches anything: options that make no sense, and
-data folders of somebody else.
+"""What `serve` checks before it touches anything: options that make no sense, and data
+folders that belong to somebody else.
 
-Each finding is one sentence, what is wrong and what to do, and nothing on the disk is
-changed.
+Each finding is one sentence, saying what is wrong and what to do, and nothing on the
+disk is changed.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_BROKERS = 9
 SECRET_VARIABLE = "MINIKAFKA_CLUSTER_SECRET"
-# bytes; who has seen a greeting may try out all short ones at home
+# bytes; with a recorded greeting, all short secrets can be tried out offline
 LEAST_SECRET = 16
 MOST_SECRET = 4096
 READ_BY_ALL = 0o004  # a bit of a file's mode
@@ -39,7 +39,7 @@ NEW_SECRET = 'python -c "import secrets; print(secrets.token_hex(32))"'
 
 
 def check(args: "argparse.Namespace") -> None:
-    """Options that don't fit together, or say nothing. Errors: CannotServe."""
+    """Check options that don't fit together, or have no effect. Errors: CannotServe."""
     if not 1 <= args.brokers <= MOST_BROKERS:
         raise CannotServe(f"--brokers: from 1 to {MOST_BROKERS} on one machine.")
     check_which(args)
@@ -69,8 +69,8 @@ def check(args: "argparse.Namespace") -> None:
 
 
 def check_which(args: "argparse.Namespace") -> None:
-    """One broker, several in this process or in processes of their own, or one node of
-    a cluster.
+    """Check the options that say what to run: one broker, several in this process or in
+    processes of their own, or one node of a cluster.
     """
     is_one = args.brokers == 1
     if args.processes and (is_one or args.node):
@@ -92,9 +92,9 @@ def check_which(args: "argparse.Namespace") -> None:
 
 
 def check_node(args: "argparse.Namespace") -> None:
-    """One node of a cluster whose others run elsewhere."""
+    """Check the options of one node of a cluster whose other nodes run elsewhere."""
     count = len(args.voters)
-    # Apache Kafka takes an even number; it only costs a machine, and is mostly a
+    # Apache Kafka accepts an even number; it only costs a machine, and is usually a
     # mistake
     if count % 2 == 0:
         raise CannotServe(
@@ -115,12 +115,14 @@ def check_node(args: "argparse.Namespace") -> None:
 
 
 def new_cluster_id() -> str:
-    """As kafka-storage random-uuid prints one."""
+    """A new id, as kafka-storage random-uuid prints one."""
     return uuid_text(random_uuid(random.Random()))
 
 
 def means_all_addresses(host: str) -> bool:
-    """0.0.0.0, ::, and other ways to write them (0)."""
+    """Whether a host stands for all addresses: 0.0.0.0, ::, or another spelling of them
+    (0).
+    """
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -135,11 +137,11 @@ def means_all_addresses(host: str) -> bool:
 
 
 def cluster_secret(args: "argparse.Namespace") -> bytes | None:
-    """What the nodes of this cluster know, and nobody else: out of a file or the
-    environment, since everybody on this machine may read a command line; where all
-    nodes are started here, a new one. None: there is none.
+    """The secret that only the nodes of this cluster know. It comes from a file or the
+    environment, because everybody on this machine can read a command line; if all nodes
+    are started here, it is a new one. None if there is no secret.
     """
-    # by the process that started this one, through a pipe or its memory
+    # given by the process that started this one, through a pipe or its memory
     if args.handed_secret is not None:
         return bytes(args.handed_secret)
     if not args.node and args.brokers == 1:
@@ -161,7 +163,7 @@ def secret_in(path: str) -> bytes:
     except OSError as error:
         why = f"can't read {path}: {error.strerror}."
         raise CannotServe(f"--cluster-secret: {why}") from error
-    # not refused: where files of secrets are mounted, they often have this mode
+    # not refused, because mounted files of secrets often have this mode
     if os.name == "posix" and mode & READ_BY_ALL:
         log(
             f"--cluster-secret: everybody on this machine may read {path}: chmod 600"
@@ -184,8 +186,8 @@ def usable(secret: bytes, what: str) -> bytes:
 def check_door(
     args: "argparse.Namespace", listener: socket.socket, secret: bytes | None
 ) -> None:
-    """Where a node listens to the others: reachable for them, and not for everybody.
-    Errors: CannotServe.
+    """Check that the address where a node listens to the others is reachable for them,
+    but not open to everybody. Errors: CannotServe.
     """
     node = args.node.number
     voter_host, _ = args.voters.get(node, (None, 0))
@@ -209,7 +211,7 @@ def check_door(
 
 
 def is_this_machine(host: str) -> bool:
-    """As far as one can say without asking anybody."""
+    """Whether a host is this machine, as far as one can tell without a lookup."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -220,8 +222,8 @@ def is_this_machine(host: str) -> bool:
 
 
 def place_of(folder: str, node: int, several: bool) -> str:
-    """One broker has the data folder for itself; of several each has a folder of its
-    own in it.
+    """The folder of one node: a single broker has the data folder for itself; of
+    several, each has its own folder in it.
     """
     return os.path.join(folder, f"broker-{node}") if several else folder
 
@@ -229,10 +231,10 @@ def place_of(folder: str, node: int, several: bool) -> str:
 def check_folders(
     folder: str, nodes: Sequence[int], cluster_id: str | None
 ) -> str | None:
-    """Whether the data in a folder, if there are any, belong to these nodes, and to one
-    cluster.
+    """Check that the data in a folder, if there are any, belong to these nodes and to
+    one cluster.
 
-    Returns that cluster's id; None where nothing is yet. Errors: CannotServe.
+    Returns that cluster's id; None if there is no data yet. Errors: CannotServe.
     """
     several = len(nodes) > 1
     if holds_data(folder):
@@ -259,7 +261,7 @@ def holds_data(folder: str) -> bool:
 
 
 def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
-    """The same for one node's."""
+    """Check the folder of one node: see check_folders."""
     try:
         if not os.path.exists(place):
             return cluster_id
@@ -280,6 +282,8 @@ def check_folder(place: str, node: int, cluster_id: str | None) -> str | None:
 
 
 def brokers_in(folder: str) -> list[str]:
-    """The folders that several brokers have left in theirs."""
+    """The folders that an earlier run with several brokers has left in a data
+    folder.
+    """
     places = [place_of(folder, node, True) for node in range(1, MOST_BROKERS + 1)]
     return [place for place in places if holds_data(place)]

@@ -1,9 +1,9 @@
-"""One client's TCP connection: bytes in, whole frames to the broker, answers back in
-the order of the requests.
+"""One client's TCP connection: bytes come in, whole frames go to the broker, answers go
+back in the order of the requests.
 
-The broker has one request of a connection at a time, or a few. While it takes no more,
-or while the client does not read its answers, we go on reading until another frame is
-there, so that a hang-up is noticed; then TCP holds the client back.
+The broker takes one request of a connection at a time, or a few. While it takes no
+more, or while the client doesn't read its answers, we read on until one more frame is
+there, so that we notice if the client hangs up; then TCP holds the client back.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ LARGE_BYTES = 128 * 1024
 
 
 class Connection(asyncio.BufferedProtocol):
-    """The broker knows it as an opaque, hashable thing; str() is the client's address.
-    listener: the name of the one that it came through.
+    """To the broker this is an opaque, hashable object; str() is the client's address.
+    listener: the name of the listener that the client used.
     """
 
     def __init__(self, server: "Server", listener: str) -> None:
@@ -32,17 +32,17 @@ class Connection(asyncio.BufferedProtocol):
         self.host = "?"
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
-        self.frames = Frames(server.max_frame_bytes)  # that the broker has not seen
-        # answers that the socket has not taken yet, when last counted
+        self.frames = Frames(server.max_frame_bytes)  # that the broker hasn't seen yet
+        # answers that the socket hadn't taken yet when they were last counted
         self.unread_bytes = 0
         self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
-        self._choked = False  # the client does not read what we send
+        self._choked = False  # the client doesn't read what we send
 
     def __str__(self) -> str:
         return self.name
 
-    # --- asyncio tells us ---
+    # --- called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -67,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
             self.server.turn(self)
 
     def eof_received(self) -> bool:
-        return False  # a client that has said its last word does not wait for ours
+        return False  # a client that has closed its end isn't waiting for our answers
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -83,17 +83,17 @@ class Connection(asyncio.BufferedProtocol):
         self.count_unread()
         self.server.turn(self)
 
-    # --- the server asks us ---
+    # --- called by the server ---
 
     @property
     def asks(self) -> bool:
-        """There is a request for the broker, which has none of this client now, and the
-        client reads its answers.
+        """Whether there is a request for the broker, which has none of this client at
+        the moment, and the client reads its answers.
         """
         return bool(self.frames.whole) and not (self._choked or self.closed)
 
     def next_frame(self) -> bytearray:
-        """The next request, if it asks."""
+        """The next request; only if `asks`."""
         return self.frames.take()
 
     def answer(self, frame: Sequence[Any]) -> None:
@@ -103,12 +103,13 @@ class Connection(asyncio.BufferedProtocol):
         self._answers.extend(frame)
         self._answer_bytes += size
         if self._answer_bytes > SCRATCH_BYTES:
-            # before the next request: only the socket knows whether the client reads
+            # before the next request, because only the socket knows whether the client
+            # reads
             self.send()
 
     def send(self) -> None:
-        """Give the kept answers to the socket at once, and read on or wait, as the
-        backlog says.
+        """Give the stored answers to the socket at once, and read on or wait, depending
+        on the backlog.
         """
         if self.closed:
             return
@@ -127,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.resume_reading()
 
     def close(self) -> None:
-        """What has been answered is still sent; nothing more is read."""
+        """Send the answers that are there, but read nothing more."""
         if not self.closed:
             self.send()
             self.closed = True
@@ -135,15 +136,15 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.close()
 
     def abort(self) -> None:
-        """Nothing more is sent or read."""
+        """Close at once: nothing more is sent or read."""
         self.closed = True
         self._drop_frames()
         self.transport.abort()
         self.count_unread()
 
     def count_unread(self) -> None:
-        """Tell the budget of all answers if the client has read some, or has got some
-        more to read.
+        """Update the budget of all answers if the client has read some, or has more to
+        read.
         """
         unread_bytes = self.transport.get_write_buffer_size()
         if unread_bytes != self.unread_bytes:
@@ -156,8 +157,9 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:
-    """Small parts joined, since a system call, and a reader who wakes for each, cost
-    more than a copy; large ones (records out of the log) as they are.
+    """The parts with small ones joined, because a system call, and a reader that wakes
+    up for each, cost more than a copy; large ones (records from the log) stay as they
+    are.
     """
     small: list[Any] = []
     for part in parts:
@@ -171,8 +173,8 @@ def merged(parts: list[Any]) -> Iterator[Any]:
 
 
 def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:
-    """Why these four bytes can't begin a request, in words that help whoever pointed
-    the wrong program at this port.
+    """Why these four bytes can't begin a request, in words that help a person who
+    pointed the wrong program at this port.
     """
     if beginning[:3] in (
         b"GET",

@@ -1,9 +1,9 @@
-"""The door of the nodes' listener: who comes in has proved that it knows the cluster's
-secret.
+"""The handshake on the nodes' listener: only nodes that prove that they know the
+cluster's secret come in.
 
-Whoever reaches that listener could vote, become the controller, or play a follower that
-has all records. Apache Kafka leaves the door to TLS or SASL; here it is three messages
-of a fixed size, before the first frame of Kafka's protocol:
+Anybody who reached that listener could vote, become the controller, or pretend to be a
+follower that has all records. Apache Kafka leaves the protection to TLS or SASL; here
+it is three messages of a fixed size, before the first frame of Kafka's protocol:
 
     who listens   ->  KNOCK, a nonce
     who connects  ->  KNOCK, a nonce, and the proof of who connects
@@ -11,12 +11,12 @@ of a fixed size, before the first frame of Kafka's protocol:
 
 A proof is the HMAC (RFC 2104) of its side and of both nonces, with the secret as key;
 the secret itself never travels. The nonces are new for each connection, so a recorded
-greeting opens no other one, and since a proof names its side, none can be sent back to
-whoever made it. Who connects proves itself first: a stranger who knocks hears nothing
-that depends on the secret.
+handshake is useless on another one, and because a proof names its side, it can't be
+sent back to its sender. The connecting side proves itself first: a stranger learns
+nothing that depends on the secret.
 
-Behind the door nothing is encrypted: see SECURITY.md. In the simulation there is no
-door.
+After the handshake nothing is encrypted: see SECURITY.md. The simulation has no such
+handshake.
 """
 
 import asyncio
@@ -27,36 +27,39 @@ from collections.abc import Awaitable, Callable
 
 from minikafka.server.log import log
 
-KNOCK = b"minikafka node 1"  # the last letter: the version of this greeting
+KNOCK = b"minikafka node 1"  # the last letter is the version of this handshake
 NONCE_BYTES = 32
 PROOF_BYTES = 32  # of SHA-256
 CONNECTS, LISTENS = b"who connects", b"who listens"
 GREETING_SECONDS = 5.0
-MOST_WAITING = 64  # who greet at a time; the one that has taken longest gives way
-ONCE_SECONDS = 1.0  # a stranger may come back a thousand times in it, and is told once
+MOST_WAITING = 64  # handshakes at a time; the one that has taken longest gives way
+# a stranger may come back a thousand times within this time, and is reported once
+ONCE_SECONDS = 1.0
 
 
 class Stranger(Exception):
-    """The other side does not know the secret. str(): what it did, the rest of a
+    """The other side doesn't know the secret. str(): what it did, as the rest of a
     sentence about it.
     """
 
 
 def made_secret() -> bytes:
-    """For a cluster whose nodes are all started by us."""
+    """A new secret, for a cluster whose nodes are all started by us."""
     return secrets.token_hex(NONCE_BYTES).encode()
 
 
 def proof(
     secret: bytes, side: bytes, listener_nonce: bytes, connector_nonce: bytes
 ) -> bytes:
-    """What only who knows the secret can say about these two nonces."""
+    """The proof for these two nonces, which only a node that knows the secret can
+    compute.
+    """
     return hmac.digest(secret, side + listener_nonce + connector_nonce, "sha256")
 
 
 async def exactly(sock: socket.socket, size: int) -> bytes:
-    """So many bytes, and none that come after them. Errors: EOFError if it hangs up
-    before.
+    """Read exactly this many bytes, and none after them. Errors: EOFError if the other
+    side hangs up before.
     """
     got = b""
     while len(got) < size:
@@ -68,7 +71,9 @@ async def exactly(sock: socket.socket, size: int) -> bytes:
 
 
 async def let_in(sock: socket.socket, secret: bytes) -> None:
-    """Who listens: returns when the other side has proved itself. Errors: Stranger."""
+    """The listening side. Returns when the other side has proved itself. Errors:
+    Stranger.
+    """
     send = asyncio.get_running_loop().sock_sendall
     ours = secrets.token_bytes(NONCE_BYTES)
     try:
@@ -94,9 +99,9 @@ async def let_in(sock: socket.socket, secret: bytes) -> None:
 
 
 async def knock(sock: socket.socket, secret: bytes) -> None:
-    """Who connects: returns when both sides have proved themselves. Errors: Stranger;
-    EOFError and OSError if the other side hangs up before it has said anything, as one
-    does that is just ending.
+    """The connecting side. Returns when both sides have proved themselves. Errors:
+    Stranger; EOFError and OSError if the other side hangs up before it has sent
+    anything, as a node does that is shutting down.
     """
     send = asyncio.get_running_loop().sock_sendall
     ours = secrets.token_bytes(NONCE_BYTES)
@@ -116,7 +121,7 @@ async def knock(sock: socket.socket, secret: bytes) -> None:
 
 
 async def answered(sock: socket.socket, expected: bytes) -> None:
-    """The proof of who listens, after ours."""
+    """Check the listening side's proof, which follows ours."""
     try:
         claimed = await exactly(sock, PROOF_BYTES)
     except (EOFError, ConnectionError):  # not a TimeoutError: the deadline is not ours
@@ -128,11 +133,11 @@ async def answered(sock: socket.socket, expected: bytes) -> None:
 
 
 class Door:
-    """Of one node's listener: those who are greeting there. come_in(sock): what happens
-    to who has proved itself.
+    """The handshakes in progress on one node's listener. come_in(sock): called for a
+    node that has proved itself.
 
-    A stranger that never greets holds its place for GREETING_SECONDS, and gives it up
-    sooner when others need it.
+    A stranger that sends nothing keeps its place for GREETING_SECONDS, or loses it
+    sooner if others need it.
     """
 
     def __init__(
@@ -144,7 +149,7 @@ class Door:
         self._secret = secret
         self._most_waiting = max(1, min(most_waiting, MOST_WAITING))
         self._come_in = come_in
-        # who it is; who came first is first
+        # their addresses, first come first
         self._waiting: dict[asyncio.Task[None], str] = {}
         self._untold = 0
         self._telling: asyncio.TimerHandle | None = None
@@ -153,7 +158,7 @@ class Door:
         return len(self._waiting)
 
     def knocked(self, sock: socket.socket, who: str) -> None:
-        """Somebody is there."""
+        """Somebody has connected: start the handshake."""
         if len(self._waiting) >= self._most_waiting:
             slowest = next(iter(self._waiting))
             self._tell(
@@ -165,7 +170,7 @@ class Door:
         task.add_done_callback(lambda done: self._waiting.pop(done, None))
 
     def close(self) -> None:
-        """Nobody comes in any more."""
+        """Stop all handshakes: nobody comes in any more."""
         for task in self._waiting:
             task.cancel()
         if self._telling is not None:
@@ -177,7 +182,7 @@ class Door:
         except Stranger as stranger:
             sock.close()
             self._tell(who, str(stranger))
-        except BaseException:  # cancelled, to make room or since the node stops
+        except BaseException:  # cancelled, to make room or because the node stops
             sock.close()
             raise
         else:

@@ -13,7 +13,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
-START_SECONDS = 180.0  # a healthy machine needs one; a busy one may take its time
+# a healthy machine needs one second; a busy one may take its time
+START_SECONDS = 180.0
 STOP_SECONDS = 60.0
 
 
@@ -22,7 +23,7 @@ class Served:
     returns, dies with its parent.
 
     data: a folder to keep, or None for a temporary one. trace: a file for the events.
-    log: a file for what the server says (appended to), or None for a temporary one.
+    log: a file for the server's messages (appended to), or None for a temporary one.
     port: 0 picks a free one. options: more arguments for `serve`.
     """
 
@@ -78,14 +79,14 @@ class Served:
         return line.removeprefix("ready ").strip()
 
     def said(self) -> str:
-        """What the server has written to its log so far."""
+        """The messages that the server has written to its log so far."""
         if self._log.closed:
             return ""
         self._log.seek(0)
         return self._log.read().decode(errors="replace").strip()
 
     def stop(self) -> int:
-        """Stop it cleanly, as SIGTERM does; returns its exit code."""
+        """Stop it cleanly, as SIGTERM does. Returns its exit code."""
         self._close_stdin()
         try:
             self.process.wait(STOP_SECONDS)
@@ -94,7 +95,9 @@ class Served:
         return self._reap()
 
     def kill(self) -> None:
-        """kill -9: no answer, no flush, no farewell."""
+        """Kill it with kill -9: it sends no answer, flushes nothing, says no
+        goodbye.
+        """
         self.process.kill()
         self._close_stdin()
         self._reap()
@@ -120,7 +123,7 @@ class Served:
 
 
 def nameless_file() -> IO[bytes]:
-    """A temporary file. Opened for appending, so that the child writes at its end
+    """A temporary file. It is opened for appending, so that the child writes at its end
     wherever the parent reads.
     """
     handle, path = tempfile.mkstemp(prefix="minikafka-", suffix=".log")
@@ -128,6 +131,6 @@ def nameless_file() -> IO[bytes]:
     file = open(path, "ab+")  # noqa: SIM115
     try:
         os.remove(path)
-    except PermissionError:  # Windows keeps the name while the file is open
+    except PermissionError:  # Windows can't remove the name while the file is open
         pass
     return file

@@ -1,8 +1,8 @@
-"""The real disk: a folder of the file system, of which a bounded number of files is
-open. storage/disk.py says what a disk has to do.
+"""The real disk: a folder of the file system, with a bounded number of open files.
+storage/disk.py says what a disk has to do.
 
-Positioned reads and writes, locks and folders on disk are where Windows and the other
-systems differ.
+Windows differs from the other systems in positioned reads and writes, in locks, and in
+syncing folders.
 """
 
 import os
@@ -39,7 +39,7 @@ if sys.platform == "win32":
         return True
 
     def sync_folder(path: str) -> None:
-        """Windows can't, and needn't."""
+        """Windows can't do this, and doesn't need it."""
 
 else:
     import fcntl
@@ -55,7 +55,7 @@ else:
         return True
 
     def sync_folder(path: str) -> None:
-        """Make names in a folder survive a power loss: those of new and of renamed
+        """Make the names in a folder survive a power loss: those of new and of renamed
         files.
         """
         descriptor = os.open(path, os.O_RDONLY)
@@ -139,14 +139,14 @@ class FolderDisk:
         return True
 
     def close(self) -> None:
-        """Give back all handles and locks."""
+        """Close all handles and release the locks."""
         self._let_go(self._root)
         for file in self._locks:
             file.close()
         self._locks.clear()
 
     def handle(self, absolute: str) -> int:
-        """An open descriptor, the files used longest ago closed for it."""
+        """An open descriptor. The least recently used files are closed for it."""
         handles = self._handles
         if absolute in handles:
             handles.move_to_end(absolute)
@@ -164,7 +164,9 @@ class FolderDisk:
             os.close(descriptor)
 
     def _let_go(self, absolute: str) -> None:
-        """Windows moves and removes no open file, nor a folder that holds one."""
+        """Close handles first: Windows can't move or remove an open file, nor a folder
+        that holds one.
+        """
         for path in [
             path
             for path in self._handles
@@ -195,7 +197,7 @@ class FolderFile:
             for buffer in buffers:
                 written = pwrite(handle, buffer, end)
                 end += written
-                # an almost full disk takes a part, and refuses the rest with an error
+                # an almost full disk writes a part, and refuses the rest with an error
                 while written < len(buffer):
                     more = pwrite(handle, memoryview(buffer)[written:], end)
                     written += more
@@ -220,7 +222,7 @@ class FolderFile:
 
 
 def _cut(handle: int, size: int) -> None:
-    """A failing disk may refuse this too; then recovery cuts the torn end."""
+    """Cut off a torn end. A failing disk may refuse this too; then recovery does it."""
     try:
         os.ftruncate(handle, size)
     except OSError:

@@ -1,23 +1,23 @@
-"""Cuts frames out of what a socket brings: a size (int32) and that many bytes each.
+"""Cuts frames out of the bytes from a socket: a size (int32) and then that many bytes.
 
 Small frames are cut out of one scratch buffer that all connections share; a frame that
-did not arrive whole gets a bytearray of its own, which grows as its bytes come and
-which the socket fills directly.
+didn't arrive whole gets a bytearray of its own, which grows as its bytes come and which
+the socket fills directly.
 """
 
 from collections import deque
 
 SCRATCH_BYTES = 64 * 1024
-# what a frame gets before its bytes have come: a claimed size is only a claim
+# allocated for a frame before its bytes have come: a claimed size is only a claim
 FIRST_BYTES = 64 * 1024
 SIZE_BYTES = 4
 
-# asyncio reads into it and tells us in one go, so one is enough
+# asyncio fills it and calls us in one go, so one buffer is enough
 scratch = memoryview(bytearray(SCRATCH_BYTES))
 
 
 class BadFrame(Exception):
-    """No frame begins so."""
+    """These bytes can't be the beginning of a frame."""
 
     def __init__(self, beginning: bytes, size: int) -> None:
         super().__init__(f"a frame of {size} bytes")
@@ -26,8 +26,8 @@ class BadFrame(Exception):
 
 
 class Frames:
-    """Those of one connection. whole: the frames that nobody has taken yet. held_bytes:
-    by them and the partial one.
+    """The frames of one connection. whole: those that nobody has taken yet. held_bytes:
+    the size of these and of the partial one.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
@@ -35,16 +35,16 @@ class Frames:
         self.held_bytes = 0
         self._max_frame_bytes = max_frame_bytes
         self._rest = b""  # fewer than four bytes: not even a size
-        # partial, filled up to _filled, of _size in the end
+        # the partial frame: filled up to _filled, _size when complete
         self._frame: bytearray | None = None
         self._filled = 0
         self._size = 0
         self._view: memoryview | None = None
-        # who has sent a frame of some size may well send another one
+        # a client that has sent a frame of some size may well send another one
         self._believed = FIRST_BYTES
 
     def buffer(self) -> memoryview:
-        """Where the socket puts what comes next (asyncio's get_buffer)."""
+        """The buffer that the socket fills next (asyncio's get_buffer)."""
         if self._frame is None:
             kept = len(self._rest)
             scratch[:kept] = self._rest
@@ -57,12 +57,12 @@ class Frames:
         return self._view
 
     def came(self, nbytes: int) -> None:
-        """So many bytes are in the buffer now (buffer_updated). Raises BadFrame."""
+        """This many bytes are in the buffer now (buffer_updated). Raises BadFrame."""
         if self._frame is None:
             self._cut(scratch[: len(self._rest) + nbytes])
             return
         assert self._view is not None
-        self._view.release()  # a bytearray can't grow while somebody looks at it
+        self._view.release()  # a bytearray can't grow while a view of it exists
         self._filled += nbytes
         if self._filled == self._size:
             self._believed = max(self._believed, self._size)
@@ -70,20 +70,20 @@ class Frames:
             self._frame = None
 
     def take(self) -> bytearray:
-        """The first of the whole frames."""
+        """Take the first of the whole frames."""
         frame = self.whole.popleft()
         self.held_bytes -= len(frame)
         return frame
 
     def drop(self) -> None:
-        """Nobody will take what is here."""
+        """Drop everything: nobody will take these frames."""
         self.whole.clear()
         self._frame = None
         self._rest = b""
         self.held_bytes = 0
 
     def _cut(self, data: memoryview) -> None:
-        """Take the whole frames; what is left begins a partial one."""
+        """Take the whole frames; the rest begins a partial one."""
         at = 0
         end = len(data)
         while end - at >= SIZE_BYTES:

@@ -1,5 +1,5 @@
-"""`serve --verbose`: who came, what they can speak, and what they spoke, one plain line
-each.
+"""`serve --verbose`: which clients came, what they can speak, and what they spoke, in
+one plain line each.
 """
 
 import time
@@ -13,7 +13,7 @@ from minikafka.wire.messages import API, BY_KEY, decode_request, decode_response
 from minikafka.wire.schema import Message
 
 API_VERSIONS = API["ApiVersions"]
-NAME = 100  # characters of what a client calls itself
+NAME = 100  # characters of a client's name for itself
 
 
 class Introduction(NamedTuple):
@@ -24,8 +24,8 @@ class Introduction(NamedTuple):
 
 
 class Handshakes:
-    """Reads over the shell's shoulder. Keeps a few words a connection, and forgets them
-    when it ends.
+    """Listens in on the shell. It remembers a few words about each connection, and
+    forgets them when that ends.
     """
 
     def __init__(self, log: Callable[[str], None]) -> None:
@@ -39,7 +39,7 @@ class Handshakes:
         self._spoken[connection] = Counter()
 
     def asked(self, connection: Any, frame: bytearray) -> None:
-        """A request goes to the broker."""
+        """A request is on its way to the broker."""
         if len(frame) < 4:
             return
         key = int.from_bytes(frame[:2], "big")
@@ -49,8 +49,8 @@ class Handshakes:
             self._introducing[connection] = Introduction(who(frame), version)
 
     def answered(self, connection: Any, frame: Sequence[Any]) -> None:
-        """An answer goes to the client; the one to ApiVersions says what both can
-        speak.
+        """An answer is on its way to the client; the one to ApiVersions says what both
+        can speak.
         """
         introduction = self._introducing.pop(connection, None)
         if introduction is None:
@@ -98,12 +98,13 @@ def offered_in(body: Message) -> str:
 
 
 def who(frame: bytearray) -> str:
-    """Software and client id, as an ApiVersions request tells them (the software since
-    version 3, KIP-511).
+    """The client's software and client id, from an ApiVersions request (the software
+    since version 3, KIP-511).
     """
     try:
         request = decode_request(frame)
-    except Exception:  # the broker says what is wrong with it; here it is only a name
+    # the broker reports what is wrong with it; here it is only a name
+    except Exception:
         return "a client that does not say who it is"
     body = request.body
     software = f"{body.client_software_name} {body.client_software_version}".strip()

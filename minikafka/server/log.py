@@ -1,5 +1,5 @@
-"""What the server says to whoever looks after it: lines on standard error, and nothing
-else speaks there.
+"""The server's messages to the person who looks after it: lines on standard error,
+where nothing else is written.
 """
 
 import sys
@@ -11,9 +11,9 @@ LINE_CHARACTERS = 2000
 
 
 def log(line: str, error: BaseException | None = None) -> None:
-    """One line. error: its traceback follows, indented, so that no message of a
-    client's making passes for a line of ours. If nobody can hear us (a closed pipe, a
-    full disk), the server has still to go on.
+    """Write one line. error: its traceback follows, indented, so that no text from a
+    client can look like a line of ours. If nobody can read it (a closed pipe, a full
+    disk), the server goes on all the same.
     """
     lines = [f"minikafka: {printable(line, LINE_CHARACTERS)}"]
     if error is not None:
@@ -21,7 +21,7 @@ def log(line: str, error: BaseException | None = None) -> None:
         lines += [f"  {printable(part, LINE_CHARACTERS)}" for part in told.splitlines()]
     text = "".join([f"{each}\n" for each in lines])
     try:
-        # in one piece: the processes of --processes all write here
+        # in one piece, because the processes of --processes all write here
         print(text, end="", file=sys.stderr, flush=True)
     except OSError:
         pass

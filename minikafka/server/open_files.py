@@ -1,4 +1,4 @@
-"""The limit of open files, shared out: a connection that took the last one would stop
+"""Shares out the limit on open files: a connection that took the last one would stop
 the node at its next append.
 """
 
@@ -7,11 +7,10 @@ from typing import NamedTuple
 from minikafka.server.addresses import CannotServe
 from minikafka.server.folder_disk import MAX_OPEN_FILES
 
-# systems give 256 (macOS) or 1,024 unless asked for more; macOS never gives more than
-# this
+# systems give 256 (macOS) or 1,024 by default; macOS never gives more than this
 WANTED = 10_240
-# standard streams, the listener, the loop's own, the lock, the trace, a checkpoint that
-# is being written
+# standard streams, the listener, the event loop's own files, the lock, the trace, a
+# checkpoint that is being written
 SPARE = 50
 LEAST = 100
 
@@ -24,7 +23,7 @@ class Share(NamedTuple):
 
 
 def share(limit: int) -> Share:
-    """The disk gets what it likes, but never more than connections get."""
+    """The disk gets as many as it wants, but never more than the connections get."""
     if limit < LEAST:
         raise CannotServe(
             f"the limit of open files is {limit}: raise it to at least {LEAST} (ulimit"
@@ -35,7 +34,7 @@ def share(limit: int) -> Share:
 
 
 def raised_limit() -> int:
-    """Ask the system for as many open files as we like; how many we have got."""
+    """Ask the system for as many open files as we want. Returns how many we got."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

@@ -1,8 +1,8 @@
 """Connections to the other nodes of the cluster: one for each (node, lane), made when a
 request needs it.
 
-A connection that is lost takes its requests along: each is reported as failed, and what
-to do next is the broker's affair.
+A lost connection takes its requests along: each is reported as failed, and the broker
+decides what to do next.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
 
 
 class Lane(asyncio.BufferedProtocol):
-    """One connection to another node. replied(request, frame), failed(request): how
-    each request ends.
+    """One connection to another node. replied(request, frame), failed(request): each
+    request ends with one of these.
 
-    secret: the cluster's, which the other node has to know, too; None: there is no
-    door. stranger(why): what stands there is no node of our cluster, or has no name
-    here; None: it is one.
+    secret: the cluster's, which the other node has to know, too; None: no handshake.
+    stranger(why): called if the other side isn't a node of our cluster, or its host
+    name can't be resolved; with None if it is one.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Lane(asyncio.BufferedProtocol):
         self._connecting = asyncio.get_running_loop().create_task(self._connect())
 
     def ask(self, request: Request) -> None:
-        """Send a request, as soon as the connection is there."""
+        """Send a request, as soon as the connection exists."""
         self._asked.append(request)
         size = sum(map(len, request.frame))
         self._unsent.append(
@@ -56,7 +56,7 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether a reply is still to come."""
+        """Whether a reply is still missing."""
         return bool(self._asked) and not self.closed
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Lane(asyncio.BufferedProtocol):
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
 
-    # --- asyncio tells us ---
+    # --- called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -115,7 +115,7 @@ class Lane(asyncio.BufferedProtocol):
         try:
             self._frames.came(nbytes)
         except BadFrame:
-            self.close()  # that is no node of ours
+            self.close()  # that isn't a node of ours
         while self._frames.whole and not self.closed:
             if self._asked:
                 self._replied(self._asked.pop(0), self._frames.take())

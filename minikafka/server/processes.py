@@ -1,13 +1,13 @@
-"""`minikafka serve --brokers N --processes`: a process for each broker, so that each
-can die alone (kill -9).
+"""`minikafka serve --brokers N --processes`: one process per broker, so that each can
+die alone (kill -9).
 
 This process runs no broker. It keeps the brokers' ports for them, starts each as node N
-of its voters, writes its process id to broker-N.pid in the data folder, and starts one
-that died again. When it ends, they end.
+of its voters, writes its process id to broker-N.pid in the data folder, and restarts
+one that died. When it ends, they end.
 
 The code is loaded once, here: on Linux each broker is a fork of this process, which
-therefore has no event loop, and no thread but one that waits for its parent's end.
-Elsewhere each loads the code anew.
+therefore has no event loop, and no thread except one that waits for its parent to end.
+On other systems each broker loads the code again.
 """
 
 import argparse
@@ -35,25 +35,24 @@ from minikafka.server.shell import now
 CONTEXT: Any = multiprocessing.get_context(
     "fork" if sys.platform == "linux" else "spawn"
 )
-# one that died sooner than this after its start waits so long before it is started
-# again
+# a broker that died sooner than this after its start is restarted only after this time
 SOON_SECONDS = 2.0
 STOP_SECONDS = 30.0
 
 
 def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int:
-    """Run all brokers until a stop is wanted; returns the exit code."""
+    """Run all brokers until this process is told to stop. Returns the exit code."""
     args.handed_secret = cluster_secret(args)
     nodes = range(1, args.brokers + 1)
     ports = kept_ports(args, nodes, cleanup)
     folder, cluster_id = data_folder(args, nodes, cleanup)
     stop = Stop(parent.wait_for_end)
     our_life, our_end = CONTEXT.Pipe(duplex=False)
-    # what a broker inherits must not keep the others alive
+    # sockets that a broker inherits must not keep the other brokers alive
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=our_end.close)
-    # what is loaded stays; a collection that looked at it would copy its pages for each
-    # fork
+    # these objects stay; a garbage collection that looked at them would copy their
+    # pages in each fork
     gc.freeze()
     brokers = []
     for node in nodes:
@@ -70,8 +69,8 @@ def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) 
 
 
 class Ports(NamedTuple):
-    """What this process keeps for its brokers: where clients reach each node, and where
-    the voters listen to the other nodes.
+    """The sockets that this process keeps for its brokers: where clients reach each
+    node, and where the voters listen to the other nodes.
     """
 
     of_clients: dict[int, socket.socket]
@@ -83,7 +82,7 @@ def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Po
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
         ports.of_clients[node] = keep_port(args.host, port)
-    # an odd number of them: the first of two votes alone
+    # an odd number of them; with only two brokers the first one votes alone
     for node in nodes[: MOST_VOTERS if len(nodes) >= MOST_VOTERS else 1]:
         ports.of_voters[node] = keep_port("127.0.0.1", 0)
     for each in (*ports.of_clients.values(), *ports.of_voters.values()):
@@ -92,8 +91,8 @@ def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Po
 
 
 def watch(brokers: list["Child"], stop: "Stop", parent: Parent) -> None:
-    """Start brokers, and those again that die, until a stop is wanted, all have ended,
-    or one never was ready.
+    """Start the brokers, and restart those that die, until this process is told to
+    stop, all have ended, or one never got ready.
     """
     told = False
     while not stop.wanted and not all(broker.ended for broker in brokers):
@@ -113,7 +112,7 @@ def watch(brokers: list["Child"], stop: "Stop", parent: Parent) -> None:
 
 
 def patience_for(brokers: list["Child"]) -> float | None:
-    """Seconds until one of them is to be started; None: all run."""
+    """Seconds until a broker is to be started; None if all are running."""
     soon = [broker.start_at for broker in brokers if broker.start_at is not None]
     if not soon:
         return None
@@ -123,7 +122,7 @@ def patience_for(brokers: list["Child"]) -> float | None:
 def args_of(
     args: argparse.Namespace, node: int, folder: str, ports: Ports, cluster_id: str
 ) -> argparse.Namespace:
-    """What one broker's process is asked for: `serve --node N --voters ...`."""
+    """The arguments for one broker's process: `serve --node N --voters ...`."""
     own = argparse.Namespace(**vars(args))
     own.processes = False
     own.no_restart = False
@@ -142,7 +141,7 @@ def args_of(
         own.trace = f"{args.trace}.{node}"
         own.trace_began_ms = now().monotonic_ms
         with suppress(OSError):
-            # of an earlier run: a broker that starts again goes on in its file
+            # left by an earlier run: a restarted broker appends to its file
             os.remove(own.trace)
     return own
 
@@ -155,13 +154,13 @@ def run_broker(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     if hasattr(os, "setsid"):
-        os.setsid()  # Ctrl-C is for the parent, which stops all
+        os.setsid()  # Ctrl-C is meant for the parent, which stops all
     sys.exit(run_here(args, Parent(ready.send, lambda: wait([parents_life]))))
 
 
 class Child:
-    """One broker's process. address: where clients reach it, once it was ready. ended:
-    it will not be started again. start_at: when it is to be started, in seconds of the
+    """One broker's process. address: where clients reach it, once it is ready. ended:
+    it won't be restarted. start_at: when it is to be started, in seconds of the
     monotonic clock; None while it runs.
     """
 
@@ -177,13 +176,13 @@ class Child:
         self._node = args.node.number
         self._pid_file = os.path.join(folder, f"broker-{self._node}.pid")
         self._process: BaseProcess | None = None
-        self._ready: Connection | None = None  # where it says so
+        self._ready: Connection | None = None  # where it reports that it is ready
         self._is_ready = False
         self._began = 0.0
 
     @property
     def signs(self) -> list[Any]:
-        """What is ready for reading when there is something to look at."""
+        """The file objects that become readable when something has happened."""
         signs: list[Any] = []
         if self._process is not None:
             signs.append(self._process.sentinel)
@@ -192,9 +191,7 @@ class Child:
         return signs
 
     def look(self) -> None:
-        """Start it when it is time to, hear that it is ready, and see that it has
-        died.
-        """
+        """Start it if it is time, and notice that it is ready or has died."""
         if self.start_at is not None and self.start_at <= time.monotonic():
             self._start()
         if self._ready is not None and self._ready.poll():
@@ -228,11 +225,11 @@ class Child:
             )
             if not self.address:
                 raise CannotServe(why) from error
-            log(why)  # it has served before: it says itself whether it can go on
+            log(why)  # it has served before, so it can say itself whether it can go on
 
     def _died(self, process: BaseProcess) -> None:
-        """One that never was ready is not tried again, nor one that has stopped by
-        itself at its start: it has said why, and would do so for ever.
+        """It has died. If it never got ready, or stopped by itself at its start, it
+        isn't restarted: it has said why, and would fail the same way each time.
         """
         assert process.exitcode is not None
         end = how(process.exitcode)
@@ -253,8 +250,8 @@ class Child:
             self.start_at += SOON_SECONDS
 
     def end(self, until: float) -> None:
-        """It has heard that it is to end; until: how long it may take, in seconds of
-        the monotonic clock.
+        """Wait for it to end: it was told to. until: the latest time, in seconds of the
+        monotonic clock.
         """
         if self._process is not None:
             self._process.join(max(0.0, until - time.monotonic()))
@@ -269,8 +266,9 @@ class Child:
 
 
 class Stop:
-    """Whether a stop is wanted: SIGINT or SIGTERM came (a second one ends the process
-    at once), or our parent has ended. reader: a socket that is ready for reading then.
+    """Whether this process is to stop: SIGINT or SIGTERM came (a second one ends the
+    process at once), or our parent has ended. reader: a socket that becomes readable
+    then.
     """
 
     def __init__(self, wait_for_end: Callable[[], object] | None) -> None:
@@ -295,7 +293,7 @@ class Stop:
 
 
 def how(code: int) -> str:
-    """A process's end in words."""
+    """How a process ended, in words."""
     if code < 0:
         return signal.Signals(-code).name
     return f"exit code {code}"

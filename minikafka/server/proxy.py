@@ -1,9 +1,10 @@
-"""A proxy of one broker on the loopback interface, which notes the frames that pass, for
-lessons and tests: what a client that somebody else wrote says to a broker, byte by byte.
+"""A proxy of one broker on the loopback interface that records the frames passing
+through, for lessons and tests: what other people's clients say to a broker, byte by
+byte.
 
-It may change answers on their way, as a proxy of a real cluster has to: the answers to
-Metadata and FindCoordinator name addresses, and a client that is to stay behind the
-proxy must read the proxy's there.
+It can change answers on their way, as a proxy for a real cluster must: the answers to
+Metadata and FindCoordinator contain addresses, and a client only stays behind the proxy
+if it reads the proxy's there.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ Change = Callable[[bytes, bytes], bytes]
 
 
 class Frame(NamedTuple):
-    """A request or an answer that passed. connection: they are numbered from 0 on."""
+    """A request or an answer that passed. connection: numbered from 0 on."""
 
     connection: int
     is_request: bool
@@ -30,13 +31,13 @@ class Frame(NamedTuple):
 
     @property
     def api(self) -> str:
-        """Which API a request is for."""
+        """The name of the API that a request is for."""
         assert self.is_request
         return api_name(self.data)
 
 
 def as_it_is(request: bytes, answer: bytes) -> bytes:
-    """Changes nothing."""
+    """Leaves an answer unchanged."""
     return answer
 
 
@@ -68,12 +69,12 @@ class Proxy:
         return f"{LOOPBACK}:{self.port}"
 
     def requests(self) -> list[Frame]:
-        """Those that have passed so far."""
+        """The requests that have passed so far."""
         with self._lock:
             return [frame for frame in self.frames if frame.is_request]
 
     def close(self) -> None:
-        """Hang up on everybody; returns when nothing of it runs any more."""
+        """Close all connections; returns when nothing is running any more."""
         with self._lock:
             self._is_closed = True
             sockets = [self._listener, *self._sockets]
@@ -102,7 +103,7 @@ class Proxy:
                 self._connect(client)
 
     def _connect(self, client: socket.socket) -> None:
-        """A connection to the broker for this one of a client."""
+        """A connection to the broker for this connection of a client."""
         try:
             broker = socket.create_connection(self._target)
         except OSError:
@@ -151,7 +152,7 @@ class Proxy:
         except OSError:
             pass
         finally:
-            hang_up(client)  # also where a change fails, so that the client hears of it
+            hang_up(client)  # also if a change fails, so that the client notices
 
     def _note(self, frame: Frame) -> None:
         with self._lock:
@@ -159,13 +160,13 @@ class Proxy:
 
 
 def read_frame(connection: socket.socket) -> bytes | None:
-    """The next one without its size; None if the other side has hung up."""
+    """The next frame, without its size; None if the other side has hung up."""
     size = _read(connection, SIZE_BYTES)
     return None if size is None else _read(connection, int.from_bytes(size, "big"))
 
 
 def send_frame(connection: socket.socket, frame: bytes) -> None:
-    """Send it behind its size."""
+    """Send a frame, with its size in front."""
     connection.sendall(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
 
 
@@ -180,6 +181,8 @@ def _read(connection: socket.socket, size: int) -> bytes | None:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """End both directions, so that whoever waits for this socket goes on."""
+    """Shut down both directions, so that a thread that waits for this socket
+    goes on.
+    """
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -1,5 +1,5 @@
-"""`minikafka serve`: brokers with real sockets, real files and real time. Here the
-command reads its options and puts the parts together; shell.py is what runs.
+"""`minikafka serve`: brokers with real sockets, real files and real time. This file
+reads the command's options and puts the parts together; shell.py runs them.
 """
 
 import asyncio
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
     from minikafka.server.handshakes import Handshakes
 
-PARENT_SECONDS = 0.25  # how often the server looks whether its parent still runs
+PARENT_SECONDS = 0.25  # how often the server checks that its parent still runs
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
-# where `serve` differs from Kafka: serve --help says why
+# settings of `serve` that differ from Kafka's: serve --help says why
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
-# a broker that is gone is noticed in two seconds, not nine
+# a broker that has gone is noticed within two seconds instead of nine
 PROPERTIES_OF_MANY = {
     "broker.heartbeat.interval.ms": "300",
     "broker.session.timeout.ms": "2000",
@@ -64,9 +64,9 @@ PROPERTIES_OF_MANY = {
 
 
 class Parent(NamedTuple):
-    """Who started this process. say_ready(addresses): tells it where clients reach the
-    brokers. wait_for_end(): returns when it has ended, and the brokers with it; None:
-    they go on.
+    """The process or program that started this one. say_ready(addresses): tells it
+    where clients reach the brokers. wait_for_end(): returns when it has ended, and then
+    the brokers end, too; None: they go on.
     """
 
     say_ready: Callable[[str], object]
@@ -81,7 +81,7 @@ def main(args: "argparse.Namespace") -> int:
 
 def run_here(args: "argparse.Namespace", parent: Parent) -> int:
     """The same for any parent: a terminal, a program of ours, or the process that
-    starts each broker in one.
+    starts one process per broker.
     """
     try:
         with ExitStack() as cleanup:
@@ -102,9 +102,10 @@ def print_ready(addresses: str) -> None:
 
 
 def end_of_parent() -> Callable[[], None]:
-    """What waits until the process that started us has ended, somehow. Our standard
-    input, where it is a pipe from that process, ends then, or earlier if it wants so.
-    And we get another parent; only Windows keeps telling the old one.
+    """Returns a function that waits until the process that started us has ended,
+    however that happens. If our standard input is a pipe from that process, it ends
+    then, or earlier if that process closes it. We also get another parent; only Windows
+    keeps naming the old one.
     """
     parent = os.getppid()
     pipes = [0] if is_a_pipe(0) else []
@@ -123,7 +124,7 @@ def end_of_parent() -> Callable[[], None]:
 
 
 def is_a_pipe(handle: int) -> bool:
-    """Or a socket, which Node.js gives its children as a pipe."""
+    """Whether it is a pipe, or a socket, which Node.js gives its children as a pipe."""
     try:
         mode = os.fstat(handle).st_mode
     except OSError:  # it is closed
@@ -132,9 +133,9 @@ def is_a_pipe(handle: int) -> bool:
 
 
 class Places(NamedTuple):
-    """Who runs here, and where the cluster's nodes listen to each other. voters: none
-    named: all of them. told: where the others reach a node that tells them when it
-    registers.
+    """The nodes that run here, and where the cluster's nodes listen to each other.
+    voters: if none are named, all nodes. told: the address at which the others reach a
+    node that announces it when it registers.
     """
 
     nodes: Sequence[int]
@@ -145,9 +146,9 @@ class Places(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What all brokers of this process have in common. host: the one that clients are
-    told. most_connections: of one broker. listening: who hears what happens. after_turn:
-    what a server does then, if anything.
+    """Common to all brokers of this process. host: the one that clients are told.
+    most_connections: for each broker. listening: called with each trace event.
+    after_turn: called by a server after each turn, if set.
     """
 
     args: "argparse.Namespace"
@@ -207,7 +208,9 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
 def listeners_of(
     args: "argparse.Namespace", nodes: Sequence[int]
 ) -> dict[int, socket.socket]:
-    """Where clients will reach each node: on ports one after another, or on any."""
+    """The sockets where clients will reach each node: on consecutive ports, or
+    on any.
+    """
     listeners = {}
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
@@ -218,8 +221,8 @@ def listeners_of(
 def advertised_ports(
     args: "argparse.Namespace", listeners: dict[int, socket.socket]
 ) -> dict[int, int]:
-    """The ports that clients are told: those where nodes listen, unless a proxy, or
-    whatever stands in between, has others, one after another.
+    """The ports that clients are told: those where the nodes listen, unless something
+    in between, such as a proxy, has others, which are consecutive too.
     """
     ports = {}
     for at, (node, listener) in enumerate(listeners.items()):
@@ -229,7 +232,7 @@ def advertised_ports(
 
 
 def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
-    """One node: the broker, and what carries its bytes."""
+    """One node: the broker, and the server that carries its bytes."""
     args, places = shared.args, shared.places
     addresses = {LISTENER: (shared.host, port), **places.told}
     try:
@@ -256,7 +259,7 @@ def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
 def properties_of(
     args: "argparse.Namespace", node: int, is_one_of_many: bool
 ) -> dict[str, str]:
-    """The server properties of one node; those of the command line win."""
+    """The server properties of one node; those on the command line win."""
     properties = {}
     if is_one_of_many:
         properties.update(PROPERTIES_OF_MANY)
@@ -276,13 +279,15 @@ def warn_if_reachable(listener: socket.socket) -> None:
 
 
 def warn_without_effect(config: BrokerConfig) -> None:
-    """Who gives a property expects something of it."""
+    """Warn about properties that have no effect here, because someone who sets a
+    property expects something of it.
+    """
     if config.without_effect:
         log(f"without effect here: {', '.join(config.without_effect)}.")
 
 
 def all_here(args: "argparse.Namespace") -> Places:
-    """One broker, or a whole cluster in this process."""
+    """A single broker, or a whole cluster in this process."""
     nodes = range(1, args.brokers + 1)
     if len(nodes) == 1:
         return Places(nodes, of_nodes={}, peers={}, voters=(), told={})
@@ -293,9 +298,8 @@ def all_here(args: "argparse.Namespace") -> Places:
 
 def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
     """One node of a cluster whose other nodes run elsewhere. A voter listens where
-    --voters says that it does. A node that is none listens where there is room, and
-    says where when it registers: for this machine only, unless --node names another
-    address.
+    --voters says. Any other node listens on a free port, and announces it when it
+    registers: on this machine only, unless --node names another address.
     """
     node, host, port = args.node
     is_voter = node in args.voters
@@ -330,9 +334,9 @@ async def run(
     of_nodes: dict[int, socket.socket],
     say_ready: Callable[[], object],
 ) -> None:
-    """All brokers, until they have stopped. Says so once all of them are ready. One
-    that stops by itself says why at once; it stops alone, unless the cluster has never
-    been ready.
+    """Run all brokers until they have stopped, and call say_ready once all of them are
+    ready. A broker that stops by itself gives its reason at once; it stops alone,
+    unless the cluster has never been ready.
     """
     waiting = set(servers)
 
@@ -354,7 +358,7 @@ async def run(
 
 
 def open_disk(place: str, most_open_files: int) -> FolderDisk:
-    """One broker's, which has it for itself."""
+    """Open one broker's data folder, for its use alone. Errors: CannotServe."""
     try:
         disk = FolderDisk(place, most_open_files)
         alone = disk.lock(".lock")
@@ -378,9 +382,9 @@ def handshakes() -> "Handshakes":
 def data_folder(
     args: "argparse.Namespace", nodes: Sequence[int], cleanup: ExitStack
 ) -> tuple[str, str | None]:
-    """--data, or a temporary folder that goes when the server does; and the id of the
-    cluster that these nodes are to be: the one that their data belong to, --cluster-id,
-    or a new one. None: a single broker makes its own.
+    """--data, or a temporary folder that is removed when the server ends; and the id of
+    the cluster: the one that the nodes' data belong to, --cluster-id, or a new one.
+    None: a single broker makes its own.
     """
     made = None if len(nodes) == 1 else new_cluster_id()
     if args.data is None:
@@ -416,8 +420,9 @@ def temporary_folder(args: "argparse.Namespace", cleanup: ExitStack) -> str:
 def trace_file(
     args: "argparse.Namespace", listening: list[Callable[[Event], None]]
 ) -> Iterator[Callable[[], None]]:
-    """Every event becomes a line of JSON, its time counted from here on, or from what
-    several processes agreed on; gives what writes the lines of a turn out.
+    """Write every event as a line of JSON, with times counted from here on, or from a
+    moment that several processes agreed on. Yields a function that flushes the lines of
+    a turn.
 
     A trace that can't be written any more (a full disk, a closed pipe) ends, and the
     server goes on.
@@ -459,7 +464,7 @@ def trace_file(
         try:
             file.close()
         except OSError:
-            # what it still holds was lost when the trace ended, and told then
+            # the rest was lost when the trace ended, and reported then
             pass
 
 
@@ -482,8 +487,8 @@ def stop_on_signals(wanted: asyncio.Event) -> None:
 
 
 async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:
-    """When it is wanted. All hand over before any stops: the last ones would have no
-    controller left to ask.
+    """Stop all servers when `wanted` is set. All hand over before any of them stops,
+    otherwise the last ones would have no controller left to ask.
     """
     await wanted.wait()
     await asyncio.gather(*(server.hand_over() for server in servers))

@@ -1,15 +1,15 @@
-"""The asyncio shell around one broker: sockets and time go in, what the broker left in
-its outbox goes out.
+"""The asyncio shell around one broker: sockets and time go in, the contents of the
+broker's outbox go out.
 
 The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one
 timer is set for the broker's next deadline. Everything runs on one thread, so the
 broker never sees two things at once.
 
-Memory is bounded over all connections (budget.py). When requests that are not whole
-yet, or wait for their turn, fill their budget, connections give way; until then one
-turn of the event loop can double them at most, as a frame grows so. When answers that
-clients have not read fill theirs, who asks for more waits; if that has not helped for
-PATIENCE_SECONDS, connections that don't read give way.
+Memory is bounded over all connections (budget.py). When requests that aren't whole yet,
+or wait for their turn, use up their budget, connections give way; until then one turn
+of the event loop can at most double them, because that is how frames grow. When answers
+that clients haven't read use up theirs, further requests wait; if that hasn't helped
+after PATIENCE_SECONDS, connections that don't read give way.
 """
 
 import asyncio
@@ -42,10 +42,12 @@ LISTENER = "PLAINTEXT"
 HAND_OVER_LOOK_SECONDS = 0.02
 # how long a stopping server waits for clients to read their last answers
 FLUSH_SECONDS = 2.0
-PATIENCE_SECONDS = 2.0  # how long a request waits for others to read their answers
-LOOK_AGAIN_SECONDS = 0.25  # while a request waits so
-ONCE_SECONDS = 1.0  # what may happen a thousand times a second is told once in it
-MOST_QUEUING = 512  # connections that the system keeps until they are accepted
+# how long a request waits for other clients to read their answers
+PATIENCE_SECONDS = 2.0
+LOOK_AGAIN_SECONDS = 0.25  # how often that is checked
+# things that may happen a thousand times a second are reported once in this time
+ONCE_SECONDS = 1.0
+MOST_QUEUING = 512  # connections that the system queues until they are accepted
 
 
 def now() -> Now:
@@ -53,12 +55,12 @@ def now() -> Now:
 
 
 class Server:
-    """The life of the sockets of one broker.
+    """The sockets of one broker.
 
-    max_connections: one more is closed at once; max.connections, if lower, counts.
-    secret: the cluster's, at the door of the nodes' listener; None: there is no door.
-    handshakes: for --verbose. after_turn: called when a turn's answers are about to be
-    sent.
+    max_connections: further ones are closed at once; a lower max.connections counts
+    instead. secret: the cluster's, for the handshake on the nodes' listener; None:
+    there is no handshake. handshakes: for --verbose. after_turn: called when a turn's
+    answers are about to be sent.
     """
 
     def __init__(
@@ -73,9 +75,9 @@ class Server:
         config = broker.config
         self.broker = broker
         self.max_frame_bytes: int = config["socket.request.max.bytes"]
-        # so that half of it is always others'
+        # so that one connection never takes more than half
         self.requests = Budget(2 * (self.max_frame_bytes + SCRATCH_BYTES))
-        # a few of the largest, and many ordinary ones
+        # a few of the largest, or many ordinary ones
         self.answers = Budget(4 * config["fetch.max.bytes"])
         self.connections: set[Connection] = set()
         self._max_connections = max_connections
@@ -86,21 +88,22 @@ class Server:
             if secret is None
             else Door(secret, self._most_connections // 2, self._let_in_node)
         )
-        # nodes in whose place somebody else stands, as far as we have told
+        # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
         self._handshakes = handshakes
         self._after_turn = after_turn
         self._timer: asyncio.TimerHandle | None = None
-        self._full = False  # requests are, and somebody will have to give way
+        # the requests' budget is used up, so a connection will have to give way
+        self._full = False
         self._turn = Turn(broker, self, now)
         self._going_on = False
         self._is_settling = False
-        self._touched: dict[Connection, None] = {}  # by the turn, in that order
+        self._touched: dict[Connection, None] = {}  # by the turn, in this order
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
         # requests that wait until answers are read, and since when
         self._held_back: dict[Connection, float] = {}
-        # the broker has become ready, or has stopped, or shall stop
+        # the broker has become ready, or has stopped, or is to stop
         self._changed = asyncio.Event()
         self._ready = False
         self._stopping = False
@@ -116,13 +119,13 @@ class Server:
         say_ready: Callable[[], object],
         of_nodes: "socket.socket | None" = None,
     ) -> None:
-        """Start the broker, accept clients once it is ready, return when it has
-        stopped: cleanly, or broker.why_failed says why. of_nodes: where it listens to
-        the other nodes of its cluster, from the start.
+        """Start the broker, accept clients once it is ready, and return when it has
+        stopped: cleanly, or broker.why_failed gives the reason. of_nodes: where it
+        listens to the other nodes of its cluster, from the start.
 
-        Clients that came sooner would hear of a cluster without brokers; Apache Kafka
-        refuses them too, until the metadata and the logs are read. Errors: CannotServe
-        if another program has begun to listen there.
+        Clients that connected sooner would see a cluster without brokers; Apache Kafka
+        refuses them too until it has read the metadata and the logs. Errors:
+        CannotServe if another program has begun to listen there.
         """
         self.broker.start(now())
         self._drain()
@@ -150,14 +153,14 @@ class Server:
             if of_nodes is not None:
                 of_nodes.close()
         if not self.broker.why_failed:
-            # answers what is parked, writes the clean shutdown marker
+            # answers parked requests, and writes the clean shutdown marker
             self.broker.stop(now())
             self._drain()
         await self._hang_up()
 
     async def hand_over(self) -> None:
-        """Before a clean stop: others take over what this broker leads (controlled
-        shutdown).
+        """Before a clean stop: let others take over the partitions this broker leads
+        (controlled shutdown).
         """
         if self.broker.ready and not self.broker.why_failed:
             self.broker.leave(now())
@@ -171,7 +174,7 @@ class Server:
         self._changed.set()
 
     def _accepting(self, listener: "socket.socket", name: str) -> asyncio.Task[None]:
-        """Listen, and let in who comes, until cancelled."""
+        """Start to listen and accept clients, until cancelled."""
         listener.setblocking(False)
         listen_on(listener, MOST_QUEUING)
         task = asyncio.create_task(self._accept(listener, name))
@@ -179,8 +182,8 @@ class Server:
         return task
 
     async def _accept(self, listener: "socket.socket", name: str) -> None:
-        """One at a time, so that no burst opens more than there is room for (asyncio's
-        own way takes a hundred).
+        """Accept clients one at a time, so that a burst can't open more than there is
+        room for (asyncio's own loop accepts a hundred).
         """
         door = self._door if name == CONTROLLER_LISTENER else None
         while True:
@@ -190,7 +193,7 @@ class Server:
                 if len(self.connections) + waiting >= self._most_connections:
                     client.close()
                     self._turn_away()
-                    # sock_accept doesn't wait while somebody stands there
+                    # sock_accept doesn't wait while a client is in the queue
                     await asyncio.sleep(0)
                 elif door is not None:
                     door.knocked(client, named(address))
@@ -198,10 +201,8 @@ class Server:
                 else:
                     await self._let_in(client, name)
             except ConnectionError:
-                pass  # gone before it came
-            except (
-                OSError
-            ) as error:  # the whole system has no more open files or no memory
+                pass  # the client left before it was accepted
+            except OSError as error:  # the whole system is out of open files or memory
                 log(
                     f"can't accept a connection: {error.strerror}; trying again in"
                     f" {ONCE_SECONDS:.0f} s."
@@ -242,8 +243,8 @@ class Server:
     def _callback_failed(
         self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
     ) -> None:
-        """An error in a callback: of the system's it is only said; of ours it stops the
-        node.
+        """An error in a callback: one from the system is only reported, one of ours
+        stops the node.
         """
         error = context.get("exception")
         if error is None or isinstance(error, OSError):
@@ -264,7 +265,7 @@ class Server:
         for connection in list(self.connections):
             connection.close()
         patience = self._loop.time() + FLUSH_SECONDS
-        # has news for the others
+        # it has something to send to other nodes
         leaving = [
             lane for (_, name), lane in self._lanes.items() if name == election.LANE
         ]
@@ -280,11 +281,11 @@ class Server:
     # --- one turn: requests in, answers out ---
 
     def turn(self, connection: Connection) -> None:
-        """Something came from this client, or it has read its answers: pass its request
-        on, then send whatever the broker has left for anybody.
+        """Bytes came from this client, or it has read its answers: pass its request on,
+        then send everything that the broker has for anybody.
         """
         connection.active_at = self._loop.time()
-        # in the end it is settled whether we go on reading
+        # whether we go on reading is settled at the end
         self._touched[connection] = None
         self._turn.admit(connection)
         self._drain()
@@ -294,7 +295,7 @@ class Server:
             self._loop.call_soon(self._drop_half_requests)
 
     def next_frame(self, connection: Any) -> bytearray | None:
-        """A turn asks for the connection's next request."""
+        """The connection's next request, for a turn that asks for it."""
         if self._stopping or not connection.asks:
             return None
         if self.answers.full:
@@ -306,8 +307,8 @@ class Server:
         return frame
 
     def carry_out(self, effect: Effect) -> None:
-        """A turn passes on what the broker asks for. Answers are kept, for one write a
-        connection.
+        """Carry out an effect of the broker. Answers are kept, so that there is one
+        write per connection.
         """
         if isinstance(effect, Reply):
             connection: Any = effect.connection
@@ -333,14 +334,14 @@ class Server:
                 self.refuse(connection, effect.why)
 
     def _drain(self) -> None:
-        """Empty the outbox, again while answers free connections whose next request
-        waits; one write a connection.
+        """Empty the outbox, repeatedly while answers free connections whose next
+        request waits; one write per connection.
         """
         while self.broker.outbox or (self._held_back and self._let_go_on()):
             self._turn.drain()
         if self._turn.unfinished and not self._going_on:
             self._going_on = True
-            # behind whoever has something to say meanwhile
+            # after clients that have something to say meanwhile
             self._loop.call_soon(self._go_on)
         if self._after_turn:
             self._after_turn()
@@ -357,7 +358,7 @@ class Server:
         self._drain()
 
     def _settle(self) -> None:
-        """After all turns of one round of the loop: one timer for the broker's next
+        """After all turns of one round of the loop: set one timer for the broker's next
         deadline.
         """
         self._is_settling = False
@@ -369,7 +370,7 @@ class Server:
             return
         at = broker.next_deadline() / 1000
         if self._timer and self._timer.when() <= at:
-            return  # a tick too many costs less than a timer a request
+            return  # one tick too many costs less than a timer per request
         if self._timer:
             self._timer.cancel()
         self._timer = self._loop.call_at(at, self._tick)
@@ -379,18 +380,18 @@ class Server:
         self.broker.tick(now())
         self._drain()
 
-    # --- memory over all ---
+    # --- memory over all connections ---
 
     def _hold_back(self, connection: Connection) -> None:
-        """Its request waits: there are as many answers that nobody has read yet as
-        memory is meant for.
+        """Let its request wait: the answers that nobody has read yet use up the memory
+        meant for them.
         """
         if not self._held_back:
             self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
         self._held_back.setdefault(connection, self._loop.time())
 
     def _let_go_on(self) -> bool:
-        """Pass on requests that were held back, now that there is room; says whether
+        """Pass on requests that were held back, now that there is room. Returns whether
         the broker had an answer.
         """
         while self._held_back and not self.answers.full and not self.broker.outbox:
@@ -400,8 +401,8 @@ class Server:
         return bool(self.broker.outbox)
 
     def _look_again(self) -> None:
-        """While requests are held back: whose answers were read meanwhile, and who has
-        waited long enough.
+        """While requests are held back: check which answers were read meanwhile, and
+        which requests have waited long enough.
         """
         for connection in self.answers.holders():
             connection.count_unread()
@@ -468,8 +469,8 @@ class Server:
         lane.ask(request)
 
     def _stranger(self, node: int, address: tuple[str, int], why: str | None) -> None:
-        """Told once, until the node itself is there: we try again many times a
-        second.
+        """Report a stranger in a node's place once, until the node itself is there: we
+        try again many times a second.
         """
         if why is None:
             self._strangers.discard(node)
@@ -500,13 +501,13 @@ class Server:
     # --- connections ---
 
     def refuse(self, connection: Connection, why: str) -> None:
-        """Close one connection and say why; nobody else is touched."""
+        """Close one connection and say why; others aren't affected."""
         log(f"closed the connection of {connection}, which {why}.")
         connection.close()
 
     def _close_idle(self) -> None:
-        """connections.max.idle.ms; a connection that we closed and whose client never
-        reads goes the same way.
+        """Apply connections.max.idle.ms. A connection that we closed and whose client
+        never reads is closed for good as well.
         """
         oldest = self._loop.time() - self._idle_seconds
         for connection in list(self.connections):

@@ -1,6 +1,6 @@
-"""What may stand behind the options of the command line: each function takes the text
-that was typed, and returns what it means. Errors: argparse.ArgumentTypeError, in one
-sentence that says what it should be.
+"""The values of options on the command line: each function takes the text that was
+typed, and returns its meaning. Errors: argparse.ArgumentTypeError, in one sentence that
+says what it should be.
 """
 
 import argparse
@@ -12,19 +12,19 @@ from minikafka.trace import printable
 if TYPE_CHECKING:
     from minikafka.server.addresses import NodeAt
 
-TYPED = 60  # characters of what was typed that an error repeats
+TYPED = 60  # characters of the typed text that an error repeats
 NAME = r"[0-9a-zA-Z\-%._]{1,253}"
 ADDRESS = rf"(?P<host>{NAME}|\[[0-9a-zA-Z\-%._:]{{1,253}}\])"
 MOST_NODE = 2**31 - 1  # an int32, as in every request that names a node
 
 
 def wrong(text: str, what: str) -> argparse.ArgumentTypeError:
-    """That something typed is not what it should be."""
+    """The error for a text that is not what it should be."""
     return argparse.ArgumentTypeError(f"'{printable(text, TYPED)}' is not {what}")
 
 
 def brokers(text: str) -> int:
-    """How many; `serve` says how many there may be."""
+    """A number of brokers; `serve` says how many there may be."""
     if not re.fullmatch("-?[0-9]{1,9}", text):
         raise wrong(text, "a number of brokers, for example 3")
     return int(text)
@@ -35,7 +35,7 @@ def host(text: str) -> str:
     (RFC 1035).
     """
     try:
-        # what a connection will ask for: no part of it is empty, or longer than 63
+        # what a connection will ask for: no part may be empty, or longer than 63
         text.encode("idna")
     except UnicodeError:
         raise wrong(text, "a host name or an address") from None
@@ -63,7 +63,7 @@ def node_id(text: str, whole: str) -> int:
 
 
 def node(text: str) -> "NodeAt":
-    """Which node this is, and where it listens to the others."""
+    """The node this is, and where it listens to the others."""
     from minikafka.server.addresses import NodeAt
 
     match = re.fullmatch(
@@ -103,7 +103,7 @@ def voters(text: str) -> dict[int, tuple[str, int]]:
 
 
 def racks(text: str) -> list[str]:
-    """One each broker, in turn."""
+    """One rack per broker, in turn."""
     found = text.split(",")
     if not all(rack and rack.isprintable() for rack in found):
         raise wrong(text, "a list of racks: for example a,b,c")
@@ -129,8 +129,8 @@ def path(text: str) -> str:
 
 
 def orders(text: str) -> int:
-    """How many orders the pipeline sends: enough that both halves of its day have
-    some.
+    """How many orders the pipeline sends: at least enough for both halves of
+    its day.
     """
     number = int(text) if re.fullmatch("[0-9]{1,8}", text) else 0
     if number < 20:
