@@ -1,5 +1,5 @@
-"""The admin client: one request, one answer, from a given broker or any (in KRaft each
-passes changes on).
+"""The admin client: one request, one answer, from a given broker or from any (in KRaft
+each broker forwards changes).
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ class AdminRequest(Question):
 
 
 class Admin(Client):
-    """Requests whose connection is lost are sent again, until the shell gives them
-    up.
+    """Requests whose connection is lost are sent again, until the shell gives
+    them up.
     """
 
     def __init__(self, name: str, bootstrap: Sequence[Address], trace: Trace) -> None:
@@ -52,8 +52,8 @@ class Admin(Client):
     def call(
         self, api: str, body: dict[str, Any], now: Now, node: int | None = None
     ) -> Future:
-        """The future's value is the response as it came, its error codes not looked
-        at.
+        """Send a request. The future's value is the response as it came; its error
+        codes haven't been looked at.
         """
         self._enter(now)
         request = AdminRequest(self, api, body, node)
@@ -66,8 +66,8 @@ class Admin(Client):
 
 
 class AdminHandle:
-    """The admin client that a cluster's own calls go through: each request lets some
-    virtual ms pass.
+    """The admin client behind a cluster's own calls: each request takes some
+    virtual ms.
     """
 
     def __init__(self, core: Admin, kernel: Kernel, network: Network) -> None:
@@ -79,7 +79,7 @@ class AdminHandle:
         kernel.agenda.add(self._process)
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
-        """One request and its answer."""
+        """Send one request and return its answer. Errors: KafkaTimeoutError."""
         self._kernel.programs.enter(api)
         future = self._core.call(api, body, self._process.now(), node)
         self._process.turn()
@@ -92,5 +92,5 @@ class AdminHandle:
         return future.value
 
     def pause(self, ms: int) -> None:
-        """Wait before the next request."""
+        """Let some virtual ms pass before the next request."""
         self._kernel.wait(never, ms)

@@ -1,11 +1,11 @@
-"""What a learner may give, as data: each wrong value gets one sentence at the call,
-before anything has happened.
+"""The arguments that a learner may give, as data: a wrong value is refused with one
+sentence at the call, before anything has happened.
 
     @checked(seconds=SECONDS)
     def run(self, seconds: float = 1) -> None: ...
 
-A wrong type raises TypeError, a wrong value ValueError, each with the argument, what
-was given and what would be right.
+A wrong type raises TypeError, a wrong value ValueError, each with the argument, the
+value that was given, and what would be right.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -25,13 +25,13 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 CENTURY_S = 100 * 366 * 86_400
-# the wire holds 32,767; a member id is a client id and 37 bytes more
+# the wire allows 32,767; a member id is a client id and 37 more bytes
 MOST_NAME_BYTES = 32_000
 
 
 class Wanted(NamedTuple):
-    """words: what would be right. types: else TypeError; bool is no number.
-    fits(value): else error.
+    """words: what would be right. types: others raise TypeError; bool doesn't count as
+    a number. fits(value): if false, error is raised.
     """
 
     words: str
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
 
 
 def shown(value: object) -> str:
-    """What was given, in a sentence."""
+    """The value that was given, for use in a sentence."""
     return printable(repr(value), 80)
 
 
@@ -69,8 +69,8 @@ def whole(low: int, high: int = INT_MAX) -> Wanted:
 def several(
     words: str, fits: Callable[[Any], bool], types: tuple[type, ...] = (Collection,)
 ) -> Wanted:
-    """A list or the like whose elements (a dictionary's keys) fit. A generator is none:
-    it could be read only once.
+    """A list or similar, in which every element (in a dictionary, every key) fits. A
+    generator doesn't count, because it can be read only once.
     """
     return Wanted(words, types, lambda value: all(fits(each) for each in value))
 
@@ -78,7 +78,7 @@ def several(
 def pairs(
     words: str, fits: Callable[[Any], bool], error: type[Exception] = ValueError
 ) -> Wanted:
-    """A dictionary of partitions whose values fit."""
+    """A dictionary with partitions as keys, in which every value fits."""
 
     def all_fit(value: Mapping[Any, Any]) -> bool:
         return all(is_partition(key) and fits(each) for key, each in value.items())
@@ -107,7 +107,7 @@ def _is_event(value: object) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether the wire can hold it."""
+    """Whether the text fits into a string of the protocol."""
     try:
         return len(text.encode()) <= MOST_NAME_BYTES
     except UnicodeEncodeError:
@@ -269,7 +269,7 @@ API = Wanted(
     lambda name: name in messages.API,
 )
 
-# What a fault's fields hold; None is right where it is the default.
+# What the fields of faults may hold; None is allowed where it is the default.
 OF_FAULTS = {
     "at_ms": MS,
     "for_ms": MS,
@@ -367,7 +367,7 @@ def check(wanted: Mapping[str, Wanted], given: Mapping[str, object]) -> None:
 
 
 def check_fault(fault: Fault) -> None:
-    """Raise for a fault whose fields make no sense."""
+    """Raise an error for a fault whose fields make no sense."""
     given = {}
     for name, value in vars(fault).items():
         default = getattr(type(fault), name, ...)
@@ -377,7 +377,7 @@ def check_fault(fault: Fault) -> None:
 
 
 def checked(**wanted: Wanted) -> Callable[[Method], Method]:
-    """Check these arguments of a method before it begins."""
+    """A decorator that checks these arguments before the method begins."""
 
     def around(method: Method) -> Method:
         parameters = signature(method).parameters

@@ -1,8 +1,8 @@
-"""The calls made at top level, so that a run can be made again from the seed, up to any
-moment.
+"""Records the calls made at top level, so that a run can be repeated from the seed, up
+to any moment.
 
-A call is kept with its virtual time. What programs call is not kept: it follows from
-the rest. A wait for a condition is kept as the time it took.
+A call is recorded with its virtual time. Calls within programs are not recorded: they
+follow from the rest. A wait for a condition is recorded as the time it took.
 """
 
 import copy
@@ -39,8 +39,8 @@ class TopLevelCall(NamedTuple):
 
 
 def recorded(method: Method) -> Method:
-    """Keep calls of this method in the cluster's `calls`, unless a program or another
-    kept call makes them.
+    """A decorator that records calls of this method in the cluster's `calls`, unless
+    they are made by a program or within another recorded call.
     """
 
     @wraps(method)
@@ -57,7 +57,7 @@ def recorded(method: Method) -> Method:
             with book.interrupts.listening():
                 return method(self, *args, **kwargs)
         except KeyboardInterrupt:
-            # made again, it is to end where it ended
+            # when it is repeated, it must end where it ended
             if method.__name__ in ("run", "run_ms"):
                 passed_ms = book.now_ms() - entry.at_ms
                 book.calls.append(
@@ -73,7 +73,7 @@ def recorded(method: Method) -> Method:
 
 
 class Book:
-    """The calls of one cluster."""
+    """The recorded calls of one cluster."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Book:
 
 
 def _kept(value: Any) -> Any:
-    """The value as it is now: a learner may change a list or dict afterwards.
+    """A copy of the value, because a learner may change a list or dict afterwards.
     Everything else is kept as it is.
     """
     if isinstance(value, dict):

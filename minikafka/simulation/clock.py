@@ -1,4 +1,4 @@
-"""Virtual time. It moves only when somebody waits, from one thing that is due to the
+"""Virtual time. It moves only when somebody waits, and then from one due action to the
 next.
 """
 
@@ -11,8 +11,8 @@ MIDNIGHT_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z, when every simulation b
 
 
 class Clock:
-    """now_ms counts from 0. Actions due at the same time happen in the order in which
-    they were scheduled.
+    """now_ms counts from 0. Actions due at the same time run in the order in which they
+    were scheduled.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Clock:
         self._scheduled = 0
 
     def now(self, skew_ms: int = 0) -> Now:
-        """skew_ms: how far a node's wall clock is off."""
+        """The current time. skew_ms: how far a node's wall clock is off."""
         return Now(self.now_ms, MIDNIGHT_MS + self.now_ms + skew_ms)
 
     def schedule(self, at_ms: int, action: Callable[[], object]) -> None:
@@ -32,7 +32,7 @@ class Clock:
         return self._due[0][0] if self._due else None
 
     def run_next(self) -> None:
-        """Move on to what is due next, and do it."""
+        """Move on to the next due action, and run it."""
         at_ms, _, action = heapq.heappop(self._due)
         self.now_ms = at_ms
         action()

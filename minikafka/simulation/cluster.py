@@ -1,5 +1,5 @@
-"""Cluster: what a notebook holds. Brokers, clients and programs on a virtual clock; a
-picture of what happened.
+"""Cluster: what notebooks work with. Brokers, clients and programs on a virtual clock,
+and a picture of what happened.
 
     cluster = Cluster(brokers=1, seed=7)
     cluster.create_topic("orders", partitions=3)
@@ -9,8 +9,8 @@ picture of what happened.
     consumer = cluster.consumer("orders", auto_offset_reset="earliest")
     consumer.poll(timeout_ms=1000)
 
-Only waiting lets time pass: run(), poll(), flush(), a future's get(), and what asks a
-broker, such as create_topic().
+Time passes only while something waits: run(), poll(), flush(), a future's get(), and
+calls that ask a broker, such as create_topic().
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,8 +71,8 @@ Result = TypeVar("Result")
 def held_by(
     part: str, method: Callable[Concatenate[Any, Arguments], Result]
 ) -> Callable[Concatenate[Any, Arguments], Result]:
-    """A method of the cluster that is one of what it holds as `part`: same arguments,
-    same help.
+    """A method of the cluster that is forwarded to its `part`, with the same arguments
+    and the same help.
     """
 
     @wraps(method)
@@ -88,8 +88,8 @@ class Cluster:
     """brokers: how many. seed: same seed and same calls, same trace. faults: a plan
     from minikafka.faults.
 
-    latency_ms: shortest and longest time of a message on its way. configs: broker
-    configs with Kafka's names. racks: where the brokers stand, in turn (broker.rack).
+    latency_ms: shortest and longest time that a message takes. configs: broker configs
+    with Kafka's names. racks: the brokers' racks, in turn (broker.rack).
     """
 
     call_name = "cluster"
@@ -154,7 +154,7 @@ class Cluster:
         for at_ms, fault in self._plan.timed():
             self._clock.schedule(at_ms, partial(self._mishaps.begin, fault))
 
-    # topics: what changes them takes some virtual ms, looking takes none
+    # topics: changing them takes some virtual ms, looking at them takes none
 
     create_topic = held_by("_topics", Topics.create_topic)
     create_partitions = held_by("_topics", Topics.create_partitions)
@@ -217,7 +217,7 @@ class Cluster:
         later.
 
         With group_id="billing" it shares their partitions with the group's other
-        members, else it reads all of them. Unless told otherwise it begins at the end:
+        members, otherwise it reads all of them. By default it begins at the end:
         auto_offset_reset="latest" is Kafka's default.
         """
         checked_config("consumer", config)
@@ -234,12 +234,13 @@ class Cluster:
     @checked(topics=TOPIC_NAME)
     @recorded
     def share_consumer(self, *topics: str, **config: Any) -> ShareConsumerHandle:
-        """A new member of a share group (KIP-932), which group_id="workers" names: its
-        members fetch from the same partitions, and each record goes to one of them.
+        """A new member of a share group (KIP-932), named by group_id="workers": the
+        group's members fetch from the same partitions, and each record goes to one of
+        them.
 
         config: Java's names in snake case. Where a group begins is a config of the
         group: alter_group_configs("workers", {"share.auto.offset.reset": "earliest"}).
-        Unless told otherwise that is the end.
+        By default it begins at the end.
         """
         checked_config("share consumer", config)
         name = self._client_name("share consumer", config)
@@ -272,8 +273,8 @@ class Cluster:
 
     @checked(name=TEXT)
     def table(self, name: str) -> Table:
-        """A store outside Kafka by this name, for the effects of programs. It survives
-        whatever happens here.
+        """A store outside Kafka with this name, for the effects of programs. It
+        survives whatever happens in the cluster.
         """
         if name not in self._tables:
             self._tables[name] = Table(self, name)
@@ -289,7 +290,7 @@ class Cluster:
     @checked(seconds=SECONDS)
     @recorded
     def run(self, seconds: float = 1) -> None:
-        """Let so many virtual seconds pass. In a program: wait so long.
+        """Let this many virtual seconds pass. In a program: wait that long.
 
         Days of a busy cluster take real minutes, and a program that loops without a
         blocking call never gives way: interrupt the kernel then (Ctrl-C, or the stop
@@ -302,13 +303,13 @@ class Cluster:
     @checked(ms=MS)
     @recorded
     def run_ms(self, ms: int) -> None:
-        """As run(), in virtual milliseconds."""
+        """The same as run(), in virtual milliseconds."""
         self._pass_ms(ms)
 
     @checked(condition=FUNCTION, seconds=SECONDS)
     def run_until(self, condition: Callable[[], bool], seconds: float = 60) -> None:
-        """Let time pass until condition() is true; raises KafkaTimeoutError if that
-        takes more than so many seconds.
+        """Let time pass until condition() is true. Raises KafkaTimeoutError if that
+        takes longer than `seconds`.
         """
         began_ms = self._clock.now_ms
         inside = self.book.inside
@@ -343,11 +344,11 @@ class Cluster:
         answer: Any = None,
         **options: Any,
     ) -> Any:
-        """The picture of what happened: the one that fits, play("log"), or play(q1,
-        surprise=..., answer=...).
+        """The picture of what happened: the one that fits best, or play("log"), or
+        play(q1, surprise=..., answer=...).
 
-        surprise(event): whether the picture stops before it. answer: the right option,
-        or a function of the trace that computes it. options: the picture's own.
+        surprise(event): whether the picture stops before this event. answer: the right
+        option, or a function of the trace that computes it. options: the picture's own.
         """
         from minikafka.theatre import fitting, picture
 
@@ -373,8 +374,8 @@ class Cluster:
 
     @checked(until_ms=MS.or_none("all of it"))
     def replay(self, until_ms: int | None = None) -> "Cluster":
-        """The same run again from the seed, up to a moment: a new cluster that one can
-        go on from differently.
+        """Repeat the run from the seed, up to a moment: a new cluster, which can then
+        go on differently.
         """
         from minikafka.simulation.replay import replayed
 
@@ -396,8 +397,8 @@ class Cluster:
 
     @recorded
     def close(self) -> None:
-        """End everything, and free what programs still hold. A cluster that many
-        programs ran on is worth closing.
+        """End everything, and free what programs still hold. Close a cluster on which
+        many programs have run.
         """
         self.kernel.programs.close()
         for handle in self._clients.values():
@@ -416,7 +417,7 @@ class Cluster:
     @checked(timeout=WAIT_S)
     @recorded
     def wait_for_future(self, future: Future, timeout: float | None) -> None:
-        """What a future's get() does."""
+        """The wait behind a future's get(). Errors: KafkaTimeoutError."""
         limit_ms = None if timeout is None else round(timeout * 1000)
         if limit_ms is None and self.kernel.program() is None:
             limit_ms = 300_000
@@ -424,7 +425,7 @@ class Cluster:
             waited = "300" if timeout is None else f"{timeout:g}"
             raise KafkaTimeoutError(f"no answer within {waited} virtual seconds")
 
-    # inside
+    # internals
 
     def _trace_of(self, node: str) -> Trace:
         trace = Trace(node, self._listeners)
@@ -432,8 +433,8 @@ class Cluster:
         return trace
 
     def _random(self, node: str) -> Random:
-        """Each node has its own, so that one more client changes nothing for the
-        others.
+        """Each node has its own random source, so that one more client changes nothing
+        for the others.
         """
         return Random(f"{self.seed} {node}")
 
@@ -443,7 +444,9 @@ class Cluster:
     def _start_brokers(
         self, count: int, configs: Mapping[str, Any], racks: Sequence[str]
     ) -> None:
-        """All of them, and wait until they are ready. One alone has no peers."""
+        """Start all brokers, and wait until they are ready. A single broker has no
+        peers.
+        """
         node_ids = range(1, count + 1)
         peers = {}
         if count > 1:

@@ -1,4 +1,4 @@
-"""The consumer that a learner holds."""
+"""The consumer handle that a learner works with."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +23,7 @@ PATIENCE_MS = 60_000  # how long iterating at top level waits for one more recor
 
 
 class ConsumerHandle(MemberHandle):
-    """A consumer, used as kafka-python's KafkaConsumer."""
+    """A consumer, used like kafka-python's KafkaConsumer."""
 
     @property
     def config(self) -> dict[str, Any]:
@@ -36,8 +36,8 @@ class ConsumerHandle(MemberHandle):
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """What came since the last poll, {TopicPartition: [ConsumerRecord]}; waits for
-        some up to timeout_ms.
+        """The records that came since the last poll, {TopicPartition:
+        [ConsumerRecord]}. Waits for some up to timeout_ms.
         """
         self._begin("poll")
         most = max_records or self.core.config["max_poll_records"]
@@ -59,14 +59,14 @@ class ConsumerHandle(MemberHandle):
             )
         self._work_off()
         self._run_completed()
-        # a restart puts another one in its place; a dead program's `finally` must not
-        # touch that
+        # a restart replaces self.core; a dead program's `finally` must not touch the
+        # new one
         core = self.core
         core.begin_poll(self._now)
         self._turn()
         try:
             if timeout_ms is not None:
-                # An empty poll takes a ms, even with a time-out of 0: so a program that
+                # An empty poll takes a ms, even with a timeout of 0, so a program that
                 # polls in a loop lets time pass.
                 timeout_ms = max(1, timeout_ms)
             self._wait_for_records(timeout_ms)
@@ -77,8 +77,8 @@ class ConsumerHandle(MemberHandle):
                 self._turn()
 
     def _wait_for_records(self, limit_ms: float | None) -> None:
-        """Wait for records; callbacks and the assignor are done meanwhile, however long
-        they take.
+        """Wait for records. Callbacks and the assignor run meanwhile, however long they
+        take.
         """
         core = self.core
 
@@ -103,8 +103,8 @@ class ConsumerHandle(MemberHandle):
     def __next__(self) -> ConsumerRecord:
         """One record after the other.
 
-        In a program it waits for ever; at top level it ends after 60 virtual seconds
-        without one.
+        In a program this waits forever; at top level it ends after 60 virtual seconds
+        without a record.
         """
         return self._next_record()
 
@@ -133,8 +133,8 @@ class ConsumerHandle(MemberHandle):
         raise StopIteration
 
     def _next_of_batch(self) -> ConsumerRecord:
-        """One more of what the last poll brought: without another poll, so the group
-        sees none either.
+        """Another record from the last poll, without a new poll: the group doesn't see
+        one either.
         """
         self._work_off()
         self._batch_left -= 1
@@ -156,14 +156,18 @@ class ConsumerHandle(MemberHandle):
     @checked(partitions=PARTITION)
     @recorded
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Read on from the oldest record there is; without partitions, in all."""
+        """Read on from the oldest existing record; without partitions, in all
+        of them.
+        """
         self._begin()
         self.core.seek_to("earliest", self._assigned(partitions))
 
     @checked(partitions=PARTITION)
     @recorded
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Read only what comes from the next poll on; without partitions, in all."""
+        """Read only records that come from the next poll on; without partitions, in all
+        of them.
+        """
         self._begin()
         self.core.seek_to("latest", self._assigned(partitions))
 
@@ -172,7 +176,7 @@ class ConsumerHandle(MemberHandle):
     def position(
         self, partition: TopicPartition, timeout_ms: float | None = None
     ) -> int:
-        """The offset of the next record that poll() gives."""
+        """The offset of the next record that poll() returns."""
         self._begin("position")
         asked = self._partition(partition)
         self._assigned([asked])
@@ -197,9 +201,9 @@ class ConsumerHandle(MemberHandle):
         return held.position
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """The partitions, all if none are given.
+        """The partitions given; all assigned ones if none are given.
 
-        A subscription has none before metadata came: then this waits for it.
+        A subscription has none before metadata has come: then this waits for it.
         """
         wanted = [self._partition(each) for each in partitions]
         missing = [
@@ -224,7 +228,7 @@ class ConsumerHandle(MemberHandle):
     @checked(partitions=PARTITION)
     @recorded
     def pause(self, *partitions: TopicPartition) -> None:
-        """poll() gives nothing of these partitions until resume()."""
+        """poll() returns nothing from these partitions until resume()."""
         self._begin()
         self._at_time()
         self.core.pause(self._assigned(partitions) if partitions else [])
@@ -248,14 +252,14 @@ class ConsumerHandle(MemberHandle):
     def _at_time(self) -> None:
         self.core.trace.now = self._cluster.kernel.clock.now_ms
 
-    # asking without moving
+    # asking without changing the position
 
     @checked(partitions=PARTITIONS)
     @recorded
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """The oldest offset of each partition."""
+        """The oldest existing offset of each partition."""
         answers = self._ask(dict.fromkeys(partitions, EARLIEST))
         return {partition: each.offset for partition, each in answers.items()}
 
@@ -273,7 +277,7 @@ class ConsumerHandle(MemberHandle):
     def offsets_for_times(
         self, timestamps: dict[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first record at or after a time (ms since the epoch),
+        """For each partition, the first record at or after a time (ms since the epoch);
         None if there is none.
         """
         wanted = {partition: int(each) for partition, each in timestamps.items()}
@@ -301,7 +305,7 @@ class ConsumerHandle(MemberHandle):
 
     @checked(topic=TEXT)
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The partitions of a topic, as this consumer learns them now; None if there is
+        """The partitions of a topic, which this consumer now looks up; None if there is
         no such topic.
         """
         self._begin("partitions_for_topic")

@@ -1,17 +1,18 @@
-"""The map of all faults: what becomes of a program if this fault strikes at that moment?
+"""The map of all faults: what happens to a program if this fault strikes at that
+moment?
 
-One runs it once for each fault and each moment, and looks. Every run is the whole
-program again, from the same seed; only the fault differs, so what a run shows can be
-had again, step by step.
+The program is run once for each fault and each moment. Every run is the whole program,
+from the same seed; only the fault differs, so each run can be repeated and looked at
+step by step.
 
     found = fault_map(run, [Crash(1), Freeze(2, at_ms=0, for_ms=3000)], outcome, range(5000, 5100, 5))
     print(found)                 # a line a fault, a letter a moment
     found.cell(0, 5030).rerun()  # the cluster of that run
 
-The search goes from coarse to fine: first every eighth moment, then between two that
-ended differently the one in the middle, until neighbours are the same or nothing lies
-between them. What lies between two that ended alike is taken to be as they are, and
-said to be so (`is_run`).
+The search goes from coarse to fine: first every eighth moment, then the middle one
+between two that ended differently, until neighbours end alike or nothing lies between
+them. Moments between two that ended alike are assumed to end like them, and `is_run`
+says so.
 
     found.with_others(found.cell(1, 5005).plan)  # what does a second fault do?
 """
@@ -31,19 +32,19 @@ from minikafka.trace import Event
 Striking = Crash | Freeze | Cut | Reset
 Run = Callable[[list[Fault]], Cluster]
 
-COARSE = 8  # moments from one to the next that is run at first
+COARSE = 8  # the step between moments that are run first
 
 
 class Place(NamedTuple):
-    """Of a cell on the map, counted from 0."""
+    """A cell on the map, counted from 0."""
 
     row: int
     column: int
 
 
 class Outcome(NamedTuple):
-    """What became of a run. kind: a word, by whose first letter the map tells it;
-    "nothing" is a dot. detail: more of it, such as how long somebody waited.
+    """How a run ended. kind: a word; the map shows its first letter, or a dot for
+    "nothing". detail: more about it, such as how long somebody waited.
     """
 
     kind: str
@@ -62,7 +63,7 @@ Known = Mapping[Place, Outcome]
 
 
 class Ran(NamedTuple):
-    """How a run ended, and its trace, where traces are kept."""
+    """How a run ended, and its trace if traces are kept."""
 
     outcome: Outcome
     trace: list[Event] | None
@@ -70,7 +71,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked of each cell: fault_map()'s arguments."""
+    """The arguments of fault_map(), for each cell."""
 
     run: Run
     faults: Sequence[Striking]
@@ -82,11 +83,11 @@ class Asked:
     coarse: int
 
     def fault(self, place: Place) -> Striking:
-        """That of a cell."""
+        """The fault of a cell."""
         return struck(self.faults[place.row], self.moments[place.column])
 
     def ends(self, place: Place) -> Ran:
-        """How its run ends."""
+        """Run a cell, and return how that ends."""
         cluster = self.run([*self.also, self.fault(place)])
         trace = list(cluster.trace) if self.keeps_traces else None
         return Ran(self.outcome(cluster), trace)
@@ -94,8 +95,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One fault at one moment. is_run: whether it was tried; else both that were tried
-    before and after it ended like this.
+    """One fault at one moment. is_run: whether it was run; if not, the runs before and
+    after it both ended like this.
     """
 
     fault: Striking
@@ -106,20 +107,22 @@ class Cell:
 
     @property
     def plan(self) -> list[Fault]:
-        """The faults of this run, which one can paste."""
+        """The faults of this run, ready to paste."""
         return [*self._asked.also, self.fault]
 
     def rerun(self) -> Cluster:
-        """The same run once more."""
+        """Run it once more, and return the cluster."""
         return self._asked.run(self.plan)
 
     @property
     def trace(self) -> list[Event]:
-        """What happened in its run, which is made again where the map keeps none."""
+        """The events of its run, which is repeated if the map keeps no traces."""
         return self._trace or list(self.rerun().trace)
 
     def tried(self) -> "Cell":
-        """The same with a run of its own: nothing of it is taken from others."""
+        """The same cell with a run of its own, so that nothing is assumed from its
+        neighbours.
+        """
         if self.is_run and self._trace is not None:
             return self
         cluster = self.rerun()
@@ -131,8 +134,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FaultMap:
-    """moments: in virtual ms. rows: for each fault a cell a moment. runs: how many were
-    made. also: the faults that happen in every run.
+    """moments: in virtual ms. rows: for each fault one cell per moment. runs: how many
+    were made. also: faults that happen in every run.
     """
 
     moments: list[int]
@@ -147,21 +150,21 @@ class FaultMap:
     def with_others(
         self, also: Sequence[Fault], watch: "Watch | None" = None
     ) -> "FaultMap":
-        """The same map when these faults happen in every run, and no others. With a
-        cell's plan: what does one fault more do then?
+        """The same map with these faults in every run, and no other extra ones. With a
+        cell's plan it shows what one more fault does.
         """
         return _found(replace(self._asked, also=tuple(also)), watch)
 
     def cell(self, row: int, at_ms: int) -> Cell:
-        """Of the row with this number, counted from 0. Errors: KeyError where nobody
-        looked.
+        """The cell in this row, counted from 0, at this moment. Errors: KeyError if the
+        map doesn't have the moment.
         """
         if at_ms not in self.moments:
             raise KeyError(f"the map has no moment {at_ms}: {_range(self.moments)}")
         return self.rows[row][self.moments.index(at_ms)]
 
     def cells(self, kind: str) -> list[Cell]:
-        """Those that ended in this way, row by row."""
+        """The cells that ended in this way, row by row."""
         return [cell for cell in self._all() if cell.outcome.kind == kind]
 
     def counts(self) -> dict[str, int]:
@@ -177,7 +180,9 @@ class FaultMap:
             yield from row
 
     def __str__(self) -> str:
-        """A line a fault, a sign a moment, and what the signs mean."""
+        """One line per fault, one character per moment, and what the characters
+        mean.
+        """
         names = [named(row[0].fault) for row in self.rows]
         width = max(map(len, names))
         lines = [f"{'':{width}}  {_range(self.moments)}"]
@@ -207,15 +212,15 @@ def fault_map(
 ) -> FaultMap:
     """Run a program with each of these faults at each of these moments.
 
-    run: runs it with a plan, from the same seed each time, and returns the cluster.
-    faults: whatever their at_ms says, they strike at the map's moments. outcome: what
-    became of a run. moments: virtual ms, ascending. also: faults that happen in every
-    run, so that the map shows what a second one does. processes: how many at a time;
-    None: as many as there are cores, where processes can be forked. keeps_traces: for
-    pictures, which need no second run then. coarse: how many moments from one to the
-    next that is run at first; 1: each is run, where outcomes change from moment to
-    moment. watch: is given the map as far as it is known, after each round from coarse
-    to fine.
+    run: runs the program with a plan, from the same seed each time, and returns the
+    cluster. faults: they strike at the map's moments, whatever their at_ms says.
+    outcome: computes how a run ended. moments: virtual ms, ascending. also: faults that
+    happen in every run, so that the map shows the effect of a second one. processes:
+    how many at a time; None: one per core, where processes can be forked. keeps_traces:
+    for pictures, which then need no second run. coarse: the step between moments that
+    are run first; 1 runs each of them, for outcomes that change from moment to moment.
+    watch: called with the map as far as it is known, after each round from coarse to
+    fine.
 
     Errors: ValueError without a fault or a moment, or for a fault that has no moment.
     """
@@ -243,7 +248,9 @@ def _outcomes(known: Mapping[Place, Ran]) -> Known:
 
 
 def _map(asked: Asked, known: Mapping[Place, Ran]) -> FaultMap:
-    """What is known, and between two of it what was found before it."""
+    """The map of everything that is known; a cell between two known ones gets the
+    outcome of the one before it.
+    """
     rows = []
     for row in range(len(asked.faults)):
         cells = []
@@ -263,7 +270,7 @@ def struck(fault: Striking, at_ms: int) -> Striking:
 
 
 def named(fault: Striking) -> str:
-    """In a few words, without its moment."""
+    """The fault in a few words, without its moment."""
     match fault:
         case Crash():
             what = "loses power" if fault.power else "is killed"
@@ -301,9 +308,9 @@ def _cell(asked: Asked, place: Place, outcome: Outcome, ran: Ran | None) -> Cell
 
 
 def wanted(rows: int, columns: int, known: Known, coarse: int = COARSE) -> list[Place]:
-    """The cells to run next, of a map with so many rows and columns: every coarse-th
-    moment and the last one of each row first, then the middles between neighbours of a
-    row that ended differently.
+    """The cells to run next, in a map of this size: first every coarse-th moment and
+    the last one of each row, then the middles between neighbours in a row that ended
+    differently.
     """
     if not known:
         at = sorted({*range(0, columns, coarse), columns - 1})
@@ -329,8 +336,8 @@ Ends = Callable[[Place], Ran]
 
 
 class _Runner:
-    """Runs many, in forked processes where there are such: what is run needs no name
-    then by which another process could find it. A learner's function has none.
+    """Runs many cells, in forked processes where possible: a forked process needs no
+    name to find the function by, and a learner's function has none.
     """
 
     def __init__(self, ends: Ends, processes: int | None) -> None:
@@ -349,7 +356,7 @@ class _Runner:
             self._pool.join()
 
     def run(self, places: Sequence[Place]) -> list[Ran]:
-        """In the order of the places."""
+        """The outcomes, in the order of the places."""
         if self._pool is None:
             return [self._ends(place) for place in places]
         found: list[Ran] = self._pool.map(_run_one, places, chunksize=1)
@@ -357,9 +364,8 @@ class _Runner:
 
 
 class Ahead:
-    """Runs the cells that were taken from their neighbours while somebody looks at the
-    map, in processes that let others go first. Where nothing can be forked it does
-    nothing.
+    """While somebody looks at the map, runs the cells whose outcome was assumed, in
+    processes with a low priority. Where nothing can be forked it does nothing.
     """
 
     def __init__(self, found: FaultMap) -> None:
@@ -379,7 +385,7 @@ class Ahead:
         self._pool.close()
 
     def tried(self, place: Place, cell: Cell) -> Cell:
-        """The cell with its run, which is made now if it isn't there yet."""
+        """The cell with a run of its own, which is made now if it isn't there yet."""
         running = self._running.get(place)
         if running is None or not running.ready() or not running.successful():
             return cell.tried()
@@ -394,25 +400,25 @@ class Ahead:
 
 
 def _forked(processes: int, ends: Ends, niceness: int = 0) -> Any:
-    """So many processes that run such cells."""
-    import multiprocessing  # which a browser's Python lacks
+    """A pool of forked processes that run such cells."""
+    import multiprocessing  # not available in a browser's Python
 
     forking = multiprocessing.get_context("fork")
     return forking.Pool(processes, initializer=_begin, initargs=(ends, niceness))
 
 
-_in_this_process: list[Ends] = []  # what a forked process runs
+_in_this_process: list[Ends] = []  # the function that a forked process runs
 
 
 def _begin(ends: Ends, niceness: int) -> None:
-    """In a forked process, which inherits the function."""
+    """Runs first in a forked process, which inherits the function."""
     _in_this_process.append(ends)
     os.nice(niceness)
 
 
 def _run_one(place: Place) -> Ran:
-    """Errors: RuntimeError for what would end the process, such as SystemExit: then
-    nobody would ever answer for this cell.
+    """Run one cell. Errors: RuntimeError for anything that would end the process, such
+    as SystemExit: otherwise nobody would ever answer for this cell.
     """
     [ends] = _in_this_process
     try:
@@ -424,5 +430,7 @@ def _run_one(place: Place) -> Ran:
 
 
 def _cores() -> int:
-    """1 where forking is no good: on macOS, Windows and in WebAssembly."""
+    """How many cores can be used; 1 where forking doesn't work well: on macOS, Windows
+    and in WebAssembly.
+    """
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1

@@ -1,13 +1,13 @@
 """Fibres in WebAssembly, each on a stack of its own (JavaScript Promise Integration,
 JSPI).
 
-pyodide.ffi.run_sync sets the whole stack of calls aside until a future has a result.
-Only a stack that JavaScript has begun with a promise can be set aside: a notebook's
-cell and what Pyodide runs asynchronously are, and so is each fibre.
+pyodide.ffi.run_sync sets the whole call stack aside until a future has a result. Only a
+stack that JavaScript started with a promise can be set aside: that holds for a
+notebook's cell, for everything that Pyodide runs asynchronously, and for each fibre.
 
-The garbage collector must not come by itself then: where it walks the stacks (CPython
-3.14's second generation), it finds what is left of those set aside, and damages
-Python's memory (Pyodide's issue 6464). A full collection walks none.
+The garbage collector must not start by itself then: when it walks the stacks (CPython
+3.14's second generation), it finds remains of those set aside, and damages Python's
+memory (Pyodide's issue 6464). A full collection doesn't walk them.
 """
 
 import gc
@@ -22,26 +22,26 @@ NEEDS = (
     " JSPI), which programs of a cluster need: Chrome and Edge can from version 137 on."
     " What runs without cluster.start() works."
 )
-COLLECT_EVERY = 500  # times that somebody is resumed: a few seconds of work
-# It begins when the caller's stack is set aside, and who has resumed it goes on when
-# nothing of it is left on a stack.
+COLLECT_EVERY = 500  # this many resumptions: a few seconds of work
+# It begins when the caller's stack is set aside, and the caller of resume() goes on
+# when nothing of it is left on a stack.
 _begin = run_js("(run, end) => run.callPromising().then(() => end())")
 gc.disable()
 
 
 class Freed(BaseException):
-    """Raised in a fibre that is freed; whoever freed it doesn't hear of it."""
+    """Raised in a fibre that is freed; the caller of free() doesn't see it."""
 
 
 class Signal:
-    """What a stack that is set aside waits for.
+    """The thing that a stack waits for while it is set aside.
 
-    It has what Pyodide asks of a future of asyncio. Such a one, or a promise of
-    JavaScript, goes through the event loop up to five times before somebody hears of
-    it, which takes ten times as long as the switch itself.
+    It has the attributes that Pyodide expects of an asyncio future. A real future, or a
+    JavaScript promise, goes through the event loop up to five times before the waiter
+    is told, which takes ten times as long as the switch itself.
     """
 
-    _asyncio_future_blocking = False  # by this name asyncio knows a future
+    _asyncio_future_blocking = False  # asyncio recognizes a future by this name
 
     def __init__(self) -> None:
         self._given = False
@@ -56,11 +56,11 @@ class Signal:
             callback(self)
 
     def result(self) -> None:
-        """Nothing: that it came is all there is to say."""
+        """Nothing: it carries no value."""
 
     def give(self) -> None:
-        """Who waits, or will wait, goes on as soon as the stack that calls this ends or
-        is set aside.
+        """Let the waiter, present or future, go on as soon as the stack that calls this
+        ends or is set aside.
         """
         self._given = True
         if self._callback is not None:
@@ -70,9 +70,9 @@ class Signal:
 class Fibre:
     """Fibre(function) runs function() from the first resume() on."""
 
-    programs: Any = None  # whose it is
+    programs: Any = None  # the programs it belongs to
     dead_calls = 0  # how often it has called us after its end
-    resumed = 0  # how often, of all fibres, since garbage was collected
+    resumed = 0  # resumptions of all fibres since the last garbage collection
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
@@ -84,7 +84,7 @@ class Fibre:
 
     def resume(self) -> None:
         """Called from outside: returns when the function gives way or ends, and raises
-        what it raises.
+        what the function raises.
         """
         global _current
         if not can_run_sync():
@@ -106,7 +106,7 @@ class Fibre:
             raise raised
 
     def give_way(self) -> None:
-        """Called in the function: back to who has resumed it."""
+        """Called in the function: return to the caller of resume()."""
         self._inside = Signal()
         self._outside.give()
         run_sync(self._inside)
@@ -114,7 +114,7 @@ class Fibre:
             raise Freed
 
     def free(self) -> None:
-        """End the function where it stands, if it has begun: Freed is raised there."""
+        """End the function where it is, if it has begun: Freed is raised there."""
         if self._state == "begun":
             self._freed = True
             self.resume()
@@ -136,11 +136,13 @@ _current: Fibre | None = None
 
 
 def collect() -> None:
-    """What is due every COLLECT_EVERY times; better at a moment when nobody waits."""
+    """Collect garbage. It is due every COLLECT_EVERY resumptions, preferably at a
+    moment when nobody waits.
+    """
     Fibre.resumed = 0
     gc.collect()
 
 
 def current() -> Fibre | None:
-    """The fibre that makes this call; None outside all of them."""
+    """The fibre that makes this call; None outside of all fibres."""
     return _current

@@ -1,5 +1,5 @@
-"""The cluster's consumer groups: looked at without a client and without taking time,
-changed by requests.
+"""The cluster's consumer groups: looking at them needs no client and takes no time,
+changing them takes requests.
 """
 
 import difflib
@@ -26,7 +26,7 @@ RETRY_MS = 100
 
 
 class GroupMember(NamedTuple):
-    """One member, as its coordinator sees it. partitions: what it was given."""
+    """One member, as its coordinator sees it. partitions: those assigned to it."""
 
     member_id: str
     client: str
@@ -83,12 +83,12 @@ class ConsumerGroups:
         self._admin = admin
 
     def groups(self) -> list[str]:
-        """Names of the groups, in order."""
+        """The names of all groups, sorted."""
         return sorted(name for state in self._group_states() for name in state.groups)
 
     @checked(group=TEXT)
     def group(self, group: str) -> GroupDescription:
-        """What the group's coordinator knows of it, and how far it is behind."""
+        """What the group's coordinator knows about it, and its lag."""
         state = self._group_state(group)
         found = state.groups[group]
         if isinstance(found, ClassicGroup):
@@ -114,7 +114,7 @@ class ConsumerGroups:
 
     @checked(group=TEXT)
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What the group has committed."""
+        """The offsets that the group has committed."""
         committed = self._group_state(group).offsets.committed(group)
         found = {}
         for topic, number in sorted(committed):
@@ -126,8 +126,8 @@ class ConsumerGroups:
     def lag(self, group: str) -> dict[TopicPartition, int]:
         """How many records the group is behind in each partition.
 
-        It is measured from the committed offset, as by Kafka's tools: a partition
-        without one is not here.
+        As in Kafka's tools, the lag counts from the committed offset: a partition
+        without one is left out.
         """
         found = {}
         for partition, offset in self.committed_offsets(group).items():
@@ -140,7 +140,7 @@ class ConsumerGroups:
     @recorded
     def alter_group_configs(self, group: str, configs: Mapping[str, Any]) -> None:
         """Change configs of a group, such as {"share.auto.offset.reset": "earliest"};
-        None sets one back to its default. The group need not be there yet.
+        None resets one to its default. The group need not exist yet.
         """
         resource = {
             "resource_type": GROUP,
@@ -156,8 +156,8 @@ class ConsumerGroups:
     def alter_offsets(
         self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]
     ) -> None:
-        """Set what a group has committed, as kafka-consumer-groups --reset-offsets
-        does; it must have no members.
+        """Set the committed offsets of a group, as kafka-consumer-groups
+        --reset-offsets does; the group must have no members.
         """
         parts = []
         for (topic, number), each in offsets.items():
@@ -185,7 +185,7 @@ class ConsumerGroups:
         response = self._admin.ask("DeleteGroups", body, self._coordinator_of(group))
         raise_refusal(response.results[0], f"delete_group({group!r})")
 
-    # inside
+    # internals
 
     def _group_states(self) -> list[Groups]:
         best_informed(self._brokers)
@@ -211,8 +211,8 @@ class ConsumerGroups:
         raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
 
     def _coordinator_of(self, group: str) -> int:
-        """Ask for it, as an admin client does; the first question of all makes the
-        offsets topic.
+        """Find the coordinator with a request, as an admin client does; the very first
+        such request creates the offsets topic.
         """
         for _ in range(PATIENCE_MS // RETRY_MS):
             body = {"coordinator_keys": [group]}

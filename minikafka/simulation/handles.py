@@ -1,6 +1,4 @@
-"""What the clients that a learner holds have in common: their calls let the cluster
-move on.
-"""
+"""What the client handles have in common: their calls let the cluster move on."""
 
 import difflib
 from collections.abc import Callable
@@ -28,19 +26,19 @@ from minikafka.trace import printable
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
-# what each kind of client can be told, and what may be given
+# the configs of each kind of client, and their allowed values
 CONFIGS = {
     "producer": (producers.DEFAULTS, OF_PRODUCERS),
     "consumer": (consumers.DEFAULTS, OF_CONSUMERS),
     "share consumer": (share_consumers.DEFAULTS, OF_SHARE_CONSUMERS),
 }
-# what other consumers are told, and a share consumer isn't: a config of its group
+# configs of other consumers that are configs of the group for a share consumer
 OF_SHARE_GROUPS = {"auto_offset_reset": "share.auto.offset.reset"}
-NO_LIMIT_MS = 300_000  # what "for ever" means at top level
+NO_LIMIT_MS = 300_000  # what "forever" means at top level
 
 
 class Handle:
-    """What producer and consumer have in common."""
+    """The common part of producer and consumer handles."""
 
     def __init__(
         self, cluster: "Cluster", process: ClientProcess, new_core: Callable[[], Client]
@@ -60,7 +58,9 @@ class Handle:
         return "closed" if self._process.core.closed else "up"
 
     def _wait(self, condition: Callable[[], bool], limit_ms: float | None) -> bool:
-        """As Kernel.wait; a frozen client waits on, whatever comes."""
+        """The same as Kernel.wait, except that a frozen client waits on, whatever
+        happens.
+        """
         if limit_ms is None and self._cluster.kernel.program() is None:
             limit_ms = NO_LIMIT_MS
         limit = None if limit_ms is None else int(limit_ms)
@@ -70,8 +70,8 @@ class Handle:
         )
 
     def _begin(self, call: str | None = None) -> None:
-        """A call begins; call: its name if it may block. Raises unless the client is
-        up; programs wait for a thaw.
+        """A call begins. call: its name if it may block. Raises unless the client is
+        up; programs wait until it is thawed.
         """
         if call is not None:
             self._cluster.kernel.programs.enter(call)
@@ -106,7 +106,7 @@ class Handle:
     @checked(timeout=WAIT_S)
     @recorded
     def close(self, timeout: float | None = None) -> None:
-        """Leave. A producer sends what it holds first."""
+        """Close the client. A producer first sends the records that it holds."""
         if self._process.core.closed:
             return
         self._begin("close")
@@ -126,8 +126,8 @@ class Handle:
 
 
 def checked_config(kind: str, config: dict[str, Any]) -> None:
-    """Refuse a name that the client does not have, with the nearest one, and a value
-    that makes no sense.
+    """Refuse a config name that the client doesn't have, with the nearest one, and a
+    value that makes no sense.
     """
     known, wanted = CONFIGS[kind]
     for name in config:

@@ -1,15 +1,14 @@
-"""Ctrl-C, or a notebook's stop button: what ends a run that would never end by itself.
+"""Ctrl-C, or a notebook's stop button: ends a run that would never end by itself.
 
-Python raises KeyboardInterrupt wherever it happens to be: in the middle of a broker's
-append, too, which no cluster survives. So while time passes in a cluster the signal
-does something else. In the learner's own code, which may be a loop that never gives the
-cluster a turn, it is raised there and then. In ours the run ends at the next moment
-between two things that happen, and everything is as it was then. Who presses again
-because nothing happens gets Python's behaviour, and a cluster that says that it is
-broken.
+Python raises KeyboardInterrupt wherever it happens to be, even in the middle of a
+broker's append, which no cluster survives. So while time passes in a cluster, the
+signal does something else. In the learner's own code, which may be a loop that never
+gives the cluster a turn, it is raised at once. In our code the run ends at the next
+moment between two events, with everything as it was then. If you press again because
+nothing happens, you get Python's behaviour, and a cluster that says that it is broken.
 
-No signals reach a thread beside the main one, and a browser's tab has none; there
-everything is as Python does it.
+Signals reach only the main thread, and a browser tab has none; there everything works
+as in plain Python.
 """
 
 import signal
@@ -21,7 +20,7 @@ from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
 
-_OURS = str(Path(__file__).parents[1])  # the package: all its code is ours
+_OURS = str(Path(__file__).parents[1])  # the package: all code in it is ours
 
 _GOES_ON = "The cluster is as it was then, and goes on with the next call."
 BROKEN = (
@@ -33,15 +32,15 @@ BROKEN = (
 class Interrupted(KeyboardInterrupt):
     """Somebody interrupted a run; the message says what is left of it."""
 
-    def _render_traceback_(self) -> list[str]:  # IPython shows this: the message alone
+    def _render_traceback_(self) -> list[str]:  # IPython shows this: only the message
         return [str(self)]
 
 
 class Interrupts:
-    """Of one cluster. asked: somebody wants the run to end. broken: it was ended where
-    nothing may be ended.
+    """The interrupts of one cluster. asked: somebody wants the run to end. broken: the
+    run was ended at a point where that isn't safe.
 
-    calls_theirs: our functions that call the learner's code.
+    calls_theirs: those of our functions that call the learner's code.
     """
 
     def __init__(self, calls_theirs: set[CodeType], now_ms: Callable[[], int]) -> None:
@@ -53,7 +52,7 @@ class Interrupts:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """While this is entered the signal is ours, unless somebody else has taken it.
+        """Handle the signal while this is entered, unless somebody else already does.
         It may be entered again.
         """
         if self._listening or not _is_pythons():
@@ -74,9 +73,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
     def check(self) -> None:
-        """Called between two things that happen. Raises Interrupted if somebody asked
-        for that.
-        """
+        """Called between two events. Raises Interrupted if somebody asked for that."""
         if self.broken:
             raise RuntimeError(BROKEN)
         if self.asked:
@@ -95,8 +92,8 @@ class Interrupts:
         self.asked = True
 
     def _is_theirs(self, frame: FrameType | None) -> bool:
-        """Whether the learner's code runs, or what it has called, and nothing of ours
-        in between.
+        """Whether the learner's code is running, or code that it called, with none of
+        ours in between.
         """
         while frame is not None and not _is_ours(frame):
             frame = frame.f_back
@@ -104,7 +101,7 @@ class Interrupts:
 
 
 def in_program(name: str, error: KeyboardInterrupt) -> Interrupted:
-    """A program ends where the interrupt has found it."""
+    """A program ends where the interrupt found it."""
     if isinstance(error, Interrupted):
         return error
     why = (
@@ -118,7 +115,7 @@ def in_program(name: str, error: KeyboardInterrupt) -> Interrupted:
 
 
 def _where(error: KeyboardInterrupt) -> str:
-    """The innermost line of the learner's, in words."""
+    """The innermost line of the learner's code, in words."""
     theirs = [each for each in walk_tb(error.__traceback__) if not _is_ours(each[0])]
     if not theirs:
         return "in your own code"
@@ -131,7 +128,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _is_pythons() -> bool:
-    """Whether the signal would raise KeyboardInterrupt here and now."""
+    """Whether the signal would raise KeyboardInterrupt at once."""
     if (
         sys.platform == "emscripten"
         or threading.current_thread() is not threading.main_thread()

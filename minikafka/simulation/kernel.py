@@ -1,4 +1,6 @@
-"""The loop: whoever must wait lets the cluster move on, one due thing at a time."""
+"""The loop: a caller that must wait lets the cluster move on, one due thing at
+a time.
+"""
 
 from collections.abc import Callable
 
@@ -9,7 +11,7 @@ from minikafka.simulation.programs import Condition, Program, Programs
 
 
 class Kernel:
-    """Clock, processes and programs together."""
+    """The clock, the processes and the programs together."""
 
     def __init__(self, clock: Clock, crash: Callable[[Program], None]) -> None:
         self.clock = clock
@@ -28,11 +30,11 @@ class Kernel:
     def wait(
         self, condition: Condition, limit_ms: int | None, on: Process | None = None
     ) -> bool:
-        """Let time pass until the condition holds, at most limit_ms (None: no limit).
-        Whether it holds.
+        """Let time pass until the condition holds, for at most limit_ms (None: no
+        limit). Returns whether it holds.
 
-        on: the process that alone can make it hold, so that nobody asks after each
-        event of the others.
+        on: the only process that can make it hold, so that the condition needn't be
+        checked after each event of the others.
 
         In a program: gives way to the others. At top level: runs the cluster. In a
         condition of run_until no time passes.
@@ -47,10 +49,10 @@ class Kernel:
             return self.advance(condition, deadline_ms)
 
     def advance(self, condition: Condition, deadline_ms: int | None) -> bool:
-        """Run until the condition holds, the deadline, or until nothing is due any
-        more.
+        """Run until the condition holds, until the deadline, or until nothing is due
+        any more.
 
-        Raises what a program raised.
+        Raises whatever a program raised.
         """
         while True:
             self.interrupts.check()
@@ -74,8 +76,8 @@ class Kernel:
             self._in_condition = False
 
     def _step(self, deadline_ms: int | None) -> bool:
-        """Do the next thing that is due. False: there is none until the deadline, and
-        it is that late now.
+        """Do the next thing that is due. False if there is none before the deadline,
+        which has then been reached.
         """
         message_at = self.clock.next_at()
         process = self.agenda.next()

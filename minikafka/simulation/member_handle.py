@@ -1,4 +1,4 @@
-"""The calls of a consumer that are about its group: subscribing, the listener, commits,
+"""The calls of a consumer that concern its group: subscribing, the listener, commits,
 leaving.
 """
 
@@ -28,8 +28,8 @@ from minikafka.simulation.calls import recorded
 from minikafka.simulation.handles import Handle
 from minikafka.simulation.programs import never
 
-PATIENCE_MS = 60_000  # of commit() and committed(): Java's default.api.timeout.ms
-GOODBYE_MS = 30_000  # of close()
+PATIENCE_MS = 60_000  # for commit() and committed(): Java's default.api.timeout.ms
+GOODBYE_MS = 30_000  # for close()
 GIVEN_MS = ANY_MS.or_none("the usual time")
 
 CALLBACKS = {
@@ -40,8 +40,8 @@ CALLBACKS = {
 
 
 class MemberHandle(Handle):
-    """A consumer as far as its group goes. Callbacks of its listener run in its own
-    calls, as in kafka-python.
+    """The part of a consumer that concerns its group. Callbacks of its listener run
+    within its own calls, as in kafka-python.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -50,10 +50,10 @@ class MemberHandle(Handle):
         self._forget()
 
     def _forget(self) -> None:
-        """What the program's memory holds, and a crash takes."""
+        """Reset everything that is in the program's memory and lost in a crash."""
         self._listener: Any = None
         self._in_task = False
-        # partition, first and last offset, how many
+        # partition, first and last offset, number of records
         self._given: list[tuple[TopicPartition, int, int, int]] = []
         self._batch_left = 0
         # callbacks of commit_async() that are due
@@ -68,7 +68,7 @@ class MemberHandle(Handle):
         self._forget()
         super()._restart()
 
-    # what it reads
+    # subscribing
 
     @checked(topics=TOPICS, listener=LISTENER)
     @recorded
@@ -78,11 +78,11 @@ class MemberHandle(Handle):
         pattern: str | None = None,
         listener: Any = None,
     ) -> None:
-        """Read these topics: with a group_id one's share of their partitions, else all
-        of them.
+        """Read these topics: with a group_id this consumer's share of their partitions,
+        otherwise all of them.
 
         listener: has on_partitions_revoked(partitions),
-        on_partitions_assigned(partitions) and, if it likes,
+        on_partitions_assigned(partitions) and optionally
         on_partitions_lost(partitions); they are called within this consumer's poll()
         and close().
         """
@@ -104,7 +104,7 @@ class MemberHandle(Handle):
     @checked(partitions=PARTITIONS)
     @recorded
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions and no others, whatever a group does."""
+        """Read these partitions and no others, independently of any group."""
         self._begin()
         if self.core.topics and self.core.membership is not None:
             raise IllegalStateError(
@@ -114,7 +114,7 @@ class MemberHandle(Handle):
 
     @recorded
     def unsubscribe(self) -> None:
-        """Read nothing any more; a member leaves its group."""
+        """Stop reading; a member leaves its group."""
         self._begin()
         core = self.core
         core.leave("it unsubscribed", self._now)
@@ -128,8 +128,8 @@ class MemberHandle(Handle):
         return set(self.core.topics) or None
 
     def sleeps_in(self, group_id: str) -> bool:
-        """Whether it is a member of this group that does not poll now: a rebalance has
-        to wait for it.
+        """Whether it is a member of this group that isn't polling now, so that a
+        rebalance has to wait for it.
         """
         core = self.core
         joined = core.membership is not None and bool(core.membership.member_id)
@@ -175,7 +175,7 @@ class MemberHandle(Handle):
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
         callback: Callable[[Any, Any], None] | None = None,
     ) -> Future:
-        """As commit(), without waiting, and tried once.
+        """The same as commit(), but without waiting, and tried only once.
 
         callback(offsets, True or the exception) is called within a later poll(),
         commit() or close().
@@ -206,8 +206,8 @@ class MemberHandle(Handle):
         metadata: bool = False,
         timeout_ms: float | None = None,
     ) -> int | OffsetAndMetadata | None:
-        """The offset that the group has committed, None if there is none.
-        metadata=True: OffsetAndMetadata.
+        """The offset that the group has committed; None if there is none.
+        metadata=True: returns OffsetAndMetadata.
         """
         self._begin("committed")
         self._of_group("committed()")
@@ -220,9 +220,9 @@ class MemberHandle(Handle):
         return found if metadata or found is None else found.offset
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group, for a producer that commits its offsets in
-        a transaction (KIP-447). One that was put out keeps its last generation, as in
-        Java: what it commits then is fenced.
+        """This consumer's identity in its group, for a producer that commits its
+        offsets in a transaction (KIP-447). A member that was evicted keeps its last
+        generation, as in Java, so its commits are fenced.
         """
         self._of_group("group_metadata()")
         member_id, generation = (
@@ -266,7 +266,7 @@ class MemberHandle(Handle):
     @checked(autocommit=FLAG, timeout_ms=GIVEN_MS)
     @recorded
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # type: ignore[override]
-        """Commit (autocommit), give the partitions back, leave the group, hang up."""
+        """Commit (autocommit), give the partitions back, leave the group, and close."""
         if self._process.core.closed:
             return
         self._begin("close")
@@ -302,11 +302,11 @@ class MemberHandle(Handle):
                 max(0, until - self._cluster.now_ms),
             )
 
-    # tasks of the group, and time
+    # the group's tasks, and processing time
 
     def _do_tasks(self, core: Consumer, in_poll: bool = True) -> None:
-        """What the group wants of the program: callbacks, and the leader's assignor.
-        What it raises, it raises here.
+        """Run what the group asks of the program: callbacks, and the leader's assignor.
+        Errors in these are raised here.
         """
         while (task := core.begin_task(self._now)) is not None:
             error: Exception | KeyboardInterrupt | None = None
@@ -316,7 +316,7 @@ class MemberHandle(Handle):
             except (
                 Exception,
                 KeyboardInterrupt,
-            ) as raised:  # and no other: the group hears nothing of a dead program
+            ) as raised:  # no others: the group isn't told about a dead program
                 error = raised
             self._in_task = False
             core.end_task(task, error, self._now, in_poll)
@@ -344,7 +344,7 @@ class MemberHandle(Handle):
             self._completed.popleft()()
 
     def _give(self, records: dict[TopicPartition, list[ConsumerRecord]]) -> None:
-        """The program has these records now, and will need time for them."""
+        """The program has these records now, and will need time to process them."""
         if self.processing_ms:
             for partition, found in records.items():
                 self._given.append(
@@ -352,8 +352,8 @@ class MemberHandle(Handle):
                 )
 
     def _work_off(self) -> None:
-        """Let the time pass that the program needs for what it was given: this call
-        begins so much later.
+        """Let the time pass that the program needs for the records it was given: this
+        call begins that much later.
         """
         while self._given:
             partition, first, last, count = self._given.pop(0)
@@ -372,7 +372,7 @@ class MemberHandle(Handle):
 
     @checked(processing_ms=MS)
     def slow(self, processing_ms: int) -> None:
-        """From now on the program needs so long for each record."""
+        """From now on the program needs this long for each record."""
         self.processing_ms = processing_ms
         trace = self.core.trace
         trace.now = self._cluster.now_ms

@@ -1,11 +1,11 @@
 """A disk in memory. It fails as real ones do: it fills up, its process dies, its power
-goes.
+fails.
 
-A dead process loses nothing that was written. A power loss is harsher. Of what was
-appended to a file since its last flush, a part survives, and within that part a sector
-may be left as zeros, since a disk writes in any order. A file that was never flushed
-may be gone; a cut that was not flushed may be undone. Renames, removals and atomic
-writes survive: a journaling file system orders them.
+When a process dies, nothing that it wrote is lost. A power loss is harsher. Of the
+bytes appended to a file since its last flush, a part survives, and within that part a
+sector may be left as zeros, because a disk writes in any order. A file that was never
+flushed may be gone; a cut that was not flushed may be undone. Renames, removals and
+atomic writes survive: a journaling file system keeps them in order.
 """
 
 import errno
@@ -16,14 +16,14 @@ from typing import Any
 from minikafka.storage.disk import Space
 from minikafka.wire.primitives import Buffer
 
-SECTOR_BYTES = 512  # that a disk writes at once
+SECTOR_BYTES = 512  # the unit in which a disk writes
 
 # when power is lost
-CHANCE_THAT_A_FILE_IS_GONE = 0.3  # one that was never flushed
-CHANCE_THAT_A_CUT_IS_UNDONE = 0.5  # one that was not flushed
-CHANCE_OF_A_SECTOR_OF_ZEROS = 0.3  # in what survives without having been flushed
+CHANCE_THAT_A_FILE_IS_GONE = 0.3  # for a file that was never flushed
+CHANCE_THAT_A_CUT_IS_UNDONE = 0.5  # for a cut that was not flushed
+CHANCE_OF_A_SECTOR_OF_ZEROS = 0.3  # in bytes that survive without having been flushed
 
-Folder = dict[str, Any]  # by name: a MemoryFile, or the Folder of this name
+Folder = dict[str, Any]  # name -> a MemoryFile, or the Folder with that name
 
 
 class MemoryFile:
@@ -33,7 +33,7 @@ class MemoryFile:
         self._disk = disk
         self.data = bytearray()
         self.durable_size: int | None = None  # at the last flush
-        # the end of what was flushed, where a cut took it away since
+        # the flushed end, if a cut has removed it since
         self.durable_tail = b""
 
     @property
@@ -65,7 +65,7 @@ class MemoryFile:
         pass
 
     def lose_power(self, random: Random) -> bool:
-        """Keep what survives; False if not even the file does."""
+        """Keep the bytes that survive. False if not even the file does."""
         was_flushed = self.durable_size is not None
         if not was_flushed and random.random() < CHANCE_THAT_A_FILE_IS_GONE:
             return False
@@ -82,7 +82,9 @@ class MemoryFile:
         return True
 
     def _flushed(self, random: Random) -> int:
-        """How much is safe. A cut since the last flush may be undone."""
+        """The number of bytes that are safe. A cut since the last flush may be
+        undone.
+        """
         if self.durable_size is None:
             return 0
         kept = self.durable_size - len(self.durable_tail)
@@ -105,21 +107,23 @@ class MemoryDisk:
         self._locked: set[str] = set()
 
     def __str__(self) -> str:
-        """Where a broker says that its logs are."""
+        """The folder in which a broker says its logs are."""
         return "/var/lib/kafka/data"
 
     def files(self) -> dict[str, MemoryFile]:
         """All files by path, in order."""
         return dict(sorted(_files("", self._root)))
 
-    # -- what goes wrong
+    # -- failures
 
     def crash(self) -> None:
-        """The process dies: its locks are free, and what it wrote is there."""
+        """The process dies: its locks are released, and everything it wrote is
+        there.
+        """
         self._locked.clear()
 
     def lose_power(self, random: Random) -> None:
-        """The machine dies: what was not flushed is lost, or torn."""
+        """The machine dies: bytes that were not flushed are lost, or torn."""
         self.crash()
         for path, file in self.files().items():
             if not file.lose_power(random):
@@ -220,7 +224,7 @@ class MemoryDisk:
         return folder, name
 
     def _find(self, path: str) -> tuple[Folder, str]:
-        """The same for what has to be there."""
+        """The same for a path that must exist."""
         folder, name = self._place(path)
         if name not in folder:
             raise _absent(path)

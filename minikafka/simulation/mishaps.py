@@ -1,8 +1,8 @@
-"""Crashes, freezes, cuts and slow programs: by hand, or when the time of a plan's fault
-has come.
+"""Crashes, freezes, cuts and slow programs, caused by hand or by a plan's fault at its
+time.
 
 A client lives in the process of the program that was given it or made it: a crash or a
-freeze of one is one of both.
+freeze of one affects both.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ Target = Place | Handle | Program
 
 
 class Link(NamedTuple):
-    """The names of two nodes, between which messages go."""
+    """The names of two nodes that exchange messages."""
 
     one: str
     other: str
@@ -60,10 +60,11 @@ class Mishaps:
     ) -> None:
         """kill -9 of a broker (its id), a client, or a program with its clients.
 
-        call: at the program's call-th blocking call from its start. power: a broker's
-        machine loses power, and with it what was written and not synced. silent: a
-        broker's machine goes without a word: the others' connections to it look well,
-        until their requests time out, or it is back and resets them.
+        call: crash at the program's call-th blocking call from its start. power: the
+        broker's machine loses power, and everything that was written but not synced.
+        silent: the broker's machine goes down without a word: the others' connections
+        to it look healthy until their requests time out, or until it is back and resets
+        them.
         """
         found = self._find(target)
         if power or silent:
@@ -79,8 +80,8 @@ class Mishaps:
 
     @recorded
     def stop(self, broker: Target) -> None:
-        """A clean stop of a broker (its id), as SIGTERM does: it hands over what it
-        leads, then it goes.
+        """Stop a broker (its id) cleanly, as SIGTERM does: it hands over the partitions
+        it leads, then it ends.
         """
         found = self._find(broker)
         if not isinstance(found, BrokerProcess):
@@ -90,8 +91,8 @@ class Mishaps:
     @checked(seconds=SECONDS.or_none("until thaw()"))
     @recorded
     def freeze(self, target: Target, seconds: float | None = None) -> None:
-        """Let it stand still, connections open, as in a long garbage collection.
-        seconds: then it goes on.
+        """Let it stand still with open connections, as in a long garbage collection.
+        seconds: after which it goes on.
         """
         found = self._find(target)
         for process in self._processes_of(found):
@@ -104,13 +105,13 @@ class Mishaps:
 
     @recorded
     def thaw(self, target: Target) -> None:
-        """Let a frozen one go on."""
+        """Let a frozen broker, client or program go on."""
         self._thaw(self._find(target))
 
     @recorded
     def restart(self, target: Target) -> None:
-        """Start it again: a broker on its disk, a client or a program from its
-        beginning, remembering nothing.
+        """Start it again: a broker on its disk, a client or a program from the
+        beginning, with no memory of before.
         """
         self._restart(self._find(target))
 
@@ -122,7 +123,9 @@ class Mishaps:
 
     @recorded
     def heal(self, one: Target | None = None, other: Target | None = None) -> None:
-        """End the cut between two of them, or all cuts; what was on its way arrives."""
+        """End the cut between two of them, or all cuts; messages that were held back
+        arrive.
+        """
         if (one is None) != (other is None):
             raise TypeError(
                 "heal() ends all cuts, heal(one, other) that between these two"
@@ -138,21 +141,21 @@ class Mishaps:
         self._network.emit("LinkCut", one=one, other=other)
 
     def _heal(self, link: Link | None) -> None:
-        """None: all that are cut."""
+        """link: None for all cuts."""
         ends = (None, None) if link is None else link
         for one, other in self._network.heal(*ends):
             self._network.emit("LinkHealed", one=one, other=other)
 
     @recorded
     def reset(self, one: Target, other: Target) -> None:
-        """Break all connections between two of them; what was on its way is lost."""
+        """Break all connections between two of them; messages on their way are lost."""
         for link in self._links(one, other):
             self._network.reset(link.one, link.other)
 
     @checked(processing_ms=MS)
     @recorded
     def slow(self, consumer: Target, processing_ms: int) -> None:
-        """From now on the program of this consumer needs so long for each record."""
+        """From now on this consumer's program needs this long for each record."""
         if isinstance(consumer, Program):
             clients = clients_of(consumer)
         else:
@@ -165,10 +168,10 @@ class Mishaps:
         for each in consumers:
             each.slow(processing_ms)
 
-    # what a plan lets happen
+    # faults of a plan
 
     def begin(self, fault: Fault) -> None:
-        """A fault of the plan whose time has come."""
+        """Begin a fault of the plan at its time."""
         if isinstance(fault, Cut):
             self._begin_cut(fault)
         elif isinstance(fault, Freeze):
@@ -192,14 +195,14 @@ class Mishaps:
             self._after(fault.restart_after_ms, restart, node)
 
     def _after(self, ms: int, act: Callable[..., None], what: object) -> None:
-        """Do it to that, when so many virtual ms have passed."""
+        """Call act(what) after this many virtual ms."""
         self._clock.schedule(self._clock.now_ms + ms, partial(act, what))
 
-    # inside
+    # internals
 
     def _find(self, target: Target) -> Process | Program:
-        """The broker, client or program that is meant; names as in the trace work
-        too.
+        """The broker, client or program that is meant; names as in the trace
+        work too.
         """
         if isinstance(target, Program) and target in self._programs.all:
             return target
@@ -224,7 +227,7 @@ class Mishaps:
         return known[name]
 
     def _links(self, one: Target, other: Target) -> list[Link]:
-        """Each process of one with each of the other."""
+        """Links between each process of one and each process of the other."""
         mine = self._processes_of(self._find(one))
         theirs = self._processes_of(self._find(other))
         links = []
@@ -289,7 +292,7 @@ class Mishaps:
 
 
 def _crash_machine(found: Process | Program, power: bool, silent: bool) -> None:
-    """A machine fails, and with it its broker."""
+    """A machine fails, together with its broker."""
     if not isinstance(found, BrokerProcess):
         raise TypeError(
             "only a broker can lose power or go without a word: it has a machine of its"
@@ -302,7 +305,7 @@ def _crash_machine(found: Process | Program, power: bool, silent: bool) -> None:
 
 
 def _crash_at_call(found: Process | Program, call: int) -> None:
-    """Let it crash later, on entering a blocking call."""
+    """Let a program crash later, when it enters this blocking call."""
     if not isinstance(found, Program):
         raise TypeError("only a program can crash at a call")
     found.crash_at_call = call

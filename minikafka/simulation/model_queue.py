@@ -1,17 +1,17 @@
-"""A queue as RabbitMQ has it, on a virtual clock: what lesson 15 puts beside Kafka's
-log.
+"""A queue like RabbitMQ's, on a virtual clock: lesson 15 compares it with Kafka's log.
 
-It does what a classic queue does (AMQP 0-9-1): messages are pushed to the consumers of
-a queue in turns, at most prefetch_count unacknowledged ones each; what is acknowledged
-is gone; what is requeued, or was held by a channel that closed, goes back to its old
-place and is marked redelivered; what is rejected, or older than its queue's time to
-live, goes to the dead letters if the queue has some, else away. Names, arguments and
-errors are AMQP's, and calls are pika's: a callback written for this runs on pika
-unchanged. `tests/conformance/test_model_queue.py` tells the same stories to RabbitMQ.
+It behaves like a classic queue (AMQP 0-9-1): messages are pushed to a queue's consumers
+in turn, to each at most prefetch_count unacknowledged ones. An acknowledged message is
+gone. One that is requeued, or was held by a channel that closed, goes back to its old
+place and is marked redelivered. One that is rejected, or older than its queue's time to
+live, goes to the dead letter exchange if the queue has one, and is dropped otherwise.
+Names, arguments and errors are AMQP's, and calls are pika's: a callback written for
+this runs on pika unchanged. `tests/conformance/test_model_queue.py` tells the same
+stories to RabbitMQ.
 
 Left out: disks and nodes, publisher confirms, connections (each channel has one of its
-own), topic and headers exchanges, priorities, limits of length. RabbitMQ drops a
-message that expires round and round in a circle of queues; this doesn't.
+own), topic and headers exchanges, priorities, length limits. RabbitMQ drops a message
+that keeps expiring around a cycle of queues; this doesn't.
 
     broker = QueueBroker()
     shop, w1 = broker.channel("shop"), broker.channel("w1")
@@ -58,8 +58,8 @@ from minikafka.trace import Event, Reason, Trace
 
 
 class Channel:
-    """One client's side of the broker, by pika's names. `unacked` is what it has in
-    hand, by delivery tag.
+    """One client's side of the broker, by pika's names. `unacked` has the messages that
+    it holds, by delivery tag.
     """
 
     def __init__(self, broker: "QueueBroker", name: str) -> None:
@@ -86,7 +86,7 @@ class Channel:
         exclusive: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> None:
-        """exclusive: it goes when this channel closes."""
+        """exclusive: the queue is deleted when this channel closes."""
         self._check_open()
         arguments = arguments or {}
         for name in arguments:
@@ -103,8 +103,8 @@ class Channel:
             )
 
     def queue_bind(self, queue: str, exchange: str, routing_key: str = "") -> None:
-        """What is published to the exchange comes to the queue, too: all of it if it is
-        fanout, else what has the routing key.
+        """Route messages published to the exchange to the queue as well: all of them if
+        it is a fanout exchange, otherwise those with the routing key.
         """
         self._check_open()
         self._queue(queue)
@@ -121,8 +121,8 @@ class Channel:
         body: str | bytes,
         properties: BasicProperties | None = None,
     ) -> None:
-        """The exchange "" brings a message to the queue that its routing key names.
-        What comes to no queue is dropped, and nobody is told.
+        """The exchange "" routes a message to the queue named by its routing key. A
+        message that reaches no queue is dropped, and nobody is told.
         """
         self._check_open()
         self._exchange(exchange)
@@ -132,8 +132,8 @@ class Channel:
         )
 
     def basic_qos(self, prefetch_count: int = 0) -> None:
-        """How many unacknowledged messages each consumer has at most that is added to
-        this channel from now on; 0: any number.
+        """The most unacknowledged messages that each consumer added to this channel
+        from now on may have; 0: any number.
         """
         self._check_open()
         self._prefetch_count = prefetch_count
@@ -141,8 +141,8 @@ class Channel:
     def basic_consume(
         self, queue: str, on_message_callback: Callback, auto_ack: bool = False
     ) -> str:
-        """From now on messages are pushed to the callback. auto_ack: each is removed
-        when it is sent.
+        """Push messages to the callback from now on. auto_ack: each is removed when it
+        is sent.
         """
         self._check_open()
         found = self._queue(queue)
@@ -178,11 +178,13 @@ class Channel:
         self.broker._give_up(given_up, BY_NACK if requeue else None)
 
     def basic_reject(self, delivery_tag: int = 0, requeue: bool = True) -> None:
-        """As basic_nack, for one message."""
+        """The same as basic_nack, for one message."""
         self.basic_nack(delivery_tag, requeue=requeue)
 
     def close(self) -> None:
-        """Goodbye, or death: for the broker it is the same."""
+        """Close the channel. To the broker it makes no difference whether the client
+        says goodbye or dies.
+        """
         if not self.is_open:
             return
         self.is_open = False
@@ -190,11 +192,11 @@ class Channel:
         self.unacked.clear()
         self.broker._closed(self, given_up)
 
-    # inside
+    # internals
 
     def _settle(self, delivery_tag: int, multiple: bool) -> list[Unacked]:
-        """Takes messages out of this channel's hands; their consumers may have others
-        then.
+        """Remove messages from those that this channel holds; their consumers may then
+        get others.
         """
         self._check_open()
         if multiple:
@@ -215,7 +217,7 @@ class Channel:
         return settled
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
-        """The callback runs when time is let go on."""
+        """Deliver a message. The callback runs when time goes on."""
         self._delivered += 1
         message = entry.message
         method = Deliver(
@@ -255,7 +257,7 @@ class Channel:
 
 
 class QueueBroker:
-    """Queues, and the channels to them. Time passes in run() only."""
+    """Queues, and the channels to them. Time passes only in run()."""
 
     def __init__(self) -> None:
         self.trace: list[Event] = []
@@ -270,26 +272,30 @@ class QueueBroker:
         return self.clock.now_ms
 
     def channel(self, name: str) -> Channel:
-        """A client's channel. Its consumers are called as it is."""
+        """A client's channel. Its consumers get the same name."""
         return Channel(self, name)
 
     def run(self, seconds: float = 0) -> None:
-        """Let so many virtual seconds pass; with 0 all arrives that is under way."""
+        """Let this many virtual seconds pass; with 0, everything that is under way
+        arrives.
+        """
         until_ms = self.now_ms + round(seconds * 1000)
         while (due_at := self.clock.next_at()) is not None and due_at <= until_ms:
             self.clock.run_next()
         self.clock.now_ms = until_ms
 
     def ready(self, queue: str) -> list[str]:
-        """What waits in a queue and nobody has, in order."""
+        """The messages in a queue that no consumer has, in order."""
         return [text_of(entry.message) for entry in self.queues[queue].ready]
 
     def told(self, *kinds: str) -> str:
-        """What happened, a line an event; of these kinds only, if some are given."""
+        """What happened, one line per event; only events of these kinds, if any are
+        given.
+        """
         events = [each for each in self.trace if not kinds or each.kind in kinds]
         return "\n".join(map(str, events))
 
-    # inside
+    # internals
 
     def _exchange(self, name: str, exchange_type: str) -> None:
         self.exchanges.setdefault(name, Exchange(exchange_type))
@@ -329,7 +335,7 @@ class QueueBroker:
             self._push(queue)
 
     def _push(self, queue: Queue) -> None:
-        """Hand out what is ready, as far as consumers may have more."""
+        """Push ready messages, as far as consumers may have more."""
         self._expire(queue)
         while queue.ready:
             consumer = queue.whose_turn()
@@ -362,8 +368,8 @@ class QueueBroker:
             self._push(queue)
 
     def _give_up(self, given_up: list[Unacked], requeue: Reason | None) -> None:
-        """Back to their places, all of them before any is handed out again; or, without
-        a reason to requeue, to the dead letters.
+        """Put messages back in their places, all of them before any is pushed again;
+        or, without a reason to requeue, send them to the dead letters.
         """
         for consumer, entry in given_up:
             if requeue is None:
@@ -375,7 +381,7 @@ class QueueBroker:
             self._push(queue)
 
     def _dead_letter(self, queue: Queue, entry: Entry, why: Reason) -> None:
-        """Away, to the queue's dead-letter exchange if it has one."""
+        """Remove a message, to the queue's dead letter exchange if it has one."""
         message = entry.message
         exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE)
         if exchange is None:

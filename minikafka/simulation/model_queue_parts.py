@@ -1,5 +1,5 @@
-"""What the model queue is made of: messages, queues that keep them in order, consumers
-in turns, exchanges. Who calls them is in model_queue.py.
+"""The parts of the model queue: messages, queues that keep them in order, consumers
+that take turns, exchanges. model_queue.py uses them.
 """
 
 from bisect import insort
@@ -27,7 +27,7 @@ EXPIRED = Reason("expired", "it has waited for longer than its queue keeps messa
 
 
 class ChannelClosedByBroker(Exception):
-    """What a channel was asked is wrong, so the broker has closed it."""
+    """A request on a channel was wrong, so the broker has closed the channel."""
 
     def __init__(self, reply_code: int, reply_text: str) -> None:
         super().__init__(f"({reply_code}, {reply_text!r})")
@@ -40,8 +40,8 @@ class ChannelWrongStateError(Exception):
 
 
 class Deliver(NamedTuple):
-    """basic.deliver: what a callback gets as `method`. delivery_tag: counts on its
-    channel from 1.
+    """basic.deliver: the `method` that a callback gets. delivery_tag: counted per
+    channel, from 1.
     """
 
     consumer_tag: str
@@ -53,8 +53,8 @@ class Deliver(NamedTuple):
 
 @dataclass
 class BasicProperties:
-    """What travels with a body. headers["x-death"] says where it was dead-lettered, the
-    last time first.
+    """Properties that travel with a body. headers["x-death"] says where the message was
+    dead-lettered, latest first.
     """
 
     headers: dict[str, Any] = field(default_factory=dict)
@@ -68,8 +68,8 @@ Callback = Callable[["Channel", Deliver, BasicProperties, bytes], object]
 
 @dataclass(frozen=True)
 class Message:
-    """id: one a publish, the same in each queue that it comes to, also as a dead
-    letter.
+    """id: one per publish, the same in each queue that the message reaches, and also as
+    a dead letter.
     """
 
     id: int
@@ -81,7 +81,7 @@ class Message:
 
 @dataclass(order=True)
 class Entry:
-    """A message in one queue. place: where it stands there, as long as it is there."""
+    """A message in one queue. place: its position there, for as long as it is there."""
 
     place: int
     message: Message = field(compare=False)
@@ -106,8 +106,8 @@ class Consumer:
 
 
 class Queue:
-    """ready: what nobody has yet, in order. consumers: the next one first; those that
-    were found full are blocked until they acknowledge something.
+    """ready: messages that nobody has yet, in order. consumers: the next one first.
+    Consumers that were found full are blocked until they acknowledge something.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class Queue:
         return entry
 
     def put_back(self, entry: Entry) -> None:
-        """At its old place: before all that came later."""
+        """Put a message back in its old place, before all that came later."""
         entry.redelivered = True
         insort(self.ready, entry)
 
     def whose_turn(self) -> Consumer | None:
-        """The next consumer that may have one more; it goes to the end of the line."""
+        """The next consumer that may have one more; it moves to the end of the line."""
         while self.consumers:
             consumer = self.consumers.popleft()
             if not consumer.is_full:
@@ -150,7 +150,7 @@ class Queue:
         self.blocked = [each for each in self.blocked if each.is_full]
 
     def forget(self, channel: "Channel") -> None:
-        """Of a channel that is closed, no consumer is left."""
+        """Remove the consumers of a channel that is closed."""
         self.consumers = deque(
             each for each in self.consumers if each.channel is not channel
         )
@@ -164,7 +164,7 @@ class Unacked(NamedTuple):
 
 @dataclass
 class Exchange:
-    """Where messages are published to. bindings: (routing key, queue)."""
+    """Messages are published to an exchange. bindings: (routing key, queue)."""
 
     type: str
     bindings: list[tuple[str, str]] = field(default_factory=list)
@@ -187,8 +187,8 @@ def text_of(message: Message) -> str:
 
 
 def deaths_of(message: Message, queue: Queue, why: Reason) -> list[dict[str, Any]]:
-    """The x-death header after one more death: a count for each queue and reason, the
-    newest first.
+    """The x-death header after one more death: a count for each queue and reason,
+    latest first.
     """
     earlier = list(message.properties.headers.get("x-death", []))
     death = {

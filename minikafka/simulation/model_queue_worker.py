@@ -1,4 +1,4 @@
-"""A worker on the model queue: a consumer for which work takes virtual time."""
+"""A worker on the model queue: a consumer whose work takes virtual time."""
 
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +12,7 @@ ACK, REQUEUE, REJECT, DIE = "ack", "requeue", "reject", "die"
 
 
 class Job(NamedTuple):
-    """A message that a worker has in hand."""
+    """A message that a worker holds."""
 
     method: Deliver
     properties: BasicProperties
@@ -20,7 +20,7 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a worker has done with a job, and when."""
+    """The outcome of a worker's job, and when."""
 
     began_ms: int
     ended_ms: int
@@ -34,10 +34,10 @@ def accepts(job: Job) -> str:
 
 
 class QueueWorker:
-    """Does one job after the other; what is pushed meanwhile waits in its hands.
+    """Does one job after the other; messages pushed meanwhile wait in its hands.
 
     takes_ms(job): how long the work takes. outcome(job): "ack", "requeue", "reject", or
-    "die", which closes its channel. done: all that it has done.
+    "die", which closes its channel. done: the jobs it has finished.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class QueueWorker:
         self.channel.basic_consume(queue, self._receive)
 
     def die(self) -> None:
-        """Its connection breaks, and what it had in hand goes back."""
+        """Its connection breaks, and the messages that it holds go back."""
         self.channel.close()
         self._in_hand.clear()
 

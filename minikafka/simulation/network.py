@@ -1,8 +1,9 @@
 """A network that obeys a seed: connections as TCP gives them, with a latency of some
 ms, and the faults of a plan.
 
-On a connection messages keep their order, and none is lost without the connection. Real
-frames travel: what a client encoded, joined to one buffer, is what the broker decodes.
+On a connection messages keep their order, and none is lost unless the connection is.
+Real frames travel: what a client encoded, joined to one buffer, is what the broker
+decodes.
 """
 
 from collections import deque
@@ -55,7 +56,7 @@ class Link:
         self.target = target
         self.server: Server | None = None
         self.open = True
-        # a message was lost: whatever is sent from now on is lost too, until both sides
+        # a message was lost: everything sent from now on is lost too, until both sides
         # notice
         self.losing = False
         # requests without an answer yet, for faults that name an API
@@ -64,7 +65,7 @@ class Link:
         self.last_arrival = {True: 0, False: 0}
         # half-open: this side's machine is down, or knows nothing of it
         self.gone: Caller | Server | None = None
-        # by direction
+        # by direction: arrivals in order
         self.on_its_way: dict[bool, deque[Callable[[], None]]] = {
             True: deque(),
             False: deque(),
@@ -75,7 +76,7 @@ class Link:
 
 
 class Network:
-    """latency_ms: shortest and longest time of a message on its way."""
+    """latency_ms: shortest and longest time that a message takes."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Network:
         self._shortest, self._spread = latency_ms[0], latency_ms[1] - latency_ms[0] + 1
         self._listening: dict[Address, Server] = {}
         self._links: dict[Link, None] = {}
-        # what waits for the cut to heal
+        # messages that wait for the cut to heal
         self._cut: dict[tuple[str, str], list[Callable[[], None]]] = {}
 
     def listen(self, address: Address, server: Server) -> None:
@@ -149,11 +150,13 @@ class Network:
             self._carry(link, False, arrive)
 
     def unanswered(self, link: Link) -> None:
-        """A request is finished without an answer."""
+        """A request is finished, but gets no answer."""
         link.apis.pop(0)
 
     def close(self, link: Link, by_caller: bool) -> None:
-        """One side hangs up; the other side learns it after what was sent before."""
+        """One side closes the connection; the other side learns it after everything
+        that was sent before.
+        """
         if link not in self._links:
             return
         del self._links[link]
@@ -170,9 +173,9 @@ class Network:
         self._carry(link, by_caller, arrive)
 
     def vanish(self, node: Caller | Server, silent: bool) -> None:
-        """All connections of a node end at once, as after kill -9; the other sides
-        learn it after the latency. silent: its machine went, so they learn nothing, and
-        the connections are half-open.
+        """End all connections of a node at once, as after kill -9; the other sides
+        learn it after the latency. silent: its machine went down, so they learn
+        nothing, and the connections are half-open.
         """
         for link in [
             each for each in self._links if node in (each.caller, each.server)
@@ -184,8 +187,8 @@ class Network:
                 self.close(link, by_caller=link.caller is node)
 
     def reset(self, one: str, other: str) -> None:
-        """All connections between two nodes end at once, for both sides, and what is on
-        its way is lost.
+        """End all connections between two nodes at once, for both sides; messages on
+        their way are lost.
         """
         for link in [
             each
@@ -197,8 +200,8 @@ class Network:
             self._carry(link, True, partial(self._broken, link))
 
     def cut(self, one: str, other: str) -> tuple[str, str]:
-        """Nothing arrives between these two from now on; returns them as heal()
-        does.
+        """Let nothing arrive between these two from now on; returns them as
+        heal() does.
         """
         self._cut.setdefault(_pair(one, other), [])
         return _pair(one, other)
@@ -206,7 +209,7 @@ class Network:
     def heal(
         self, one: str | None = None, other: str | None = None
     ) -> list[tuple[str, str]]:
-        """End one cut, or all; returns which. What was held back goes on its way, in
+        """End one cut, or all; returns which. Messages that were held back continue, in
         order.
         """
         wanted = (
@@ -221,7 +224,7 @@ class Network:
         return ended
 
     def emit(self, kind: str, **detail: Any) -> None:
-        """An event of the network."""
+        """Emit an event of the network."""
         if self._trace:
             self._trace.now = self._clock.now_ms
             self._trace.emit(kind, **detail)
@@ -253,7 +256,9 @@ class Network:
         return True
 
     def _to_nobody(self, link: Link, gone: Caller | Server, to_server: bool) -> None:
-        """A machine that is back answers what it knows nothing of with a reset."""
+        """A machine that is back answers messages on connections it doesn't know with a
+        reset.
+        """
         if gone.state != "down":
             self._carry(link, to_server, lambda: self._broken(link))
 
@@ -268,14 +273,14 @@ class Network:
             link.server.hung_up(link)
 
     def _carry(self, link: Link, to_server: bool, arrive: Callable[[], None]) -> None:
-        """Send something on its way in one direction, behind all that was sent before
-        it.
+        """Send something in one direction, behind everything that was sent
+        before it.
         """
         link.on_its_way[to_server].append(arrive)
         self._travel(link, to_server)
 
     def _travel(self, link: Link, to_server: bool) -> None:
-        """After the latency the oldest that is on its way arrives; a cut holds it back
+        """After the latency the oldest message on its way arrives; a cut holds it back
         until it heals.
         """
         now_ms = self._clock.now_ms

@@ -1,4 +1,4 @@
-"""The cluster as a small table, and the lines that help when nothing came."""
+"""The cluster as a small table, and hints for a learner who got no records."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ RUNNING_HEAD = ["client or program", "state"]
 
 
 def table(cluster: "Cluster") -> str:
-    """Brokers, topics, clients and programs, and what waits for a run."""
+    """Brokers, topics, clients and programs, and records that wait for a run."""
     lines = [f"cluster at {cluster.now_ms / 1000:.3f} s, seed {cluster.seed}"]
     brokers: list[list[Any]] = [["broker", "state"]]
     for broker in cluster._brokers.values():
@@ -69,12 +69,12 @@ def topic_rows(cluster: "Cluster") -> list[list[Any]]:
 
 def group_rows(cluster: "Cluster") -> list[list[Any]]:
     """A line for each member, with the lag of its partitions; for a group without
-    members, of all it committed.
+    members, of everything it committed.
     """
     try:
         groups = [cluster.group(name) for name in cluster.groups()]
     except KafkaError:
-        return []  # no broker is up, or it reads the groups back from its log
+        return []  # no broker is up, or the group coordinator is still loading
     rows: list[list[Any]] = []
     for group in groups:
         head = [group.group, group.state]
@@ -102,7 +102,9 @@ def named(partitions: Sequence[TopicPartition]) -> str:
 
 
 def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Rows as aligned text, a line each: numbers to the right, all else to the left."""
+    """Rows as aligned text, one line each: numbers to the right, everything else to the
+    left.
+    """
     shown = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
@@ -118,7 +120,7 @@ def columns(rows: Sequence[Sequence[Any]]) -> list[str]:
 
 
 def waiting_records(cluster: "Cluster") -> list[str]:
-    """The forgotten run."""
+    """Hints for a forgotten run: records that still wait in a producer."""
     found = []
     for handle in cluster._clients.values():
         if not isinstance(handle, ProducerHandle) or handle._process.state != "up":
@@ -133,7 +135,7 @@ def waiting_records(cluster: "Cluster") -> list[str]:
 
 
 def why_no_partition(cluster: "Cluster", consumer: ConsumerHandle) -> list[str]:
-    """What keeps a member of a group from having one."""
+    """The reasons why a member of a group has no partition."""
     member = consumer.core.membership
     group_id = consumer.core.config["group_id"]
     if member is not None and member.state == "stable":
@@ -160,7 +162,7 @@ def why_no_partition(cluster: "Cluster", consumer: ConsumerHandle) -> list[str]:
 def why_nothing_came(
     cluster: "Cluster", consumer: ConsumerHandle, timeout_ms: float
 ) -> list[str]:
-    """What a learner may have overlooked when a poll at top level gave nothing; often
+    """What a learner may have overlooked if a poll at top level returned nothing; often
     there is nothing to say.
     """
     core = consumer.core
@@ -205,7 +207,7 @@ def skipped_records(cluster: "Cluster", consumer: ConsumerHandle) -> int:
 
 
 def what_is_missing(cluster: "Cluster", wanted: Iterable[str]) -> list[str]:
-    """Brokers that are not up, else topics that are not there."""
+    """Brokers that aren't up, or else topics that don't exist."""
     brokers = cluster._brokers.values()
     down = [str(each.node_id) for each in brokers if each.state != "up"]
     if down:
@@ -216,7 +218,7 @@ def what_is_missing(cluster: "Cluster", wanted: Iterable[str]) -> list[str]:
 
 
 def why_nothing_shared(cluster: "Cluster", consumer: ShareConsumerHandle) -> list[str]:
-    """The same for a member of a share group."""
+    """The same as why_nothing_came, for a member of a share group."""
     core = consumer.core
     missing = what_is_missing(cluster, core.topics)
     if missing:

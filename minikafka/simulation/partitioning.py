@@ -1,5 +1,5 @@
-"""What a learner may give as `partitioner=`: a name, a function, or a partitioner of
-kafka-python's.
+"""The values that a learner may give as `partitioner=`: a name, a function, or a
+partitioner of kafka-python.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ def partitioner(given: Any) -> Partitioner | None:
     """given: None, "default", "round_robin", a function of (key, all_partitions,
     available), or an object.
 
-    None stands for the Java client's own rule.
+    None means the Java client's own rule.
     """
     if given is None or given == "default":
         return None
@@ -35,7 +35,7 @@ def partitioner(given: Any) -> Partitioner | None:
 
 
 class CustomPartitioner(Partitioner):
-    """Somebody's own rule. Checks what it returns."""
+    """A learner's own rule. Its result is checked."""
 
     def __init__(self, rule: Any) -> None:
         self._rule = rule
@@ -68,7 +68,7 @@ class CustomPartitioner(Partitioner):
 
 
 class ClusterMetadata:
-    """What kafka-python's partitioners ask of the cluster."""
+    """The part of the cluster that kafka-python's partitioners use."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions

@@ -1,8 +1,8 @@
-"""What runs on the network: brokers and clients, each a process that may crash, freeze,
+"""The processes on the network: brokers and clients, each of which may crash, freeze,
 and start again.
 
-A frozen process keeps its connections; what arrives waits until it goes on. A crashed
-one takes its connections along.
+A frozen process keeps its connections; messages wait until it goes on. A crash ends the
+connections of a process.
 """
 
 import heapq
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from minikafka.simulation.programs import Program
 
 
-CONTROLLER_PORT = 9093  # where brokers listen to each other
+CONTROLLER_PORT = 9093  # the port on which brokers listen to each other
 
 
 class Agenda:
-    """Which process's tick is due next. Entries that no longer hold are passed over
-    when their time comes.
+    """Which process's tick is due next. Outdated entries are skipped when their time
+    comes.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Agenda:
         heapq.heappush(self._due, (at_ms, process.number, process))
 
     def next(self) -> "Process | None":
-        """Among those due first, the one that is there longest."""
+        """Among those due first, the process that has been there longest."""
         while self._due and self._due[0][2].deadline != self._due[0][0]:
             heapq.heappop(self._due)
         return self._due[0][2] if self._due else None
@@ -70,8 +70,9 @@ class Agenda:
 class Process:
     """state: "up", "frozen" or "down". deadline: when tick() is due, or None.
 
-    silent: it went down with its machine, which tells nobody. watchers: the programs
-    that wait for this process, and what tells them that something has changed.
+    silent: it went down with its machine, so nobody is told. watchers: the programs
+    that wait for this process, and the functions that tell them that something has
+    changed.
     """
 
     def __init__(self, name: str, clock: Clock, network: Network, trace: Trace) -> None:
@@ -132,16 +133,16 @@ class Process:
         self._emit("NodeThawed")
         while self._inbox:
             self._inbox.popleft()()
-        # what came meanwhile may have let a node go that was about to
+        # something that arrived meanwhile may have let a node go that was about to stop
         if self.state == "up":
             self.tick()
         self.changed()
 
     def tick(self) -> None:
-        """Timers."""
+        """Let the timers that are due go off."""
 
     def vanish(self) -> None:
-        """Drop what a crash takes away."""
+        """Drop everything that a crash takes away."""
 
     def _when_up(self, action: Callable[[], None]) -> None:
         if self.state == "frozen":
@@ -157,8 +158,8 @@ class Process:
 
 
 class BrokerProcess(Process):
-    """A broker with its disk. The disk outlives a crash; what the operating system had
-    taken is on it.
+    """A broker with its disk. The disk outlives a crash, with everything that the
+    operating system had accepted.
     """
 
     def __init__(
@@ -197,7 +198,9 @@ class BrokerProcess(Process):
         self._go_on()
 
     def lose_power(self, silent: bool = False) -> None:
-        """As a crash, and what was not on disk yet is lost or torn."""
+        """The same as a crash, but everything that was not on disk yet is lost
+        or torn.
+        """
         self.crash(silent)
         self.disk.lose_power(self._random)
 
@@ -224,8 +227,8 @@ class BrokerProcess(Process):
         self._go_on()
 
     def _go_on(self) -> None:
-        """After every call of the broker: carry out what it decided, and be there at
-        its next deadline.
+        """After every call of the broker: carry out its effects, and set its next
+        deadline.
         """
         self._turn.drain()
         if self.broker.why_failed is not None:
@@ -237,7 +240,7 @@ class BrokerProcess(Process):
             self._turn.drain()
             self._go_down("NodeShutDown")
 
-    # the network calls these for clients
+    # called by the network, for clients
 
     def accept(self, link: Link) -> bool:
         if self.state == "down":
@@ -256,7 +259,7 @@ class BrokerProcess(Process):
 
     def request(self, link: Link, frame: bytearray) -> None:
         def received() -> None:
-            # else it came after the broker had closed the connection, or had been
+            # otherwise it came after the broker had closed the connection, or had been
             # restarted
             if link in self._requests:
                 self._requests[link].append(frame)
@@ -274,7 +277,7 @@ class BrokerProcess(Process):
 
         self._when_up(disconnected)
 
-    # and these for other nodes
+    # called by the network, for other nodes
 
     def reply(self, link: Link, frame: bytearray) -> None:
         def received() -> None:
@@ -296,7 +299,7 @@ class BrokerProcess(Process):
 
         self._when_up(gone)
 
-    # a turn calls these
+    # called by a turn
 
     def next_frame(self, connection: Connection) -> bytearray | None:
         link = self._links.get(connection)  # type: ignore[call-overload]
@@ -315,7 +318,7 @@ class BrokerProcess(Process):
             self.network.close(link, by_caller=True)
         elif isinstance(effect, Notice):
             if effect.error is not None and not isinstance(effect.error, KafkaError):
-                # a bug of ours: a lesson or a test must not go on over it
+                # a bug of ours, which a lesson or a test must not ignore
                 raise effect.error
         elif (link := self._links.get(effect.connection)) is not None:  # type: ignore[call-overload]
             if isinstance(effect, Close):
@@ -342,8 +345,8 @@ class BrokerProcess(Process):
 
 
 def best_informed(brokers: Mapping[int, BrokerProcess]) -> Broker:
-    """A broker to look at: of those that are up and ready the one that has heard most
-    of the metadata.
+    """A broker whose view can be shown: among those that are up and ready, the one that
+    has seen most of the metadata.
     """
     up = [
         process.broker
@@ -356,8 +359,8 @@ def best_informed(brokers: Mapping[int, BrokerProcess]) -> Broker:
 
 
 def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Replica:
-    """The replica that leads a partition, as whoever is up believes; where nobody does,
-    one that could.
+    """The replica that leads a partition, according to the brokers that are up; if none
+    leads, one that could.
     """
     partition = best_informed(brokers).image.topics[topic].partitions[number]
     up = [
@@ -380,7 +383,7 @@ def leading(brokers: Mapping[int, BrokerProcess], topic: str, number: int) -> Re
 
 
 class ClientProcess(Process):
-    """A client's core in a process of its own."""
+    """A client's core in its own process."""
 
     def __init__(
         self, name: str, core: Client, clock: Clock, network: Network, trace: Trace
@@ -390,8 +393,8 @@ class ClientProcess(Process):
         self._links: dict[str, Link] = {}
 
     def restart(self, core: Client) -> None:
-        """A new core takes over; it goes on numbering connections. The old one crashes,
-        unless it was closed.
+        """Start a new core, which continues the numbering of connections. The old one
+        crashes, unless it was closed.
         """
         if self.core.closed:
             self._go_down()
@@ -411,7 +414,7 @@ class ClientProcess(Process):
         self.turn()
 
     def turn(self) -> None:
-        """Carry out what the core decided. Call it after every call of the core."""
+        """Carry out the core's effects. Call it after every call of the core."""
         outbox, self.core.outbox = self.core.outbox, []
         for item in outbox:
             if isinstance(item, Connect):
@@ -428,7 +431,7 @@ class ClientProcess(Process):
         self.deadline = self.core.next_deadline()
         self.changed()
 
-    # the network calls these
+    # called by the network
 
     def reply(self, link: Link, frame: bytearray) -> None:
         def received() -> None:

@@ -1,4 +1,4 @@
-"""The producer that a learner holds."""
+"""The producer handle that a learner works with."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -26,8 +26,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class ProducerHandle(Handle):
-    """A producer, used as kafka-python's KafkaProducer. Keys and values may be text,
-    bytes, or what JSON knows.
+    """A producer, used like kafka-python's KafkaProducer. Keys and values may be text,
+    bytes, or anything that JSON can represent.
     """
 
     @property
@@ -46,7 +46,7 @@ class ProducerHandle(Handle):
         )
 
     def waiting_records(self) -> int:
-        """Records that have not left yet."""
+        """Records that have not been sent yet."""
         return 0 if self.core.closed else self.core.accumulator.waiting_records()
 
     @checked(
@@ -69,7 +69,7 @@ class ProducerHandle(Handle):
         full batch.
 
         Waits only for the topic's metadata the first time, and while the buffer is
-        full. The future's get() gives RecordMetadata.
+        full. The future's get() returns RecordMetadata.
         """
         self._begin("send")
         sent_headers = encoded_headers(headers)
@@ -198,15 +198,15 @@ class ProducerHandle(Handle):
 
     @recorded
     def init_transactions(self) -> None:
-        """Get an id and an epoch from the coordinator. Whoever had this
-        transactional_id before is fenced, and what it had open is aborted.
+        """Get an id and an epoch from the coordinator. A producer that used this
+        transactional_id before is fenced, and its open transaction is aborted.
         """
         self._begin("init_transactions")
         self._ask("init_transactions", self._transactions.init)
 
     @recorded
     def begin_transaction(self) -> None:
-        """What is sent from here on is committed by commit_transaction(), or never."""
+        """Records sent from here on are committed by commit_transaction(), or never."""
         self._begin()
         self._transactions.begin()
 
@@ -232,7 +232,7 @@ class ProducerHandle(Handle):
 
     @recorded
     def commit_transaction(self) -> None:
-        """Send all, and decide that it is committed."""
+        """Send everything, and commit the transaction."""
         self._begin("commit_transaction")
         transactions = self._in_transaction()
         transactions.raise_if_unclear("commit_transaction")
@@ -242,8 +242,8 @@ class ProducerHandle(Handle):
 
     @recorded
     def abort_transaction(self) -> None:
-        """Decide that nothing of it is committed. After an error that isn't fatal the
-        next transaction may begin.
+        """Abort the transaction. After an error that isn't fatal the next transaction
+        may begin.
         """
         self._begin("abort_transaction")
         transactions = self._transactions
@@ -283,7 +283,7 @@ class ProducerHandle(Handle):
             raise
 
     def _ask(self, call: str, question: Callable[[], Step | None]) -> None:
-        """Ask what a transaction asks next, and wait for the answer."""
+        """Send a transaction's next request, and wait for the answer."""
         core = self.core
         asked = core.ask(question, self._now)
         self._turn()
@@ -301,7 +301,7 @@ class ProducerHandle(Handle):
         try:
             self._flush(timeout)
         except KafkaTimeoutError:
-            pass  # the futures that are left fail with the close
+            pass  # the remaining futures fail when the producer closes
 
     @checked(topic=TEXT)
     def partitions_for(self, topic: str) -> set[int]:

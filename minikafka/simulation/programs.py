@@ -1,11 +1,11 @@
 """Programs on the virtual clock: plain functions, each in a fibre, that give way at
 every blocking call.
 
-A blocking call begins with enter(), before it has any effect: there a program can be
-crashed at its n-th call. If it must wait, it leaves through wait() and comes back when
-its condition holds or its time is up: there a crash ends it at any time. A crash is a
-kill -9: the function is never resumed, no `finally` runs. Should one run later after
-all, when what is left of the function is freed, its calls have no effect.
+A blocking call begins with enter(), before it has any effect: that is where a program
+can be crashed at its n-th call. If it must wait, it leaves through wait() and comes
+back when its condition holds or its time is up: there a crash can end it at any time. A
+crash is a kill -9: the function is never resumed, and no `finally` runs. If one does
+run later, when the rest of the function is freed, its calls have no effect.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from minikafka.simulation.clock import Clock
 from minikafka.simulation.interrupts import Interrupts, in_program
 from minikafka.trace import Trace
 
-# Of one program without time passing; then a virtual ms passes, so that an endless loop
-# ends with the run.
+# Calls of one program without time passing; then a virtual ms passes, so that an
+# endless loop ends with the run.
 CALLS_AT_ONCE = 1000
 Condition = Callable[[], bool]
 
 
 def never() -> bool:
-    """The condition of who waits for nothing but time."""
+    """The condition of a program that waits only for time to pass."""
     return False
 
 
@@ -34,8 +34,8 @@ class Program:
     """A function that runs in the cluster.
 
     state: "running", "frozen", "ended", "failed" or "crashed". calls: its blocking
-    calls so far, by name. result: what it returned. error: what it raised; the next run
-    raises it.
+    calls so far, by name. result: its return value. error: the exception it raised; the
+    next run raises it.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Program:
         self.crash_at_call: int | None = None
         self.number = 0  # in the order of their first start
         self.waits_for: tuple[Condition, int | None] | None = None
-        # the process that alone can make the condition hold, if there is one
+        # the only process that can make the condition hold, if there is one
         self.waits_on: Any = None
         self.fibre: Any = None
         self.calls_since, self.calls_at_once = -1, 0
@@ -80,7 +80,7 @@ GIVE_THE_CLUSTER = (
 
 class Programs:
     """All programs of a cluster. `crash` is called for a program that reaches the call
-    it is to crash at.
+    at which it is to crash.
     """
 
     def __init__(
@@ -90,16 +90,16 @@ class Programs:
         self._clock = clock
         self._crash = crash
         self._interrupts = interrupts
-        # what crashes left of functions: kept, since freeing it would run their
+        # functions left by crashes: kept, because freeing them would run their
         # `finally`
         self._dead: list[Any] = []
         self._errors: list[BaseException] = []
-        self._to_ask: dict[Program, None] = {}  # whose condition may hold now
-        # a heap; some may not hold any more
+        self._to_ask: dict[Program, None] = {}  # programs whose condition may hold now
+        # a heap; some entries may be outdated
         self._deadlines: list[tuple[int, int, Program]] = []
 
     def begin(self, program: Program) -> None:
-        """From its first line; it runs at the next turn."""
+        """Start it from its first line; it runs at the next turn."""
         program.state, program.calls, program.made = "running", [], []
         program.waits_for, program.error, program.result = None, None, None
         self._watch(program, None)
@@ -112,8 +112,8 @@ class Programs:
         self._emit(program, "ProgramStarted", program=program.name)
 
     def current(self) -> Program | None:
-        """The program that makes this call, or None at top level. A dead program's call
-        ends here.
+        """The program that makes this call, or None at top level. A call of a dead
+        program ends here.
         """
         here = fibres.current()
         if here is None:
@@ -121,7 +121,7 @@ class Programs:
         for program in self.all:
             if program.fibre is here and program.alive:
                 return program
-        # a replayed program that still has the first run's cluster, say
+        # for example a replayed program that still has the first run's cluster
         if here.programs is not self:
             raise RuntimeError(
                 f"this program runs on another cluster. {GIVE_THE_CLUSTER}"
@@ -129,13 +129,14 @@ class Programs:
         return self._end_dead_call(here)
 
     def enter(self, what: str) -> None:
-        """A call that may block begins, at top level or in a program; nothing of it has
-        happened yet.
+        """A call that may block begins, at top level or in a program; it has had no
+        effect yet.
         """
         program = self.current()
         if program is None:
             return
-        # who calls again and again without waiting gives way here, before the call
+        # a program that calls again and again without waiting gives way here, before
+        # the call
         if self._interrupts.asked:
             self._give_way(program, never, self._clock.now_ms)
         program.calls.append(what)
@@ -154,10 +155,10 @@ class Programs:
         on: Any = None,
     ) -> bool:
         """Called in the program: give way until the condition holds or the time is up.
-        Whether it holds.
+        Returns whether it holds.
 
-        on: a process whose changes alone can make it hold; then nobody asks after each
-        event of the others.
+        on: the only process that can make it hold, so that the condition isn't checked
+        after each event of the others.
         """
         if program.calls_since != self._clock.now_ms:
             program.calls_since, program.calls_at_once = self._clock.now_ms, 0
@@ -181,7 +182,7 @@ class Programs:
         program.fibre.give_way()
 
     def _watch(self, program: Program, process: Any) -> None:
-        """Ask this program again when the process has changed, and only then; None:
+        """Check this program's condition again only when the process has changed; None:
         always.
         """
         if process is not program.waits_on:
@@ -192,15 +193,15 @@ class Programs:
             program.waits_on = process
 
     def turn(self) -> None:
-        """Let every program go on that can, until none can: one may have done what
-        another waits for.
+        """Let every program go on that can, until none can: one may have done something
+        that another waits for.
         """
         while self._round():
             self._interrupts.check()
 
     def _round(self) -> bool:
-        """Ask once who is to be asked, in the order of their first start. Whether
-        somebody went on.
+        """Check each program that needs it once, in the order of their first start.
+        Returns whether one of them went on.
         """
         moved = False
         self._ask_who_is_late()
@@ -219,13 +220,13 @@ class Programs:
                     self._interrupts.check()
                 if not self._is_asked_always(program):
                     del later[program]
-                # Who comes later in the order and was set free just now goes on in the
-                # same round.
+                # A program later in the order that has just become able to go on does
+                # so in the same round.
                 for other in list(self._to_ask):
                     if other.number > number and (other.number, other) not in asked:
                         heapq.heappush(asked, (other.number, other))
                         del self._to_ask[other]
-        finally:  # an interrupt must not make anybody wait for ever
+        finally:  # an interrupt must not leave anybody waiting forever
             self._to_ask.update(later)
             self._to_ask.update((program, None) for _, program in asked)
         return moved
@@ -252,12 +253,12 @@ class Programs:
             )
 
     def raise_error(self) -> None:
-        """Raise, once, what a program raised."""
+        """Raise an error of a program, once."""
         if self._errors:
             raise self._errors.pop(0)
 
     def close(self) -> None:
-        """Free what is left of all functions. What their `finally` may print is of no
+        """Free what is left of all functions. Output of their `finally` blocks is of no
         use any more.
         """
         left = [*self._dead, *(program.fibre for program in self.all)]
@@ -281,7 +282,7 @@ class Programs:
         return program.waits_on is None and program.waits_for[0] is not never
 
     def can_go_on(self, program: Program) -> bool:
-        """Whether what it waits for is there, or its time is up."""
+        """Whether its condition holds, or its time is up."""
         if program.waits_for is None:
             return True
         condition, deadline_ms = program.waits_for
@@ -290,7 +291,7 @@ class Programs:
         )
 
     def run_theirs(self, program: Program) -> None:
-        """In its fibre: the learner's function, from its first line to its end."""
+        """Run the learner's function in its fibre, from its first line to its end."""
         program.fibre.programs = self
         try:
             program.result = program.function(*program.args, **program.kwargs)
@@ -310,7 +311,7 @@ class Programs:
                 )
         except (
             BaseException
-        ) as error:  # somebody interrupts the whole run; or Python frees a dead program
+        ) as error:  # somebody interrupts the whole run, or Python frees a dead program
             if self._is_on(program):
                 program.state = "failed"
                 if isinstance(error, KeyboardInterrupt):
@@ -323,8 +324,8 @@ class Programs:
 
     @staticmethod
     def _is_on(program: Program) -> bool:
-        """Whether the caller is this program, alive. (A local variable with the fibre
-        would keep it for ever.)
+        """Whether the caller is this program and it is alive. (A local variable with
+        the fibre would keep it forever.)
         """
         return program.alive and program.fibre is fibres.current()
 
@@ -342,14 +343,14 @@ class Programs:
             here.give_way()
 
     def leave_if_dead(self) -> None:
-        """A program that has crashed itself goes no further."""
+        """End the call of a program that has crashed itself."""
         here = fibres.current()
         if any(program.fibre is here and not program.alive for program in self.all):
             self.leave()
 
     def _end_dead_call(self, here: fibres.Fibre) -> NoReturn:
-        """Python frees a dead program, and a `finally` of it calls us: end it, also one
-        that catches everything.
+        """Python frees a dead program, and a `finally` in it calls us: end it, even if
+        it catches everything.
         """
         here.dead_calls += 1
         if here.dead_calls > CALLS_AT_ONCE:

@@ -1,8 +1,8 @@
-"""A run again from the seed: the kept calls, each at its time, on a new cluster.
+"""Repeats a run from the seed: the recorded calls, each at its time, on a new cluster.
 
-Arguments that are the old cluster, its clients or programs become the new one's. What a
-program refers to by a global name stays the old thing: a program that is to be run
-again gets cluster and clients as arguments.
+Arguments that are the old cluster, its clients or programs are replaced by the new
+one's. A global name in a program keeps its old value, so a program that is to be run
+again must get cluster and clients as arguments.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def replayed(
     old: "Cluster", new: "Cluster", until_ms: int, since_ms: int = 0
 ) -> "Cluster":
-    """Make old's calls on new up to a time, then stop there. since_ms: those from then
-    on, where new went that far.
+    """Repeat old's calls on new up to a time, then stop there. since_ms: only calls
+    from then on, if new has got that far already.
 
-    What a call raised then, it raises now: it is passed over.
+    A call that raised an error then raises it again now, and is passed over.
     """
     places = {id(future): index for index, future in enumerate(old.futures)}
 
@@ -64,7 +64,7 @@ def replayed(
             continue
         if call.at_ms < since_ms:
             continue
-        # what was changed took less time than what was there
+        # the changed call took less time than the original
         if call.at_ms > new.now_ms:
             new.run_ms(call.at_ms - new.now_ms)
         try:

@@ -1,5 +1,5 @@
-"""What a learner may give as key or value: bytes, text (as UTF-8), other plain values
-(as JSON), None (as null).
+"""The values that a learner may give as key or value: bytes, text (as UTF-8), other
+plain values (as JSON), None (as null).
 """
 
 import json
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def serialize(data: Any) -> bytes | None:
-    """bytes of a key or value; raises TypeError for what is neither bytes, text nor
-    JSON.
+    """The bytes of a key or value. Raises TypeError for anything that is neither bytes,
+    text nor JSON.
     """
     if data is None or isinstance(data, bytes):
         return data

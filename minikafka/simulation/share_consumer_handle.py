@@ -1,4 +1,4 @@
-"""The share consumer that a learner holds."""
+"""The share consumer handle that a learner works with."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,7 +25,7 @@ GIVEN_MS = ANY_MS.or_none("the usual time")
 
 
 class ShareConsumerHandle(Handle):
-    """A member of a share group, used as Java's KafkaShareConsumer."""
+    """A member of a share group, used like Java's KafkaShareConsumer."""
 
     @property
     def core(self) -> ShareConsumer:
@@ -50,7 +50,7 @@ class ShareConsumerHandle(Handle):
 
     @recorded
     def unsubscribe(self) -> None:
-        """Give back what it has, and leave the group."""
+        """Give back the records that it has, and leave the group."""
         self._begin()
         self._leave("it unsubscribed", GOODBYE_MS)
 
@@ -62,22 +62,22 @@ class ShareConsumerHandle(Handle):
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Records that nobody else has now, {TopicPartition: [ConsumerRecord]}; waits
-        for some up to timeout_ms.
+        """Records that no other member has now, {TopicPartition: [ConsumerRecord]}.
+        Waits for some up to timeout_ms.
 
-        With implicit acknowledgement it accepts what the poll before brought. With
-        share_acknowledgement_mode="explicit" something must have been said of each.
+        With implicit acknowledgement it accepts the records of the previous poll. With
+        share_acknowledgement_mode="explicit" each of those must have been acknowledged.
         """
         self._begin("poll")
-        # a restart puts another one in its place; a dead program's `finally` must not
-        # touch that
+        # a restart replaces self.core; a dead program's `finally` must not touch the
+        # new one
         core = self.core
         if not core.topics:
             raise IllegalStateError(f"{self.name} reads nothing yet: subscribe() first")
         try:
             core.begin_poll(self._now)
             self._turn()
-            # An empty poll takes a ms: so a program that polls in a loop lets time
+            # An empty poll takes a ms, so a program that polls in a loop lets time
             # pass.
             self._wait(core.has_records, max(1, timeout_ms))
             records = core.take(
@@ -95,9 +95,8 @@ class ShareConsumerHandle(Handle):
     @checked(record=RECORD, type=ACKNOWLEDGEMENT)
     @recorded
     def acknowledge(self, record: ConsumerRecord, type: str = ACCEPT) -> None:
-        """Say what became of a record that the last poll brought: "accept", "release",
-        "reject", or "renew" for more time. The next poll, commit_sync or close tells
-        the broker.
+        """Acknowledge a record of the last poll: "accept", "release", "reject", or
+        "renew" for more time. The next poll, commit_sync or close tells the broker.
         """
         self._begin()
         self.core.acknowledge(record.topic, record.partition, record.offset, type)
@@ -107,8 +106,8 @@ class ShareConsumerHandle(Handle):
     def commit_sync(
         self, timeout_ms: float | None = None
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Tell the brokers what became of records, and wait until they have written it
-        down: {partition: None, or why it does not count}.
+        """Send the acknowledgements to the brokers, and wait until they have stored
+        them: {partition: None, or the error if they don't count}.
         """
         self._begin("commit_sync")
         core = self.core
@@ -124,8 +123,8 @@ class ShareConsumerHandle(Handle):
     @checked(timeout_ms=GIVEN_MS)
     @recorded
     def close(self, timeout_ms: float | None = None) -> None:
-        """Tell what was said of records, give back the others, leave the group, hang
-        up.
+        """Send the acknowledgements, give back the other records, leave the group, and
+        close.
         """
         if self._process.core.closed:
             return

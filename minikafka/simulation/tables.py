@@ -1,4 +1,4 @@
-"""A store outside Kafka, such as a database's table: where a program's effects show,
+"""A store outside Kafka, such as a database's table: a program's effects show there,
 and outlive its crashes.
 """
 
@@ -13,11 +13,11 @@ from minikafka.trace import Trace, printable
 if TYPE_CHECKING:
     from minikafka.simulation.cluster import Cluster
 
-WAY_MS = 1  # to the store, and back
+WAY_MS = 1  # to the store, and the same back
 
 
 def trace_of_writer(cluster: "Cluster") -> Trace:
-    """What the program that makes this call tells, at this moment."""
+    """The trace of the program that makes this call, set to the current time."""
     program = cluster.kernel.program()
     trace = cluster.trace_of_writer if program is None else program.trace
     trace.now = cluster.now_ms
@@ -25,8 +25,8 @@ def trace_of_writer(cluster: "Cluster") -> Trace:
 
 
 class Row(NamedTuple):
-    """What was written. topic, partition, offset: of the record it is the effect of, if
-    one was given.
+    """A row that was written. topic, partition, offset: of the record that caused it,
+    if one was given.
     """
 
     key: str | None
@@ -39,8 +39,8 @@ class Row(NamedTuple):
 class Table:
     """Rows in the order they were written; nothing makes them unique.
 
-    A write is a blocking call: a crash may strike before it has any effect, or after,
-    before the program knows.
+    A write is a blocking call: a crash may strike before it has any effect, or
+    afterwards, before the program knows.
     """
 
     def __init__(self, cluster: "Cluster", name: str) -> None:
@@ -52,8 +52,8 @@ class Table:
 
     @recorded
     def add(self, record_or_key: Any, value: Any = None) -> None:
-        """Write a row: the effect of a record (value: the record's, unless given), or a
-        key with a value.
+        """Write a row: the effect of a record (by default with the record's value), or
+        a key with a value.
         """
         kernel = self._cluster.kernel
         kernel.programs.enter("add")

@@ -1,8 +1,8 @@
-"""The cluster's topics: made and changed through an admin client, and looked at without
-one.
+"""The cluster's topics: created and changed through an admin client, and looked at
+without one.
 
-What changes something is a real request and takes some virtual ms; what only looks
-(records, leader) takes no time and changes nothing.
+A change is a real request and takes some virtual ms; looking (records, leader) takes no
+time and changes nothing.
 """
 
 import difflib
@@ -53,7 +53,7 @@ class Topics:
         replication_factor: int = 1,
         configs: Mapping[str, Any] | None = None,
     ) -> None:
-        """A new topic; configs: Kafka's names, such as {"retention.ms": "60000"}."""
+        """Create a topic. configs: Kafka's names, such as {"retention.ms": "60000"}."""
         values = [
             {"name": key, "value": config_text(value)}
             for key, value in (configs or {}).items()
@@ -76,8 +76,8 @@ class Topics:
     @checked(topic=TEXT, partitions=COUNT)
     @recorded
     def create_partitions(self, topic: str, partitions: int) -> None:
-        """Let a topic grow to so many partitions. Keys are spread anew; nothing
-        moves.
+        """Increase a topic's number of partitions. Keys are distributed differently
+        from then on; existing records don't move.
         """
         body = {
             "topics": [{"name": topic, "count": partitions, "assignments": None}],
@@ -98,7 +98,7 @@ class Topics:
     @checked(topic=TEXT, partition=NUMBER, before_offset=whole(-1, LONG_MAX))
     @recorded
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
-        """Give up the records before an offset (-1: all there are).
+        """Delete the records before an offset (-1: all there are).
 
         Returns the offset of the oldest record that is left.
         """
@@ -116,10 +116,10 @@ class Topics:
     @checked(topic=TOPIC_OR_BROKER, configs=CONFIGS)
     @recorded
     def alter_configs(self, topic: str | int, configs: Mapping[str, Any]) -> None:
-        """Change configs of a topic (its name) or a broker (its id); None sets one back
-        to its default.
+        """Change configs of a topic (its name) or a broker (its id); None resets one to
+        its default.
 
-        The others stay.
+        Other configs stay.
         """
         resource = {
             "resource_type": BROKER if isinstance(topic, int) else TOPIC,
@@ -130,10 +130,10 @@ class Topics:
         response = self._admin.ask("IncrementalAlterConfigs", body)
         raise_refusal(response.responses[0], f"alter_configs({topic!r})")
 
-    # looking at the truth
+    # looking at the actual state
 
     def topics(self) -> list[str]:
-        """Names of the topics, in order, without Kafka's own such as
+        """The names of the topics, sorted, without Kafka's own such as
         __consumer_offsets.
         """
         names = best_informed(self._brokers).image.topics
@@ -141,8 +141,8 @@ class Topics:
 
     @checked(topic=TEXT, partition=NUMBER.or_none("all of them"))
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
-        """What the log holds, as a consumer would get it: of one partition, or of all,
-        one after the other.
+        """The records in the log, as a consumer would get them: of one partition, or of
+        all, one after the other.
         """
         if partition is not None:
             return self._records_of(topic, partition)
@@ -165,13 +165,13 @@ class Topics:
 
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
-        """The oldest offset that there is, and the one that the next record gets."""
+        """The oldest existing offset, and the one that the next record gets."""
         self._described(topic, partition)
         log = leading(self._brokers, topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
     def check_topic(self, topic: str) -> None:
-        """Raise if there is no such topic, with the nearest name."""
+        """Raise an error if there is no such topic, with the nearest name."""
         if topic in best_informed(self._brokers).image.topics:
             return
         names = self.topics()
@@ -209,7 +209,9 @@ class Topics:
 
 
 def raise_refusal(answer: Any, call: str) -> None:
-    """Raise what a broker refused, with its own words where it had any."""
+    """Raise the error with which a broker refused a call, with the broker's message if
+    it had any.
+    """
     error = Error(answer.error_code)
     if error is not Error.NONE:
         words = getattr(answer, "error_message", None) or error.message
@@ -217,7 +219,9 @@ def raise_refusal(answer: Any, call: str) -> None:
 
 
 def config_changes(configs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """As IncrementalAlterConfigs has them; None sets one back to its default."""
+    """The configs as IncrementalAlterConfigs takes them; None resets one to its
+    default.
+    """
     changes = []
     for name, value in configs.items():
         change = {
