@@ -1,11 +1,11 @@
 """One node: a broker and a controller in one, as a state machine without I/O.
 
-Begin with broker.py: what a node is made of, and its life. Bytes and the time come in;
+Begin with broker.py, a node's life; parts.py wires it. Bytes and the time come in;
 answers and requests to others are left in an outbox, and a shell (minikafka/simulation,
-minikafka/server) carries them. A request (requests.py) goes to its row in handlers/,
-and from there to the replicas (replica_manager.py), to a coordinator (coordinators/)
-or to the controller (active_controller.py). What happens within the node goes through
-node_events.py. What each part is given to work with is in parts.py.
+minikafka/server) carries them. A request (requests.py) goes by the table of handlers/
+to the function with its API's name, and from there to the replicas
+(replica_manager.py), to a coordinator (coordinators/) or to the controller
+(active_controller.py). What happens within the node goes through node_events.py.
 
 What a node asks of others goes through peers.py: it fetches as a follower
 (replica_fetcher.py), asks for another ISR as a leader (isr.py), and says that it is

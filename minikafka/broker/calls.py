@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.forwarding import Split
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 Named = TypeVar("Named")
+Handlers = TypeVar("Handlers")
 
 MOST_TIMES = 20  # that one request has one thing described
 OF_MEMBERS = (
@@ -61,8 +62,6 @@ class Itself:
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
     connection. size_bytes: of its frame.
-
-    passed_on is what the active controller is asked (forwarding.py).
     """
 
     connection: Connection
@@ -71,10 +70,14 @@ class Call:
     version: int
     correlation_id: int
     body: Message
-    handler: "Handler"
+    handler: "Handler[Any]"
     number: int = 0
     size_bytes: int = 0
-    passed_on: Split | None = None
+
+
+def error_fields(error: KafkaError) -> Answer:
+    """What says an error, in an answer or in an item of it."""
+    return {"error_code": error.error, "error_message": error.message}
 
 
 class HangUp(NamedTuple):
@@ -83,25 +86,29 @@ class HangUp(NamedTuple):
     why: str
 
 
-class Handler(NamedTuple):
+# None: the protocol knows no answer
+Served = Answer | Wait | HangUp | None
+
+
+class Handler(NamedTuple, Generic[Handlers]):
     """How one API is served. versions: the lowest and the highest.
 
-    Its functions are named, `module.function` of handlers/. handle(broker, call, now):
-    the answer, what to wait for, or that the connection is closed. refuse(call, error):
-    the answer to a request that failed as a whole, where the API has its own form for
-    that.
+    Its functions are given by the handlers of a node (handlers/__init__.py).
+    handle(call, now): the answer, what to wait for, or that the connection is closed.
+    refuse(call, error): the answer to a request that failed as a whole, where the API has
+    its own form for that.
 
     decides: the request changes metadata, so the active controller answers it, once
-    what it decided before is committed. split(broker, call): what of that the broker
-    that was asked answers itself. of_nodes: it is served to other nodes only.
+    what it decided before is committed. split(call): what of that the broker that was
+    asked answers itself. of_nodes: it is served to other nodes only.
     """
 
     api: str
     versions: tuple[int, int]
-    handle: str
-    refuse: str | None = None
+    handle: Callable[[Handlers], Callable[["Call", Now], Served]]
+    refuse: Callable[[Handlers], Callable[["Call", KafkaError], Answer]] | None = None
     decides: bool = False
-    split: str | None = None
+    split: Callable[[Handlers], Callable[["Call"], Split]] | None = None
     of_nodes: bool = False
 
 

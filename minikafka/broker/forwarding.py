@@ -24,11 +24,13 @@ PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
 
 class Split(NamedTuple):
     """A request that the active controller must answer, but for a part. rest: what it
-    is asked. whole: makes of its answer the one to the whole request.
+    is asked. whole: makes of its answer the one to the whole request. refuse: the same of
+    an error, where the API's own way to say it won't do.
     """
 
     rest: Answer
     whole: Callable[[Answer], Answer]
+    refuse: Callable[[KafkaError], Answer] | None = None
 
 
 def is_of_no_controller(answer: Answer) -> bool:
@@ -76,13 +78,16 @@ class Forwarding:
         """
         quorum, until_ms = self._quorum, now.monotonic_ms + TIMEOUT_MS
         if quorum.leader_id == NO_LEADER:
-            return Wait(
+            until_there_is_one = Wait(
                 [METADATA],
                 until_ms,
                 lambda *_: {} if quorum.leader_id != NO_LEADER else None,
                 again=True,
             )
+            until_there_is_one.refuse = asked.refuse
+            return until_there_is_one
         wait = Wait((), until_ms)
+        wait.refuse = asked.refuse
 
         def passed_back(reply: Message | None, now: Now) -> None:
             answer = None if reply is None else reply.to_dict()

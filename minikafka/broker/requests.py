@@ -28,12 +28,13 @@ from minikafka.broker.calls import (
     Handler,
     HangUp,
     Itself,
+    Served,
     member_refusal,
     refusal,
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
 from minikafka.broker.forwarding import Split
-from minikafka.broker.handlers import HANDLERS, load
+from minikafka.broker.handlers import HANDLERS, Handlers
 from minikafka.broker.parts import Parts
 from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
 from minikafka.clock import Now
@@ -63,6 +64,7 @@ class Requests:
         self.waiting = broker.waiting
         self.answered_bytes = 0
         self._broker = broker
+        self._handlers = Handlers(broker)
         self._own = broker.peers.to_itself
         self._moves = broker.events.moves
 
@@ -135,9 +137,10 @@ class Requests:
 
     def _serve(self, call: Call, now: Now, resume: Resume | None = None) -> None:
         """resume: how it goes on, if it has waited for something on its way."""
-        answer = self._wait_while_muted(call, now, resume) or self._handle(
-            call, now, resume
-        )
+        if call.client.muted_until_ms > now.monotonic_ms:
+            answer: Served = wait_while_muted(call.client, resume)
+        else:
+            answer = self._handle(call, now, resume)
         if not isinstance(answer, Wait):
             self._answer(call, answer)
             return
@@ -151,28 +154,7 @@ class Requests:
             self.waiting.park(answer, call.connection, call)
             call.client.lets_in = answer.lets_in
 
-    @staticmethod
-    def _wait_while_muted(call: Call, now: Now, resume: Resume | None) -> Wait | None:
-        """A throttled client is not heard for a while (KIP-219): its request begins
-        then.
-        """
-        client = call.client
-        if client.muted_until_ms <= now.monotonic_ms:
-            return None
-
-        def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
-            if not expired:
-                return None
-            client.muted_until_ms = 0
-            return {}
-
-        wait = Wait((), client.muted_until_ms, attempt, again=True)
-        wait.resume = resume
-        return wait
-
-    def _handle(
-        self, call: Call, now: Now, resume: Resume | None
-    ) -> Answer | Wait | HangUp | None:
+    def _handle(self, call: Call, now: Now, resume: Resume | None) -> Served:
         """The answer of the API's handler. What only the active controller decides is
         forwarded to it, and waits until it knows all that its predecessor decided.
         """
@@ -185,8 +167,8 @@ class Requests:
                 return self._forward(call, now)
             if handler.decides and not broker.quorum.is_settled:
                 return broker.active_controller.settled(now)
-            handle = resume or partial(load(handler.handle), broker, call)
-            served: Answer | Wait | HangUp | None = handle(now)
+            handle = resume or partial(handler.handle(self._handlers), call)
+            served: Served = handle(now)
             return served
         except KafkaError as error:
             return self._refusal(call, error)
@@ -197,9 +179,8 @@ class Requests:
         """
         if call.client.listener == CONTROLLER_LISTENER:
             raise KafkaError(Error.NOT_CONTROLLER)
-        call.passed_on = self._split(call)
         forwarding = self._broker.forwarding
-        return forwarding.forward(call.api, call.version, call.passed_on, now)
+        return forwarding.forward(call.api, call.version, self._split(call), now)
 
     def _name(self, call: Call) -> None:
         """What kafka.request.logger tells of a request."""
@@ -211,13 +192,14 @@ class Requests:
         """What the active controller is asked of a request that it must answer."""
         if call.handler.split is None:
             return Split(call.body.to_dict(), whole=dict)
-        split: Split = load(call.handler.split)(self._broker, call)
+        split: Split = call.handler.split(self._handlers)(call)
         return split
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
         """A wait has ended: its request is answered, or goes on."""
         if wait.error is not None:
-            self._answer(call, self._refusal(call, wait.error))
+            refuse = wait.refuse or partial(self._refusal, call)
+            self._answer(call, refuse(wait.error))
         elif wait.again:
             self._serve(call, now, wait.resume)
         else:
@@ -232,7 +214,7 @@ class Requests:
             self._broker.storage_failed(error)
         if call.handler.refuse is None:
             return refusal(call, error)
-        refused: Answer = load(call.handler.refuse)(call, error)
+        refused: Answer = call.handler.refuse(self._handlers)(call, error)
         return refused
 
     def _on_behalf(self, call: Call, do: Callable[..., None], *args: object) -> None:
@@ -349,7 +331,7 @@ class Requests:
             parked.wait.attempt(now, expired=True)
 
 
-def handler_of(request: messages.Request, client: Client) -> Handler:
+def handler_of(request: messages.Request, client: Client) -> Handler[Handlers]:
     """Errors: NotServed, UnsupportedVersion."""
     handler = HANDLERS.get(request.api.key)
     is_from_a_node = client.listener == CONTROLLER_LISTENER
@@ -361,6 +343,20 @@ def handler_of(request: messages.Request, client: Client) -> Handler:
             request.api.key, request.version, request.correlation_id
         )
     return handler
+
+
+def wait_while_muted(client: Client, resume: Resume | None) -> Wait:
+    """A throttled client is muted for a while (KIP-219); its request goes on then."""
+
+    def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
+        if not expired:
+            return None
+        client.muted_until_ms = 0
+        return {}
+
+    wait = Wait((), client.muted_until_ms, attempt, again=True)
+    wait.resume = resume
+    return wait
 
 
 def refused_version(

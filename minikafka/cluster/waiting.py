@@ -30,6 +30,7 @@ from minikafka.wire.errors import Error, KafkaError
 Answer = dict[str, Any]
 Attempt = Callable[["Wait", Any, bool], Answer | None]
 Resume = Callable[[Any], Any]
+Refuse = Callable[[KafkaError], Answer]
 Key = TypeVar("Key")
 
 METADATA = ("metadata",)
@@ -46,8 +47,9 @@ class Wait:
     things that may change the answer. deadline_ms: monotonic; a wait without an answer
     then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive
     under the keys before another attempt makes sense. again: when the wait ends there
-    is no answer yet, and the request starts over, or goes on with resume(now). lets_in:
-    the request's work is done, so the connection's next request may begin.
+    is no answer yet, and the request starts over, or goes on with resume(now). refuse:
+    says the error that it ends with, if the API's own way won't do. lets_in: the
+    request's work is done, so the connection's next request may begin.
     """
 
     __slots__ = (
@@ -60,6 +62,7 @@ class Wait:
         "keys",
         "lets_in",
         "missing_bytes",
+        "refuse",
         "resume",
     )
 
@@ -77,6 +80,7 @@ class Wait:
         self.missing_bytes = missing_bytes
         self.again = again
         self.resume: Resume | None = None
+        self.refuse: Refuse | None = None
         self.lets_in = False
         self.answer: Answer | None = None
         self.error: KafkaError | None = None

@@ -11,6 +11,7 @@ import pytest
 
 from minikafka.broker import fetch_sessions, replica_manager, requests
 from minikafka.broker.effects import Close, Notice, Reply
+from minikafka.broker.handlers import HANDLERS
 from minikafka.broker.handlers import metadata as metadata_handler
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.cluster import waiting
@@ -18,6 +19,7 @@ from minikafka.cluster.controller import MAX_TOPICS_PER_REQUEST
 from minikafka.cluster.metadata import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import (
+    API,
     MOST_REQUEST_ITEMS,
     decode_response,
     encode_request,
@@ -196,10 +198,12 @@ def test_garbage_in_the_offsets_topic_fails_its_partition_and_no_other(node):
 
 
 def test_an_unforeseen_error_ends_its_request_and_connection_only(node, monkeypatch):
-    def has_a_bug(broker, request, now):
+    def has_a_bug(request, now):
         return {}["a bug"]
 
-    monkeypatch.setattr(requests, "load", lambda name: has_a_bug)
+    key = API["Heartbeat"].key
+    row = HANDLERS[key]._replace(handle=lambda handlers: has_a_bug)
+    monkeypatch.setitem(HANDLERS, key, row)
     node.send("Heartbeat", 3, group_id="g", generation_id=1, member_id="m")
     notice, close = node.out()
     assert "Heartbeat 3" in notice.line

@@ -4,7 +4,6 @@ is closed.
 
 import pytest
 
-from minikafka.broker import requests
 from minikafka.broker.effects import Close, Reply
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.errors import Error, KafkaError
@@ -23,7 +22,7 @@ VERSIONS = [
 ]
 
 
-def fails(broker, request, now):
+def fails(request, now):
     raise KafkaError(Error.REQUEST_TIMED_OUT)
 
 
@@ -34,7 +33,8 @@ def fails(broker, request, now):
 )
 def test_every_version_says_that_a_request_failed(monkeypatch, key, version):
     node, api = Node(), WHOLE[key].api
-    monkeypatch.setattr(requests, "load", lambda name: fails)
+    row = HANDLERS[key]._replace(handle=lambda handlers: fails)
+    monkeypatch.setitem(HANDLERS, key, row)
     frame = bytearray().join(encode_request(api, version, 1, "client", {}))
     node.broker.receive("client", frame, node.now)
     [effect] = node.broker.outbox

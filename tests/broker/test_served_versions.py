@@ -7,17 +7,18 @@ from inspect import signature
 import pytest
 
 from minikafka.broker.calls import Call
-from minikafka.broker.handlers import HANDLERS, load
-from minikafka.broker.parts import Parts
+from minikafka.broker.handlers import HANDLERS, Handlers
 from minikafka.clock import Now
 from minikafka.wire.errors import KafkaError
+from tests.broker.node import Node
 
 ROWS = list(HANDLERS.values())
+SERVED = Handlers(Node().broker)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.api)
 def test_a_handlers_docstring_names_the_versions_of_its_row(row):
-    handle = load(row.handle)
+    handle = row.handle(SERVED)
     module = sys.modules[handle.__module__]
     said = " ".join((handle.__doc__ or module.__doc__).split())
     lowest, highest = row.versions
@@ -29,11 +30,17 @@ def test_a_handlers_docstring_names_the_versions_of_its_row(row):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.api)
 def test_a_row_names_functions_that_take_what_they_are_given(row):
     given = {
-        row.handle: [Parts, Call, Now],
+        row.handle: [Call, Now],
         row.refuse: [Call, KafkaError],
-        row.split: [Parts, Call],
+        row.split: [Call],
     }
-    for name, types in given.items():
-        if name is not None:
-            parameters = signature(load(name)).parameters.values()
+    for function, types in given.items():
+        if function is not None:
+            parameters = signature(function(SERVED)).parameters.values()
             assert [each.annotation for each in parameters] == types
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.api)
+def test_a_handler_has_the_name_of_its_api(row):
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", row.api).lower()
+    assert row.handle(SERVED).__name__ == words

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from minikafka import Cluster
-from minikafka.broker.handlers import offsets
+from minikafka.broker.handlers import Handlers
 from minikafka.broker.peers import REQUEST_TIMEOUT_MS
 from minikafka.wire.errors import Error
 from minikafka.wire.unpacking import Allowance
@@ -312,11 +312,12 @@ def test_a_new_leader_tells_the_latest_offset_when_it_knows_that_nothing_will_go
     replica.follow_image(replace(cluster._topics._described("orders", 0), **leads))
     request = SimpleNamespace(version=7, body=SimpleNamespace(isolation_level=0))
     asked = SimpleNamespace(partition_index=0, current_leader_epoch=-1, timestamp=-1)
-    answer = offsets.look_up(broker, request, "orders", asked, Allowance())
+    look_up = Handlers(broker).offsets.look_up
+    answer = look_up(request, "orders", asked, Allowance())
     assert answer["error_code"] == Error.OFFSET_NOT_AVAILABLE
     for other in replica.partition.isr:
         replica.follower_fetched(other, 4, broker.now)
-    assert offsets.look_up(broker, request, "orders", asked, Allowance())["offset"] == 4
+    assert look_up(request, "orders", asked, Allowance())["offset"] == 4
 
 
 def test_kip_320_a_reader_does_not_go_back_to_a_leader_of_an_older_epoch():

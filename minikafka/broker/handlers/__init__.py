@@ -1,201 +1,687 @@
-"""The APIs that this broker serves: one row each, with the versions from and to.
-ApiVersions says the same. A row names its functions, `module.function` of this room, so
-that a node starts before it has read how all of them are served.
+"""The APIs that this broker serves: one row each, with the lowest and the highest
+version and the function that serves it. ApiVersions says the same.
 
-`handle(broker, request, now)` returns the answer's fields, None where the protocol
-knows no answer, a Wait, or a HangUp. A KafkaError it raises becomes the answer's
-top-level error code, unless the row has a function `refuse`.
+A function stands in the file of its family, under the API's name. It gets the request
+and the time, and returns the answer's fields, None where the protocol knows no answer,
+a Wait, or a HangUp. A KafkaError it raises becomes the answer's top-level error code,
+unless the row has a function `refuse`.
 """
 
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from minikafka.broker.calls import Handler
+from minikafka.broker.parts import Parts
 from minikafka.wire.messages import API
 
+if TYPE_CHECKING:
+    from minikafka.broker.handlers.alter_configs import AlterConfigHandlers
+    from minikafka.broker.handlers.configs import ConfigHandlers
+    from minikafka.broker.handlers.features import FeatureHandlers
+    from minikafka.broker.handlers.fetch import FetchHandlers
+    from minikafka.broker.handlers.follower_fetches import FollowerFetches
+    from minikafka.broker.handlers.group_offsets import GroupOffsetHandlers
+    from minikafka.broker.handlers.groups import GroupHandlers
+    from minikafka.broker.handlers.metadata import MetadataHandlers
+    from minikafka.broker.handlers.nodes import NodeHandlers
+    from minikafka.broker.handlers.offsets import OffsetHandlers
+    from minikafka.broker.handlers.partitions import PartitionHandlers
+    from minikafka.broker.handlers.produce import ProduceHandlers
+    from minikafka.broker.handlers.quotas import QuotaHandlers
+    from minikafka.broker.handlers.security import SecurityHandlers
+    from minikafka.broker.handlers.share_acknowledge import ShareAcknowledgeHandlers
+    from minikafka.broker.handlers.share_fetch import ShareFetchHandlers
+    from minikafka.broker.handlers.share_groups import ShareGroupHandlers
+    from minikafka.broker.handlers.share_states import ShareStateHandlers
+    from minikafka.broker.handlers.streams_groups import StreamsGroupHandlers
+    from minikafka.broker.handlers.topics import TopicHandlers
+    from minikafka.broker.handlers.transactions import TransactionHandlers
+    from minikafka.broker.handlers.users import UserHandlers
 
-@cache
-def load(name: str) -> Callable[..., Any]:
-    """The function that a row names. Its module is imported when it is first asked
-    for.
+
+class Handlers:
+    """The handlers of one node, by family, each with the parts that it works with. A
+    family is read and made when it is first asked for, so that a node starts before it
+    has read them all.
     """
-    module, function = name.split(".")
-    found: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), function)
-    return found
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    @cached_property
+    def alter_configs(self) -> "AlterConfigHandlers":
+        from minikafka.broker.handlers.alter_configs import AlterConfigHandlers
+
+        parts = self._parts
+        return AlterConfigHandlers(
+            parts.node_id,
+            parts.image,
+            parts.config,
+            parts.in_force,
+            parts.loggers,
+            parts.active_controller,
+        )
+
+    @cached_property
+    def configs(self) -> "ConfigHandlers":
+        from minikafka.broker.handlers.configs import ConfigHandlers
+
+        parts = self._parts
+        return ConfigHandlers(
+            parts.node_id, parts.disk, parts.image, parts.config, parts.loggers
+        )
+
+    @cached_property
+    def features(self) -> "FeatureHandlers":
+        from minikafka.broker.handlers.features import FeatureHandlers
+
+        parts = self._parts
+        return FeatureHandlers(
+            parts.node_id, parts.image, parts.quorum, parts.active_controller, HANDLERS
+        )
+
+    @cached_property
+    def _followers(self) -> "FollowerFetches":
+        from minikafka.broker.handlers.follower_fetches import FollowerFetches
+
+        parts = self._parts
+        return FollowerFetches(
+            parts.node_id,
+            parts.image,
+            parts.quorum,
+            parts.replicas,
+            parts.isr,
+            parts.waiting,
+            parts.events,
+        )
+
+    @cached_property
+    def fetch(self) -> "FetchHandlers":
+        from minikafka.broker.handlers.fetch import FetchHandlers
+
+        parts = self._parts
+        return FetchHandlers(
+            parts.node_id,
+            parts.config,
+            parts.image,
+            parts.quorum,
+            parts.replicas,
+            parts.damage,
+            parts.fetch_sessions,
+            parts.throttling,
+            self._followers,
+            parts.trace,
+        )
+
+    @cached_property
+    def group_offsets(self) -> "GroupOffsetHandlers":
+        from minikafka.broker.handlers.group_offsets import GroupOffsetHandlers
+
+        parts = self._parts
+        return GroupOffsetHandlers(parts.image, parts.groups, parts.verifier)
+
+    @cached_property
+    def groups(self) -> "GroupHandlers":
+        from minikafka.broker.handlers.groups import GroupHandlers
+
+        parts = self._parts
+        return GroupHandlers(
+            parts.image,
+            parts.config,
+            parts.clock,
+            parts.groups,
+            parts.sharing.persister,
+            parts.random_uuid,
+        )
+
+    @cached_property
+    def metadata(self) -> "MetadataHandlers":
+        from minikafka.broker.handlers.metadata import MetadataHandlers
+
+        parts = self._parts
+        return MetadataHandlers(
+            parts.config,
+            parts.image,
+            parts.quorum,
+            parts.forwarding,
+            parts.groups,
+            parts.transactions,
+            parts.sharing,
+            parts.descriptions,
+        )
+
+    @cached_property
+    def nodes(self) -> "NodeHandlers":
+        from minikafka.broker.handlers.nodes import NodeHandlers
+
+        parts = self._parts
+        return NodeHandlers(
+            parts.config,
+            parts.image,
+            parts.quorum,
+            parts.incarnation,
+            parts.active_controller,
+        )
+
+    @cached_property
+    def offsets(self) -> "OffsetHandlers":
+        from minikafka.broker.handlers.offsets import OffsetHandlers
+
+        parts = self._parts
+        return OffsetHandlers(parts.image, parts.replicas, parts.active_controller)
+
+    @cached_property
+    def partitions(self) -> "PartitionHandlers":
+        from minikafka.broker.handlers.partitions import PartitionHandlers
+
+        parts = self._parts
+        return PartitionHandlers(
+            parts.disk, parts.image, parts.replicas, parts.active_controller
+        )
+
+    @cached_property
+    def produce(self) -> "ProduceHandlers":
+        from minikafka.broker.handlers.produce import ProduceHandlers
+
+        parts = self._parts
+        return ProduceHandlers(
+            parts.image,
+            parts.replicas,
+            parts.verifier,
+            parts.throttling,
+            parts.storage_failed,
+            parts.trace,
+        )
+
+    @cached_property
+    def quotas(self) -> "QuotaHandlers":
+        from minikafka.broker.handlers.quotas import QuotaHandlers
+
+        parts = self._parts
+        return QuotaHandlers(parts.image, parts.active_controller)
+
+    @cached_property
+    def security(self) -> "SecurityHandlers":
+        from minikafka.broker.handlers.security import SecurityHandlers
+
+        return SecurityHandlers()
+
+    @cached_property
+    def share_acknowledge(self) -> "ShareAcknowledgeHandlers":
+        from minikafka.broker.handlers.share_acknowledge import ShareAcknowledgeHandlers
+
+        parts = self._parts
+        return ShareAcknowledgeHandlers(parts.config, parts.image, parts.sharing)
+
+    @cached_property
+    def share_fetch(self) -> "ShareFetchHandlers":
+        from minikafka.broker.handlers.share_fetch import ShareFetchHandlers
+
+        parts = self._parts
+        return ShareFetchHandlers(
+            parts.config,
+            parts.image,
+            parts.damage,
+            parts.sharing,
+            self.share_acknowledge,
+        )
+
+    @cached_property
+    def share_groups(self) -> "ShareGroupHandlers":
+        from minikafka.broker.handlers.share_groups import ShareGroupHandlers
+
+        parts = self._parts
+        return ShareGroupHandlers(
+            parts.image,
+            parts.clock,
+            parts.replicas,
+            parts.groups,
+            parts.sharing.persister,
+        )
+
+    @cached_property
+    def share_states(self) -> "ShareStateHandlers":
+        from minikafka.broker.handlers.share_states import ShareStateHandlers
+
+        parts = self._parts
+        return ShareStateHandlers(parts.sharing)
+
+    @cached_property
+    def streams_groups(self) -> "StreamsGroupHandlers":
+        from minikafka.broker.handlers.streams_groups import StreamsGroupHandlers
+
+        parts = self._parts
+        return StreamsGroupHandlers(
+            parts.image, parts.clock, parts.groups, parts.internal_topics
+        )
+
+    @cached_property
+    def topics(self) -> "TopicHandlers":
+        from minikafka.broker.handlers.topics import TopicHandlers
+
+        parts = self._parts
+        return TopicHandlers(
+            parts.node_id,
+            parts.image,
+            parts.config,
+            parts.random,
+            parts.random_uuid,
+            parts.active_controller,
+        )
+
+    @cached_property
+    def transactions(self) -> "TransactionHandlers":
+        from minikafka.broker.handlers.transactions import TransactionHandlers
+
+        parts = self._parts
+        return TransactionHandlers(
+            parts.image,
+            parts.config,
+            parts.replicas,
+            parts.groups,
+            parts.transactions,
+            parts.forwarding,
+            parts.storage_failed,
+            parts.trace,
+        )
+
+    @cached_property
+    def users(self) -> "UserHandlers":
+        from minikafka.broker.handlers.users import UserHandlers
+
+        parts = self._parts
+        return UserHandlers(parts.image, parts.active_controller)
 
 
-_TABLE = (
-    Handler("Produce", (3, 13), "produce.handle"),
-    Handler("Fetch", (4, 18), "fetch.handle"),
-    Handler("ListOffsets", (1, 11), "offsets.list_offsets"),
-    Handler("Metadata", (0, 13), "metadata.handle"),
+_TABLE: tuple[Handler[Handlers], ...] = (
+    Handler("Produce", (3, 13), lambda handlers: handlers.produce.produce),
+    Handler("Fetch", (4, 18), lambda handlers: handlers.fetch.fetch),
+    Handler("ListOffsets", (1, 11), lambda handlers: handlers.offsets.list_offsets),
+    Handler("Metadata", (0, 13), lambda handlers: handlers.metadata.metadata),
     Handler(
-        "OffsetCommit",
-        (2, 10),
-        "group_offsets.commit",
-    ),
-    Handler("OffsetFetch", (1, 10), "group_offsets.fetch"),
-    Handler("FindCoordinator", (0, 6), "metadata.find_coordinator"),
-    Handler("JoinGroup", (0, 9), "groups.join"),
-    Handler("Heartbeat", (0, 4), "groups.heartbeat", "groups.refuse_heartbeat"),
-    Handler("LeaveGroup", (0, 5), "groups.leave", "groups.refuse_leave"),
-    Handler("SyncGroup", (0, 5), "groups.sync"),
-    Handler("DescribeGroups", (0, 6), "groups.describe_classic"),
-    Handler("ListGroups", (0, 5), "groups.list_groups"),
-    Handler("SaslHandshake", (0, 1), "users.handshake"),
-    Handler("ApiVersions", (0, 4), "features.api_versions"),
-    Handler(
-        "CreateTopics", (2, 7), "topics.create", "refusals.new_topics", decides=True
+        "OffsetCommit", (2, 10), lambda handlers: handlers.group_offsets.offset_commit
     ),
     Handler(
-        "DeleteTopics", (1, 6), "topics.delete", "refusals.deleted_topics", decides=True
+        "OffsetFetch", (1, 10), lambda handlers: handlers.group_offsets.offset_fetch
     ),
-    Handler("DeleteRecords", (0, 2), "offsets.delete_records"),
+    Handler(
+        "FindCoordinator", (0, 6), lambda handlers: handlers.metadata.find_coordinator
+    ),
+    Handler("JoinGroup", (0, 9), lambda handlers: handlers.groups.join_group),
+    Handler(
+        "Heartbeat",
+        (0, 4),
+        lambda handlers: handlers.groups.heartbeat,
+        refuse=lambda handlers: handlers.groups.refuse_heartbeat,
+    ),
+    Handler(
+        "LeaveGroup",
+        (0, 5),
+        lambda handlers: handlers.groups.leave_group,
+        refuse=lambda handlers: handlers.groups.refuse_leave,
+    ),
+    Handler("SyncGroup", (0, 5), lambda handlers: handlers.groups.sync_group),
+    Handler("DescribeGroups", (0, 6), lambda handlers: handlers.groups.describe_groups),
+    Handler("ListGroups", (0, 5), lambda handlers: handlers.groups.list_groups),
+    Handler("SaslHandshake", (0, 1), lambda handlers: handlers.users.sasl_handshake),
+    Handler("ApiVersions", (0, 4), lambda handlers: handlers.features.api_versions),
+    Handler(
+        "CreateTopics",
+        (2, 7),
+        lambda handlers: handlers.topics.create_topics,
+        refuse=lambda handlers: handlers.topics.refuse_create_topics,
+        decides=True,
+    ),
+    Handler(
+        "DeleteTopics",
+        (1, 6),
+        lambda handlers: handlers.topics.delete_topics,
+        refuse=lambda handlers: handlers.topics.refuse_delete_topics,
+        decides=True,
+    ),
+    Handler("DeleteRecords", (0, 2), lambda handlers: handlers.offsets.delete_records),
     Handler(
         "InitProducerId",
         (0, 5),
-        "transactions.init_producer_id",
-        refuse="transactions.refuse",
+        lambda handlers: handlers.transactions.init_producer_id,
+        refuse=lambda handlers: handlers.transactions.refuse,
     ),
-    Handler("OffsetForLeaderEpoch", (2, 4), "offsets.ends_of_epochs"),
-    Handler("AddPartitionsToTxn", (0, 5), "transactions.add_partitions"),
+    Handler(
+        "OffsetForLeaderEpoch",
+        (2, 4),
+        lambda handlers: handlers.offsets.offset_for_leader_epoch,
+    ),
+    Handler(
+        "AddPartitionsToTxn",
+        (0, 5),
+        lambda handlers: handlers.transactions.add_partitions_to_txn,
+    ),
     Handler(
         "AddOffsetsToTxn",
         (0, 4),
-        "transactions.add_offsets",
-        refuse="transactions.refuse",
+        lambda handlers: handlers.transactions.add_offsets_to_txn,
+        refuse=lambda handlers: handlers.transactions.refuse,
     ),
-    Handler("EndTxn", (0, 5), "transactions.end", refuse="transactions.refuse"),
-    Handler("WriteTxnMarkers", (1, 2), "transactions.write_markers"),
+    Handler(
+        "EndTxn",
+        (0, 5),
+        lambda handlers: handlers.transactions.end_txn,
+        refuse=lambda handlers: handlers.transactions.refuse,
+    ),
+    Handler(
+        "WriteTxnMarkers",
+        (1, 2),
+        lambda handlers: handlers.transactions.write_txn_markers,
+    ),
     Handler(
         "TxnOffsetCommit",
         (0, 5),
-        "group_offsets.commit_in_transaction",
+        lambda handlers: handlers.group_offsets.txn_offset_commit,
     ),
-    Handler("DescribeAcls", (1, 3), "security.describe_acls"),
-    Handler("CreateAcls", (1, 3), "security.create_acls"),
-    Handler("DeleteAcls", (1, 3), "security.delete_acls"),
-    Handler("DescribeConfigs", (1, 4), "configs.describe"),
+    Handler("DescribeAcls", (1, 3), lambda handlers: handlers.security.describe_acls),
+    Handler("CreateAcls", (1, 3), lambda handlers: handlers.security.create_acls),
+    Handler("DeleteAcls", (1, 3), lambda handlers: handlers.security.delete_acls),
+    Handler(
+        "DescribeConfigs", (1, 4), lambda handlers: handlers.configs.describe_configs
+    ),
     Handler(
         "AlterConfigs",
         (0, 2),
-        "alter_configs.alter",
-        "refusals.altered_resources",
+        lambda handlers: handlers.alter_configs.alter_configs,
+        refuse=lambda handlers: handlers.alter_configs.refuse,
         decides=True,
-        split="alter_configs.split",
+        split=lambda handlers: handlers.alter_configs.split,
     ),
-    Handler("AlterReplicaLogDirs", (1, 2), "partitions.alter_log_dirs"),
-    Handler("DescribeLogDirs", (1, 5), "partitions.describe_log_dirs"),
-    Handler("SaslAuthenticate", (0, 2), "users.authenticate"),
+    Handler(
+        "AlterReplicaLogDirs",
+        (1, 2),
+        lambda handlers: handlers.partitions.alter_replica_log_dirs,
+    ),
+    Handler(
+        "DescribeLogDirs",
+        (1, 5),
+        lambda handlers: handlers.partitions.describe_log_dirs,
+    ),
+    Handler(
+        "SaslAuthenticate", (0, 2), lambda handlers: handlers.users.sasl_authenticate
+    ),
     Handler(
         "CreatePartitions",
         (0, 3),
-        "topics.create_partitions",
-        "refusals.grown_topics",
+        lambda handlers: handlers.topics.create_partitions,
+        refuse=lambda handlers: handlers.topics.refuse_create_partitions,
         decides=True,
     ),
-    Handler("CreateDelegationToken", (1, 3), "users.create_token"),
-    Handler("RenewDelegationToken", (1, 2), "users.change_token"),
-    Handler("ExpireDelegationToken", (1, 2), "users.change_token"),
-    Handler("DescribeDelegationToken", (1, 3), "users.describe_tokens"),
-    Handler("DeleteGroups", (0, 2), "groups.delete"),
+    Handler(
+        "CreateDelegationToken",
+        (1, 3),
+        lambda handlers: handlers.users.create_delegation_token,
+    ),
+    Handler(
+        "RenewDelegationToken",
+        (1, 2),
+        lambda handlers: handlers.users.renew_delegation_token,
+    ),
+    Handler(
+        "ExpireDelegationToken",
+        (1, 2),
+        lambda handlers: handlers.users.expire_delegation_token,
+    ),
+    Handler(
+        "DescribeDelegationToken",
+        (1, 3),
+        lambda handlers: handlers.users.describe_delegation_token,
+    ),
+    Handler("DeleteGroups", (0, 2), lambda handlers: handlers.groups.delete_groups),
     Handler(
         "ElectLeaders",
         (0, 2),
-        "partitions.elect_leaders",
-        "refusals.elections",
+        lambda handlers: handlers.partitions.elect_leaders,
+        refuse=lambda handlers: handlers.partitions.refuse_elect_leaders,
         decides=True,
     ),
     Handler(
         "IncrementalAlterConfigs",
         (0, 1),
-        "alter_configs.alter",
-        "refusals.altered_resources",
+        lambda handlers: handlers.alter_configs.incremental_alter_configs,
+        refuse=lambda handlers: handlers.alter_configs.refuse,
         decides=True,
-        split="alter_configs.split",
+        split=lambda handlers: handlers.alter_configs.split,
     ),
     Handler(
         "AlterPartitionReassignments",
         (0, 1),
-        "partitions.reassign",
-        "refusals.reassignments",
+        lambda handlers: handlers.partitions.alter_partition_reassignments,
+        refuse=lambda handlers: (
+            handlers.partitions.refuse_alter_partition_reassignments
+        ),
         decides=True,
     ),
-    Handler("ListPartitionReassignments", (0, 0), "partitions.list_reassignments"),
     Handler(
-        "OffsetDelete",
+        "ListPartitionReassignments",
         (0, 0),
-        "group_offsets.delete",
+        lambda handlers: handlers.partitions.list_partition_reassignments,
     ),
-    Handler("FetchSnapshot", (1, 1), "nodes.fetch_snapshot", of_nodes=True),
-    Handler("DescribeClientQuotas", (0, 1), "quotas.describe"),
-    Handler("AlterClientQuotas", (0, 1), "quotas.alter", "quotas.refuse", decides=True),
-    Handler("DescribeUserScramCredentials", (0, 0), "users.describe_credentials"),
+    Handler(
+        "OffsetDelete", (0, 0), lambda handlers: handlers.group_offsets.offset_delete
+    ),
+    Handler(
+        "FetchSnapshot",
+        (1, 1),
+        lambda handlers: handlers.nodes.fetch_snapshot,
+        of_nodes=True,
+    ),
+    Handler(
+        "DescribeClientQuotas",
+        (0, 1),
+        lambda handlers: handlers.quotas.describe_client_quotas,
+    ),
+    Handler(
+        "AlterClientQuotas",
+        (0, 1),
+        lambda handlers: handlers.quotas.alter_client_quotas,
+        refuse=lambda handlers: handlers.quotas.refuse,
+        decides=True,
+    ),
+    Handler(
+        "DescribeUserScramCredentials",
+        (0, 0),
+        lambda handlers: handlers.users.describe_user_scram_credentials,
+    ),
     Handler(
         "AlterUserScramCredentials",
         (0, 0),
-        "users.alter_credentials",
-        "users.refuse_credentials",
+        lambda handlers: handlers.users.alter_user_scram_credentials,
+        refuse=lambda handlers: handlers.users.refuse_credentials,
         decides=True,
     ),
-    Handler("DescribeQuorum", (0, 2), "nodes.describe_quorum", decides=True),
-    Handler("UpdateFeatures", (0, 2), "features.update", decides=True),
-    Handler("DescribeCluster", (0, 2), "metadata.describe_cluster"),
-    Handler("Vote", (2, 2), "nodes.vote", of_nodes=True),
-    Handler("BeginQuorumEpoch", (1, 1), "nodes.begin_quorum_epoch", of_nodes=True),
-    Handler("EndQuorumEpoch", (1, 1), "nodes.end_quorum_epoch", of_nodes=True),
     Handler(
-        "AlterPartition", (3, 3), "nodes.alter_partition", decides=True, of_nodes=True
+        "DescribeQuorum",
+        (0, 2),
+        lambda handlers: handlers.nodes.describe_quorum,
+        decides=True,
+    ),
+    Handler(
+        "UpdateFeatures",
+        (0, 2),
+        lambda handlers: handlers.features.update_features,
+        decides=True,
+    ),
+    Handler(
+        "DescribeCluster", (0, 2), lambda handlers: handlers.metadata.describe_cluster
+    ),
+    Handler("Vote", (2, 2), lambda handlers: handlers.nodes.vote, of_nodes=True),
+    Handler(
+        "BeginQuorumEpoch",
+        (1, 1),
+        lambda handlers: handlers.nodes.begin_quorum_epoch,
+        of_nodes=True,
+    ),
+    Handler(
+        "EndQuorumEpoch",
+        (1, 1),
+        lambda handlers: handlers.nodes.end_quorum_epoch,
+        of_nodes=True,
+    ),
+    Handler(
+        "AlterPartition",
+        (3, 3),
+        lambda handlers: handlers.nodes.alter_partition,
+        decides=True,
+        of_nodes=True,
     ),
     Handler(
         "AssignReplicasToDirs",
         (0, 0),
-        "nodes.assign_replicas_to_dirs",
+        lambda handlers: handlers.nodes.assign_replicas_to_dirs,
         decides=True,
         of_nodes=True,
     ),
-    Handler("DescribeProducers", (0, 0), "transactions.describe_producers"),
-    Handler("DescribeTransactions", (0, 0), "transactions.describe"),
-    Handler("ListTransactions", (0, 2), "transactions.listed"),
     Handler(
-        "BrokerRegistration", (4, 4), "nodes.register", decides=True, of_nodes=True
+        "DescribeProducers",
+        (0, 0),
+        lambda handlers: handlers.transactions.describe_producers,
     ),
-    Handler("BrokerHeartbeat", (2, 2), "nodes.heartbeat", of_nodes=True),
+    Handler(
+        "DescribeTransactions",
+        (0, 0),
+        lambda handlers: handlers.transactions.describe_transactions,
+    ),
+    Handler(
+        "ListTransactions",
+        (0, 2),
+        lambda handlers: handlers.transactions.list_transactions,
+    ),
+    Handler(
+        "BrokerRegistration",
+        (4, 4),
+        lambda handlers: handlers.nodes.broker_registration,
+        decides=True,
+        of_nodes=True,
+    ),
+    Handler(
+        "BrokerHeartbeat",
+        (2, 2),
+        lambda handlers: handlers.nodes.broker_heartbeat,
+        of_nodes=True,
+    ),
     Handler(
         "AllocateProducerIds",
         (0, 0),
-        "nodes.allocate_producer_ids",
+        lambda handlers: handlers.nodes.allocate_producer_ids,
         decides=True,
         of_nodes=True,
     ),
-    Handler("UnregisterBroker", (0, 0), "nodes.unregister", decides=True),
-    Handler("ConsumerGroupHeartbeat", (0, 1), "groups.consumer_heartbeat"),
-    Handler("ConsumerGroupDescribe", (0, 1), "groups.describe_consumer"),
-    Handler("ListConfigResources", (0, 1), "configs.resources"),
-    Handler("DescribeTopicPartitions", (0, 0), "metadata.describe_topic_partitions"),
-    Handler("ShareGroupHeartbeat", (1, 1), "share_groups.heartbeat"),
-    Handler("ShareGroupDescribe", (1, 1), "share_groups.describe"),
-    Handler("ShareFetch", (1, 2), "share_fetch.handle", "share_acknowledge.refuse"),
+    Handler(
+        "UnregisterBroker",
+        (0, 0),
+        lambda handlers: handlers.nodes.unregister_broker,
+        decides=True,
+    ),
+    Handler(
+        "ConsumerGroupHeartbeat",
+        (0, 1),
+        lambda handlers: handlers.groups.consumer_group_heartbeat,
+    ),
+    Handler(
+        "ConsumerGroupDescribe",
+        (0, 1),
+        lambda handlers: handlers.groups.consumer_group_describe,
+    ),
+    Handler(
+        "ListConfigResources",
+        (0, 1),
+        lambda handlers: handlers.configs.list_config_resources,
+    ),
+    Handler(
+        "DescribeTopicPartitions",
+        (0, 0),
+        lambda handlers: handlers.metadata.describe_topic_partitions,
+    ),
+    Handler(
+        "ShareGroupHeartbeat",
+        (1, 1),
+        lambda handlers: handlers.share_groups.share_group_heartbeat,
+    ),
+    Handler(
+        "ShareGroupDescribe",
+        (1, 1),
+        lambda handlers: handlers.share_groups.share_group_describe,
+    ),
+    Handler(
+        "ShareFetch",
+        (1, 2),
+        lambda handlers: handlers.share_fetch.share_fetch,
+        refuse=lambda handlers: handlers.share_acknowledge.refuse,
+    ),
     Handler(
         "ShareAcknowledge",
         (1, 2),
-        "share_acknowledge.acknowledge",
-        "share_acknowledge.refuse",
+        lambda handlers: handlers.share_acknowledge.share_acknowledge,
+        refuse=lambda handlers: handlers.share_acknowledge.refuse,
     ),
-    Handler("AddRaftVoter", (0, 1), "nodes.add_voter", decides=True),
-    Handler("RemoveRaftVoter", (0, 0), "nodes.remove_voter", decides=True),
-    Handler("InitializeShareGroupState", (0, 0), "share_states.initialize_state"),
-    Handler("ReadShareGroupState", (0, 0), "share_states.read_state"),
-    Handler("WriteShareGroupState", (0, 1), "share_states.write_state"),
-    Handler("DeleteShareGroupState", (0, 0), "share_states.delete_state"),
-    Handler("ReadShareGroupStateSummary", (0, 1), "share_states.summarize_state"),
-    Handler("StreamsGroupHeartbeat", (0, 0), "streams_groups.heartbeat"),
-    Handler("StreamsGroupDescribe", (0, 0), "streams_groups.describe"),
-    Handler("DescribeShareGroupOffsets", (0, 1), "share_groups.describe_offsets"),
-    Handler("AlterShareGroupOffsets", (0, 0), "share_groups.alter_offsets"),
-    Handler("DeleteShareGroupOffsets", (0, 0), "share_groups.delete_offsets"),
+    Handler(
+        "AddRaftVoter",
+        (0, 1),
+        lambda handlers: handlers.nodes.add_raft_voter,
+        decides=True,
+    ),
+    Handler(
+        "RemoveRaftVoter",
+        (0, 0),
+        lambda handlers: handlers.nodes.remove_raft_voter,
+        decides=True,
+    ),
+    Handler(
+        "InitializeShareGroupState",
+        (0, 0),
+        lambda handlers: handlers.share_states.initialize_share_group_state,
+    ),
+    Handler(
+        "ReadShareGroupState",
+        (0, 0),
+        lambda handlers: handlers.share_states.read_share_group_state,
+    ),
+    Handler(
+        "WriteShareGroupState",
+        (0, 1),
+        lambda handlers: handlers.share_states.write_share_group_state,
+    ),
+    Handler(
+        "DeleteShareGroupState",
+        (0, 0),
+        lambda handlers: handlers.share_states.delete_share_group_state,
+    ),
+    Handler(
+        "ReadShareGroupStateSummary",
+        (0, 1),
+        lambda handlers: handlers.share_states.read_share_group_state_summary,
+    ),
+    Handler(
+        "StreamsGroupHeartbeat",
+        (0, 0),
+        lambda handlers: handlers.streams_groups.streams_group_heartbeat,
+    ),
+    Handler(
+        "StreamsGroupDescribe",
+        (0, 0),
+        lambda handlers: handlers.streams_groups.streams_group_describe,
+    ),
+    Handler(
+        "DescribeShareGroupOffsets",
+        (0, 1),
+        lambda handlers: handlers.share_groups.describe_share_group_offsets,
+    ),
+    Handler(
+        "AlterShareGroupOffsets",
+        (0, 0),
+        lambda handlers: handlers.share_groups.alter_share_group_offsets,
+    ),
+    Handler(
+        "DeleteShareGroupOffsets",
+        (0, 0),
+        lambda handlers: handlers.share_groups.delete_share_group_offsets,
+    ),
 )
 
-HANDLERS: dict[int, Handler] = {API[handler.api].key: handler for handler in _TABLE}
+HANDLERS = {API[handler.api].key: handler for handler in _TABLE}

@@ -3,15 +3,17 @@ and what the active controller.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from minikafka.broker import config_rules
-from minikafka.broker.calls import Call, each_judged
-from minikafka.broker.config import MIN_ISR
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.calls import Call, each_judged, error_fields
+from minikafka.broker.config import MIN_ISR, BrokerConfig, InForce
 from minikafka.broker.config_table import TABLES, Config, Type, unknown
 from minikafka.broker.forwarding import Split
 from minikafka.broker.handlers.configs import check_own_id, identity, named
-from minikafka.broker.parts import Parts
+from minikafka.broker.loggers import Loggers
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster import controller, features
@@ -21,6 +23,7 @@ from minikafka.cluster.metadata import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
+    Image,
     MetadataRecord,
     config_records,
 )
@@ -40,48 +43,211 @@ RESOURCES = {
 }
 
 
-def alter(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or of
-    brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
-    AlterConfigs (KIP-133), the old form: what isn't named is taken back.
+@dataclass(eq=False, repr=False)
+class AlterConfigHandlers:
+    """Changes of configs. node_id: whose own configs may be changed here."""
 
-    - Each resource succeeds or fails as a whole, before anything is written.
-    - Of a broker's configs those can change at run time for which the table says so;
-      some of these change nothing, and are kept and told.
-    - A broker is asked for its own, whoever the controller is: the broker that was
-      asked looks at that, the controller doesn't.
-    - The levels of a broker's loggers (KIP-412) are this broker's affair, and the
-      controller never hears of them. The old form can't change them.
+    node_id: int
+    image: Image
+    config: BrokerConfig
+    in_force: InForce
+    loggers: Loggers
+    active_controller: ActiveController
 
-    Versions: 0 and 1, the same fields (of AlterConfigs 0 to 2); the last is flexible.
-    """
-    body = request.body
-    times_named = Counter(map(identity, body.resources))
-    is_incremental = request.api == "IncrementalAlterConfigs"
-    is_forwarded = request.client.listener == CONTROLLER_LISTENER
-    records: list[MetadataRecord] = []
-    altered: list[Answer] = []
+    def incremental_alter_configs(self, request: Call, now: Now) -> Answer | Wait:
+        """IncrementalAlterConfigs (KIP-339): change some configs of a topic, a group or
+        of brokers, leave the others. SET, DELETE, and for lists APPEND and SUBTRACT.
 
-    def verdict(resource: Any) -> Answer:
-        kind, name = identity(resource)
-        check_named_once(resource, times_named)
-        if not is_forwarded:
-            check_own(broker, resource)
+        - Each resource succeeds or fails as a whole, before anything is written.
+        - Of a broker's configs those can change at run time for which the table says
+          so; some of these change nothing, and are kept and told.
+        - A broker is asked for its own, whoever the controller is: the broker that was
+          asked looks at that, the controller doesn't.
+        - The levels of a broker's loggers (KIP-412) are this broker's affair, and the
+          controller never hears of them. The old form can't change them.
+
+        Versions: 0 and 1, the same fields; the last is flexible.
+        """
+        return self.altered(request, now, is_incremental=True)
+
+    def alter_configs(self, request: Call, now: Now) -> Answer | Wait:
+        """AlterConfigs (KIP-133), the old form: what isn't named is taken back.
+
+        Versions: 0 to 2, the same fields; the last is flexible.
+        """
+        return self.altered(request, now, is_incremental=False)
+
+    def altered(self, request: Call, now: Now, is_incremental: bool) -> Answer | Wait:
+        """Each resource has its verdict; what is good is committed together."""
+        body = request.body
+        times_named = Counter(map(identity, body.resources))
+        is_forwarded = request.client.listener == CONTROLLER_LISTENER
+        records: list[MetadataRecord] = []
+        altered: list[Answer] = []
+
+        def verdict(resource: Any) -> Answer:
+            kind, name = identity(resource)
+            check_named_once(resource, times_named)
+            if not is_forwarded:
+                self.check_own(resource)
+                if sets_levels(resource, is_incremental):
+                    self.set_levels(resource, body.validate_only)
+                    return {"error_message": None}
+            new = self.changes(resource, is_incremental)
+            records.extend(config_records(kind, name, new))
+            told = without_secrets(kind, new)
+            altered.append({"resource": RESOURCES[kind], "name": name, "configs": told})
+            return {"error_message": None}
+
+        answer = {
+            "responses": each_judged(body.resources, named, verdict, say_why=True)
+        }
+        if body.validate_only:
+            return answer
+        return self.active_controller.commit_and_tell(
+            records, now, answer, "ConfigsAltered", altered
+        )
+
+    def split(self, request: Call) -> Split:
+        """What of it is passed on to the controller: all but the configs of other
+        brokers, and this one's loggers.
+        """
+        resources = request.body.resources
+        is_incremental = request.api == "IncrementalAlterConfigs"
+        times_named = Counter(map(identity, resources))
+
+        def judge(resource: Any) -> Answer:
+            check_named_once(resource, times_named)
+            self.check_own(resource)
             if sets_levels(resource, is_incremental):
-                set_levels(broker, resource, body.validate_only)
-                return {"error_message": None}
-        new = changes(broker, resource, is_incremental)
-        records.extend(config_records(kind, name, new))
-        told = without_secrets(kind, new)
-        altered.append({"resource": RESOURCES[kind], "name": name, "configs": told})
-        return {"error_message": None}
+                self.set_levels(resource, request.body.validate_only)
+            return {"error_message": None}
 
-    answer = {"responses": each_judged(body.resources, named, verdict, say_why=True)}
-    if body.validate_only:
-        return answer
-    return broker.active_controller.commit_and_tell(
-        records, now, answer, "ConfigsAltered", altered
-    )
+        judged_here = each_judged(resources, named, judge, say_why=True)
+        is_passed_on = []
+        passed_on = []
+        for resource, verdict in zip(resources, judged_here, strict=True):
+            is_refused = verdict["error_code"] != Error.NONE
+            is_done = sets_levels(resource, is_incremental)
+            goes_on = not is_refused and not is_done
+            is_passed_on.append(goes_on)
+            if goes_on:
+                passed_on.append(resource.to_dict())
+
+        def whole(answer: Answer) -> Answer:
+            decided = iter(answer["responses"])
+            responses = []
+            for verdict, goes_on in zip(judged_here, is_passed_on, strict=True):
+                responses.append(next(decided) if goes_on else verdict)
+            return answer | {"responses": responses}
+
+        def refuse(error: KafkaError) -> Answer:
+            return whole({"responses": [refused(each, error) for each in passed_on]})
+
+        rest = request.body.to_dict() | {"resources": passed_on}
+        return Split(rest, whole, refuse)
+
+    def refuse(self, request: Call, error: KafkaError) -> Answer:
+        """Neither API has an error for the whole: each resource says it."""
+        resources = request.body.to_dict()["resources"]
+        return {"responses": [refused(each, error) for each in resources]}
+
+    def check_own(self, resource: Any) -> None:
+        """A broker changes its own configs, those of all brokers, and no other's."""
+        kind, name = identity(resource)
+        if kind == BROKER_RESOURCE and name:
+            check_own_id(self.node_id, name, "Node")
+
+    def set_levels(self, resource: Any, only_check: bool) -> None:
+        """The levels of this broker's loggers (KIP-412), all or none."""
+        check_keys(resource)
+        for asked in resource.configs:
+            if asked.config_operation != DELETE:
+                check_not_null(asked)
+        name = resource.resource_name
+        is_another_nodes = name.isdecimal() and name != str(self.node_id)
+        if is_another_nodes:
+            why = f"Unexpected node id. Expected {self.node_id}, but received {name}"
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        check_own_id(self.node_id, name, "Node")
+        levels: dict[str, str | None] = {}
+        for asked in resource.configs:
+            operation = asked.config_operation
+            if operation not in (SET, DELETE):
+                raise refused_operation(asked, operation)
+            level = asked.value if operation == SET else None
+            self.loggers.check(asked.name, level)
+            levels[asked.name] = level
+        if not only_check:
+            for logger, level in levels.items():
+                self.loggers.set(logger, level)
+
+    def changes(self, resource: Any, incremental: bool) -> dict[str, str | None]:
+        """One resource: config -> its new text, or None where it goes back to the
+        default.
+        """
+        kind, name = identity(resource)
+        self.check_alterable(kind, name)
+        check_keys(resource)
+        current = self.image.config(kind, name)
+        new: dict[str, str | None] = {}
+        if not incremental:
+            new = dict.fromkeys(current)
+        for asked in resource.configs:
+            operation = SET
+            if incremental:
+                operation = asked.config_operation
+            row = TABLES[kind].get(asked.name)
+            if kind == CLIENT_METRICS_RESOURCE:
+                row = None  # Apache Kafka's controller knows no types of these
+            was = current.get(asked.name)
+            new[asked.name] = change(asked, operation, was, row)
+        to_set = {key: text for key, text in new.items() if text is not None}
+        self.check_legal(resource, to_set)
+        if kind == BROKER_RESOURCE:
+            after = current | new
+            config_rules.check_unknown(
+                {key: text for key, text in after.items() if text is not None}
+            )
+        has_elr = features.level(self.image, features.ELR_FEATURE)
+        if kind == BROKER_RESOURCE and has_elr:
+            check_min_isr(name, new, to_set, incremental)
+        return new
+
+    def check_alterable(self, kind: int, name: str) -> None:
+        """Whether there is such a resource, and whether its configs may change here."""
+        if kind == TOPIC_RESOURCE:
+            self.check_topic(name)
+        elif kind == GROUP_RESOURCE:
+            if not name:
+                why = "Default group resources are not allowed."
+                raise KafkaError(Error.INVALID_REQUEST, why)
+        elif kind == CLIENT_METRICS_RESOURCE:
+            if not name:
+                why = "Subscription name can't be empty"
+                raise KafkaError(Error.INVALID_REQUEST, why)
+        elif kind != BROKER_RESOURCE:
+            raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+    def check_topic(self, name: str) -> None:
+        if not name:
+            why = "Default topic resources are not allowed."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        if name not in self.image.topics:
+            controller.check_topic_name(name)
+            why = f"The topic '{name}' does not exist."
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
+
+    def check_legal(self, resource: Any, new: dict[str, str]) -> None:
+        kind, name = identity(resource)
+        if kind == TOPIC_RESOURCE:
+            config_rules.check_topic_configs(new, self.config)
+        elif kind == BROKER_RESOURCE:
+            config_rules.check_broker_configs(new, bool(name), self.in_force)
+        elif kind == GROUP_RESOURCE:
+            config_rules.check_group_configs(new, self.config)
+        else:
+            config_rules.check_client_metrics_configs(new)
 
 
 def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | None]:
@@ -94,40 +260,9 @@ def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | No
     return told
 
 
-def split(broker: Parts, request: Call) -> Split:
-    """What of it is passed on to the controller: all but the configs of other brokers,
-    and this one's loggers.
-    """
-    resources = request.body.resources
-    is_incremental = request.api == "IncrementalAlterConfigs"
-    times_named = Counter(map(identity, resources))
-
-    def judge(resource: Any) -> Answer:
-        check_named_once(resource, times_named)
-        check_own(broker, resource)
-        if sets_levels(resource, is_incremental):
-            set_levels(broker, resource, request.body.validate_only)
-        return {"error_message": None}
-
-    judged_here = each_judged(resources, named, judge, say_why=True)
-    is_passed_on = []
-    passed_on = []
-    for resource, verdict in zip(resources, judged_here, strict=True):
-        is_refused = verdict["error_code"] != Error.NONE
-        is_done = sets_levels(resource, is_incremental)
-        goes_on = not is_refused and not is_done
-        is_passed_on.append(goes_on)
-        if goes_on:
-            passed_on.append(resource.to_dict())
-
-    def whole(answer: Answer) -> Answer:
-        decided = iter(answer["responses"])
-        responses = []
-        for verdict, goes_on in zip(judged_here, is_passed_on, strict=True):
-            responses.append(next(decided) if goes_on else verdict)
-        return answer | {"responses": responses}
-
-    return Split(request.body.to_dict() | {"resources": passed_on}, whole)
+def refused(resource: Answer, error: KafkaError) -> Answer:
+    named = {key: resource[key] for key in ("resource_type", "resource_name")}
+    return named | error_fields(error)
 
 
 def sets_levels(resource: Any, is_incremental: bool) -> bool:
@@ -138,38 +273,6 @@ def sets_levels(resource: Any, is_incremental: bool) -> bool:
 def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> None:
     if times_named[identity(resource)] > 1:
         raise KafkaError(Error.INVALID_REQUEST, TWICE)
-
-
-def check_own(broker: Parts, resource: Any) -> None:
-    """A broker changes its own configs, those of all brokers, and no other's."""
-    kind, name = identity(resource)
-    if kind == BROKER_RESOURCE and name:
-        check_own_id(broker, name, "Node")
-
-
-def set_levels(broker: Parts, resource: Any, only_check: bool) -> None:
-    """The levels of this broker's loggers (KIP-412), all or none."""
-    check_keys(resource)
-    for asked in resource.configs:
-        if asked.config_operation != DELETE:
-            check_not_null(asked)
-    name = resource.resource_name
-    is_another_nodes = name.isdecimal() and name != str(broker.node_id)
-    if is_another_nodes:
-        why = f"Unexpected node id. Expected {broker.node_id}, but received {name}"
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    check_own_id(broker, name, "Node")
-    levels: dict[str, str | None] = {}
-    for asked in resource.configs:
-        operation = asked.config_operation
-        if operation not in (SET, DELETE):
-            raise refused_operation(asked, operation)
-        level = asked.value if operation == SET else None
-        broker.loggers.check(asked.name, level)
-        levels[asked.name] = level
-    if not only_check:
-        for logger, level in levels.items():
-            broker.loggers.set(logger, level)
 
 
 def refused_operation(asked: Any, operation: int) -> KafkaError:
@@ -193,39 +296,6 @@ def check_not_null(asked: Any) -> None:
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
-def changes(broker: Parts, resource: Any, incremental: bool) -> dict[str, str | None]:
-    """One resource: config -> its new text, or None where it goes back to the
-    default.
-    """
-    kind, name = identity(resource)
-    check_alterable(broker, kind, name)
-    check_keys(resource)
-    current = broker.image.config(kind, name)
-    new: dict[str, str | None] = {}
-    if not incremental:
-        new = dict.fromkeys(current)
-    for asked in resource.configs:
-        operation = SET
-        if incremental:
-            operation = asked.config_operation
-        row = TABLES[kind].get(asked.name)
-        if kind == CLIENT_METRICS_RESOURCE:
-            row = None  # Apache Kafka's controller knows no types of these
-        was = current.get(asked.name)
-        new[asked.name] = change(asked, operation, was, row)
-    to_set = {key: text for key, text in new.items() if text is not None}
-    check_legal(broker, resource, to_set)
-    if kind == BROKER_RESOURCE:
-        after = current | new
-        config_rules.check_unknown(
-            {key: text for key, text in after.items() if text is not None}
-        )
-    has_elr = features.level(broker.image, features.ELR_FEATURE)
-    if kind == BROKER_RESOURCE and has_elr:
-        check_min_isr(name, new, to_set, incremental)
-    return new
-
-
 def check_min_isr(
     name: str, new: dict[str, str | None], to_set: dict[str, str], incremental: bool
 ) -> None:
@@ -241,44 +311,6 @@ def check_min_isr(
     if not is_of_one_broker and is_taken_back:
         why = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
         raise KafkaError(Error.INVALID_CONFIG, why)
-
-
-def check_alterable(broker: Parts, kind: int, name: str) -> None:
-    """Whether there is such a resource, and whether its configs may change here."""
-    if kind == TOPIC_RESOURCE:
-        check_topic(broker, name)
-    elif kind == GROUP_RESOURCE:
-        if not name:
-            why = "Default group resources are not allowed."
-            raise KafkaError(Error.INVALID_REQUEST, why)
-    elif kind == CLIENT_METRICS_RESOURCE:
-        if not name:
-            why = "Subscription name can't be empty"
-            raise KafkaError(Error.INVALID_REQUEST, why)
-    elif kind != BROKER_RESOURCE:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
-
-
-def check_topic(broker: Parts, name: str) -> None:
-    if not name:
-        why = "Default topic resources are not allowed."
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if name not in broker.image.topics:
-        controller.check_topic_name(name)
-        why = f"The topic '{name}' does not exist."
-        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
-
-
-def check_legal(broker: Parts, resource: Any, new: dict[str, str]) -> None:
-    kind, name = identity(resource)
-    if kind == TOPIC_RESOURCE:
-        config_rules.check_topic_configs(new, broker.config)
-    elif kind == BROKER_RESOURCE:
-        config_rules.check_broker_configs(new, bool(name), broker.in_force)
-    elif kind == GROUP_RESOURCE:
-        config_rules.check_group_configs(new, broker.config)
-    else:
-        config_rules.check_client_metrics_configs(new)
 
 
 def change(

@@ -4,10 +4,11 @@ from.
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import MOST_TIMES, Call, as_listed, each_judged
-from minikafka.broker.config import Level, Source, Value
+from minikafka.broker.config import BrokerConfig, Level, Source, Value
 from minikafka.broker.config_table import (
     SHOWN_WHERE_SET,
     TABLES,
@@ -18,7 +19,7 @@ from minikafka.broker.config_table import (
     show,
     unknown,
 )
-from minikafka.broker.parts import Parts
+from minikafka.broker.loggers import Loggers
 from minikafka.clock import Now
 from minikafka.cluster import controller
 from minikafka.cluster.metadata import (
@@ -27,72 +28,15 @@ from minikafka.cluster.metadata import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
+    Image,
 )
 from minikafka.cluster.waiting import Answer
+from minikafka.storage.disk import Disk
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import Encoded
 
 TYPES = 3  # the first version of DescribeConfigs with types and documentation
-
-
-def describe(broker: Parts, request: Call, now: Now) -> Answer:
-    """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value comes
-    from.
-
-    - A topic's configs with their synonyms, strongest level first.
-    - A broker's by its id; the name "" shows what is set at run time for all brokers.
-    - A group's (KIP-848) and those of a subscription to clients' metrics (KIP-714),
-      whether there is such a one or not.
-    - The levels of a broker's loggers (KIP-412), asked of itself.
-    - A resource that is named very often is refused, so that no short request has a
-      very long answer (Apache Kafka answers each time).
-
-    Versions: 1 to 4.
-
-    - 1 adds sources and synonyms.
-    - 3 adds types and documentation.
-    """
-    times_named = Counter(map(identity, request.body.resources))
-
-    def shown(resource: Any) -> Answer:
-        if times_named[identity(resource)] > MOST_TIMES:
-            why = f"Each resource must appear at most {MOST_TIMES} times."
-            raise KafkaError(Error.INVALID_REQUEST, why)
-        return {"configs": configs(broker, resource, request)}
-
-    return {"results": each_judged(request.body.resources, named, shown, say_why=True)}
-
-
-def identity(resource: Any) -> tuple[int, str]:
-    return resource.resource_type, resource.resource_name
-
-
-def configs(broker: Parts, resource: Any, request: Call) -> Encoded:
-    """The configs of a resource that are asked for, as the answer shows them."""
-    kind, name = check_resource(broker, resource)
-    keys = resource.configuration_keys or None  # none named: all
-    rows: dict[str, Encoded] = {}
-    if kind == BROKER_LOGGER_RESOURCE:
-        for key, level in broker.loggers.levels.items():
-            rows[key] = encode(of_logger(key, level, request), request)
-    elif kind == BROKER_RESOURCE:
-        for row, value in of_broker(broker, name):
-            rows[row.name] = encoded(kind, row, value, request)
-    else:
-        # Thousands of topics and groups differ in few of them, and what they share is
-        # encoded once.
-        plain = shared(broker, request, kind)
-        own = broker.image.config(kind, name)
-        if not own and keys is None:
-            return plain.all
-        rows = dict(plain.rows)
-        for key in own:
-            if key in rows:
-                rows[key] = in_force(broker, request, kind, name, key)
-    if keys is not None:
-        rows = {key: row for key, row in rows.items() if key in keys}
-    return join(request, list(rows.values()))
 
 
 class Plain(NamedTuple):
@@ -102,36 +46,205 @@ class Plain(NamedTuple):
     all: Encoded
 
 
-def shared(broker: Parts, request: Call, kind: int) -> Plain:
-    """Every config of a topic or a group that sets none itself. No topic has an empty
-    name.
-    """
-    body = request.body
-    key = (
-        "described",
-        request.version,
-        body.include_synonyms,
-        body.include_documentation,
-        kind,
-    )
-    known = broker.config.in_force(broker.image)
-    found: Plain | None = known.get(key)
-    if found is None:
-        rows = {}
-        names = sorted(
-            (key for key in TABLES[kind] if not is_internal(key)), reverse=True
+# what has no empty name
+EMPTY = {
+    BROKER_LOGGER_RESOURCE: "Broker id",
+    CLIENT_METRICS_RESOURCE: "Client metrics subscription name",
+    GROUP_RESOURCE: "Group name",
+}
+LISTED = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
+
+
+@dataclass(eq=False, repr=False)
+class ConfigHandlers:
+    """The configs of topics, brokers, groups and their like."""
+
+    node_id: int
+    disk: Disk
+    image: Image
+    config: BrokerConfig
+    loggers: Loggers
+
+    def describe_configs(self, request: Call, now: Now) -> Answer:
+        """DescribeConfigs (KIP-133, KIP-226, KIP-569): configs, and where each value
+        comes from.
+
+        - A topic's configs with their synonyms, strongest level first.
+        - A broker's by its id; the name "" shows what is set at run time for all
+          brokers.
+        - A group's (KIP-848) and those of a subscription to clients' metrics (KIP-714),
+          whether there is such a one or not.
+        - The levels of a broker's loggers (KIP-412), asked of itself.
+        - A resource that is named very often is refused, so that no short request has a
+          very long answer (Apache Kafka answers each time).
+
+        Versions: 1 to 4.
+
+        - 1 adds sources and synonyms.
+        - 3 adds types and documentation.
+        """
+        times_named = Counter(map(identity, request.body.resources))
+
+        def shown(resource: Any) -> Answer:
+            if times_named[identity(resource)] > MOST_TIMES:
+                why = f"Each resource must appear at most {MOST_TIMES} times."
+                raise KafkaError(Error.INVALID_REQUEST, why)
+            return {"configs": self.configs(resource, request)}
+
+        return {
+            "results": each_judged(request.body.resources, named, shown, say_why=True)
+        }
+
+    def configs(self, resource: Any, request: Call) -> Encoded:
+        """The configs of a resource that are asked for, as the answer shows them."""
+        kind, name = self.check_resource(resource)
+        keys = resource.configuration_keys or None  # none named: all
+        rows: dict[str, Encoded] = {}
+        if kind == BROKER_LOGGER_RESOURCE:
+            for key, level in self.loggers.levels.items():
+                rows[key] = encode(of_logger(key, level, request), request)
+        elif kind == BROKER_RESOURCE:
+            for row, value in self.of_broker(name):
+                rows[row.name] = encoded(kind, row, value, request)
+        else:
+            # Thousands of topics and groups differ in few of them, and what they share
+            # is encoded once.
+            plain = self.shared(request, kind)
+            own = self.image.config(kind, name)
+            if not own and keys is None:
+                return plain.all
+            rows = dict(plain.rows)
+            for key in own:
+                if key in rows:
+                    rows[key] = self.one_in_force(request, kind, name, key)
+        if keys is not None:
+            rows = {key: row for key, row in rows.items() if key in keys}
+        return join(request, list(rows.values()))
+
+    def shared(self, request: Call, kind: int) -> Plain:
+        """Every config of a topic or a group that sets none itself. No topic has an
+        empty name.
+        """
+        body = request.body
+        key = (
+            "described",
+            request.version,
+            body.include_synonyms,
+            body.include_documentation,
+            kind,
         )
-        for name in as_listed(names):
-            rows[name] = in_force(broker, request, kind, "", name)
-        found = Plain(rows, join(request, list(rows.values())))
-        known[key] = found
-    return found
+        known = self.config.in_force(self.image)
+        found: Plain | None = known.get(key)
+        if found is None:
+            rows = {}
+            names = sorted(
+                (key for key in TABLES[kind] if not is_internal(key)), reverse=True
+            )
+            for name in as_listed(names):
+                rows[name] = self.one_in_force(request, kind, "", name)
+            found = Plain(rows, join(request, list(rows.values())))
+            known[key] = found
+        return found
+
+    def one_in_force(self, request: Call, kind: int, name: str, key: str) -> Encoded:
+        """One config of a resource, as it counts on this node."""
+        value = self.config.value(self.image, self.node_id, kind, name, key)
+        return encoded(kind, TABLES[kind][key], value, request)
+
+    def check_resource(self, resource: Any) -> tuple[int, str]:
+        """Type and name of a resource whose configs may be asked for."""
+        kind, name = identity(resource)
+        if kind == TOPIC_RESOURCE:
+            controller.check_topic_name(name)
+            if name not in self.image.topics:  # without a word, as in Apache Kafka
+                raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, "")
+        elif kind == BROKER_RESOURCE:
+            if name:
+                check_own_id(self.node_id, name, "Broker", " or empty string,")
+        elif kind not in EMPTY:
+            raise KafkaError(
+                Error.INVALID_REQUEST, f"Unsupported resource type: {kind}"
+            )
+        elif not name:
+            raise KafkaError(Error.INVALID_REQUEST, f"{EMPTY[kind]} must not be empty")
+        elif kind == BROKER_LOGGER_RESOURCE:
+            check_own_id(self.node_id, name, "Broker", "")
+        return kind, name
+
+    def of_broker(self, name: str) -> Iterator[tuple[Config, Value]]:
+        """Each config of this broker with its value; the name "": those that are set at
+        run time for all brokers.
+        """
+        table = TABLES[BROKER_RESOURCE]
+        if not name:
+            source = Source.DYNAMIC_DEFAULT_BROKER
+            for key, text in self.config.of_all(self.image).items():
+                row = table.get(key) or unknown(key)
+                yield row, Value(text, source, [Level(key, text, source)])
+            return
+        places = dict(self.config.places(self.node_id, str(self.disk)))
+        for row in table.values():
+            value = self.config.value(
+                self.image, self.node_id, BROKER_RESOURCE, name, row.name
+            )
+            is_set = value.source != Source.DEFAULT
+            is_shown = is_set or row.name not in SHOWN_WHERE_SET
+            if is_shown and not is_internal(row.name):
+                yield row, places.get(row.name, value)
+        yield from self.unknown_ones(name)
+
+    def unknown_ones(self, name: str) -> Iterator[tuple[Config, Value]]:
+        """Configs set for this broker or for all brokers that are in no table."""
+        levels: dict[str, list[Level]] = {}
+        for source, configs in (
+            (Source.DYNAMIC_BROKER, self.image.config(BROKER_RESOURCE, name)),
+            (Source.DYNAMIC_DEFAULT_BROKER, self.image.config(BROKER_RESOURCE, "")),
+        ):
+            for key, text in configs.items():
+                if key not in TABLES[BROKER_RESOURCE]:
+                    levels.setdefault(key, []).append(Level(key, text, source))
+        for key, found in levels.items():
+            strongest = found[0]
+            yield unknown(key), Value(strongest.text, strongest.source, found)
+
+    def list_config_resources(self, request: Call, now: Now) -> Answer:
+        """ListConfigResources (KIP-1142): what may have configs of its own.
+
+        Versions: 0 and 1.
+
+        - 0 asks for the client metrics.
+        - 1 names types; none of them means all.
+        """
+        wanted = [CLIENT_METRICS_RESOURCE]
+        if request.version >= 1:
+            named = request.body.resource_types or LISTED
+            wanted = list(dict.fromkeys(named))
+        if not set(wanted) <= set(LISTED):
+            raise KafkaError(Error.UNSUPPORTED_VERSION)
+        found = []
+        for kind in wanted:
+            for name in self.names_of(kind):
+                found.append({"resource_name": name, "resource_type": kind})
+        return {"config_resources": found}
+
+    def names_of(self, kind: int) -> list[str]:
+        """The resources of one type."""
+        image = self.image
+        if kind == TOPIC_RESOURCE:
+            return list(image.topics)
+        if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+            return [str(one.broker_id) for one in image.live_brokers()]
+        return [name for whose, name in image.configs if whose == kind]
 
 
-def in_force(broker: Parts, request: Call, kind: int, name: str, key: str) -> Encoded:
-    """One config of a resource, as it counts on this node."""
-    value = broker.config.value(broker.image, broker.node_id, kind, name, key)
-    return encoded(kind, TABLES[kind][key], value, request)
+def identity(resource: Any) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
 
 
 def encoded(kind: int, row: Config, value: Value, request: Call) -> Encoded:
@@ -154,71 +267,6 @@ def named(resource: Any) -> Answer:
         "resource_type": resource.resource_type,
         "resource_name": resource.resource_name,
     }
-
-
-def check_resource(broker: Parts, resource: Any) -> tuple[int, str]:
-    """Type and name of a resource whose configs may be asked for."""
-    kind, name = identity(resource)
-    if kind == TOPIC_RESOURCE:
-        controller.check_topic_name(name)
-        if name not in broker.image.topics:  # without a word, as in Apache Kafka
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, "")
-    elif kind == BROKER_RESOURCE:
-        if name:
-            check_own_id(broker, name, "Broker", " or empty string,")
-    elif kind not in EMPTY:
-        raise KafkaError(Error.INVALID_REQUEST, f"Unsupported resource type: {kind}")
-    elif not name:
-        raise KafkaError(Error.INVALID_REQUEST, f"{EMPTY[kind]} must not be empty")
-    elif kind == BROKER_LOGGER_RESOURCE:
-        check_own_id(broker, name, "Broker", "")
-    return kind, name
-
-
-# what has no empty name
-EMPTY = {
-    BROKER_LOGGER_RESOURCE: "Broker id",
-    CLIENT_METRICS_RESOURCE: "Client metrics subscription name",
-    GROUP_RESOURCE: "Group name",
-}
-
-
-def of_broker(broker: Parts, name: str) -> Iterator[tuple[Config, Value]]:
-    """Each config of this broker with its value; the name "": those that are set at run
-    time for all brokers.
-    """
-    table = TABLES[BROKER_RESOURCE]
-    if not name:
-        source = Source.DYNAMIC_DEFAULT_BROKER
-        for key, text in broker.config.of_all(broker.image).items():
-            row = table.get(key) or unknown(key)
-            yield row, Value(text, source, [Level(key, text, source)])
-        return
-    places = dict(broker.config.places(broker.node_id, broker.log_dir))
-    for row in table.values():
-        value = broker.config.value(
-            broker.image, broker.node_id, BROKER_RESOURCE, name, row.name
-        )
-        is_set = value.source != Source.DEFAULT
-        is_shown = is_set or row.name not in SHOWN_WHERE_SET
-        if is_shown and not is_internal(row.name):
-            yield row, places.get(row.name, value)
-    yield from unknown_ones(broker, name)
-
-
-def unknown_ones(broker: Parts, name: str) -> Iterator[tuple[Config, Value]]:
-    """Configs set for this broker or for all brokers that are in no table."""
-    levels: dict[str, list[Level]] = {}
-    for source, configs in (
-        (Source.DYNAMIC_BROKER, broker.image.config(BROKER_RESOURCE, name)),
-        (Source.DYNAMIC_DEFAULT_BROKER, broker.image.config(BROKER_RESOURCE, "")),
-    ):
-        for key, text in configs.items():
-            if key not in TABLES[BROKER_RESOURCE]:
-                levels.setdefault(key, []).append(Level(key, text, source))
-    for key, found in levels.items():
-        strongest = found[0]
-        yield unknown(key), Value(strongest.text, strongest.source, found)
 
 
 def described(kind: int, row: Config, value: Value, request: Call) -> Answer:
@@ -260,52 +308,12 @@ def of_logger(name: str, level: str, request: Call) -> Answer:
     return answer
 
 
-def check_own_id(broker: Parts, name: str, what: str, or_else: str = ",") -> None:
+def check_own_id(node_id: int, name: str, what: str, or_else: str = ",") -> None:
     """A broker answers for its own configs only, and changes no others."""
     if not name.isdecimal():
         why = f"{what} id must be an integer, but it is: {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
-    if name != str(broker.node_id):
-        expected = f"{broker.node_id}{or_else}"
+    if name != str(node_id):
+        expected = f"{node_id}{or_else}"
         why = f"Unexpected broker id, expected {expected} but received {name}"
         raise KafkaError(Error.INVALID_REQUEST, why)
-
-
-def resources(broker: Parts, request: Call, now: Now) -> Answer:
-    """ListConfigResources (KIP-1142): what may have configs of its own.
-
-    Versions: 0 and 1.
-
-    - 0 asks for the client metrics.
-    - 1 names types; none of them means all.
-    """
-    wanted = [CLIENT_METRICS_RESOURCE]
-    if request.version >= 1:
-        named = request.body.resource_types or LISTED
-        wanted = list(dict.fromkeys(named))
-    if not set(wanted) <= set(LISTED):
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
-    found = []
-    for kind in wanted:
-        for name in names_of(broker, kind):
-            found.append({"resource_name": name, "resource_type": kind})
-    return {"config_resources": found}
-
-
-LISTED = (
-    TOPIC_RESOURCE,
-    BROKER_RESOURCE,
-    BROKER_LOGGER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-)
-
-
-def names_of(broker: Parts, kind: int) -> list[str]:
-    """The resources of one type."""
-    image = broker.image
-    if kind == TOPIC_RESOURCE:
-        return list(image.topics)
-    if kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
-        return [str(one.broker_id) for one in image.live_brokers()]
-    return [name for whose, name in image.configs if whose == kind]

@@ -3,9 +3,12 @@
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from minikafka.broker.calls import Call
-from minikafka.broker.parts import Parts
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.calls import Call, Handler
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster.features import (
@@ -16,6 +19,7 @@ from minikafka.cluster.features import (
     level,
 )
 from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
@@ -25,48 +29,140 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not
 # advertised (KAFKA-18659).
 ADVERTISED_FROM = {0: 0}
-
 NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
 
 
-def api_versions(broker: Parts, request: Call, now: Now) -> Answer:
-    """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
-
-    - The answer is computed from the handlers present.
-    - A version that the broker does not know is answered in version 0 with error 35 and
-      this API's own versions, so that the client can try again (Broker.receive does
-      that).
-    - The response header is version 0 always, even where the body is flexible.
-
-    Versions: 0 to 4.
-
-    - 3 lets the client name its software, which must match Kafka's pattern, and adds
-      features.
+@dataclass(eq=False, repr=False)
+class FeatureHandlers:
+    """What this broker speaks, and the features of the cluster. served: the table of
+    APIs.
     """
-    from minikafka.broker.handlers import HANDLERS
 
-    if request.version >= NAMES_SOFTWARE:
-        name = request.body.client_software_name
-        version = request.body.client_software_version
-        if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
-            return {"error_code": Error.INVALID_REQUEST}
-    among_nodes = request.client.listener == CONTROLLER_LISTENER
-    api_keys = []
-    for key in sorted(HANDLERS):
-        handler = HANDLERS[key]
-        if handler.of_nodes and not among_nodes:
-            continue
-        lowest, highest = handler.versions
-        api = {
-            "api_key": key,
-            "min_version": ADVERTISED_FROM.get(key, lowest),
-            "max_version": highest,
-        }
-        api_keys.append(api)
-    answer = described(broker.image)
-    answer["api_keys"] = api_keys
-    answer["finalized_features_epoch"] = broker.quorum.high_watermark - 1
-    return answer
+    node_id: int
+    image: Image
+    quorum: Quorum
+    active_controller: ActiveController
+    served: Mapping[int, Handler[Any]]
+
+    def api_versions(self, request: Call, now: Now) -> Answer:
+        """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
+
+        - The answer is computed from the handlers present.
+        - A version that the broker does not know is answered in version 0 with error 35
+          and this API's own versions, so that the client can try again (Broker.receive
+          does that).
+        - The response header is version 0 always, even where the body is flexible.
+
+        Versions: 0 to 4.
+
+        - 3 lets the client name its software, which must match Kafka's pattern, and
+          adds features.
+        """
+        if request.version >= NAMES_SOFTWARE:
+            name = request.body.client_software_name
+            version = request.body.client_software_version
+            if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
+                return {"error_code": Error.INVALID_REQUEST}
+        among_nodes = request.client.listener == CONTROLLER_LISTENER
+        api_keys = []
+        for key in sorted(self.served):
+            handler = self.served[key]
+            if handler.of_nodes and not among_nodes:
+                continue
+            lowest, highest = handler.versions
+            api = {
+                "api_key": key,
+                "min_version": ADVERTISED_FROM.get(key, lowest),
+                "max_version": highest,
+            }
+            api_keys.append(api)
+        answer = described(self.image)
+        answer["api_keys"] = api_keys
+        answer["finalized_features_epoch"] = self.quorum.high_watermark - 1
+        return answer
+
+    def update_features(self, request: Call, now: Now) -> Answer | Wait:
+        """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or
+        none.
+
+        - group.version 0 turns the consumer protocol off.
+        - eligible.leader.replicas.version stays 1: without it nothing here would lead
+          safely.
+        - metadata.version stays: all records are written at its newest level.
+        - share.version 0 turns share groups off, streams.version 0 streams groups.
+        - kraft.version 1 is kept and told, and there is no way back. It changes nothing
+          here: who votes is said at the start, and nobody joins later.
+
+        Versions: 0 to 2.
+
+        - 0 says only whether it may be a downgrade, 1 of which kind, and can validate.
+        - 2 lists no results.
+        """
+        records = []
+        results = []
+        for asked in request.body.feature_updates:
+            name, wanted = asked.feature, asked.max_version_level
+            kind = asked.upgrade_type
+            if request.version == 0:
+                kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
+            try:
+                self.check(name, wanted, kind)
+            except KafkaError as error:
+                why = (
+                    "The update failed for all features since the following feature had"
+                    f" an error: {error.message}"
+                )
+                raise KafkaError(error.error, why) from None
+            fields = {"name": name, "feature_level": wanted}
+            records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
+            results.append({"feature": name, "error_message": None})
+        answer = {"error_code": Error.NONE, "error_message": None, "results": results}
+        if request.body.validate_only:
+            return answer
+        return self.active_controller.commit(records, now, lambda: answer)
+
+    def check(self, name: str, wanted: int, kind: int) -> None:
+        """INVALID_UPDATE_VERSION, in Kafka's words."""
+        why = self.what_is_wrong(name, wanted, kind)
+        if why is not None:
+            what = f"Invalid update version {wanted} for feature {name}. {why}"
+            raise KafkaError(Error.INVALID_UPDATE_VERSION, what)
+        current = level(self.image, name)
+        if wanted < current and name == METADATA_FEATURE:
+            why = (
+                "Refusing to perform the requested downgrade because it might delete"
+                " metadata information."
+            )
+            if kind == UNSAFE_DOWNGRADE:
+                why = "Unsafe metadata downgrade is not supported in this version."
+            what = f"Unsupported metadata.version downgrade from {current} to {wanted}."
+            raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
+
+    def what_is_wrong(self, name: str, wanted: int, kind: int) -> str | None:
+        """With another level of a feature; None: nothing."""
+        here = f"Local controller {self.node_id}"
+        if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+            return "The controller does not support the given upgrade type."
+        if wanted < 0:
+            return "A feature version cannot be less than 0."
+        if name not in FEATURES:
+            if wanted == 0:
+                return f"Feature {name} not found."
+            return f"{here} does not support this feature."
+        levels = FEATURES[name]
+        if not levels.lowest <= wanted <= levels.highest:
+            return f"{here} only supports versions {levels.lowest}-{levels.highest}"
+        current = level(self.image, name)
+        if wanted < current and name in (KRAFT_FEATURE, ELR_FEATURE):
+            return "Can't downgrade the version of this feature."
+        if wanted < current and kind == UPGRADE:
+            return (
+                "Can't downgrade the version of this feature without setting the"
+                " upgrade type to either safe or unsafe downgrade."
+            )
+        if wanted > current and kind != UPGRADE:
+            return "Can't downgrade to a newer version."
+        return None
 
 
 def described(image: Image) -> Answer:
@@ -81,89 +177,3 @@ def described(image: Image) -> Answer:
             feature = {"name": name, "max_version_level": at, "min_version_level": at}
             finalized.append(feature)
     return {"supported_features": supported, "finalized_features": finalized}
-
-
-def update(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """UpdateFeatures (KIP-584, KIP-778): finalize features at other levels, all or
-    none.
-
-    - group.version 0 turns the consumer protocol off.
-    - eligible.leader.replicas.version stays 1: without it nothing here would lead
-      safely.
-    - metadata.version stays: all records are written at its newest level.
-    - share.version 0 turns share groups off, streams.version 0 streams groups.
-    - kraft.version 1 is kept and told, and there is no way back. It changes nothing
-      here: who votes is said at the start, and nobody joins later.
-
-    Versions: 0 to 2.
-
-    - 0 says only whether it may be a downgrade, 1 of which kind, and can validate.
-    - 2 lists no results.
-    """
-    records = []
-    results = []
-    for asked in request.body.feature_updates:
-        name, wanted = asked.feature, asked.max_version_level
-        kind = asked.upgrade_type
-        if request.version == 0:
-            kind = SAFE_DOWNGRADE if asked.allow_downgrade else UPGRADE
-        try:
-            check(broker, name, wanted, kind)
-        except KafkaError as error:
-            why = (
-                "The update failed for all features since the following feature had an"
-                f" error: {error.message}"
-            )
-            raise KafkaError(error.error, why) from None
-        fields = {"name": name, "feature_level": wanted}
-        records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
-        results.append({"feature": name, "error_message": None})
-    answer = {"error_code": Error.NONE, "error_message": None, "results": results}
-    if request.body.validate_only:
-        return answer
-    return broker.active_controller.commit(records, now, lambda: answer)
-
-
-def check(broker: Parts, name: str, wanted: int, kind: int) -> None:
-    """INVALID_UPDATE_VERSION, in Kafka's words."""
-    why = what_is_wrong(broker, name, wanted, kind)
-    if why is not None:
-        what = f"Invalid update version {wanted} for feature {name}. {why}"
-        raise KafkaError(Error.INVALID_UPDATE_VERSION, what)
-    current = level(broker.image, name)
-    if wanted < current and name == METADATA_FEATURE:
-        why = (
-            "Refusing to perform the requested downgrade because it might delete"
-            " metadata information."
-        )
-        if kind == UNSAFE_DOWNGRADE:
-            why = "Unsafe metadata downgrade is not supported in this version."
-        what = f"Unsupported metadata.version downgrade from {current} to {wanted}."
-        raise KafkaError(Error.INVALID_UPDATE_VERSION, f"{what} {why}")
-
-
-def what_is_wrong(broker: Parts, name: str, wanted: int, kind: int) -> str | None:
-    """With another level of a feature; None: nothing."""
-    here = f"Local controller {broker.node_id}"
-    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        return "The controller does not support the given upgrade type."
-    if wanted < 0:
-        return "A feature version cannot be less than 0."
-    if name not in FEATURES:
-        if wanted == 0:
-            return f"Feature {name} not found."
-        return f"{here} does not support this feature."
-    levels = FEATURES[name]
-    if not levels.lowest <= wanted <= levels.highest:
-        return f"{here} only supports versions {levels.lowest}-{levels.highest}"
-    current = level(broker.image, name)
-    if wanted < current and name in (KRAFT_FEATURE, ELR_FEATURE):
-        return "Can't downgrade the version of this feature."
-    if wanted < current and kind == UPGRADE:
-        return (
-            "Can't downgrade the version of this feature without setting the upgrade"
-            " type to either safe or unsafe downgrade."
-        )
-    if wanted > current and kind != UPGRADE:
-        return "Can't downgrade to a newer version."
-    return None

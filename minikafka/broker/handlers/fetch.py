@@ -27,9 +27,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.broker.calls import Call
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.fetch_sessions import (
     Asked,
     FetchKey,
+    FetchSessions,
     Naming,
     Row,
     Session,
@@ -38,25 +41,25 @@ from minikafka.broker.fetch_sessions import (
 )
 from minikafka.broker.handlers.follower_fetches import (
     CONSUMER,
-    check_metadata_fetch,
+    FollowerFetches,
     hears_of_high_watermark,
-    note_follower,
-    replica_id,
     settle,
-    unsettled,
 )
 from minikafka.broker.handlers.leaders import (
     current_leader,
     leader_named,
     leaders_named,
 )
-from minikafka.broker.parts import Parts
+from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
-from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.metadata import METADATA_TOPIC, Image
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
+from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.quotas import FETCH
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import BatchHeader, batches
 from minikafka.wire.schema import nested
@@ -72,46 +75,110 @@ WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 
 
-def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    body = request.body
-    follower = replica_id(broker, request)
-    named = asked_partitions(request)
-    if follower != CONSUMER:
-        check_metadata_fetch(broker, request, named)
-    try:
-        naming = Naming(
-            session_id=body.session_id,
-            epoch=body.session_epoch,
-            by_id=request.version >= TOPIC_IDS,
-            asked=named,
-            forgotten=forgotten_partitions(request),
+@dataclass(eq=False, repr=False)
+class FetchHandlers:
+    """Reads of consumers and followers."""
+
+    node_id: int
+    config: BrokerConfig
+    image: Image
+    quorum: Quorum
+    replicas: ReplicaManager
+    damage: DamagedReplicas
+    fetch_sessions: FetchSessions
+    throttling: Throttling
+    followers: FollowerFetches
+    trace: Trace
+
+    def fetch(self, request: Call, now: Now) -> Answer | Wait:
+        body = request.body
+        follower = self.followers.replica_id(request)
+        named = asked_partitions(request)
+        if follower != CONSUMER:
+            self.followers.check_metadata_fetch(request, named)
+        try:
+            naming = Naming(
+                session_id=body.session_id,
+                epoch=body.session_epoch,
+                by_id=request.version >= TOPIC_IDS,
+                asked=named,
+                forgotten=forgotten_partitions(request),
+            )
+            opened = self.fetch_sessions.open(naming, now.monotonic_ms)
+        except KafkaError as error:
+            return {"error_code": error.error, "responses": []}
+        if opened.session is not None and request.version >= TOPIC_IDS:
+            self.remember_names(opened.session, request)
+        fetching = Fetching(
+            handlers=self,
+            request=request,
+            follower=follower,
+            asked=opened.asked,
+            session=opened.session,
+            incremental=opened.incremental,
         )
-        opened = broker.fetch_sessions.open(naming, now.monotonic_ms)
-    except KafkaError as error:
-        return {"error_code": error.error, "responses": []}
-    if opened.session is not None and request.version >= TOPIC_IDS:
-        remember_names(broker, opened.session, request)
-    fetching = Fetching(
-        broker=broker,
-        request=request,
-        follower=follower,
-        asked=opened.asked,
-        session=opened.session,
-        incremental=opened.incremental,
-    )
-    return fetching.begin(now)
+        return fetching.begin(now)
 
+    def remember_names(self, session: Session, request: Call) -> None:
+        """What topics are called whose ids this request brings into its session."""
+        for topic in request.body.topics:
+            name = self.topic_name(topic.topic_id)
+            if name:
+                session.names[topic.topic_id] = name
+        if len(session.names) > len(session.asked):
+            # what the client has forgotten since
+            for topic_id in session.names.keys() - {key.topic for key in session.asked}:
+                del session.names[topic_id]
 
-def remember_names(broker: Parts, session: Session, request: Call) -> None:
-    """What topics are called whose ids this request brings into its session."""
-    for topic in request.body.topics:
-        name = topic_name(broker, topic.topic_id)
-        if name:
-            session.names[topic.topic_id] = name
-    if len(session.names) > len(session.asked):
-        # what the client has forgotten since
-        for topic_id in session.names.keys() - {key.topic for key in session.asked}:
-            del session.names[topic_id]
+    def topic_name(self, topic: str | bytes) -> str:
+        """A topic's name, whichever way the request names it. An unknown id gives an
+        empty name, which no topic has.
+        """
+        if topic == METADATA_TOPIC_ID:
+            return METADATA_TOPIC
+        if isinstance(topic, str):
+            return topic
+        return self.image.topic_names.get(topic, "")
+
+    def closest(self, request: Call, replica: Replica, offset: int) -> int | None:
+        """A follower in the consumer's rack that is in sync and has what it asks for;
+        None if this leader is as good.
+        """
+        rack = request.body.rack_id
+        if request.version < FROM_FOLLOWERS or not rack or not replica.is_leader:
+            return None
+        if self.config["replica.selector.class"] != RACK_AWARE:
+            return None
+        if self.config["self.rack"] == rack:
+            return None
+        near = {}
+        for node, follower in replica.followers.items():
+            known = self.image.brokers.get(node)
+            if known is None or known.rack != rack or node not in replica.partition.isr:
+                continue
+            if follower.log_end_offset >= offset:
+                near[node] = follower.log_end_offset
+        return max(near, key=near.__getitem__, default=None)
+
+    # -- what the trace hears
+
+    def tell(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
+        """Trace events of what is being answered."""
+        for row in rows:
+            answer = answers[row.asked.key]
+            where: dict[str, Any] = {
+                "topic": row.topic,
+                "partition": row.asked.key.partition,
+                "offset": row.asked.fetch_offset,
+            }
+            records = answer["records"]
+            if answer["error_code"]:
+                error = Error(answer["error_code"]).name
+                self.trace.emit("FetchRefused", **where, error=error)
+            elif records:
+                where["next_offset"] = last_batch(records).next_offset
+                where["size_bytes"] = sum(map(len, records))
+                self.trace.emit("RecordsFetched", **where)
 
 
 def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
@@ -165,7 +232,7 @@ class Fetching:
     a look that gave no answer, how much must arrive for another one to make sense.
     """
 
-    broker: Parts
+    handlers: "FetchHandlers"
     request: Call
     follower: int
     asked: list[Asked]
@@ -179,7 +246,9 @@ class Fetching:
         rows = self.rows(fetched_ms=now.monotonic_ms)
         if self.follower != CONSUMER:
             for row in rows:
-                note_follower(self.broker, self.request, self.follower, row, now)
+                self.handlers.followers.note_follower(
+                    self.request, self.follower, row, now
+                )
         answer = self.look(rows, expired=body.max_wait_ms <= 0)
         if answer is not None:
             return answer
@@ -199,12 +268,12 @@ class Fetching:
         """The partitions to look at, each looked up once."""
         asked, session = self.asked, self.session
         if session is not None and session.settled:
-            asked = unsettled(self.broker, session, fetched_ms)
+            asked = self.handlers.followers.unsettled(session, fetched_ms)
         return [self.row(one) for one in asked]
 
     def row(self, one: Asked) -> Row:
         """One partition, looked up."""
-        topic = topic_name(self.broker, one.key.topic)
+        topic = self.handlers.topic_name(one.key.topic)
         try:
             return Row(one, topic, self.replica(one, topic))
         except KafkaError as error:
@@ -215,20 +284,20 @@ class Fetching:
         """The replica that is asked for, which this node must lead. The metadata log is
         there for followers only.
         """
-        broker = self.broker
         named, number = one.key
         if isinstance(named, bytes) and not topic:
             raise self.no_such_id(named, number)
         if topic == METADATA_TOPIC and self.follower != CONSUMER:
             if number != 0:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-            broker.quorum.check_leader(one.current_leader_epoch)
-            return broker.quorum.replica
+            quorum = self.handlers.quorum
+            quorum.check_leader(one.current_leader_epoch)
+            return quorum.replica
         if topic == METADATA_TOPIC and isinstance(named, bytes):
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         is_consumer = self.follower == CONSUMER
         from_followers = is_consumer and self.request.version >= FROM_FOLLOWERS
-        replica = broker.replicas.leader(
+        replica = self.handlers.replicas.leader(
             topic, number, one.current_leader_epoch, from_followers
         )
         if not is_consumer and self.follower not in replica.partition.replicas:
@@ -244,7 +313,7 @@ class Fetching:
         if topic_id not in names:
             return KafkaError(Error.UNKNOWN_TOPIC_ID)
         try:
-            self.broker.replicas.leader(names[topic_id], number, or_follower=True)
+            self.handlers.replicas.leader(names[topic_id], number, or_follower=True)
         except KafkaError as error:
             return error.with_traceback(None)
         return KafkaError(Error.INCONSISTENT_TOPIC_ID)
@@ -282,13 +351,13 @@ class Fetching:
             return None
         throttle_ms = 0
         if is_consumer:
-            throttle_ms = self.broker.throttling.throttle(
+            throttle_ms = self.handlers.throttling.throttle(
                 self.request.client, FETCH, read.size_bytes
             )
         if throttle_ms:
             return self.nothing(throttle_ms)
-        if is_consumer and self.broker.trace:
-            tell(self.broker, rows, read.answers)
+        if is_consumer and self.handlers.trace:
+            self.handlers.tell(rows, read.answers)
         return self.whole(rows, read.answers)
 
     def nothing(self, throttle_ms: int) -> Answer:
@@ -318,7 +387,7 @@ class Fetching:
         responses = nested(parts, named_by)
         whole: Answer = {"session_id": session_id, "responses": responses}
         if version >= NODE_ENDPOINTS:
-            nodes = leaders_named(self.broker, self.request, answers.values())
+            nodes = leaders_named(self.handlers.image, self.request, answers.values())
             if nodes:
                 whole["node_endpoints"] = nodes
         return whole
@@ -338,10 +407,10 @@ class Fetching:
 
     def most_bytes(self) -> int:
         """That this broker gives at once."""
-        most_bytes: int = self.broker.config["fetch.max.bytes"]
+        most_bytes: int = self.handlers.config["fetch.max.bytes"]
         if self.follower != CONSUMER:
             return most_bytes
-        of_quota = self.broker.throttling.most_bytes(self.request.client.client_id)
+        of_quota = self.handlers.throttling.most_bytes(self.request.client.client_id)
         return most_bytes if of_quota is None else min(most_bytes, of_quota)
 
     def partition(self, row: Row, left: int, must_give: bool) -> Answer:
@@ -380,7 +449,7 @@ class Fetching:
             end = replica.log.log_end_offset
         elif committed:
             end = replica.last_stable_offset
-        records = self.broker.damage.read(
+        records = self.handlers.damage.read(
             replica,
             node=None if is_consumer else self.follower,
             offset=one.fetch_offset,
@@ -399,15 +468,15 @@ class Fetching:
         """Whether the answer says where to go on instead of what there is to read: to
         another replica, to a snapshot, or from where the two logs part.
         """
-        version, quorum = self.request.version, self.broker.quorum
+        version, quorum = self.request.version, self.handlers.quorum
         if self.follower == CONSUMER:
-            nearer = closest(self.broker, self.request, replica, one.fetch_offset)
+            nearer = self.handlers.closest(self.request, replica, one.fetch_offset)
             if nearer is not None:
                 answer["preferred_read_replica"] = nearer
                 return True
         if replica is quorum.replica and version >= CURRENT_LEADERS:
             answer["current_leader"] = leader_named(
-                self.broker.node_id, replica.leader_epoch
+                self.handlers.node_id, replica.leader_epoch
             )
             newest = quorum.snapshots.newest
             is_gone = one.fetch_offset < replica.log.log_start_offset
@@ -428,7 +497,7 @@ class Fetching:
         """What Kafka answers for a partition it did not read; who leads it, where the
         client was wrong about that.
         """
-        broker, number = self.broker, row.asked.key.partition
+        handlers, number = self.handlers, row.asked.key.partition
         answer: Answer = {
             "partition_index": number,
             "error_code": error.error,
@@ -442,22 +511,11 @@ class Fetching:
         if self.request.version < CURRENT_LEADERS:
             return answer
         if row.topic == METADATA_TOPIC:
-            quorum = broker.quorum
+            quorum = handlers.quorum
             answer["current_leader"] = leader_named(quorum.leader_id, quorum.epoch)
-        elif error.error in WRONG_LEADER and row.topic in broker.image.topics:
-            answer["current_leader"] = current_leader(broker, row.topic, number)
+        elif error.error in WRONG_LEADER and row.topic in handlers.image.topics:
+            answer["current_leader"] = current_leader(handlers.image, row.topic, number)
         return answer
-
-
-def topic_name(broker: Parts, topic: str | bytes) -> str:
-    """A topic's name, whichever way the request names it. An unknown id gives an empty
-    name, which no topic has.
-    """
-    if topic == METADATA_TOPIC_ID:
-        return METADATA_TOPIC
-    if isinstance(topic, str):
-        return topic
-    return broker.image.topic_names.get(topic, "")
 
 
 def aborted_among(
@@ -482,46 +540,3 @@ def last_batch(records: list[memoryview]) -> BatchHeader:
     for chunk in records:
         headers += [header for header, _ in batches(chunk)]
     return headers[-1]
-
-
-def closest(broker: Parts, request: Call, replica: Replica, offset: int) -> int | None:
-    """A follower in the consumer's rack that is in sync and has what it asks for; None
-    if this leader is as good.
-    """
-    rack = request.body.rack_id
-    if request.version < FROM_FOLLOWERS or not rack or not replica.is_leader:
-        return None
-    if broker.config["replica.selector.class"] != RACK_AWARE:
-        return None
-    if broker.config["broker.rack"] == rack:
-        return None
-    near = {}
-    for node, follower in replica.followers.items():
-        known = broker.image.brokers.get(node)
-        if known is None or known.rack != rack or node not in replica.partition.isr:
-            continue
-        if follower.log_end_offset >= offset:
-            near[node] = follower.log_end_offset
-    return max(near, key=near.__getitem__, default=None)
-
-
-# -- what the trace hears
-
-
-def tell(broker: Parts, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
-    """Trace events of what is being answered."""
-    for row in rows:
-        answer = answers[row.asked.key]
-        where: dict[str, Any] = {
-            "topic": row.topic,
-            "partition": row.asked.key.partition,
-            "offset": row.asked.fetch_offset,
-        }
-        records = answer["records"]
-        if answer["error_code"]:
-            error = Error(answer["error_code"]).name
-            broker.trace.emit("FetchRefused", **where, error=error)
-        elif records:
-            where["next_offset"] = last_batch(records).next_offset
-            where["size_bytes"] = sum(map(len, records))
-            broker.trace.emit("RecordsFetched", **where)

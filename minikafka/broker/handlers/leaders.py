@@ -5,7 +5,7 @@ Produce, Fetch and share fetches name the leader, and where it is.
 from collections.abc import Iterable
 
 from minikafka.broker.calls import Call
-from minikafka.broker.parts import Parts
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer
 
 
@@ -14,15 +14,15 @@ def leader_named(node: int, epoch: int) -> dict[str, int]:
     return {"leader_id": node, "leader_epoch": epoch}
 
 
-def current_leader(broker: Parts, topic: str, number: int) -> dict[str, int]:
+def current_leader(image: Image, topic: str, number: int) -> dict[str, int]:
     """Who leads a partition."""
-    partitions = broker.image.topics[topic].partitions
+    partitions = image.topics[topic].partitions
     partition = partitions[number]
     return leader_named(partition.leader, partition.leader_epoch)
 
 
 def leaders_named(
-    broker: Parts, request: Call, answers: Iterable[Answer]
+    image: Image, request: Call, answers: Iterable[Answer]
 ) -> list[Answer]:
     """Where to find the leaders that refused partitions are said to have."""
     named = set()
@@ -31,7 +31,7 @@ def leaders_named(
             named.add(answer["current_leader"]["leader_id"])
     nodes = []
     for node in sorted(named):
-        known = broker.image.brokers.get(node)
+        known = image.brokers.get(node)
         if known is None or request.client.listener not in known.endpoints:
             continue
         host, port = known.endpoints[request.client.listener]

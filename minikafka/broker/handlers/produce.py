@@ -32,22 +32,30 @@ Versions: 3 to 13.
 - 13 names topics by id (KIP-516).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Call, HangUp
+from minikafka.broker.calls import Call, HangUp, Served
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
-from minikafka.broker.parts import Parts
+from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster import replica_events
-from minikafka.cluster.metadata import INTERNAL_TOPICS
+from minikafka.cluster.metadata import INTERNAL_TOPICS, Image
 from minikafka.cluster.promises import Promise, replicated
 from minikafka.cluster.quotas import PRODUCE
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.validation import RefusedRecords, check_batch, check_size
-from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.transaction_requests import Identity, Verification
+from minikafka.cluster.waiting import Answer
+from minikafka.coordinators.transaction_requests import (
+    Identity,
+    TransactionVerifier,
+    Verification,
+)
 from minikafka.storage.log import Appended, Log
+from minikafka.trace import Trace
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import (
@@ -70,113 +78,122 @@ ADMIN_CLIENT_ID = "__admin_client"
 MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 
-def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait | HangUp | None:
-    body = request.body
-    verification = None
-    if body.transactional_id is not None:
-        verification = verified(broker, request, now)
-    if verification is not None and verification.wait is not None:
-        resume = partial(append_all, broker, request, verification)
-        return verification.wait.go_on_with(resume)
-    return append_all(broker, request, verification, now)
+@dataclass(eq=False, repr=False)
+class ProduceHandlers:
+    """Appends of producers."""
 
+    image: Image
+    replicas: ReplicaManager
+    verifier: TransactionVerifier
+    throttling: Throttling
+    storage_failed: Callable[[KafkaError], None]
+    trace: Trace
 
-def append_all(
-    broker: Parts, request: Call, verification: Verification | None, now: Now
-) -> Answer | Wait | HangUp | None:
-    """Append to each partition. verification: of those in a transaction, if there are
-    any, and it has ended.
-    """
-    body = request.body
-    producing = Producing(broker, request, verification, now)
-    topics = []
-    for topic in body.topic_data:
-        name = name_of(broker, request, topic)
-        partitions = []
-        for partition in topic.partition_data:
-            partitions.append(producing.partition(name, partition))
-        answer = {"name": name, "partition_responses": partitions}
-        if request.version >= TOPIC_IDS:
-            answer["topic_id"] = topic.topic_id
-        topics.append(answer)
-    if body.acks == NONE:
-        broker.throttling.throttle(request.client, PRODUCE, request.size_bytes)
-        if not producing.failed:
-            return None
-        error = Error(producing.failed).name
-        return HangUp(f"produced with acks=0 and failed with {error}")
-    whole = partial(whole_answer, broker, request, topics)
-    if not producing.pending:
-        return whole()
-    # what is in the log needn't be in memory for as long as the answer waits
-    body.topic_data.clear()
-    deadline_ms = now.monotonic_ms + body.timeout_ms
-    wait = replicated(producing.pending, deadline_ms, tell, whole)
-    wait.lets_in = True
-    return wait
+    def produce(self, request: Call, now: Now) -> Served:
+        body = request.body
+        verification = None
+        if body.transactional_id is not None:
+            verification = self.verified(request, now)
+        if verification is not None and verification.wait is not None:
+            resume = partial(self.append_all, request, verification)
+            return verification.wait.go_on_with(resume)
+        return self.append_all(request, verification, now)
 
+    def append_all(
+        self, request: Call, verification: Verification | None, now: Now
+    ) -> Served:
+        """Append to each partition. verification: of those in a transaction, if there
+        are any, and it has ended.
+        """
+        body = request.body
+        producing = Producing(self, request, verification, now)
+        topics = []
+        for topic in body.topic_data:
+            name = self.name_of(request, topic)
+            partitions = []
+            for partition in topic.partition_data:
+                partitions.append(producing.partition(name, partition))
+            answer = {"name": name, "partition_responses": partitions}
+            if request.version >= TOPIC_IDS:
+                answer["topic_id"] = topic.topic_id
+            topics.append(answer)
+        if body.acks == NONE:
+            self.throttling.throttle(request.client, PRODUCE, request.size_bytes)
+            if not producing.failed:
+                return None
+            error = Error(producing.failed).name
+            return HangUp(f"produced with acks=0 and failed with {error}")
+        whole = partial(self.whole_answer, request, topics)
+        if not producing.pending:
+            return whole()
+        # what is in the log needn't be in memory for as long as the answer waits
+        body.topic_data.clear()
+        deadline_ms = now.monotonic_ms + body.timeout_ms
+        wait = replicated(producing.pending, deadline_ms, tell, whole)
+        wait.lets_in = True
+        return wait
 
-def name_of(broker: Parts, request: Call, topic: Any) -> str | None:
-    """None: a topic id that nobody knows."""
-    if request.version < TOPIC_IDS:
-        return topic.name
-    return broker.image.topic_names.get(topic.topic_id)
+    def name_of(self, request: Call, topic: Any) -> str | None:
+        """None: a topic id that nobody knows."""
+        if request.version < TOPIC_IDS:
+            return topic.name
+        return self.image.topic_names.get(topic.topic_id)
 
-
-def verified(broker: Parts, request: Call, now: Now) -> Verification | None:
-    """In a transaction: its coordinator is asked for the partitions where it begins
-    (KIP-890). What is wrong with a batch is said when it is appended.
-    """
-    logs = {}
-    producer = None
-    for topic in request.body.topic_data:
-        name = name_of(broker, request, topic)
-        if name is None:
-            continue
-        for partition in topic.partition_data:
-            try:
-                batch = only_batch(partition.records, request.version)
-                if not batch.transactional:
+    def verified(self, request: Call, now: Now) -> Verification | None:
+        """In a transaction: its coordinator is asked for the partitions where it begins
+        (KIP-890). What is wrong with a batch is said when it is appended.
+        """
+        logs = {}
+        producer = None
+        for topic in request.body.topic_data:
+            name = self.name_of(request, topic)
+            if name is None:
+                continue
+            for partition in topic.partition_data:
+                try:
+                    batch = only_batch(partition.records, request.version)
+                    if not batch.transactional:
+                        continue
+                    replica = self.replicas.leader(name, partition.index)
+                except KafkaError:
                     continue
-                replica = broker.replicas.leader(name, partition.index)
-            except KafkaError:
-                continue
-            logs[name, partition.index] = replica.log.producers
-            producer = Identity(batch.producer_id, batch.producer_epoch)
-    if producer is None:
-        return None
-    return broker.verifier.begin(
-        request.body.transactional_id,
-        producer,
-        logs,
-        adds=request.version >= IMPLICIT_JOIN,
-        knows_abortable=request.version >= TRANSACTION_ABORTABLE,
-        now=now,
-    )
+                logs[name, partition.index] = replica.log.producers
+                producer = Identity(batch.producer_id, batch.producer_epoch)
+        if producer is None:
+            return None
+        return self.verifier.begin(
+            request.body.transactional_id,
+            producer,
+            logs,
+            adds=request.version >= IMPLICIT_JOIN,
+            knows_abortable=request.version >= TRANSACTION_ABORTABLE,
+            now=now,
+        )
 
-
-def whole_answer(broker: Parts, request: Call, topics: list[Answer]) -> Answer:
-    """The whole answer, with the leaders of the partitions that this node does not
-    lead, and for how long the client is throttled.
-    """
-    throttle_ms = broker.throttling.throttle(
-        request.client, PRODUCE, request.size_bytes
-    )
-    whole: Answer = {"responses": topics, "throttle_time_ms": throttle_ms}
-    if request.version < CURRENT_LEADERS:
+    def whole_answer(self, request: Call, topics: list[Answer]) -> Answer:
+        """The whole answer, with the leaders of the partitions that this node does not
+        lead, and for how long the client is throttled.
+        """
+        throttle_ms = self.throttling.throttle(
+            request.client, PRODUCE, request.size_bytes
+        )
+        whole: Answer = {"responses": topics, "throttle_time_ms": throttle_ms}
+        if request.version < CURRENT_LEADERS:
+            return whole
+        astray = []
+        for topic in topics:
+            for answer in topic["partition_responses"]:
+                if answer["error_code"] != Error.NOT_LEADER_OR_FOLLOWER:
+                    continue
+                astray.append(answer)
+                name = topic["name"]
+                if name in self.image.topics:
+                    answer["current_leader"] = current_leader(
+                        self.image, name, answer["index"]
+                    )
+        if astray:
+            whole["node_endpoints"] = leaders_named(self.image, request, astray)
         return whole
-    astray = []
-    for topic in topics:
-        for answer in topic["partition_responses"]:
-            if answer["error_code"] != Error.NOT_LEADER_OR_FOLLOWER:
-                continue
-            astray.append(answer)
-            name = topic["name"]
-            if name in broker.image.topics:
-                answer["current_leader"] = current_leader(broker, name, answer["index"])
-    if astray:
-        whole["node_endpoints"] = leaders_named(broker, request, astray)
-    return whole
 
 
 class Placed(NamedTuple):
@@ -197,12 +214,12 @@ class Producing:
 
     def __init__(
         self,
-        broker: Parts,
+        handlers: "ProduceHandlers",
         request: Call,
         verification: Verification | None,
         now: Now,
     ) -> None:
-        self.broker = broker
+        self.handlers = handlers
         self.request = request
         self.verification = verification
         self.now = now
@@ -218,7 +235,7 @@ class Producing:
             self.failed = self.failed or error.error
             self._tell_refusal(topic, partition, error)
             if error.error is Error.KAFKA_STORAGE_ERROR:
-                self.broker.storage_failed(error)
+                self.handlers.storage_failed(error)
             return refusal(partition.index, error)
         replica, appended, append_time_ms = placed
         answer = {
@@ -245,8 +262,8 @@ class Producing:
     def _tell_refusal(
         self, topic: str | None, partition: Any, error: KafkaError
     ) -> None:
-        if self.broker.trace:
-            self.broker.trace.emit(
+        if self.handlers.trace:
+            self.handlers.trace.emit(
                 "BatchRefused",
                 topic=topic,
                 partition=partition.index,
@@ -268,12 +285,12 @@ def append(producing: Producing, topic: str | None, partition: Any) -> Placed:
     """Check and append one partition's batch. A batch that is there already (same
     producer, same sequence) is not appended again.
     """
-    broker, request, now = producing.broker, producing.request, producing.now
+    request, now = producing.request, producing.now
     topic = checked_topic(request, topic)
     batch = only_batch(partition.records, request.version)
     if batch.transactional and request.body.transactional_id is None:
         raise KafkaError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    replica = broker.replicas.leader(topic, partition.index)
+    replica = producing.handlers.replicas.leader(topic, partition.index)
     if request.body.acks == ALL and not replica.enough_in_sync:
         raise KafkaError(Error.NOT_ENOUGH_REPLICAS)
     log = replica.log

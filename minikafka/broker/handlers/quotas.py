@@ -2,12 +2,13 @@
 broker/throttling.py.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call, as_listed
-from minikafka.broker.parts import Parts
 from minikafka.clock import Now
-from minikafka.cluster.metadata import MetadataRecord
+from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quotas import (
     CLIENT_ID,
     IP,
@@ -24,49 +25,93 @@ EXACT, DEFAULT, SPECIFIED = range(3)  # match types
 NO_NAME = {DEFAULT: "MATCH_TYPE_DEFAULT", SPECIFIED: "MATCH_TYPE_SPECIFIED"}
 
 
-def alter(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """AlterClientQuotas (KIP-546): each entity has its own verdict, and all or none of
-    its quotas are set.
+@dataclass(eq=False, repr=False)
+class QuotaHandlers:
+    """The quotas of clients."""
 
-    Versions: 0 and 1, the same fields.
-    """
-    verdicts: dict[Entity, Answer] = {}
-    records = []
-    for entry in request.body.entries:
-        entity = entity_of(entry.entity)
-        verdict: Answer = {"error_code": Error.NONE, "error_message": None}
-        try:
-            if entity in verdicts:
+    image: Image
+    active_controller: ActiveController
+
+    def alter_client_quotas(self, request: Call, now: Now) -> Answer | Wait:
+        """AlterClientQuotas (KIP-546): each entity has its own verdict, and all or none
+        of its quotas are set.
+
+        Versions: 0 and 1, the same fields.
+        """
+        verdicts: dict[Entity, Answer] = {}
+        records = []
+        for entry in request.body.entries:
+            entity = entity_of(entry.entity)
+            verdict: Answer = {"error_code": Error.NONE, "error_message": None}
+            try:
+                if entity in verdicts:
+                    what = f"Ignoring duplicate entity {told(entity)}"
+                    raise KafkaError(Error.INVALID_REQUEST, what)
+                records += self.changes(entity, entry.ops)
+            except KafkaError as error:
+                verdict = {"error_code": error.error, "error_message": error.message}
+            verdicts[entity] = verdict | {"entity": parts_of(entity)}
+        answer = {"entries": list(verdicts.values())}
+        if request.body.validate_only:
+            return answer
+        return self.active_controller.commit(records, now, lambda: answer)
+
+    def changes(self, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
+        """What one entry changes. Errors: INVALID_REQUEST."""
+        wanted = {}
+        for op in ops:
+            if op.key in wanted:
                 what = f"Ignoring duplicate entity {told(entity)}"
                 raise KafkaError(Error.INVALID_REQUEST, what)
-            records += changes(broker, entity, entry.ops)
+            wanted[op.key] = None if op.remove else op.value
+        types = check_entity(entity)
+        current = self.image.users.quotas.get(entity, {})
+        records = []
+        for key, value in wanted.items():
+            if value is not None:
+                check_quota(types, key, value)
+            if value != current.get(key):
+                name, fields = quota_record(entity, key, value)
+                records.append(MetadataRecord(name, 0, fields))
+        return records
+
+    def refuse(self, call: Call, error: KafkaError) -> Answer:
+        """AlterClientQuotas has no error for the whole: each entity says it."""
+        entries = []
+        for entry in call.body.entries:
+            entity = entity_of(entry.entity)
+            refused = {
+                "error_code": error.error,
+                "error_message": error.message,
+                "entity": parts_of(entity),
+            }
+            entries.append(refused)
+        return {"entries": entries}
+
+    def describe_client_quotas(self, request: Call, now: Now) -> Answer:
+        """DescribeClientQuotas (KIP-546): the entities that a filter lets through; a
+        strict one, those that have nothing else.
+
+        Versions: 0 and 1, the same fields.
+        """
+        try:
+            components = checked_filter(request.body.components)
         except KafkaError as error:
-            verdict = {"error_code": error.error, "error_message": error.message}
-        verdicts[entity] = verdict | {"entity": parts_of(entity)}
-    answer = {"entries": list(verdicts.values())}
-    if request.body.validate_only:
-        return answer
-    return broker.active_controller.commit(records, now, lambda: answer)
-
-
-def changes(broker: Parts, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
-    """What one entry changes. Errors: INVALID_REQUEST."""
-    wanted = {}
-    for op in ops:
-        if op.key in wanted:
-            what = f"Ignoring duplicate entity {told(entity)}"
-            raise KafkaError(Error.INVALID_REQUEST, what)
-        wanted[op.key] = None if op.remove else op.value
-    types = check_entity(entity)
-    current = broker.image.users.quotas.get(entity, {})
-    records = []
-    for key, value in wanted.items():
-        if value is not None:
-            check_quota(types, key, value)
-        if value != current.get(key):
-            name, fields = quota_record(entity, key, value)
-            records.append(MetadataRecord(name, 0, fields))
-    return records
+            return {
+                "error_code": error.error,
+                "error_message": error.message,
+                "entries": None,
+            }
+        entries = []
+        for entity, quotas in self.image.users.quotas.items():
+            has_other_parts = len(entity) != len(components)
+            if request.body.strict and has_other_parts:
+                continue
+            if matches(entity, components):
+                keys = as_listed(sorted(quotas, reverse=True), buckets=1)
+                values = [{"key": key, "value": quotas[key]} for key in keys]
+                entries.append({"entity": parts_of(entity), "values": values})
+        return {"error_code": Error.NONE, "error_message": None, "entries": entries}
 
 
 def told(entity: Entity) -> str:
@@ -77,46 +122,6 @@ def told(entity: Entity) -> str:
         parts.append(f"{kind}={shown}")
     entries = ", ".join(parts)
     return printable(f"ClientQuotaEntity(entries={{{entries}}})")
-
-
-def refuse(call: Call, error: KafkaError) -> Answer:
-    """AlterClientQuotas has no error for the whole: each entity says it."""
-    entries = []
-    for entry in call.body.entries:
-        entity = entity_of(entry.entity)
-        refused = {
-            "error_code": error.error,
-            "error_message": error.message,
-            "entity": parts_of(entity),
-        }
-        entries.append(refused)
-    return {"entries": entries}
-
-
-def describe(broker: Parts, request: Call, now: Now) -> Answer:
-    """DescribeClientQuotas (KIP-546): the entities that a filter lets through; a strict
-    one, those that have nothing else.
-
-    Versions: 0 and 1, the same fields.
-    """
-    try:
-        components = checked_filter(request.body.components)
-    except KafkaError as error:
-        return {
-            "error_code": error.error,
-            "error_message": error.message,
-            "entries": None,
-        }
-    entries = []
-    for entity, quotas in broker.image.users.quotas.items():
-        has_other_parts = len(entity) != len(components)
-        if request.body.strict and has_other_parts:
-            continue
-        if matches(entity, components):
-            keys = as_listed(sorted(quotas, reverse=True), buckets=1)
-            values = [{"key": key, "value": quotas[key]} for key in keys]
-            entries.append({"entity": parts_of(entity), "values": values})
-    return {"error_code": Error.NONE, "error_message": None, "entries": entries}
 
 
 class Component(NamedTuple):

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Call
+from minikafka.broker.config import BrokerConfig
 from minikafka.broker.handlers.fetch import WRONG_LEADER
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
-from minikafka.broker.parts import Parts
 from minikafka.broker.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     MemberKey,
     TopicIdPartition,
 )
+from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_partition import Acknowledge, AcknowledgementBatch
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.share_limits import configured
@@ -27,8 +29,90 @@ from minikafka.wire.schema import nested
 SHARE_FEATURE = "share.version"
 RENEWING = 2  # the first version that knows longer locks
 LONGEST_MEMBER_ID = 36
-
 Verdicts = dict[TopicIdPartition, KafkaError | None]
+
+
+@dataclass(eq=False, repr=False)
+class ShareAcknowledgeHandlers:
+    """What members of share groups say of records."""
+
+    config: BrokerConfig
+    image: Image
+    sharing: Sharing
+
+    def member_of(self, request: Call) -> MemberKey:
+        """Who asks. Errors: UNSUPPORTED_VERSION, INVALID_REQUEST."""
+        check_feature(self.image)
+        body = request.body
+        if body.group_id is None:
+            raise KafkaError(Error.INVALID_REQUEST)
+        if not 1 <= len(body.member_id or "") <= LONGEST_MEMBER_ID:
+            raise KafkaError(Error.INVALID_REQUEST)
+        return MemberKey(body.group_id, body.member_id)
+
+    def refuse(self, request: Call, error: KafkaError) -> Answer:
+        """A request that failed as a whole says no more than why."""
+        return {"error_code": error.error}
+
+    def lock_ms(self, group_id: str) -> int:
+        """How long a member has what it acquired."""
+        configs = GroupConfigs(group_id, self.config, self.image)
+        return configured(configs, "share.record.lock.duration.ms")
+
+    def share_acknowledge(self, request: Call, now: Now) -> Answer | Wait:
+        """ShareAcknowledge (KIP-932, KIP-1222): a member says what became of records,
+        without fetching more.
+
+        - Each record is accepted, released or rejected; or its lock is renewed.
+        - It is answered when that is written down.
+        - A session that ends (epoch -1) gives back what its member has.
+
+        Versions: 1 to 2.
+
+        - 2 renews locks.
+        """
+        member = self.member_of(request)
+        epoch = request.body.share_session_epoch
+        if epoch == INITIAL_EPOCH:
+            raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
+        if epoch == FINAL_EPOCH:
+            self.sharing.sessions.find(member)
+        else:
+            self.sharing.sessions.go_on(member, epoch)
+        said = Acknowledging(self, request, member)
+
+        def answer() -> Answer:
+            if epoch == FINAL_EPOCH:
+                self.end_session(member)
+            verdicts = said.verdicts()
+            answers = {}
+            for at, error in verdicts.items():
+                answers[at] = self.of_partition(at, error)
+            return {
+                "acquisition_lock_timeout_ms": self.lock_ms(member.group_id),
+                "responses": by_topic_id(answers),
+                "node_endpoints": leaders_named(self.image, request, answers.values()),
+            }
+
+        return all_of(said.begin(now), answer)
+
+    def end_session(self, member: MemberKey) -> None:
+        """The member is gone from this broker."""
+        session = self.sharing.sessions.end(member)
+        if session is not None:
+            self.sharing.partitions.session_ended(session)
+
+    def of_partition(self, at: TopicIdPartition, error: KafkaError | None) -> Answer:
+        """A partition's part of an answer; who leads it, where the client was wrong."""
+        topic_id, number = at
+        answer: Answer = {"partition_index": number, "error_code": Error.NONE}
+        if error is None:
+            return answer
+        answer |= {"error_code": error.error, "error_message": error.message}
+        topic = self.image.topic_names.get(topic_id, "")
+        if error.error in WRONG_LEADER and topic:
+            answer["current_leader"] = current_leader(self.image, topic, number)
+        return answer
 
 
 class GroupConfigs(NamedTuple):
@@ -39,92 +123,10 @@ class GroupConfigs(NamedTuple):
     image: Any
 
 
-def check_feature(broker: Parts) -> None:
+def check_feature(image: Image) -> None:
     """Whether this cluster has share groups. Errors: UNSUPPORTED_VERSION."""
-    if not broker.image.features.get(SHARE_FEATURE, 1):
+    if not image.features.get(SHARE_FEATURE, 1):
         raise KafkaError(Error.UNSUPPORTED_VERSION)
-
-
-def member_of(broker: Parts, request: Call) -> MemberKey:
-    """Who asks. Errors: UNSUPPORTED_VERSION, INVALID_REQUEST."""
-    check_feature(broker)
-    body = request.body
-    if body.group_id is None:
-        raise KafkaError(Error.INVALID_REQUEST)
-    if not 1 <= len(body.member_id or "") <= LONGEST_MEMBER_ID:
-        raise KafkaError(Error.INVALID_REQUEST)
-    return MemberKey(body.group_id, body.member_id)
-
-
-def refuse(request: Call, error: KafkaError) -> Answer:
-    """A request that failed as a whole says no more than why."""
-    return {"error_code": error.error}
-
-
-def lock_ms(broker: Parts, group_id: str) -> int:
-    """How long a member has what it acquired."""
-    configs = GroupConfigs(group_id, broker.config, broker.image)
-    return configured(configs, "share.record.lock.duration.ms")
-
-
-def acknowledge(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """ShareAcknowledge (KIP-932, KIP-1222): a member says what became of records,
-    without fetching more.
-
-    - Each record is accepted, released or rejected; or its lock is renewed.
-    - It is answered when that is written down.
-    - A session that ends (epoch -1) gives back what its member has.
-
-    Versions: 1 to 2.
-
-    - 2 renews locks.
-    """
-    member = member_of(broker, request)
-    epoch = request.body.share_session_epoch
-    if epoch == INITIAL_EPOCH:
-        raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
-    if epoch == FINAL_EPOCH:
-        broker.sharing.sessions.find(member)
-    else:
-        broker.sharing.sessions.go_on(member, epoch)
-    said = Acknowledging(broker, request, member)
-
-    def answer() -> Answer:
-        if epoch == FINAL_EPOCH:
-            end_session(broker, member)
-        verdicts = said.verdicts()
-        answers = {}
-        for at, error in verdicts.items():
-            answers[at] = of_partition(broker, at, error)
-        return {
-            "acquisition_lock_timeout_ms": lock_ms(broker, member.group_id),
-            "responses": by_topic_id(answers),
-            "node_endpoints": leaders_named(broker, request, answers.values()),
-        }
-
-    return all_of(said.begin(now), answer)
-
-
-def end_session(broker: Parts, member: MemberKey) -> None:
-    """The member is gone from this broker."""
-    session = broker.sharing.sessions.end(member)
-    if session is not None:
-        broker.sharing.partitions.session_ended(session)
-
-
-def of_partition(
-    broker: Parts, at: TopicIdPartition, error: KafkaError | None
-) -> Answer:
-    """A partition's part of an answer; who leads it, where the client was wrong."""
-    topic_id, number = at
-    answer: Answer = {"partition_index": number, "error_code": Error.NONE}
-    if error is None:
-        return answer
-    answer |= {"error_code": error.error, "error_message": error.message}
-    topic = broker.image.topic_names.get(topic_id, "")
-    if error.error in WRONG_LEADER and topic:
-        answer["current_leader"] = current_leader(broker, topic, number)
-    return answer
 
 
 def by_topic_id(answers: dict[TopicIdPartition, Answer]) -> list[Answer]:
@@ -136,7 +138,7 @@ def by_topic_id(answers: dict[TopicIdPartition, Answer]) -> list[Answer]:
 class Acknowledging:
     """What one request says of records, on its way to be written down."""
 
-    broker: Parts
+    handlers: "ShareAcknowledgeHandlers"
     request: Call
     member: MemberKey
     _waits: dict[TopicIdPartition, Wait] = field(default_factory=dict)
@@ -160,18 +162,18 @@ class Acknowledging:
 
     def _say(self, at: TopicIdPartition, said: Sequence[Any], now: Now) -> Wait:
         topic_id, number = at
-        topic = self.broker.image.topic_names.get(topic_id)
+        topic = self.handlers.image.topic_names.get(topic_id)
         if topic is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         self._check(said)
-        if number not in self.broker.image.topics[topic].partitions:
+        if number not in self.handlers.image.topics[topic].partitions:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         if not said:
             wait = Wait()
             wait.finish({})
             return wait
         key = ShareKey(self.member.group_id, topic_id, number)
-        held = self.broker.sharing.partitions.get(key)
+        held = self.handlers.sharing.partitions.get(key)
         if held is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         batches = []
@@ -181,7 +183,9 @@ class Acknowledging:
             )
             batches.append(batch)
         member_id = self.member.member_id
-        return self.broker.sharing.partitions.acknowledge(held, member_id, batches, now)
+        return self.handlers.sharing.partitions.acknowledge(
+            held, member_id, batches, now
+        )
 
     def _check(self, said: Iterable[Any]) -> None:
         """Whether batches make sense by themselves. Errors: INVALID_REQUEST."""

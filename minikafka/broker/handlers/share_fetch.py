@@ -5,18 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Call
+from minikafka.broker.config import BrokerConfig
+from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.handlers.fetch import aborted_among
 from minikafka.broker.handlers.leaders import leaders_named
 from minikafka.broker.handlers.share_acknowledge import (
     Acknowledging,
     GroupConfigs,
+    ShareAcknowledgeHandlers,
     by_topic_id,
-    end_session,
-    lock_ms,
-    member_of,
-    of_partition,
 )
-from minikafka.broker.parts import Parts
 from minikafka.broker.share_partitions import Held
 from minikafka.broker.share_sessions import (
     FINAL_EPOCH,
@@ -25,7 +23,9 @@ from minikafka.broker.share_sessions import (
     ShareSession,
     TopicIdPartition,
 )
+from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_acquiring import Acquired, Asked, Read
 from minikafka.cluster.share_window import Range
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -36,30 +36,41 @@ from minikafka.wire.records import BatchHeader, batches
 
 STRICT = 1  # ShareAcquireMode
 COMMITTED = "read_committed"
+WholeBatch = tuple[BatchHeader, Any]  # a batch that was read, and its bytes
 
 
-def handle(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share group,
-    with a lock that ends.
+@dataclass(eq=False, repr=False)
+class ShareFetchHandlers:
+    """Reads of members of share groups."""
 
-    - What it says of records that it has comes along, and is written down first.
-    - A member has one session with a broker: its partitions are named once. Epoch 0
-      begins one, -1 ends it, and then nothing is fetched.
-    - With nothing to acquire the request is parked, until records arrive or come back,
-      or MaxWaitMs is over.
-    - The answer has whole batches, from the first to the last that some record was
-      acquired of; AcquiredRecords says which.
+    config: BrokerConfig
+    image: Image
+    damage: DamagedReplicas
+    sharing: Sharing
+    acknowledging: ShareAcknowledgeHandlers
 
-    Versions: 1 to 2.
+    def share_fetch(self, request: Call, now: Now) -> Answer | Wait:
+        """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share
+        group, with a lock that ends.
 
-    - 2 brings a strict limit in records (ShareAcquireMode 1), and renews locks.
-    """
-    member = member_of(broker, request)
-    fetching = ShareFetching(broker, request, member)
-    written = all_of(fetching.open(now), dict)
-    if isinstance(written, Wait):
-        return written.go_on_with(fetching.begin)
-    return fetching.begin(now)
+        - What it says of records that it has comes along, and is written down first.
+        - A member has one session with a broker: its partitions are named once. Epoch 0
+          begins one, -1 ends it, and then nothing is fetched.
+        - With nothing to acquire the request is parked, until records arrive or come
+          back, or MaxWaitMs is over.
+        - The answer has whole batches, from the first to the last that some record was
+          acquired of; AcquiredRecords says which.
+
+        Versions: 1 to 2.
+
+        - 2 brings a strict limit in records (ShareAcquireMode 1), and renews locks.
+        """
+        member = self.acknowledging.member_of(request)
+        fetching = ShareFetching(self, request, member)
+        written = all_of(fetching.open(now), dict)
+        if isinstance(written, Wait):
+            return written.go_on_with(fetching.begin)
+        return fetching.begin(now)
 
 
 def has_acknowledgements(body: Any) -> bool:
@@ -75,9 +86,6 @@ def check_renewing(body: Any) -> None:
     numbers = (body.max_bytes, body.min_bytes, body.max_records, body.max_wait_ms)
     if body.is_renew_ack and any(numbers):
         raise KafkaError(Error.INVALID_REQUEST)
-
-
-WholeBatch = tuple[BatchHeader, Any]  # a batch that was read, and its bytes
 
 
 class ReadPart(NamedTuple):
@@ -112,7 +120,7 @@ class Look:
 class ShareFetching:
     """One ShareFetch on its way to an answer."""
 
-    broker: Parts
+    handlers: "ShareFetchHandlers"
     request: Call
     member: MemberKey
     session: ShareSession | None = None
@@ -129,7 +137,7 @@ class ShareFetching:
         """
         body = self.request.body
         check_renewing(body)
-        sessions = self.broker.sharing.sessions
+        sessions = self.handlers.sharing.sessions
         epoch = body.share_session_epoch
         acknowledges = has_acknowledgements(body)
         if epoch == FINAL_EPOCH:
@@ -146,7 +154,9 @@ class ShareFetching:
             self.session = sessions.go_on(self.member, epoch, asked, forgotten)
         if not acknowledges:
             return []
-        self.said = Acknowledging(self.broker, self.request, self.member)
+        self.said = Acknowledging(
+            self.handlers.acknowledging, self.request, self.member
+        )
         return self.said.begin(now)
 
     def _asked(self) -> list[TopicIdPartition]:
@@ -177,7 +187,7 @@ class ShareFetching:
             return answer
         keys: list[tuple[Any, ...]] = []
         for topic_id, number in session.partitions:
-            topic = self.broker.image.topic_names.get(topic_id, "")
+            topic = self.handlers.image.topic_names.get(topic_id, "")
             share_key = ShareKey(self.group_id, topic_id, number)
             keys.append(("high_watermark", topic, number))
             keys.append(("share", str(share_key)))
@@ -231,24 +241,24 @@ class ShareFetching:
 
     def _share_partition(self, at: TopicIdPartition) -> Held:
         topic_id, number = at
-        image = self.broker.image
+        image = self.handlers.image
         topic = image.topic_names.get(topic_id)
         if topic is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
         if number not in image.topics[topic].partitions:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         key = ShareKey(self.group_id, topic_id, number)
-        return self.broker.sharing.partitions.of(key, topic)
+        return self.handlers.sharing.partitions.of(key, topic)
 
     @property
     def most_bytes(self) -> int:
-        most: int = self.broker.config["fetch.max.bytes"]
+        most: int = self.handlers.config["fetch.max.bytes"]
         return min(self.request.body.max_bytes, most)
 
     @property
     def is_committed(self) -> bool:
         """Whether the group reads what is committed only."""
-        configs = GroupConfigs(self.group_id, self.broker.config, self.broker.image)
+        configs = GroupConfigs(self.group_id, self.handlers.config, self.handlers.image)
         return configured_text(configs, "share.isolation.level") == COMMITTED
 
     def _read(self, fetchable: dict[TopicIdPartition, Held]) -> Look:
@@ -263,7 +273,7 @@ class ShareFetching:
             end = replica.last_stable_offset if committed else replica.high_watermark
             try:
                 replica.check_leader()
-                records = self.broker.damage.read(
+                records = self.handlers.damage.read(
                     replica,
                     node=None,
                     offset=offset,
@@ -287,7 +297,7 @@ class ShareFetching:
         body = self.request.body
         answers = self._refused(self.errors)
         left = body.max_records
-        partitions = self.broker.sharing.partitions
+        partitions = self.handlers.sharing.partitions
         for at, part in look.read.items():
             asked = Asked(
                 member_id=self.member.member_id,
@@ -314,7 +324,7 @@ class ShareFetching:
         acquired: Sequence[Acquired],
     ) -> Answer:
         records = sliced(whole, acquired)
-        given = of_partition(self.broker, at, None)
+        given = self.handlers.acknowledging.of_partition(at, None)
         given["records"] = records
         given["acquired_records"] = [each._asdict() for each in acquired]
         return given
@@ -325,23 +335,25 @@ class ShareFetching:
         return {at: self._refusal(at, error) for at, error in errors.items()}
 
     def _refusal(self, at: TopicIdPartition, error: KafkaError) -> Answer:
-        refused = of_partition(self.broker, at, error) | {"records": b""}
+        refused = self.handlers.acknowledging.of_partition(at, error) | {"records": b""}
         del refused["error_message"]
         return refused
 
     def whole(self, answers: dict[TopicIdPartition, Answer]) -> Answer:
         """The whole answer, with what became of acknowledgements."""
         epoch = self.request.body.share_session_epoch
-        endpoints = leaders_named(self.broker, self.request, answers.values())
+        endpoints = leaders_named(self.handlers.image, self.request, answers.values())
         sent = answers
         if epoch > INITIAL_EPOCH and self.session is not None:
             sent = news(self.session, answers)
         if self.said is not None:
             self._add_verdicts(self.said.verdicts(), sent)
         if epoch == FINAL_EPOCH:
-            end_session(self.broker, self.member)
+            self.handlers.acknowledging.end_session(self.member)
         return {
-            "acquisition_lock_timeout_ms": lock_ms(self.broker, self.group_id),
+            "acquisition_lock_timeout_ms": self.handlers.acknowledging.lock_ms(
+                self.group_id
+            ),
             "responses": by_topic_id(sent),
             "node_endpoints": endpoints,
         }
@@ -353,7 +365,9 @@ class ShareFetching:
     ) -> None:
         """What became of acknowledgements, beside what is sent of their partitions."""
         for at, error in verdicts.items():
-            nothing = of_partition(self.broker, at, None) | {"records": b""}
+            nothing = self.handlers.acknowledging.of_partition(at, None) | {
+                "records": b""
+            }
             answer = sent.setdefault(at, nothing)
             if error is not None:
                 answer["acknowledge_error_code"] = error.error

@@ -2,14 +2,17 @@
 about such groups.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from minikafka.broker.calls import Call, a_few_times, each_judged
 from minikafka.broker.handlers.groups import client_of, operations
-from minikafka.broker.parts import Parts
-from minikafka.clock import Now
+from minikafka.broker.internal_topics import InternalTopics
+from minikafka.clock import NodeClock, Now
 from minikafka.cluster import features
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators.coordinator import GroupCoordinator
 from minikafka.coordinators.runtime import Decision
 from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.coordinators.streams_group_messages import check_request, check_topics
@@ -21,81 +24,89 @@ HEARTBEATS_UNTIL_RETRY = 2  # of a topic that could not be created
 MOST_FAILURES = 3  # that one answer tells
 
 
-def check_enabled(broker: Parts) -> None:
-    """Errors: UNSUPPORTED_VERSION where the cluster has the protocol switched off."""
-    is_known = STREAMS_FEATURE in features.FEATURES
-    if is_known and not features.level(broker.image, STREAMS_FEATURE):
-        raise KafkaError(Error.UNSUPPORTED_VERSION)
+@dataclass(eq=False, repr=False)
+class StreamsGroupHandlers:
+    """Groups of the streams protocol."""
 
+    image: Image
+    clock: NodeClock
+    groups: GroupCoordinator
+    internal_topics: InternalTopics
 
-def heartbeat(broker: Parts, request: Call, now: Now) -> Wait:
-    """StreamsGroupHeartbeat (KIP-1071): the one request of the streams protocol. It
-    joins, stays, reports and leaves.
+    def check_enabled(self) -> None:
+        """Check that the cluster has the protocol switched on. Errors:
+        UNSUPPORTED_VERSION.
+        """
+        is_known = STREAMS_FEATURE in features.FEATURES
+        if is_known and not features.level(self.image, STREAMS_FEATURE):
+            raise KafkaError(Error.UNSUPPORTED_VERSION)
 
-    - As ConsumerGroupHeartbeat, but what is assigned is tasks, and a member that joins
-      says what the application reads, writes and keeps.
-    - The answer's status tells what the application is in want of. Internal topics that
-      are missing are created; the next heartbeat sees them.
-    - Member epoch 0 joins, -1 leaves. There are no static members yet.
+    def streams_group_heartbeat(self, request: Call, now: Now) -> Wait:
+        """StreamsGroupHeartbeat (KIP-1071): the one request of the streams protocol. It
+        joins, stays, reports and leaves.
 
-    Version: 0.
-    """
-    body = request.body
-    check_enabled(broker)
-    if body.topology is not None:
-        check_topics(body.topology)
-    check_request(body)
-    client = client_of(request)
+        - As ConsumerGroupHeartbeat, but what is assigned is tasks, and a member that
+          joins says what the application reads, writes and keeps.
+        - The answer's status tells what the application is in want of. Internal topics
+          that are missing are created; the next heartbeat sees them.
+        - Member epoch 0 joins, -1 leaves. There are no static members yet.
 
-    def decide(groups: Any, _: Wait, now: Now) -> Decision:
-        return groups.streams_heartbeat(body, client, now)
+        Version: 0.
+        """
+        body = request.body
+        self.check_enabled()
+        if body.topology is not None:
+            check_topics(body.topology)
+        check_request(body)
+        client = client_of(request)
 
-    def answered(wait: Wait) -> None:
-        if wait.answer is not None:
-            create_missing(broker, wait.answer)
+        def decide(groups: Any, _: Wait, now: Now) -> Decision:
+            return groups.streams_heartbeat(body, client, now)
 
-    wait = broker.groups.ask(body.group_id, decide, now)
-    wait.then(answered)
-    return wait
+        def answered(wait: Wait) -> None:
+            if wait.answer is not None:
+                self.create_missing(wait.answer)
 
+        wait = self.groups.ask(body.group_id, decide, now)
+        wait.then(answered)
+        return wait
 
-def create_missing(broker: Parts, answer: Answer) -> None:
-    """Has the missing internal topics created, which an answer lists for this node
-    alone; if that failed before, the member hears why.
-    """
-    missing = answer.pop("missing")
-    if not missing:
-        return
-    topics = [topic.creatable() for topic in missing]
-    retry_ms = HEARTBEATS_UNTIL_RETRY * answer["heartbeat_interval_ms"]
-    broker.internal_topics.create(topics, retry_ms, broker.now)
-    failures = broker.internal_topics.failures(topic.name for topic in missing)
-    if not failures:
-        return
-    told = [f"{name} ({why})" for name, why in failures.items()]
-    text = ", ".join(told[:MOST_FAILURES])
-    if len(told) > MOST_FAILURES:
-        text += f" and {len(told) - MOST_FAILURES} more"
-    for status in answer["status"]:
-        if status["status_code"] == Status.MISSING_INTERNAL_TOPICS:
-            status["status_detail"] += f"; Creation failed: {text}."
+    def create_missing(self, answer: Answer) -> None:
+        """Has the missing internal topics created, which an answer lists for this node
+        alone; if that failed before, the member hears why.
+        """
+        missing = answer.pop("missing")
+        if not missing:
+            return
+        topics = [topic.creatable() for topic in missing]
+        retry_ms = HEARTBEATS_UNTIL_RETRY * answer["heartbeat_interval_ms"]
+        self.internal_topics.create(topics, retry_ms, self.clock.now)
+        failures = self.internal_topics.failures(topic.name for topic in missing)
+        if not failures:
+            return
+        told = [f"{name} ({why})" for name, why in failures.items()]
+        text = ", ".join(told[:MOST_FAILURES])
+        if len(told) > MOST_FAILURES:
+            text += f" and {len(told) - MOST_FAILURES} more"
+        for status in answer["status"]:
+            if status["status_code"] == Status.MISSING_INTERNAL_TOPICS:
+                status["status_detail"] += f"; Creation failed: {text}."
 
+    def streams_group_describe(self, request: Call, now: Now) -> Answer:
+        """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with
+        the tasks that each member has and is to have.
 
-def describe(broker: Parts, request: Call, now: Now) -> Answer:
-    """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with the
-    tasks that each member has and is to have.
+        Version: 0.
+        """
+        self.check_enabled()
 
-    Version: 0.
-    """
-    check_enabled(broker)
+        def named(group_id: str) -> Answer:
+            return {"group_id": group_id}
 
-    def named(group_id: str) -> Answer:
-        return {"group_id": group_id}
+        def shown(group_id: str) -> Answer:
+            groups = self.groups.state(group_id)
+            group: Answer = groups.describe(group_id, StreamsGroup)
+            return group | operations(request)
 
-    def shown(group_id: str) -> Answer:
-        groups = broker.groups.state(group_id)
-        group: Answer = groups.describe(group_id, StreamsGroup)
-        return group | operations(request)
-
-    names = a_few_times(request.body.group_ids)
-    return {"groups": each_judged(names, named, shown, say_why=True)}
+        names = a_few_times(request.body.group_ids)
+        return {"groups": each_judged(names, named, shown, say_why=True)}

@@ -4,20 +4,22 @@ good are decided together.
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Call, each_judged, judged
-from minikafka.broker.config import Source
+from minikafka.broker.active_controller import ActiveController
+from minikafka.broker.calls import Call, each_judged, error_fields, judged
+from minikafka.broker.config import BrokerConfig, Random, Source
 from minikafka.broker.config_rules import check_topic_configs
 from minikafka.broker.config_table import TOPIC_CONFIGS, is_internal, show
-from minikafka.broker.parts import Parts
 from minikafka.clock import Now
 from minikafka.cluster import controller, placer
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
     METADATA_TOPIC,
     TOPIC_RESOURCE,
+    Image,
     MetadataRecord,
     Topic,
 )
@@ -28,47 +30,259 @@ NO_ID = bytes(16)
 EXCESSIVE = "Excessively large number of partitions per request."
 
 
-def create(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
+class Named(NamedTuple):
+    """How a DeleteTopics names a topic: by name or by id."""
 
-    - -1 partitions or replicas means the broker's default.
+    name: str | None
+    topic_id: bytes
 
-    Versions: 2 to 7.
 
-    - 5 answers the resulting configs.
-    - 7 answers the id.
-    """
-    body = request.body
-    creating = Creating(broker)
-    partition_count = partitions_asked_for(broker, body.topics)
-    topic_count = len({topic.name for topic in body.topics})
+@dataclass(eq=False, repr=False)
+class TopicHandlers:
+    """Topics come, grow and go."""
 
-    def verdict(topic: Any) -> Answer:
-        if partition_count > controller.MAX_PARTITIONS_PER_REQUEST:
+    node_id: int
+    image: Image
+    config: BrokerConfig
+    random: Random
+    random_uuid: Callable[[], bytes]
+    active_controller: ActiveController
+
+    def create_topics(self, request: Call, now: Now) -> Answer | Wait:
+        """CreateTopics (KIP-4, KIP-464, KIP-525): new topics.
+
+        - -1 partitions or replicas means the broker's default.
+
+        Versions: 2 to 7.
+
+        - 5 answers the resulting configs.
+        - 7 answers the id.
+        """
+        body = request.body
+        creating = Creating(self)
+        partition_count = self.partitions_asked_for(body.topics)
+        topic_count = len({topic.name for topic in body.topics})
+
+        def verdict(topic: Any) -> Answer:
+            if partition_count > controller.MAX_PARTITIONS_PER_REQUEST:
+                raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
+            most = controller.MAX_TOPICS_PER_REQUEST
+            if topic_count > most:
+                why = f"A request may create at most {most} topics."
+                raise KafkaError(Error.POLICY_VIOLATION, why)
+            return creating.create(topic)
+
+        answer = {"topics": verdicts(body.topics, verdict)}
+        if body.validate_only:
+            return answer
+        return self.active_controller.commit_and_tell(
+            creating.records, now, answer, "TopicCreated", creating.created
+        )
+
+    def partitions_asked_for(self, topics: list[Any]) -> int:
+        """How many a CreateTopics would make."""
+        partitions = 0
+        for topic in topics:
+            count = len(topic.assignments) or topic.num_partitions
+            if count == -1:
+                count = self.config["num.partitions"]
+            partitions += max(count, 0)
+        return partitions
+
+    def default_configs(self) -> list[Answer]:
+        """The configs of a topic that sets none itself."""
+        rows = []
+        for name in TOPIC_CONFIGS:
+            if is_internal(name):
+                continue
+            value = self.config.value(
+                self.image, self.node_id, TOPIC_RESOURCE, "", name
+            )
+            row = {
+                "name": name,
+                "value": show(value.value),
+                "config_source": value.source,
+            }
+            rows.append(row)
+        return rows
+
+    def place(self, topic: Any) -> placer.Placement:
+        """Where the partitions go: as the client says, or as the controller chooses."""
+        if topic.assignments:
+            return self.placed_by_client(topic)
+        partitions = topic.num_partitions
+        if partitions == -1:
+            partitions = self.config["num.partitions"]
+        factor = topic.replication_factor
+        if factor == -1:
+            factor = self.config["default.replication.factor"]
+        first = int(self.random.random() * 2**16)
+        return placer.place(self.image, partitions, factor, first)
+
+    def placed_by_client(self, topic: Any) -> placer.Placement:
+        unset = "A manual partition assignment was specified, but {} was not set to -1."
+        if topic.replication_factor != -1:
+            raise KafkaError(Error.INVALID_REQUEST, unset.format("replication factor"))
+        if topic.num_partitions != -1:
+            raise KafkaError(Error.INVALID_REQUEST, unset.format("numPartitions"))
+        times_named = Counter(one.partition_index for one in topic.assignments)
+        [(number, times)] = times_named.most_common(1)
+        if times > 1:
+            why = f"Found multiple manual partition assignments for partition {number}"
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
+        chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
+        placement = placer.check(self.image, chosen)
+        placer.check_somebody_leads(self.image, placement)
+        return placement
+
+    def create_partitions(self, request: Call, now: Now) -> Answer | Wait:
+        """CreatePartitions (KIP-195): a topic grows. It can never shrink.
+
+        - Count is the new total. Existing partitions and their records stay where they
+          are; only the choice of a partition by key changes, for records to come.
+
+        Versions: 0 to 3, the same fields.
+
+        - 2 is flexible.
+        """
+        records: list[MetadataRecord] = []
+        grown: list[Answer] = []
+
+        def verdict(asked: Any) -> Answer:
+            topic = self.image.topic(asked.name)
+            records.extend(self.grow(topic, asked))
+            told = {
+                "topic": topic.name,
+                "partitions": asked.count,
+                "was": len(topic.partitions),
+            }
+            grown.append(told)
+            return {}
+
+        answer = {"results": verdicts(request.body.topics, verdict)}
+        if request.body.validate_only:
+            return answer
+        return self.active_controller.commit_and_tell(
+            records, now, answer, "PartitionsCreated", grown
+        )
+
+    def grow(self, topic: Topic, asked: Any) -> list[MetadataRecord]:
+        """The records that add partitions to one topic."""
+        current = len(topic.partitions)
+        new = asked.count - current
+        if new == 0:
+            why = f"Topic already has {current} partition(s)."
+            raise KafkaError(Error.INVALID_PARTITIONS, why)
+        if new < 0:
+            why = (
+                f"The topic {topic.name} currently has {current} partition(s);"
+                f" {asked.count} would not be an increase."
+            )
+            raise KafkaError(Error.INVALID_PARTITIONS, why)
+        if new > controller.MAX_PARTITIONS_PER_REQUEST:
             raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
-        most = controller.MAX_TOPICS_PER_REQUEST
-        if topic_count > most:
-            why = f"A request may create at most {most} topics."
-            raise KafkaError(Error.POLICY_VIOLATION, why)
-        return creating.create(topic)
+        if asked.assignments is None:
+            factor = len(topic.partitions[0].replicas)
+            first = topic.partitions[current - 1].replicas[0] + 1
+            placement = placer.place(self.image, new, factor, first)
+            return controller.create_partitions(self.image, topic, placement)
+        given = len(asked.assignments)
+        if given != new:
+            why = (
+                f"Attempted to add {new} additional partition(s), but only {given}"
+                " assignment(s) were specified."
+            )
+            raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
+        chosen = {}
+        for number, one in enumerate(asked.assignments, current):
+            chosen[number] = one.broker_ids
+        placement = placer.check(self.image, chosen, current)
+        placer.check_somebody_leads(self.image, placement, current)
+        return controller.create_partitions(self.image, topic, placement)
 
-    answer = {"topics": verdicts(body.topics, verdict)}
-    if body.validate_only:
-        return answer
-    return broker.active_controller.commit_and_tell(
-        creating.records, now, answer, "TopicCreated", creating.created
-    )
+    def delete_topics(self, request: Call, now: Now) -> Answer | Wait:
+        """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
 
+        - A topic is gone for all clients at once; its files are renamed first and
+          removed in the background.
 
-def partitions_asked_for(broker: Parts, topics: list[Any]) -> int:
-    """How many a CreateTopics would make."""
-    partitions = 0
-    for topic in topics:
-        count = len(topic.assignments) or topic.num_partitions
-        if count == -1:
-            count = broker.config["num.partitions"]
-        partitions += max(count, 0)
-    return partitions
+        Versions: 1 to 6.
+
+        - 5 adds an error message.
+        - 6 names topics by id or name.
+        """
+        results = self.verdicts_on_deletion(request.body)
+        records = []
+        gone = []
+        for result in results:
+            if result["error_code"] == Error.NONE:
+                name = result["name"]
+                records += controller.delete_topic(self.image.topics[name])
+                gone.append({"topic": name})
+        answer = {"responses": results}
+        return self.active_controller.commit_and_tell(
+            records, now, answer, "TopicDeleted", gone
+        )
+
+    def verdicts_on_deletion(self, body: Any) -> list[Answer]:
+        """What is answered for each topic that a DeleteTopics names; for one that it
+        names both ways, an error.
+        """
+        times_named: Counter[Named] = Counter()
+        for name in body.topic_names:  # of versions before 6
+            times_named[Named(name, NO_ID)] += 1
+        for topic in body.topics:
+            times_named[Named(topic.name, topic.topic_id)] += 1
+        results: dict[bytes | Named, Answer] = {}
+        for named, times in times_named.items():
+            known = {**named._asdict(), "error_message": None}
+            result = judged(known, partial(self.find, named, times), say_why=True)
+            key = named if result["error_code"] else result["topic_id"]
+            if key in results:
+                why = "The provided topic name maps to an ID that was already supplied."
+                result["error_code"] = Error.INVALID_REQUEST
+                result["error_message"] = why
+            results[key] = result
+        return list(results.values())
+
+    def find(self, named: Named, times_named: int) -> Answer:
+        """The topic that is to go. times_named: how often the request names it this
+        way.
+        """
+        name, topic_id = named
+        if not self.config["delete.topic.enable"]:
+            raise KafkaError(Error.TOPIC_DELETION_DISABLED)
+        if times_named > 1:
+            what = "id" if name is None else "name"
+            raise KafkaError(Error.INVALID_REQUEST, f"Duplicate topic {what}.")
+        if name is None and topic_id == NO_ID:
+            why = "Neither topic name nor id were specified."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        if name is not None and topic_id != NO_ID:
+            why = "You may not specify both topic name and topic id."
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        if name is None:
+            topic = self.image.topic_by_id(topic_id)
+        else:
+            topic = self.image.topic(name)
+        return {"name": topic.name, "topic_id": topic.topic_id}
+
+    def refuse_create_topics(self, request: Call, error: KafkaError) -> Answer:
+        """CreateTopics."""
+        return {"topics": by_name_refused(request, error)}
+
+    def refuse_create_partitions(self, request: Call, error: KafkaError) -> Answer:
+        """CreatePartitions."""
+        return {"results": by_name_refused(request, error)}
+
+    def refuse_delete_topics(self, request: Call, error: KafkaError) -> Answer:
+        """DeleteTopics."""
+        code = {"error_code": error.error}
+        named: list[Answer] = [{"name": name} for name in request.body.topic_names]
+        named += [
+            {"name": one.name, "topic_id": one.topic_id} for one in request.body.topics
+        ]
+        return {"responses": [one | code for one in named]}
 
 
 class Creating:
@@ -76,26 +290,26 @@ class Creating:
     them.
     """
 
-    def __init__(self, broker: Parts) -> None:
+    def __init__(self, handlers: "TopicHandlers") -> None:
         self.records: list[MetadataRecord] = []
         self.created: list[Answer] = []
-        self._broker = broker
-        self._defaults = default_configs(broker)
+        self._handlers = handlers
+        self._defaults = handlers.default_configs()
 
     def create(self, topic: Any) -> Answer:
         """One topic, and what is answered for it."""
-        broker = self._broker
+        handlers, image = self._handlers, self._handlers.image
         name = topic.name
         if name == METADATA_TOPIC:
             why = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
             raise KafkaError(Error.INVALID_REQUEST, why)
-        controller.check_new_topic_name(name, broker.image)
+        controller.check_new_topic_name(name, image)
         asked = {config.name: config.value for config in topic.configs}
-        configs = check_topic_configs(asked, broker.config)
-        placement = place(broker, topic)
-        topic_id = broker.random_uuid()
+        configs = check_topic_configs(asked, handlers.config)
+        placement = handlers.place(topic)
+        topic_id = handlers.random_uuid()
         self.records += controller.create_topic(
-            broker.image, name, topic_id, placement, configs
+            image, name, topic_id, placement, configs
         )
         partitions = len(placement)
         replication_factor = len(placement[0])
@@ -126,24 +340,6 @@ class Creating:
         return rows
 
 
-def default_configs(broker: Parts) -> list[Answer]:
-    """The configs of a topic that sets none itself."""
-    rows = []
-    for name in TOPIC_CONFIGS:
-        if is_internal(name):
-            continue
-        value = broker.config.value(
-            broker.image, broker.node_id, TOPIC_RESOURCE, "", name
-        )
-        row = {
-            "name": name,
-            "value": show(value.value),
-            "config_source": value.source,
-        }
-        rows.append(row)
-    return rows
-
-
 def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer]:
     """What is answered for each topic: the fields of its verdict, or the error."""
     times_named = Counter(topic.name for topic in topics)
@@ -160,174 +356,7 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
     return each_judged(by_name.values(), named, once, say_why=True)
 
 
-def place(broker: Parts, topic: Any) -> placer.Placement:
-    """Where the partitions go: as the client says, or as the controller chooses."""
-    if topic.assignments:
-        return placed_by_client(broker, topic)
-    partitions = topic.num_partitions
-    if partitions == -1:
-        partitions = broker.config["num.partitions"]
-    factor = topic.replication_factor
-    if factor == -1:
-        factor = broker.config["default.replication.factor"]
-    first = int(broker.random.random() * 2**16)
-    return placer.place(broker.image, partitions, factor, first)
-
-
-def placed_by_client(broker: Parts, topic: Any) -> placer.Placement:
-    unset = "A manual partition assignment was specified, but {} was not set to -1."
-    if topic.replication_factor != -1:
-        raise KafkaError(Error.INVALID_REQUEST, unset.format("replication factor"))
-    if topic.num_partitions != -1:
-        raise KafkaError(Error.INVALID_REQUEST, unset.format("numPartitions"))
-    times_named = Counter(one.partition_index for one in topic.assignments)
-    [(number, times)] = times_named.most_common(1)
-    if times > 1:
-        why = f"Found multiple manual partition assignments for partition {number}"
-        raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
-    chosen = {one.partition_index: one.broker_ids for one in topic.assignments}
-    placement = placer.check(broker.image, chosen)
-    placer.check_somebody_leads(broker.image, placement)
-    return placement
-
-
-def create_partitions(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """CreatePartitions (KIP-195): a topic grows. It can never shrink.
-
-    - Count is the new total. Existing partitions and their records stay where they are;
-      only the choice of a partition by key changes, for records to come.
-
-    Versions: 0 to 3, the same fields.
-
-    - 2 is flexible.
-    """
-    records: list[MetadataRecord] = []
-    grown: list[Answer] = []
-
-    def verdict(asked: Any) -> Answer:
-        topic = broker.image.topic(asked.name)
-        records.extend(grow(broker, topic, asked))
-        told = {
-            "topic": topic.name,
-            "partitions": asked.count,
-            "was": len(topic.partitions),
-        }
-        grown.append(told)
-        return {}
-
-    answer = {"results": verdicts(request.body.topics, verdict)}
-    if request.body.validate_only:
-        return answer
-    return broker.active_controller.commit_and_tell(
-        records, now, answer, "PartitionsCreated", grown
-    )
-
-
-def grow(broker: Parts, topic: Topic, asked: Any) -> list[MetadataRecord]:
-    """The records that add partitions to one topic."""
-    current = len(topic.partitions)
-    new = asked.count - current
-    if new == 0:
-        why = f"Topic already has {current} partition(s)."
-        raise KafkaError(Error.INVALID_PARTITIONS, why)
-    if new < 0:
-        why = (
-            f"The topic {topic.name} currently has {current} partition(s);"
-            f" {asked.count} would not be an increase."
-        )
-        raise KafkaError(Error.INVALID_PARTITIONS, why)
-    if new > controller.MAX_PARTITIONS_PER_REQUEST:
-        raise KafkaError(Error.POLICY_VIOLATION, EXCESSIVE)
-    if asked.assignments is None:
-        factor = len(topic.partitions[0].replicas)
-        first = topic.partitions[current - 1].replicas[0] + 1
-        placement = placer.place(broker.image, new, factor, first)
-        return controller.create_partitions(broker.image, topic, placement)
-    given = len(asked.assignments)
-    if given != new:
-        why = (
-            f"Attempted to add {new} additional partition(s), but only {given}"
-            " assignment(s) were specified."
-        )
-        raise KafkaError(Error.INVALID_REPLICA_ASSIGNMENT, why)
-    chosen = {}
-    for number, one in enumerate(asked.assignments, current):
-        chosen[number] = one.broker_ids
-    placement = placer.check(broker.image, chosen, current)
-    placer.check_somebody_leads(broker.image, placement, current)
-    return controller.create_partitions(broker.image, topic, placement)
-
-
-class Named(NamedTuple):
-    """How a DeleteTopics names a topic: by name or by id."""
-
-    name: str | None
-    topic_id: bytes
-
-
-def delete(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """DeleteTopics (KIP-4, KIP-516): topics go, by name or by id.
-
-    - A topic is gone for all clients at once; its files are renamed first and removed
-      in the background.
-
-    Versions: 1 to 6.
-
-    - 5 adds an error message.
-    - 6 names topics by id or name.
-    """
-    results = verdicts_on_deletion(broker, request.body)
-    records = []
-    gone = []
-    for result in results:
-        if result["error_code"] == Error.NONE:
-            name = result["name"]
-            records += controller.delete_topic(broker.image.topics[name])
-            gone.append({"topic": name})
-    answer = {"responses": results}
-    return broker.active_controller.commit_and_tell(
-        records, now, answer, "TopicDeleted", gone
-    )
-
-
-def verdicts_on_deletion(broker: Parts, body: Any) -> list[Answer]:
-    """What is answered for each topic that a DeleteTopics names; for one that it names
-    both ways, an error.
-    """
-    times_named: Counter[Named] = Counter()
-    for name in body.topic_names:  # of versions before 6
-        times_named[Named(name, NO_ID)] += 1
-    for topic in body.topics:
-        times_named[Named(topic.name, topic.topic_id)] += 1
-    results: dict[bytes | Named, Answer] = {}
-    for named, times in times_named.items():
-        known = {**named._asdict(), "error_message": None}
-        result = judged(known, partial(find, broker, named, times), say_why=True)
-        key = named if result["error_code"] else result["topic_id"]
-        if key in results:
-            why = "The provided topic name maps to an ID that was already supplied."
-            result["error_code"] = Error.INVALID_REQUEST
-            result["error_message"] = why
-        results[key] = result
-    return list(results.values())
-
-
-def find(broker: Parts, named: Named, times_named: int) -> Answer:
-    """The topic that is to go. times_named: how often the request names it this way."""
-    name, topic_id = named
-    if not broker.config["delete.topic.enable"]:
-        raise KafkaError(Error.TOPIC_DELETION_DISABLED)
-    if times_named > 1:
-        what = "id" if name is None else "name"
-        raise KafkaError(Error.INVALID_REQUEST, f"Duplicate topic {what}.")
-    if name is None and topic_id == NO_ID:
-        why = "Neither topic name nor id were specified."
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if name is not None and topic_id != NO_ID:
-        why = "You may not specify both topic name and topic id."
-        raise KafkaError(Error.INVALID_REQUEST, why)
-    if name is None:
-        topic = broker.image.topic_by_id(topic_id)
-    else:
-        topic = broker.image.topic(name)
-    return {"name": topic.name, "topic_id": topic.topic_id}
+def by_name_refused(request: Call, error: KafkaError) -> list[Answer]:
+    """The error for each topic that a request names."""
+    refused = error_fields(error)
+    return [{"name": topic.name} | refused for topic in request.body.topics]

@@ -6,13 +6,14 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call
-from minikafka.broker.parts import Parts
 from minikafka.broker.throttling import ANYBODY
 from minikafka.clock import Now
-from minikafka.cluster.metadata import MetadataRecord
+from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.users import (
     Credential,
     Named,
@@ -29,51 +30,163 @@ FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16_384
 NO_TIME = -1
 
 
-# -- credentials
+@dataclass(eq=False, repr=False)
+class UserHandlers:
+    """Who a client says it is."""
 
+    image: Image
+    active_controller: ActiveController
 
-def alter_credentials(broker: Parts, request: Call, now: Now) -> Answer | Wait:
-    """AlterUserScramCredentials (KIP-554): each user has one verdict, and one change a
-    request.
+    # -- credentials
 
-    - What is kept can check a password, and not stand in for one (RFC 5802).
+    def alter_user_scram_credentials(self, request: Call, now: Now) -> Answer | Wait:
+        """AlterUserScramCredentials (KIP-554): each user has one verdict, and one
+        change a request.
 
-    Version: 0.
-    """
-    body = request.body
-    known = broker.image.users.credentials
-    alterations = [*body.deletions, *body.upsertions]
-    times_named = Counter(asked.name for asked in alterations)
-    verdicts: dict[str, Answer] = {}
-    records = []
+        - What is kept can check a password, and not stand in for one (RFC 5802).
 
-    def judge(asked: Any, decide: Callable[[Any], Named]) -> None:
-        verdict: Answer = {"error_code": Error.NONE, "error_message": None}
-        try:
-            check_user(asked)
-            name, fields = decide(asked)
-            if times_named[asked.name] > 1:
-                what = "A user credential cannot be altered twice in the same request"
-                raise KafkaError(Error.DUPLICATE_RESOURCE, what)
-            records.append(MetadataRecord(name, 0, fields))
-        except KafkaError as error:
-            verdict = {"error_code": error.error, "error_message": error.message}
-        verdict["user"] = asked.name
-        verdicts.setdefault(asked.name, verdict)
+        Version: 0.
+        """
+        body = request.body
+        known = self.image.users.credentials
+        alterations = [*body.deletions, *body.upsertions]
+        times_named = Counter(asked.name for asked in alterations)
+        verdicts: dict[str, Answer] = {}
+        records = []
 
-    def without_credential(asked: Any) -> Named:
-        user = UserMechanism(asked.name, asked.mechanism)
-        if user not in known:
-            what = "Attempt to delete a user credential that does not exist"
-            raise KafkaError(Error.RESOURCE_NOT_FOUND, what)
-        return credential_record(user, None)
+        def judge(asked: Any, decide: Callable[[Any], Named]) -> None:
+            verdict: Answer = {"error_code": Error.NONE, "error_message": None}
+            try:
+                check_user(asked)
+                name, fields = decide(asked)
+                if times_named[asked.name] > 1:
+                    what = (
+                        "A user credential cannot be altered twice in the same request"
+                    )
+                    raise KafkaError(Error.DUPLICATE_RESOURCE, what)
+                records.append(MetadataRecord(name, 0, fields))
+            except KafkaError as error:
+                verdict = {"error_code": error.error, "error_message": error.message}
+            verdict["user"] = asked.name
+            verdicts.setdefault(asked.name, verdict)
 
-    for deletion in body.deletions:
-        judge(deletion, without_credential)
-    for upsertion in body.upsertions:
-        judge(upsertion, with_credential)
-    answer = {"results": list(verdicts.values())}
-    return broker.active_controller.commit(records, now, lambda: answer)
+        def without_credential(asked: Any) -> Named:
+            user = UserMechanism(asked.name, asked.mechanism)
+            if user not in known:
+                what = "Attempt to delete a user credential that does not exist"
+                raise KafkaError(Error.RESOURCE_NOT_FOUND, what)
+            return credential_record(user, None)
+
+        for deletion in body.deletions:
+            judge(deletion, without_credential)
+        for upsertion in body.upsertions:
+            judge(upsertion, with_credential)
+        answer = {"results": list(verdicts.values())}
+        return self.active_controller.commit(records, now, lambda: answer)
+
+    def refuse_credentials(self, call: Call, error: KafkaError) -> Answer:
+        """AlterUserScramCredentials has no error for the whole: each user says it."""
+        alterations = [*call.body.deletions, *call.body.upsertions]
+        results = []
+        for user in dict.fromkeys(asked.name for asked in alterations):
+            refused = {
+                "user": user,
+                "error_code": error.error,
+                "error_message": error.message,
+            }
+            results.append(refused)
+        return {"results": results}
+
+    def describe_user_scram_credentials(self, request: Call, now: Now) -> Answer:
+        """DescribeUserScramCredentials (KIP-554): which mechanisms a user has
+        credentials of, and with how many iterations; where no user is named, of all
+        users.
+
+        Version: 0.
+        """
+        by_user: dict[str, list[Answer]] = {}
+        for key, credential in self.image.users.credentials.items():
+            info = {"mechanism": key.mechanism, "iterations": credential.iterations}
+            by_user.setdefault(key.user, []).append(info)
+        asked = list(by_user)
+        if request.body.users:
+            asked = [user.name for user in request.body.users]
+        results = []
+        for name, times_named in Counter(asked).items():
+            result: Answer = {
+                "user": name,
+                "error_code": Error.NONE,
+                "error_message": None,
+            }
+            if times_named > 1:
+                result["error_code"] = Error.DUPLICATE_RESOURCE
+                result["error_message"] = (
+                    "Cannot describe SCRAM credentials for the same user twice in a"
+                    f" single request: {printable(name)}"
+                )
+            elif name in by_user:
+                result["credential_infos"] = by_user[name]
+            else:
+                result["error_code"] = Error.RESOURCE_NOT_FOUND
+                result["error_message"] = (
+                    "Attempt to describe a user credential that does not exist:"
+                    f" {printable(name)}"
+                )
+            results.append(result)
+        return {"error_code": Error.NONE, "error_message": None, "results": results}
+
+    # -- SASL, on a connection that needs none
+
+    def sasl_handshake(self, request: Call, now: Now) -> Answer:
+        """SaslHandshake (KIP-43): ILLEGAL_SASL_STATE. Versions: 0 and 1."""
+        return {"error_code": Error.ILLEGAL_SASL_STATE, "mechanisms": []}
+
+    def sasl_authenticate(self, request: Call, now: Now) -> Answer:
+        """SaslAuthenticate (KIP-152): ILLEGAL_SASL_STATE. Versions: 0 to 2."""
+        why = "SaslAuthenticate request received after successful authentication"
+        raise KafkaError(Error.ILLEGAL_SASL_STATE, why)
+
+    # -- delegation tokens, which nobody gets over plaintext
+
+    def create_delegation_token(self, request: Call, now: Now) -> Answer:
+        """CreateDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+        Versions: 1 to 3.
+        """
+        body = request.body
+        owner = {"principal_type": "User", "principal_name": ANYBODY}
+        if body.owner_principal_name:
+            owner["principal_type"] = body.owner_principal_type or "User"
+            owner["principal_name"] = body.owner_principal_name
+        answer: Answer = {
+            "error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+            "issue_timestamp_ms": NO_TIME,
+            "expiry_timestamp_ms": NO_TIME,
+            "max_timestamp_ms": NO_TIME,
+        }
+        if request.version >= 3:
+            answer["token_requester_principal_type"] = "User"
+            answer["token_requester_principal_name"] = ANYBODY
+        return answer | owner
+
+    def renew_delegation_token(self, request: Call, now: Now) -> Answer:
+        """RenewDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+        Versions: 1 and 2.
+        """
+        error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
+
+    def expire_delegation_token(self, request: Call, now: Now) -> Answer:
+        """ExpireDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+        Versions: 1 and 2.
+        """
+        error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
+
+    def describe_delegation_token(self, request: Call, now: Now) -> Answer:
+        """DescribeDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
+        Versions: 1 to 3.
+        """
+        return {"error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens": []}
 
 
 def check_user(asked: Any) -> None:
@@ -104,104 +217,3 @@ def with_credential(asked: Any) -> Named:
         iterations=asked.iterations,
     )
     return credential_record(user, credential)
-
-
-def refuse_credentials(call: Call, error: KafkaError) -> Answer:
-    """AlterUserScramCredentials has no error for the whole: each user says it."""
-    alterations = [*call.body.deletions, *call.body.upsertions]
-    results = []
-    for user in dict.fromkeys(asked.name for asked in alterations):
-        refused = {
-            "user": user,
-            "error_code": error.error,
-            "error_message": error.message,
-        }
-        results.append(refused)
-    return {"results": results}
-
-
-def describe_credentials(broker: Parts, request: Call, now: Now) -> Answer:
-    """DescribeUserScramCredentials (KIP-554): which mechanisms a user has credentials
-    of, and with how many iterations; where no user is named, of all users.
-
-    Version: 0.
-    """
-    by_user: dict[str, list[Answer]] = {}
-    for key, credential in broker.image.users.credentials.items():
-        info = {"mechanism": key.mechanism, "iterations": credential.iterations}
-        by_user.setdefault(key.user, []).append(info)
-    asked = list(by_user)
-    if request.body.users:
-        asked = [user.name for user in request.body.users]
-    results = []
-    for name, times_named in Counter(asked).items():
-        result: Answer = {"user": name, "error_code": Error.NONE, "error_message": None}
-        if times_named > 1:
-            result["error_code"] = Error.DUPLICATE_RESOURCE
-            result["error_message"] = (
-                "Cannot describe SCRAM credentials for the same user twice in a single"
-                f" request: {printable(name)}"
-            )
-        elif name in by_user:
-            result["credential_infos"] = by_user[name]
-        else:
-            result["error_code"] = Error.RESOURCE_NOT_FOUND
-            result["error_message"] = (
-                "Attempt to describe a user credential that does not exist:"
-                f" {printable(name)}"
-            )
-        results.append(result)
-    return {"error_code": Error.NONE, "error_message": None, "results": results}
-
-
-# -- SASL, on a connection that needs none
-
-
-def handshake(broker: Parts, request: Call, now: Now) -> Answer:
-    """SaslHandshake (KIP-43): ILLEGAL_SASL_STATE. Versions: 0 and 1."""
-    return {"error_code": Error.ILLEGAL_SASL_STATE, "mechanisms": []}
-
-
-def authenticate(broker: Parts, request: Call, now: Now) -> Answer:
-    """SaslAuthenticate (KIP-152): ILLEGAL_SASL_STATE. Versions: 0 to 2."""
-    why = "SaslAuthenticate request received after successful authentication"
-    raise KafkaError(Error.ILLEGAL_SASL_STATE, why)
-
-
-# -- delegation tokens, which nobody gets over plaintext
-
-
-def create_token(broker: Parts, request: Call, now: Now) -> Answer:
-    """CreateDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-    Versions: 1 to 3.
-    """
-    body = request.body
-    owner = {"principal_type": "User", "principal_name": ANYBODY}
-    if body.owner_principal_name:
-        owner["principal_type"] = body.owner_principal_type or "User"
-        owner["principal_name"] = body.owner_principal_name
-    answer: Answer = {
-        "error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
-        "issue_timestamp_ms": NO_TIME,
-        "expiry_timestamp_ms": NO_TIME,
-        "max_timestamp_ms": NO_TIME,
-    }
-    if request.version >= 3:
-        answer["token_requester_principal_type"] = "User"
-        answer["token_requester_principal_name"] = ANYBODY
-    return answer | owner
-
-
-def change_token(broker: Parts, request: Call, now: Now) -> Answer:
-    """RenewDelegationToken, ExpireDelegationToken (KIP-48):
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. Versions: 1 and 2.
-    """
-    error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
-
-
-def describe_tokens(broker: Parts, request: Call, now: Now) -> Answer:
-    """DescribeDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-    Versions: 1 to 3.
-    """
-    return {"error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens": []}
