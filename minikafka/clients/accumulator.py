@@ -2,10 +2,10 @@
 
 A batch is closed when it has batch_size bytes, or when the next record would exceed
 them. It is sent when it is closed, or linger_ms after its first record, or at once
-during a flush; several partitions of one broker travel in one request. That is all
-there is to "batching". A record larger than batch_size has a batch of its own, which
-lingers, too: Java makes it as large as the record may get, so it is never full. (Java's
-has some bytes to spare, for a tiny record.)
+during a flush; several partitions of one broker travel in one request. That is all that
+"batching" means. A record larger than batch_size has a batch of its own, which lingers,
+too: Java makes it as large as the record may get, so it is never full. (In Java there
+are some bytes to spare, enough for a tiny record.)
 """
 
 from collections import deque
@@ -49,7 +49,7 @@ class Batch:
     def room_for(
         self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers
     ) -> int:
-        """Bytes that this record takes as the batch's next one."""
+        """The number of bytes that this record would take as the batch's next one."""
         first = self.records[0][0] if self.records else timestamp
         return record_size(len(self.records), timestamp - first, key, value, headers)
 
@@ -61,7 +61,7 @@ class Batch:
         headers: Headers,
         size_bytes: int,
     ) -> Future:
-        """Add a record; size_bytes: what room_for() said of it."""
+        """Add a record. size_bytes: the result of room_for() for it."""
         self.size_bytes += size_bytes
         self.records.append((timestamp, key, value, headers))
         future = Future()
@@ -69,7 +69,7 @@ class Batch:
         return future
 
     def described(self) -> dict[str, Any]:
-        """The batch as every trace event about it describes it."""
+        """The batch's details, the same in every trace event about it."""
         topic, partition = self.partition
         return {
             "topic": topic,
@@ -96,8 +96,8 @@ class Batch:
 
 
 class Placed(NamedTuple):
-    """Where a record went. size_bytes: what it adds there; filled: batches that take no
-    more because of it.
+    """Where a record was added. size_bytes: how much larger it made the batch; filled:
+    batches that are closed because of it.
     """
 
     future: Future
@@ -114,11 +114,11 @@ class Accumulator:
     used_bytes: int = 0
     batches: int = 0  # made so far
     queues: dict[TopicPartition, deque[Batch]] = field(default_factory=dict)
-    # in order of creation; sent and unsent
+    # in order of creation, both sent and unsent
     incomplete: dict[Batch, None] = field(default_factory=dict)
 
     def is_filling(self, topic: str, partition: int) -> bool:
-        """Whether the partition's last batch takes more."""
+        """Whether the partition's last batch takes more records."""
         queue = self.queues.get(TopicPartition(topic, partition))
         if not queue:
             return False
@@ -161,7 +161,7 @@ class Accumulator:
         headers: Headers,
     ) -> list[Batch]:
         """Close the partition's last batch if the record doesn't fit into it. Returns
-        what was closed: one or none.
+        the closed batches: one or none.
         """
         if not self.is_filling(*partition):
             return []
@@ -176,7 +176,9 @@ class Accumulator:
         return self.used_bytes + size_bytes <= self.buffer_memory or not self.incomplete
 
     def ready_at(self, queue: deque[Batch], at_once: bool) -> int:
-        """When the first batch of a queue may be sent; in the past if it may be now."""
+        """When the first batch of a queue may be sent; a time in the past if it may be
+        sent now.
+        """
         first = queue[0]
         if first.attempts:
             return first.retry_at
@@ -191,11 +193,11 @@ class Accumulator:
         return batch
 
     def put_back(self, batch: Batch) -> None:
-        """To the front.
+        """Put a batch back at the front of its queue.
 
-        Batches with sequence numbers keep their order. Without them the last one put
-        back is the first: several that were in flight on one lost connection change
-        their order, as in the Java client.
+        Batches with sequence numbers keep their order. Without numbers the last one put
+        back becomes the first: several that were in flight on one lost connection
+        change their order, as in the Java client.
         """
         queue = self.queues.setdefault(batch.partition, deque())
         place = 0

@@ -1,15 +1,15 @@
 """What the members of a classic group tell each other through the coordinator, which
-only carries the bytes.
+only passes the bytes on.
 
-On joining, each member says what it reads and what it had
+When it joins, each member says what it reads and what it had
 (ConsumerProtocolSubscription); the leader runs an assignor over all of these, and each
-member gets its own (ConsumerProtocolAssignment). The assignor may be a learner's
+member gets its own part (ConsumerProtocolAssignment). The assignor may be a learner's
 own function. Any member may be the leader; in Kafka it is the first one that joined. It
-learns of all the group's topics, since the others may read some that it doesn't read
-itself.
+needs metadata of all the group's topics, because the others may read topics that it
+doesn't read itself.
 
-What a member had stands in fields of its Subscription, and for the sticky assignors in
-user data (KIP-54, KIP-429, KIP-792).
+The partitions that a member had are in fields of its Subscription, and for the sticky
+assignors in user data (KIP-54, KIP-429, KIP-792).
 """
 
 import struct
@@ -35,7 +35,7 @@ SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
 
 
 def chosen_assignors(strategy: Any) -> list[NamedAssignor]:
-    """The assignors that partition_assignment_strategy gives by name or as functions,
+    """The assignors in partition_assignment_strategy, given by name or as functions,
     the preferred one first.
     """
     is_one = isinstance(strategy, NamedAssignor)
@@ -78,10 +78,11 @@ def encode_subscription(
     generation: int,
     had: tuple[Sequence[TopicPartition], int],
 ) -> bytes:
-    """owned, generation: what the member has now. had: its last assignment, and of
-    which generation that was.
+    """owned, generation: the partitions the member has now. had: its last assignment,
+    and the generation of that.
 
-    An own function learns of the last assignment as the sticky assignors do.
+    A learner's own function is told the last assignment in the same way as the sticky
+    assignors.
     """
     body = {
         "topics": sorted(topics),
@@ -93,7 +94,7 @@ def encode_subscription(
 
 
 def _kind(assignor: NamedAssignor) -> str:
-    """The built-in assignor that tells of past assignments in the same way."""
+    """The built-in assignor that encodes past assignments in the same way."""
     if assignor.name in ASSIGNORS:
         return assignor.name
     return "cooperative-sticky" if assignor.cooperative else "sticky"
@@ -102,7 +103,7 @@ def _kind(assignor: NamedAssignor) -> str:
 def decode_members(
     assignor: NamedAssignor, members: Iterable[Message]
 ) -> dict[str, Member]:
-    """The members of a JoinGroup's answer, as the assignor sees them."""
+    """The members in a JoinGroup's answer, as the assignor sees them."""
     found = {}
     for each in members:
         said = decode_versioned("ConsumerProtocolSubscription", each.metadata)
@@ -121,8 +122,8 @@ def decode_members(
 def subscription_user_data(
     name: str, owned: Iterable[Partition], generation: int
 ) -> bytes | None:
-    """The user_data of a member's Subscription for the assignor of that name; None: it
-    needs none.
+    """The user_data of a member's Subscription for the assignor of that name; None if
+    it needs none.
 
     owned, generation: the member's last assignment and the generation it was made in;
     -1 if it never had one. sticky is eager: by the time its members join they have
@@ -151,11 +152,11 @@ def member_from_subscription(
     generation: int = -1,
     instance_id: str | None = None,
 ) -> Member:
-    """What the leader learns of a member, by the fields of its Subscription, as Java's
-    assignor of that name does.
+    """What the leader learns about a member from the fields of its Subscription, read
+    as Java's assignor of that name reads them.
 
     owned, generation: owned_partitions and generation_id, which older versions of
-    Subscription lack. User data that makes no sense is taken for none: the member is
+    Subscription lack. User data that makes no sense counts as missing: the member is
     then like a new one.
     """
     if name == "sticky":
@@ -201,8 +202,8 @@ def encode_assignment(partitions: Iterable[tuple[str, int]]) -> bytes:
 
 
 def decode_assignment(data: Any) -> list[TopicPartition]:
-    """A member's assignment. A coordinator sends no bytes at all to a member without
-    one.
+    """A member's assignment. To a member without one, a coordinator sends no bytes at
+    all.
     """
     if not len(data):
         return []
@@ -219,8 +220,8 @@ def partitions_of(topics: Iterable[Message]) -> list[TopicPartition]:
 
 
 class Leader:
-    """The leader's work in one generation. joined: the answer to JoinGroup, with what
-    all members have said.
+    """The leader's work in one generation. joined: the answer to JoinGroup, with all
+    members' subscriptions.
     """
 
     def __init__(
@@ -230,17 +231,18 @@ class Leader:
         self._member = member
         self._metadata = member.consumer.metadata
         self._generation = joined.generation_id
-        # KIP-814: a leader that came back finds it done
+        # KIP-814: for a leader that came back this is done already
         self._must_assign = not joined.skip_assignment
         self._members = decode_members(assignor, joined.members)
         topics: set[str] = set()
         for each in self._members.values():
             topics.update(each.topics)
         self._topics = sorted(topics)
-        self._counted: dict[str, int] = {}  # each topic's partitions at the assignment
+        # the number of partitions of each topic when they were assigned
+        self._counted: dict[str, int] = {}
 
     def knows_the_topics(self) -> bool:
-        """Whether the cluster was asked for all of them. The assignor goes without
+        """Whether metadata of all these topics was requested. The assignor leaves out
         those that don't exist.
         """
         missing = [topic for topic in self._topics if not self._metadata.want(topic)]
@@ -248,7 +250,7 @@ class Leader:
         return all(errors.get(topic, Error.NONE) is not Error.NONE for topic in missing)
 
     def assign(self) -> Assignment:
-        """Run the assignor. It may be anyone's function and raise anything."""
+        """Run the assignor. It may be a learner's function and raise anything."""
         self._counted = self._count()
         if not self._must_assign:
             return {}
@@ -271,7 +273,7 @@ class Leader:
         return assignment
 
     def is_outdated(self) -> bool:
-        """Whether there are other partitions now than at the assignment."""
+        """Whether the number of partitions has changed since the assignment."""
         return self._count() != self._counted
 
     def _count(self) -> dict[str, int]:
@@ -284,7 +286,9 @@ class Leader:
 def run(
     assignor: NamedAssignor, members: dict[str, Member], partitions: dict[str, int]
 ) -> Assignment:
-    """The assignor's result; TypeError in plain words if it is no assignment at all."""
+    """The assignor's result. Errors: TypeError in plain words if it isn't an assignment
+    at all.
+    """
     result = assignor.assign(members, partitions)
     if not isinstance(result, Mapping):
         raise TypeError(
@@ -310,11 +314,11 @@ def problems(
     partitions: Mapping[str, int],
     assignment: Mapping[str, Sequence[tuple[str, int]]],
 ) -> list[str]:
-    """What is wrong with an assignment, in sentences. assignor: whose it is.
+    """The faults of an assignment, as sentences. assignor: the one that made it.
 
-    Kafka doesn't check: a partition that two members are given is read twice, one that
-    goes to nobody is not read. A partition that a cooperative assignor keeps back while
-    its old owner still reads it is in order.
+    Kafka doesn't check these: a partition assigned to two members is read twice, one
+    assigned to nobody isn't read. It is fine if a cooperative assignor keeps a
+    partition back while its old owner still reads it.
     """
     found = []
     for member in assignment:

@@ -1,7 +1,7 @@
-"""A member of a classic group: join, be given an assignment, say that one is alive,
-and start over when somebody asks to.
+"""A member of a classic group: it joins, gets an assignment, sends heartbeats, and
+starts over when it is asked to.
 
-One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
+One rebalance, as the member sees it (KIP-62, KIP-394, KIP-429):
 
 1.  Something calls for it: the first poll, a heartbeat answered with
     REBALANCE_IN_PROGRESS, a new subscription, for the leader also new partitions. It
@@ -20,22 +20,24 @@ One rebalance, as the member lives it (KIP-62, KIP-394, KIP-429):
     back; then join once more, since only now that it was revoked may the partition be
     given to another.
 
-The member's states and what moves it between them are a table, MOVES. Besides these it
-has a *generation*: the number of the rebalance its assignment is from. A request with
-an old one is refused, and so nothing that a member does late, after the group went on
-without it, can do harm: UNKNOWN_MEMBER_ID (put out), ILLEGAL_GENERATION (a rebalance
-was missed), FENCED_INSTANCE_ID (another has taken this static member's place, KIP-345).
-In the first two cases it drops what it has (on_partitions_lost: another may read it
-already) and joins anew; in the third it raises and is out.
+The member's states, and the events that move it between them, are a table, MOVES. It
+also has a *generation*: the number of the rebalance that its assignment is from. A
+request with an old one is refused, so a member that acts late, after the group went on
+without it, can do no harm: UNKNOWN_MEMBER_ID (evicted), ILLEGAL_GENERATION (it missed a
+rebalance), FENCED_INSTANCE_ID (another process has taken this static member's place,
+KIP-345). In the first two cases it drops its partitions (on_partitions_lost: another
+member may read them already) and joins again; in the third it raises an error and is
+out.
 
-Heartbeats go out every heartbeat_interval_ms, as long as the process lives, polled or
-not. The answers tell the member how it stands: that a rebalance is on, or that it is
-out. A coordinator that hasn't answered for session_timeout_ms is looked for anew.
+The member sends a heartbeat every heartbeat_interval_ms, for as long as the process
+lives, whether the program polls or not. The answers tell it whether a rebalance is
+going on, and whether it was evicted. If the coordinator hasn't answered for
+session_timeout_ms, the member looks for it again.
 
-A static member (group_instance_id) says no goodbye: it may come back within the session
-and have its assignment again.
+A static member (group_instance_id) doesn't say goodbye: it may come back within the
+session and get its assignment again.
 
-As in Java, answers to JoinGroup are looked at in poll() only, those to SyncGroup and
+As in Java, answers to JoinGroup are processed only in poll(), those to SyncGroup and
 heartbeats at once.
 """
 
@@ -70,16 +72,16 @@ MOVES = {
     (PREPARING, "member_id_given"): UNJOINED,  # KIP-394: join again with it
     (PREPARING, "all_joined"): COMPLETING,
     (PREPARING, "refused"): UNJOINED,
-    # above all: another rebalance has begun in the meantime
+    # mainly because another rebalance has begun in the meantime
     (COMPLETING, "refused"): UNJOINED,
     (COMPLETING, "share_received"): STABLE,
-    (PREPARING, "out"): UNJOINED,  # put out by the coordinator, or gone by itself
+    (PREPARING, "out"): UNJOINED,  # evicted by the coordinator, or left by itself
     (COMPLETING, "out"): UNJOINED,
     (STABLE, "out"): UNJOINED,
     (UNJOINED, "out"): UNJOINED,
 }
 
-# answers to a heartbeat that was taken for a sign of life
+# answers that show that the coordinator took the heartbeat as a sign of life
 HEARD = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
 # how much longer than the rebalance timeout the answer to JoinGroup may take, as in
@@ -103,16 +105,16 @@ class ClassicMembership(Membership):
         self._assignors = assigning.chosen_assignors(
             consumer.config["partition_assignment_strategy"]
         )
-        # Whether members keep their partitions while they rebalance: all assignors must
+        # Whether members keep their partitions during a rebalance: all assignors must
         # allow it (KIP-429).
         self.cooperative = all(each.cooperative for each in self._assignors)
-        # why to join at the next poll; None: no need to
+        # why the member must join at the next poll; None if it needn't
         self._rejoin_why: str | None = None
-        self._preparing = False  # step 2 is being done
+        self._preparing = False  # step 2 is in progress
         self._prepared = False  # step 2 is done
-        # of JoinGroup and then SyncGroup
+        # for JoinGroup and then SyncGroup
         self._joining = RequestState(consumer, coordinator)
-        self._join_answer: Message | None = None  # came between polls
+        self._join_answer: Message | None = None  # arrived between polls
         self._joined_topics: list[str] = []
         # the last assignment, and its generation
         self._had: tuple[list[TopicPartition], int] = ([], -1)
@@ -126,7 +128,8 @@ class ClassicMembership(Membership):
         if self.state in self.heartbeat_states:
             self.consumer.wake(self._session_deadline)
             if self._session_deadline <= self.consumer.now_ms:
-                self._heard()  # of nothing, but the next coordinator gets as much time
+                # nothing was heard, but the next coordinator gets as much time
+                self._heard()
                 self.coordinator.lost()
         self.stay_alive()
         if self.consumer.in_poll and not self.leaving:
@@ -147,9 +150,7 @@ class ClassicMembership(Membership):
             self.rejoin("it has subscribed")
 
     def metadata_changed(self) -> None:
-        """The leader watches the partitions of all the group's topics; nobody else
-        does.
-        """
+        """Only the leader watches the partitions of all the group's topics."""
         if self.state != STABLE or self._leader is None:
             return
         if self._leader.is_outdated():
@@ -208,7 +209,7 @@ class ClassicMembership(Membership):
             self.heartbeat.back_off()
         if identity != self.identity:
             return
-        # one that is joining already knows
+        # a member that is joining knows that already
         if error is Error.REBALANCE_IN_PROGRESS and self.state == STABLE:
             self.rejoin("the group is rebalancing")
         elif error in OUT:
@@ -220,8 +221,8 @@ class ClassicMembership(Membership):
         self.consumer.wake(self.heartbeat.at_ms)
 
     def _heard(self) -> None:
-        """Coordinator and member have heard from each other: the session begins
-        anew.
+        """Coordinator and member have heard from each other: the session starts
+        again.
         """
         timeout_ms = int(self.consumer.config["session_timeout_ms"])
         self._session_deadline = self.consumer.now_ms + timeout_ms
@@ -260,8 +261,8 @@ class ClassicMembership(Membership):
         self.auto_commit.before_revoking(self._give_back)
 
     def _give_back(self) -> None:
-        """The commit has ended, well or not: now give the partitions back. Who was put
-        out has lost them all.
+        """The commit has ended, successfully or not: now give the partitions back. A
+        member that was evicted has lost all of them.
         """
         owned = list(self.consumer.assigned)
         if self.generation < 0:
@@ -276,7 +277,7 @@ class ClassicMembership(Membership):
     def _ready_to_join(self) -> None:
         self._preparing = False
         self._prepared = True
-        if self.generation < 0 and self.consumer.assigned:  # put out in the meantime
+        if self.generation < 0 and self.consumer.assigned:  # evicted in the meantime
             self._prepare()
         elif self.consumer.in_poll:
             self._rebalance()
@@ -319,7 +320,7 @@ class ClassicMembership(Membership):
             on_response = self._joining.sent(answered, failed)
             whole_body = self.who("group_instance_id") | body
             self.coordinator.request(api, whole_body, on_response, timeout_ms)
-        else:  # lost since it has answered JoinGroup
+        else:  # lost since the coordinator answered JoinGroup
             self._joining.back_off()
             failed()
 
@@ -350,8 +351,8 @@ class ClassicMembership(Membership):
                 self._sync(response.protocol_name, {})
 
     def _lead(self, response: Message) -> None:
-        """Let the assignor run, in the program's own call, as soon as the group's
-        topics are known.
+        """Let the assignor run, in the program's own call, as soon as metadata of the
+        group's topics is there.
         """
         name = response.protocol_name
         assignor = next(each for each in self._assignors if each.name == name)
@@ -412,7 +413,7 @@ class ClassicMembership(Membership):
         self.subscription_changed()
         self.metadata_changed()
 
-    # what goes wrong, and leaving
+    # errors, and leaving
 
     def _refused(self, error: Error) -> None:
         """The coordinator has refused a JoinGroup or a SyncGroup."""
@@ -426,7 +427,7 @@ class ClassicMembership(Membership):
         self.event("refused", f"{error.name}: {error.message}")
 
     def _put_out(self, error: Error) -> None:
-        """The coordinator has put the member out, or the group has gone on to another
+        """The coordinator has evicted the member, or the group has gone on to another
         generation without it.
         """
         why = f"{error.name}: {error.message}"

@@ -1,15 +1,15 @@
-"""Committed offsets: how far a group has come, kept by its coordinator, outliving its
+"""Committed offsets: a group's progress, kept by its coordinator, where it outlives the
 members.
 
-The offset committed for a partition is the one to go on from: the next record's, not
-the last one's. A member that is given a partition starts there, so what is committed
-too late is read twice after a crash, and what is committed before its work is done may
-never be done.
+The offset committed for a partition is the one to continue from: the next record's, not
+the last one's. A member that gets a partition starts there, so records that are
+committed too late are read twice after a crash, and records that are committed before
+they are processed may never be processed.
 
-With enable_auto_commit the consumer commits by itself the positions of all its
-partitions: in poll(), when auto_commit_interval_ms is over and before anything new is
-handed over; before it gives partitions back; on close(). commit() waits and tries
-again, commit_async() tries once.
+With enable_auto_commit the consumer itself commits the positions of all its partitions:
+in poll(), when auto_commit_interval_ms is over and before it returns new records;
+before it gives partitions back; and on close(). commit() waits and retries,
+commit_async() tries once.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
-# Refusals for membership's sake: the member knows what they mean for it.
+# Refusals that concern the membership: the member decides what they mean for it.
 MEMBERSHIP = (
     Error.UNKNOWN_MEMBER_ID,
     Error.ILLEGAL_GENERATION,
@@ -34,7 +34,7 @@ MEMBERSHIP = (
     Error.FENCED_INSTANCE_ID,
     Error.STALE_MEMBER_EPOCH,
 )
-ONCE = ("async", "auto")  # commits that are not tried again
+ONCE = ("async", "auto")  # commits that are not retried
 
 
 class OffsetRequest(Question):
@@ -45,7 +45,7 @@ class OffsetRequest(Question):
         super().__init__(consumer, consumer.coordinator)
         self.consumer = consumer
         self.coordinator = consumer.coordinator
-        self.identity = ("", -1)  # as whom it was sent
+        self.identity = ("", -1)  # the identity under which it was sent
 
     def attempt(self) -> None:
         if self.coordinator.error is not None:
@@ -65,12 +65,12 @@ class OffsetRequest(Question):
         raise NotImplementedError
 
     def lost(self) -> None:
-        """The connection was lost before the answer came."""
+        """The connection was lost before the answer arrived."""
 
 
 class OffsetFetch(OffsetRequest):
-    """Asks what is committed. The value is {partition: OffsetAndMetadata, or None where
-    nothing is}.
+    """Asks for committed offsets. The value is {partition: OffsetAndMetadata, or None
+    if nothing is committed}.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class OffsetFetch(OffsetRequest):
         parts = [part for topic in group.topics for part in topic.partitions]
         error = first_error([group, *parts])
         if error in (Error.STALE_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
-            self.state.back_off()  # the next heartbeat brings the epoch up to date
+            self.state.back_off()  # the next heartbeat updates the epoch
         elif error is Error.NONE:
             self.succeed(self._committed(group))
         elif not self.state.refused(error):
@@ -122,8 +122,8 @@ class OffsetFetch(OffsetRequest):
 class OffsetCommit(OffsetRequest):
     """A commit. Its value is True.
 
-    how: what it is for: "sync", "async", "auto", "revoke", "close". gives_up_at: ms;
-    None: when the shell does.
+    how: the kind of commit: "sync", "async", "auto", "revoke", "close". gives_up_at:
+    ms; None if the shell decides.
     """
 
     def __init__(
@@ -203,17 +203,17 @@ class OffsetCommit(OffsetRequest):
 
 
 class AutoCommit:
-    """Commits the positions of one consumer by itself (enable_auto_commit)."""
+    """Commits the positions of one consumer automatically (enable_auto_commit)."""
 
     def __init__(self, consumer: "Consumer") -> None:
         self._consumer = consumer
         self._at: int | None = None  # None: before the first poll
 
     def before_revoking(self, done: Callable[[], None]) -> None:
-        """Commit before partitions are given back; then done().
+        """Commit before partitions are given back; then call done().
 
-        done is called too if it can't be done before the group would go on without this
-        member.
+        done is also called if the commit can't be finished before the group would go on
+        without this member.
         """
         offsets = self._consumer.positions.consumed()
         if not self._consumer.config["enable_auto_commit"] or not offsets:
@@ -255,7 +255,7 @@ class AutoCommit:
 
 
 def first_error(answers: Iterable[Message]) -> Error:
-    """The first error of an answer's parts; NONE if all went well."""
+    """The first error in the parts of an answer; NONE if there is none."""
     for each in answers:
         if each.error_code:
             return Error(each.error_code)

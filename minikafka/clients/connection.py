@@ -1,5 +1,5 @@
-"""What every client does below its own work: connections, versions, replies in order,
-time-outs, metadata.
+"""What every client has underneath its own work: connections, versions, replies in
+order, timeouts, metadata.
 
 Contract with the shell, like the broker's:
 
@@ -30,9 +30,9 @@ from minikafka.wire.errors import Error
 from minikafka.wire.messages import API, decode_response, encode_request
 from minikafka.wire.schema import Message
 
-# Up to here our clients use what the later versions mean; the schema text may know more
-# (topic ids in place of names, from Fetch 13 and Produce 13 on). An API that is not
-# here is used as high as the schema text knows it.
+# Up to these versions our clients implement the meaning; the schema text may know later
+# ones (topic ids instead of names, from Fetch 13 and Produce 13 on). An API that isn't
+# listed is used at the highest version in the schema text.
 HIGHEST = {
     "Produce": 9,
     "Fetch": 12,
@@ -47,7 +47,7 @@ HIGHEST = {
     "TxnOffsetCommit": 4,
 }
 
-# What every client can be told; producer and consumer can be told more.
+# Settings of every client; producers and consumers have more.
 DEFAULTS: dict[str, Any] = {
     "client_id": None,
     "request_timeout_ms": 30000,
@@ -71,7 +71,7 @@ class Disconnect(NamedTuple):
     connection: str
 
 
-# None: the connection was lost before the answer came
+# None: the connection was lost before the answer arrived
 OnResponse = Callable[[Message | None], None]
 
 
@@ -103,7 +103,7 @@ class Node:
         return self.versions is not None
 
     def deadline(self) -> int:
-        """When the first of the requests in flight has waited too long."""
+        """The first time at which a request in flight will have waited too long."""
         return min(waiting.deadline for waiting in self.in_flight)
 
     @property
@@ -135,10 +135,10 @@ class Client:
         self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
         self.nodes: dict[int, Node] = {}
         self._by_connection: dict[str, Node] = {}
-        self.connections = 0  # made so far; numbers their names
+        self.connections = 0  # made so far; used in their names
         self._correlation_id = 0
         self.now_ms = 0  # monotonic, as of the last call of the shell
-        # when work() has something to do again without being told
+        # when work() has something to do without an event from outside
         self._wake_ms: int | None = None
         self.questions = Questions()
         self.metadata = Metadata(
@@ -147,11 +147,11 @@ class Client:
             config.get("allow_auto_create_topics", True),
         )
 
-    # the shell calls these
+    # called by the shell
 
     def receive_reply(self, connection: str, frame: Any, now: Now) -> None:
-        """Take an answer. Answers come in the order of the requests; one on a
-        connection given up is ignored.
+        """Process an answer. Answers come in the order of the requests; one on a
+        connection that was given up is ignored.
         """
         node = self._by_connection.get(connection)
         if node is None or self.closed:
@@ -163,7 +163,7 @@ class Client:
             waiting.api == "ApiVersions"
             and int.from_bytes(bytes(frame[4:6]), "big") == Error.UNSUPPORTED_VERSION
         ):
-            # a broker that does not know our version says so in the form of version 0
+            # a broker that doesn't know our version says so in the form of version 0
             # (KIP-511)
             version = 0
         correlation_id, response = decode_response(waiting.api, version, frame)
@@ -228,7 +228,9 @@ class Client:
     # for subclasses
 
     def work(self) -> None:
-        """Send what can be sent now, and wake() for what only waits for its time."""
+        """Send everything that can be sent now, and wake() for what has to wait for its
+        time.
+        """
         self.questions.work()
 
     def wake(self, at_ms: int) -> None:
@@ -243,13 +245,15 @@ class Client:
         return state.is_due
 
     def busy(self) -> bool:
-        """Whether the client keeps its metadata fresh now. A consumer that nobody polls
-        does not.
+        """Whether the client keeps its metadata fresh. A consumer that isn't polled
+        doesn't.
         """
         return True
 
     def ready(self, node_id: int) -> Node | None:
-        """The node, if it can be sent to; else starts to connect and returns None."""
+        """The node, if requests can be sent to it; otherwise start to connect and
+        return None.
+        """
         node = self.nodes.get(node_id)
         if node is None:
             self.metadata.lacks_broker()
@@ -268,8 +272,8 @@ class Client:
         """Send a request to a ready node. on_response=None: there will be no answer
         (acks=0).
 
-        timeout_ms: how long to wait for the answer, if not request_timeout_ms. version:
-        if not the highest that both sides know.
+        timeout_ms: how long to wait for the answer; by default request_timeout_ms.
+        version: by default the highest that both sides know.
         """
         assert node.connection is not None, "asked ready() first"
         if version is None:
@@ -295,8 +299,8 @@ class Client:
             )
 
     def ready_node(self, node: Node) -> Node | None:
-        """As ready(), for a node that the caller keeps: it has a connection of its
-        own.
+        """The same as ready(), for a node object that the caller keeps and that has its
+        own connection.
         """
         if node.ready:
             return node
@@ -313,8 +317,8 @@ class Client:
     def leaders(
         self, partitions: Iterable[TopicPartition]
     ) -> Iterator[tuple[Node, list[TopicPartition]]]:
-        """The leaders of these partitions that can be sent to, each with its own;
-        metadata is asked for the others.
+        """The leaders of these partitions that are ready, each with its partitions; for
+        the others metadata is requested.
         """
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
@@ -400,8 +404,8 @@ class Client:
         return list(self.nodes.values()) or self.bootstrap
 
     def metadata_read(self) -> None:
-        """The client has read its metadata again. It keeps the nodes that are still
-        where they were.
+        """The client has read new metadata. Nodes whose address hasn't changed
+        are kept.
         """
         for node_id, address in self.metadata.brokers.items():
             known = self.nodes.get(node_id)

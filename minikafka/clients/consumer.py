@@ -1,15 +1,15 @@
-"""The consumer: it has a position in each of its partitions, asks for what comes next,
-and hands over when polled.
+"""The consumer: it has a position in each of its partitions, fetches the next records,
+and returns them when polled.
 
-Little happens between polls: as in the Java client, a position is found, records are
-asked for, a group is joined, only while somebody polls (or waits for an answer). So a
-new consumer with auto_offset_reset="latest" starts at the end as it is at its first
-poll, not at its birth. Only a member's heartbeats go on by themselves.
+Little happens between polls: as in the Java client, positions are looked up, records
+fetched and groups joined only while the program polls (or waits for an answer). So a
+new consumer with auto_offset_reset="latest" starts at the end of the log at its first
+poll, not at its creation. Only a member's heartbeats go on by themselves.
 
 With a group_id, a consumer of topics shares their partitions with the group's other
-members (membership.py), and starts where the group has committed (commits.py,
-positions.py). One that assigns its partitions can commit, but is no member. Without a
-group, a consumer of topics reads all their partitions, those added later included, and
+members (membership.py), and starts at the committed offsets (commits.py, positions.py).
+A consumer that assigns its partitions itself can commit, but isn't a member. Without a
+group, a consumer of topics reads all their partitions, including those added later, and
 commits nothing, as in kafka-python. The Java client doesn't subscribe without a
 group.id: there such a consumer assigns its partitions.
 """
@@ -59,11 +59,11 @@ class Consumer(Client):
         self.topics: list[str] = []  # subscribed to; empty with assign()
         self.assigned: dict[TopicPartition, Assigned] = {}
         self.waiting = 0  # calls of the program that wait for records or a position
-        # the program is in poll(), so it has done its work on all it was given
+        # the program is in poll(), so it has processed all records that it was given
         self.in_poll = False
         self.taken = 0  # records handed over so far
-        self.error: Exception | None = None  # the next take() raises it
-        self.remarks: list[str] = []  # for whoever sits before the screen
+        self.error: Exception | None = None  # raised by the next take()
+        self.remarks: list[str] = []  # hints for the person at the screen
         self.random = random
         self.positions = Positions(self)
         self.fetcher = Fetcher(self)
@@ -88,7 +88,7 @@ class Consumer(Client):
         if topics:
             self.subscribe(topics)
 
-    # what a program calls, through the shell
+    # called by programs, through the shell
 
     def subscribe(self, topics: Iterable[str]) -> None:
         self.topics = list(dict.fromkeys(topics))
@@ -125,7 +125,8 @@ class Consumer(Client):
     def seek(self, partition: TopicPartition, offset: int) -> None:
         self.held(partition).move(offset)
         if isinstance(self.error, NoOffsetForPartitionError):
-            self.error = None  # the next poll looks again whether a position is missing
+            # the next poll checks again whether a position is missing
+            self.error = None
         if self.trace:
             self.trace.emit(
                 "PositionSought",
@@ -135,7 +136,7 @@ class Consumer(Client):
             )
 
     def seek_to(self, where: str, partitions: Iterable[TopicPartition]) -> None:
-        """where: "earliest" or "latest". The offset is asked for at the next poll or
+        """where: "earliest" or "latest". The offset is looked up at the next poll or
         position().
         """
         for partition in list(partitions) or list(self.assigned):
@@ -155,7 +156,7 @@ class Consumer(Client):
         """Up to max_records that have arrived, {partition: records}; positions move
         past them.
 
-        Asks for more where nothing is left.
+        Fetches more for partitions that have none left.
         """
         self._enter(now)
         self._leave_poll()
@@ -168,15 +169,15 @@ class Consumer(Client):
                 if records:
                     taken[partition] = records
         self.taken += sum(map(len, taken.values()))
-        # Who was served first is last next time, so that one full partition does not
-        # starve the others.
+        # The partition served first comes last next time, so that one with many records
+        # doesn't starve the others.
         for partition in taken:
             self.assigned[partition] = self.assigned.pop(partition)
         self._do_what_is_due()
         return taken
 
     def raise_error(self) -> None:
-        """Raise the error that came up since the last call, once."""
+        """Raise an error that came up since the last call, once."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error
@@ -193,7 +194,7 @@ class Consumer(Client):
             return True
 
     def begin_poll(self, now: Now) -> None:
-        """From here to end_poll() the consumer works by itself: its group, metadata,
+        """From here to end_poll() the consumer works on its own: its group, metadata,
         positions, fetches.
         """
         self._enter(now)
@@ -206,8 +207,8 @@ class Consumer(Client):
         self.end_waiting()
 
     def begin_waiting(self, now: Now) -> None:
-        """As begin_poll() without the group's work: the program asks for a position, or
-        for a topic's partitions.
+        """The same as begin_poll() without the group's work: the program waits for a
+        position, or for a topic's partitions.
         """
         self._enter(now)
         self.waiting += 1
@@ -229,7 +230,7 @@ class Consumer(Client):
 
     def has_task(self) -> bool:
         """Whether the program must do something for the group (membership.Task) before
-        anything goes on.
+        anything else happens.
         """
         return self.membership is not None and self.membership.has_task()
 
@@ -243,7 +244,7 @@ class Consumer(Client):
     def end_task(
         self, task: Task, error: BaseException | None, now: Now, in_poll: bool = True
     ) -> None:
-        """The program has done a task. in_poll: whether it goes on polling."""
+        """The program has finished a task. in_poll: whether it goes on polling."""
         self._enter(now)
         self.in_poll = in_poll
         assert self.membership is not None
@@ -264,7 +265,7 @@ class Consumer(Client):
         how: str,
         now: Now,
     ) -> Future:
-        """Commit offsets; None: the positions of all partitions. how: as in
+        """Commit offsets; None: the positions of all partitions. how: see
         OffsetCommit.
         """
         self._enter(now)
@@ -275,8 +276,8 @@ class Consumer(Client):
         )
 
     def committed(self, partitions: Iterable[TopicPartition], now: Now) -> Future:
-        """Ask what the group has committed: {partition: OffsetAndMetadata, or None for
-        nothing}.
+        """Ask for the group's committed offsets: {partition: OffsetAndMetadata, or None
+        if nothing is committed}.
         """
         self._enter(now)
         return self._ask(OffsetFetch(self, partitions))
@@ -289,14 +290,14 @@ class Consumer(Client):
         return self.membership if self.topics else None
 
     def grant(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take over partitions that the group has given."""
+        """Take over partitions that the group has assigned."""
         for partition in partitions:
             self.assigned[partition] = self._unread()
             self.metadata.want(partition.topic)
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand over no more records of these partitions: they are about to be given
-        back.
+        """Return no more records of these partitions: they are about to be
+        given back.
         """
         for partition in partitions:
             self.assigned[partition].stopped = True
@@ -307,7 +308,7 @@ class Consumer(Client):
             self.assigned.pop(partition, None)
 
     def _unread(self) -> Assigned:
-        """The state of a partition that was just assigned."""
+        """The initial state of a partition that was just assigned."""
         return Assigned(RequestState(self, self.metadata))
 
     # questions
@@ -328,7 +329,7 @@ class Consumer(Client):
         self._do_what_is_due()
         return question
 
-    # what happens by itself while somebody polls
+    # what happens automatically during a poll
 
     def busy(self) -> bool:
         return self.waiting > 0 or any(
@@ -357,7 +358,7 @@ class Consumer(Client):
             self.fetcher.work()
 
     def _assign_subscribed(self) -> None:
-        """A consumer without a group reads all partitions of its topics."""
+        """Assign all partitions of its topics to a consumer without a group."""
         if self.membership is None:
             for topic in self.topics:
                 for number in self.metadata.partitions(topic) or {}:
@@ -381,7 +382,7 @@ class Consumer(Client):
             item = fetched.ahead
             assert item is not None
             records.append(consumer_record(partition, item, deserializers))
-            fetched.ahead = None  # it is taken, now that it could be deserialized
+            fetched.ahead = None  # taken, now that it could be deserialized
             held.position = item.next_offset
             held.leader_epoch = item.leader_epoch
         if records and self.trace:

@@ -7,7 +7,7 @@ from typing import Any
 from minikafka.clients import connection
 from minikafka.clients.assigning import chosen_assignors
 
-ISOLATION_LEVELS = ("read_uncommitted", "read_committed")  # numbered so in requests
+ISOLATION_LEVELS = ("read_uncommitted", "read_committed")  # their numbers in requests
 
 DEFAULTS: dict[str, Any] = {
     **connection.DEFAULTS,
@@ -38,8 +38,8 @@ DEFAULTS: dict[str, Any] = {
 
 
 def checked(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration itself, if its values fit each other; else raises ValueError in
-    plain words.
+    """Returns the configuration if its values fit together; otherwise raises ValueError
+    in plain words.
     """
     if config["auto_offset_reset"] not in ("latest", "earliest", "none"):
         raise ValueError(

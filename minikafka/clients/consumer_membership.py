@@ -1,10 +1,10 @@
-"""A member of a group of the consumer protocol (KIP-848): it says what it has, is told
-what it is to have, and adapts.
+"""A member of a group of the consumer protocol (KIP-848): it reports its partitions, is
+told which ones it should have, and adapts.
 
-There is one request, ConsumerGroupHeartbeat. It joins (member epoch 0), stays, reports
-and leaves (-1, or -2 for a static member that will be back). The answer brings the
-member's epoch and, when it changed, its assignment: the partitions that it may use. The
-coordinator decides; all that a member does is to adapt to its own:
+It uses a single request, ConsumerGroupHeartbeat, to join (member epoch 0), stay, report
+and leave (-1, or -2 for a static member that will be back). The answer has the member's
+epoch and, if it changed, its assignment: the partitions that it may use. The
+coordinator decides; a member only adapts to its own assignment:
 
 1.  Reconcile: commit what was read (auto-commit), give back what is not in it any more
     (the listener is told), take over what is new (the listener is told). All of it
@@ -12,21 +12,22 @@ coordinator decides; all that a member does is to adapt to its own:
 2.  Acknowledge: say with a heartbeat at once what it has now. Not before that does the
     coordinator hand what was given back to another member.
 
-Partitions that stay are read all the time: there is no barrier and nobody waits for
-all. A new assignment may come while an old one is being taken over; it is next.
+Partitions that stay are read all the time: there is no barrier, and nobody waits for
+all members. If a new assignment comes while an old one is being taken over, it is
+processed next.
 
-The member's states and what moves it between them are a table, MOVES; they are those of
-the Java client (MemberState), but for *unjoined*, which is Java's UNSUBSCRIBED, and
-*leaving*, which is its PREPARE_LEAVING as well. The member epoch is a pass: with a
-wrong one, or after a session that ended, the member is *fenced*. It drops what it has
-(on_partitions_lost: another may read it already) and joins anew. A program that does
-not poll for max_poll_interval_ms makes its member *stale*: it leaves at once and joins
-again with the next poll. After a refusal that asking again does not mend (no place in
-the group, an assignor that the coordinator doesn't have, an instance id that another
-process uses) it is out for good, *fatal*, and every poll raises.
+The member's states, and the events that move it between them, are a table, MOVES. They
+are those of the Java client (MemberState), except that *unjoined* is Java's
+UNSUBSCRIBED, and *leaving* includes its PREPARE_LEAVING. The member epoch is a pass:
+with a wrong one, or after its session has ended, the member is *fenced*. It drops its
+partitions (on_partitions_lost: another member may read them already) and joins again. A
+program that does not poll for max_poll_interval_ms makes its member *stale*: it leaves
+at once and joins again with the next poll. After a refusal that a retry can't fix (no
+room in the group, an assignor that the coordinator doesn't have, an instance id that
+another process uses) it is out for good, *fatal*, and every poll raises an error.
 
-A heartbeat says only what changed since the last one that was answered; when it joins,
-and after an error, everything.
+A heartbeat contains only what changed since the last one that was answered; when the
+member joins, and after an error, it contains everything.
 """
 
 import uuid
@@ -87,7 +88,7 @@ MOVES = {
     (FATAL, "leaves"): FATAL,
 }
 
-OUT = -1  # the generation of who is no member
+OUT = -1  # the generation of a client that isn't a member
 
 Partitions = frozenset[tuple[bytes, int]]  # (topic id, partition)
 
@@ -109,15 +110,15 @@ class ConsumerMembership(Membership):
         assert consumer.random is not None, "the member makes its own id (KIP-1082)"
         drawn = bytes(int(consumer.random() * 256) for _ in range(16))
         self.member_id = f"{consumer.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
-        # what it is to have, as the coordinator said last
+        # the partitions that it should have, as the coordinator last said
         self._assignment: Partitions = frozenset()
-        self._had: Partitions = frozenset()  # what it has taken over
-        self._reconciling = False  # step 1 is being done
-        self._life = 0  # counts its joins; what an earlier one began is of no interest
-        self._said: dict[str, Any] = {}  # what the coordinator knows of it
-        self._interval_ms = 0  # the coordinator says it
+        self._had: Partitions = frozenset()  # the partitions that it has taken over
+        self._reconciling = False  # step 1 is in progress
+        self._life = 0  # counts its joins; work begun before the last one is ignored
+        self._said: dict[str, Any] = {}  # the fields that the coordinator knows
+        self._interval_ms = 0  # given by the coordinator
 
-    # what the consumer calls
+    # called by the consumer
 
     def work(self) -> None:
         self.check_poll_interval()
@@ -213,8 +214,8 @@ class ConsumerMembership(Membership):
         news = self._news()
         self._said |= news
         self.heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
-        # After a lost one, it is not known what the coordinator has heard: the next one
-        # says everything.
+        # After a lost heartbeat it isn't known what the coordinator has seen, so the
+        # next one contains everything.
         answered = self._heartbeat_answered
         on_response = self.heartbeat.sent(answered, failed=self._said.clear)
         body = self.who("instance_id")
@@ -231,7 +232,7 @@ class ConsumerMembership(Membership):
             self.event("said_so_but_share_is_new", why)
 
     def _news(self) -> dict[str, Any]:
-        """The fields whose values the coordinator does not know yet."""
+        """The fields whose values the coordinator doesn't know yet."""
         everything = {
             "rebalance_timeout_ms": self.consumer.config["max_poll_interval_ms"],
             "subscribed_topic_names": sorted(self.consumer.topics),
@@ -274,7 +275,7 @@ class ConsumerMembership(Membership):
             why = f"it has its share of epoch {self.generation}"
             self.event("share_is_had", why)
 
-    # what goes wrong, and leaving
+    # errors, and leaving
 
     def _put_out(self, error: Error) -> None:
         def rejoin() -> None:
@@ -302,7 +303,9 @@ class ConsumerMembership(Membership):
         self.say_goodbye("ConsumerGroupHeartbeat", body)
 
     def _begin_anew(self) -> None:
-        """Give up whatever goes on, the callbacks included that have not begun."""
+        """Give up everything that is in progress, including callbacks that have not
+        begun.
+        """
         self._life += 1
         self._assignment = self._had = frozenset()
         self._reconciling = False
@@ -311,7 +314,7 @@ class ConsumerMembership(Membership):
         self.drop_tasks("assigned", "revoked", "lost")
 
     def _held(self) -> list[TopicPartition]:
-        """The partitions that it has, without those that it is giving back now."""
+        """Its partitions, without those that it is giving back at the moment."""
         going: set[TopicPartition] = set()
         for task in self.tasks:
             if task.kind != "assigned":

@@ -1,13 +1,13 @@
-"""The way to a coordinator, of a group or a transactional id: which broker it is
-(FindCoordinator), and a connection of its own to it.
+"""Finds the coordinator of a group or a transactional id (FindCoordinator), and keeps a
+separate connection to it.
 
-A connection of its own, as in the Java client: a JoinGroup waits at the broker until
-the whole group has joined, and answers on one connection keep their order, so on a
-shared one every fetch would wait behind it.
+The connection is separate, as in the Java client, because a JoinGroup waits at the
+broker until the whole group has joined, and answers on one connection keep their order:
+on a shared one every fetch would wait behind it.
 
-The coordinator moves with the leadership of a partition of `__consumer_offsets`.
-Whoever is told NOT_COORDINATOR, or loses the connection, calls lost(), and the next
-ready() asks for it again.
+The coordinator moves with the leadership of a partition of `__consumer_offsets`. A
+caller that gets NOT_COORDINATOR, or loses the connection, calls lost(), and the next
+ready() looks for it again.
 """
 
 from typing import Any
@@ -19,8 +19,7 @@ from minikafka.wire.schema import Message
 
 KEY_TYPE_GROUP, KEY_TYPE_TRANSACTION = 0, 1  # FindCoordinator's key_type
 
-# Errors of a broker that is not the group's coordinator (any more), or can't work as
-# one.
+# Errors of a broker that is not, or no longer, the coordinator, or can't work as one.
 MOVED = (
     Error.NOT_COORDINATOR,
     Error.COORDINATOR_NOT_AVAILABLE,
@@ -36,15 +35,15 @@ class Coordinator:
     ) -> None:
         self.group_id = group_id
         self._key_type = key_type
-        # a refusal that asking again does not mend
+        # a refusal that a retry can't fix
         self.error: KafkaError | None = None
         self._client = client
         self._node: Node | None = None
         self._state = RequestState(client)
 
     def ready(self) -> Node | None:
-        """The coordinator, if it can be sent to; else takes the next step towards it
-        and returns None.
+        """The coordinator, if requests can be sent to it; otherwise takes the next step
+        towards it and returns None.
 
         Call it again after any event of the client, and when it ticks.
         """
@@ -53,7 +52,7 @@ class Coordinator:
             and self._node.connection is None
             and self._node.retry_at > 0
         ):
-            # its connection was lost, or never made: it may be another broker by now
+            # its connection was lost, or never made, so it may be another broker by now
             self.lost()
         if self._node is not None:
             return self._client.ready_node(self._node)
@@ -66,7 +65,7 @@ class Coordinator:
         return None
 
     def lost(self) -> None:
-        """Forget the coordinator and close its connection; what was in flight has
+        """Forget the coordinator and close its connection; requests in flight have
         failed.
         """
         node, self._node = self._node, None
@@ -75,7 +74,7 @@ class Coordinator:
             self._client.hang_up(node)
 
     def doubt(self, error: Error) -> None:
-        """Forget the coordinator if this refusal means that it is none any more."""
+        """Forget the coordinator if this refusal means that it isn't one any more."""
         if error in MOVED:
             self.lost()
 

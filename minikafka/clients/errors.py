@@ -1,4 +1,4 @@
-"""Errors that clients raise by themselves; a broker's refusals are KafkaError with the
+"""Errors that clients raise themselves; a broker's refusals are KafkaError with the
 broker's code.
 """
 
@@ -8,8 +8,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class ClientError(KafkaError):
-    """An error that a client raises by itself. code: the error of the protocol that
-    comes nearest.
+    """An error that a client raises itself. code: the protocol error that comes
+    closest.
     """
 
     code: ClassVar[Error]
@@ -19,13 +19,13 @@ class ClientError(KafkaError):
 
 
 class KafkaTimeoutError(ClientError):
-    """Time ran out: in the simulation, virtual time."""
+    """Time ran out (in the simulation: virtual time)."""
 
     code = Error.REQUEST_TIMED_OUT
 
 
 class IllegalStateError(ClientError):
-    """The client is not in a state for this call: closed, or the partition is not
+    """The client's state doesn't allow this call: it is closed, or the partition isn't
     assigned.
     """
 
@@ -39,7 +39,9 @@ class NoOffsetForPartitionError(ClientError):
 
 
 class LogTruncationError(ClientError):
-    """auto_offset_reset is "none", and the log was cut before it (KIP-320)."""
+    """auto_offset_reset is "none", and the log was truncated before the position
+    (KIP-320).
+    """
 
     code = Error.OFFSET_OUT_OF_RANGE
 

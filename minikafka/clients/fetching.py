@@ -1,8 +1,8 @@
-"""One partition as a consumer holds it, the records that were fetched for it and not
-handed over yet, and the fetcher.
+"""A partition that a consumer has, the records that were fetched for it and not
+returned yet, and the fetcher.
 
-One fetch is open at each leader at a time; the next one leaves as soon as a poll has
-emptied what came before.
+Each leader has one open fetch at a time; the next one is sent as soon as a poll has
+taken all records of the last one.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Item(NamedTuple):
-    """What is next in an answer. record: None where there is nothing to see up to the
+    """The next item in an answer. record: None if there is nothing to see up to the
     next offset.
     """
 
@@ -37,8 +37,8 @@ class Item(NamedTuple):
 
 @dataclass
 class Fetched:
-    """The answer to one fetch of one partition; its batches are decoded one at a time,
-    when reached.
+    """The answer to one fetch for one partition; its batches are decoded one at a time,
+    when they are reached.
     """
 
     items: Iterator[Item]
@@ -51,7 +51,7 @@ class Fetched:
         return self.ahead
 
     def take(self) -> Item:
-        """What peek() has shown."""
+        """Take the item that peek() has shown."""
         assert self.ahead is not None
         taken = self.ahead
         self.ahead = None
@@ -62,11 +62,11 @@ class Fetched:
 class Assigned:
     """A partition that a consumer reads.
 
-    fetch: the state of the request for its records. position: the next offset to hand
-    over, None until known. reset: "earliest" or "latest" if it was asked for. question:
-    what asks for the position now; its answer is not wanted any more after a move. why:
-    the reason for the next reset, where it is not the usual one. stopped: it is about
-    to be given back to the group, and nothing of it is read any more.
+    fetch: the state of the request for its records. position: the next offset to
+    return, None until known. reset: "earliest" or "latest" if the program asked for it.
+    question: the open request for the position; its answer is ignored after a seek.
+    why: the reason for the next reset, if it isn't the usual one. stopped: the
+    partition is about to be given back to the group, and isn't read any more.
     """
 
     fetch: RequestState
@@ -78,20 +78,20 @@ class Assigned:
     high_watermark: int | None = None
     fetched: Fetched | None = None
     why: Reason | None = None
-    # it was auto_offset_reset that passed over what was there before
+    # auto_offset_reset skipped the records that were there before
     started_at_end: bool = False
     leader_epoch: int = -1  # of the last record before the position, if known
-    # of the leader whose log was found to hold that record (KIP-320)
+    # epoch of the leader whose log was found to have that record (KIP-320)
     validated_epoch: int = -1
 
     @property
     def readable(self) -> bool:
-        """Whether its records may be handed over."""
+        """Whether its records may be returned."""
         return not self.paused and not self.stopped
 
     def holds_record(self) -> bool:
-        """Whether a record is there. Goes over offsets without records; raises
-        KafkaError for a damaged batch.
+        """Whether a record is there. Skips offsets without records; raises KafkaError
+        for a damaged batch.
         """
         if self.fetched is None:
             return False
@@ -106,8 +106,8 @@ class Assigned:
         return item is not None
 
     def in_doubt(self, epoch: int) -> bool:
-        """Whether a leader of this epoch may lack what was read: the leader of the
-        record's own epoch has it.
+        """Whether a leader of this epoch may lack records that were read: the leader of
+        the last record's own epoch has them.
         """
         known = max(self.leader_epoch, self.validated_epoch)
         return self.position is not None and self.leader_epoch >= 0 and known < epoch
@@ -188,7 +188,7 @@ class Fetcher:
             for part in topic.partitions:
                 partition = TopicPartition(topic.topic, part.partition_index)
                 held, offset = asked[partition]
-                # A seek, a pause or another assignment may have come in between.
+                # There may have been a seek, a pause or another assignment in between.
                 is_held = self._consumer.assigned.get(partition) is held
                 if is_held and held.position == offset:
                     self._arrived(partition, held, offset, part)
@@ -219,14 +219,15 @@ class Fetcher:
 def items(
     data: Any, offset: int, check_crcs: bool, aborted: Iterable[Message] = ()
 ) -> Iterator[Item]:
-    """Records of an answer from `offset` on, without those of aborted transactions, if
-    it lists any (KIP-98).
+    """The records of an answer from `offset` on, without those of aborted transactions,
+    if it lists any (KIP-98).
 
-    It begins with the whole batch that holds the offset, and may end in half a one.
+    An answer begins with the whole batch that holds the offset, and may end within a
+    batch.
     """
     first_offsets = [(each.first_offset, each.producer_id) for each in aborted]
     beginnings = deque(sorted(first_offsets))
-    # producers whose transactional records are passed over until their next marker
+    # producers whose transactional records are skipped until their next marker
     gone: set[int] = set()
     for header, batch in batches(data):
         while beginnings and beginnings[0][0] <= header.last_offset:
@@ -246,7 +247,7 @@ def items(
                 if record.offset >= offset:
                     yield Item(record, record.offset + 1, epoch, kind)
         # Control batches and compaction leave offsets without records: the position
-        # goes over them.
+        # skips them.
         yield Item(None, header.next_offset, epoch, 0)
 
 

@@ -1,4 +1,4 @@
-"""The result of a call that is answered later. As kafka-python's Future, without
+"""The result of a call that is answered later: like kafka-python's Future, without
 threads.
 """
 
@@ -9,8 +9,8 @@ from minikafka.clients.errors import IllegalStateError
 
 
 class Future:
-    """Pending until succeed() or fail(). get() blocks through `wait`, which the shell
-    gives: wait(future, seconds).
+    """Pending until succeed() or fail(). get() blocks by calling `wait`, which the
+    shell provides: wait(future, seconds).
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Future:
     def add_callback(
         self, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> "Future":
-        """Call function(*args, value, **kwargs) on success, at once if it is there
+        """Call function(*args, value, **kwargs) on success; at once if it has succeeded
         already.
         """
         self._callbacks.append((True, lambda value: function(*args, value, **kwargs)))
@@ -59,8 +59,8 @@ class Future:
         return self
 
     def get(self, timeout: float | None = None) -> Any:
-        """The value, or raise the error. Lets time pass until there is one; timeout:
-        seconds.
+        """Return the value, or raise the error. Lets time pass until there is one;
+        timeout: seconds.
         """
         if not self.is_done:
             if self.wait is None:

@@ -1,25 +1,25 @@
-"""A consumer's place in its group: what the two protocols have in common, and what a
-consumer asks of either.
+"""A consumer's place in its group: what the two protocols have in common, and the
+methods that a consumer calls on either.
 
-A group divides the partitions of its topics among its members so that each has one
-owner. The group's coordinator, a broker, knows who is a member; a member must say again
-and again that it is alive, and must give a partition up before another may have it. How
-the members agree on who gets what is a matter of the protocol:
+A group divides the partitions of its topics among its members so that each partition
+has one owner. The group's coordinator, a broker, knows the members; a member must keep
+showing that it is alive, and must give a partition up before another may have it. The
+protocol says how the members agree on the assignment:
 
     classic_membership.py    JoinGroup, SyncGroup, Heartbeat: the group stops at a barrier, one member (the leader)
                              decides, all get their assignment at once (group_protocol="classic")
     consumer_membership.py   ConsumerGroupHeartbeat (KIP-848): the coordinator decides, each member is brought to its
                              assignment step by step and nobody waits for all (group_protocol="consumer")
 
-Two clocks run against a member. The *session*: the coordinator puts it out when it has
-heard no heartbeat for session_timeout_ms. Heartbeats come from the background (Java has
-a thread for them), so this one notices a dead or frozen process. The *poll interval*: a
-process may be alive and its program stuck, so a member that has not polled for
-max_poll_interval_ms leaves by itself, and joins again when the program polls at last.
+Two timers run against a member. The *session*: the coordinator evicts it after
+session_timeout_ms without a heartbeat. Heartbeats are sent in the background (Java has
+a thread for them), so this timer notices a dead or frozen process. The *poll interval*:
+a process may be alive while its program is stuck, so a member that hasn't polled for
+max_poll_interval_ms leaves by itself, and joins again when the program finally polls.
 
-What must happen in the program's own call, because it may block or fail there (the
-callbacks of a rebalance listener, and a leader's assignor), is put into `tasks`. The
-shell takes them up inside poll() and close():
+Things that must happen in the program's own call, because they may block or fail (the
+callbacks of a rebalance listener, and a leader's assignor), are put into `tasks`. The
+shell carries them out inside poll() and close():
 
     while (task := membership.begin_task()) is not None:
         ...call listener.on_partitions_revoked(task.partitions), or task.run() for an assignor...
@@ -51,11 +51,11 @@ EVENTS = {
 
 @dataclass(eq=False)
 class Task:
-    """Something for the program's own call. kind: "revoked", "assigned", "lost" (the
-    listener's), or "assign".
+    """Something to be done in the program's own call. kind: "revoked", "assigned",
+    "lost" (callbacks of the listener), or "assign".
 
-    run: what an "assign" does. done: what the membership does next; failed: what it
-    does next after an error, where that is something else. ready: whether it can be
+    run: the function of an "assign". done: what the membership does next; failed: what
+    it does next after an error, if that is something else. ready: whether it can be
     done yet.
     """
 
@@ -69,13 +69,13 @@ class Task:
 
 
 class Membership:
-    """What both protocols share. The consumer calls the methods, and sets nothing by
-    itself.
+    """The common part of both protocols. The consumer only calls methods, and sets no
+    attributes.
 
     generation: the classic generation, or the member epoch of KIP-848; -1: none. moves:
-    {(state, event): next state}. heartbeat_states: the states in which the member says
-    that it is alive. gone_because: the end of the sentence about a commit by somebody
-    who is no member any more.
+    {(state, event): next state}. heartbeat_states: the states in which the member sends
+    heartbeats. gone_because: the end of the error message for a commit by a client that
+    is no longer a member.
     """
 
     moves: ClassVar[Mapping[tuple[str, str], str]]
@@ -91,23 +91,24 @@ class Membership:
         self.generation = -1
         self.instance_id: str | None = consumer.config["group_instance_id"]
         self.state = "unjoined"
-        self.leaving = False  # it has begun to leave, and is not out yet
-        # it is out for good, and every poll raises this
+        self.leaving = False  # it has begun to leave, but isn't out yet
+        # it is out for good, and every poll raises this error
         self.fatal: Exception | None = None
         self.heartbeat = RequestState(consumer, coordinator)
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
-        # when it was given what it has; when it last was in the group
+        # its identity when it was given its partitions, and when it was last in the
+        # group
         self._given_as = self.joined_as = self.identity
 
-    # for the consumer; a subclass provides these
+    # for the consumer; subclasses implement these
 
     def work(self) -> None:
-        """Send what can be sent now. The consumer calls it after every event, and when
-        it was told to wake().
+        """Send everything that can be sent now. The consumer calls it after every
+        event, and at the times given to wake().
 
         Heartbeats go on all the time. Joining, and changes of partitions, only while
-        consumer.in_poll (the program is in poll(), so it has done its work on all it
+        consumer.in_poll (the program is in poll(), so it has processed everything it
         was given), and not while there are tasks.
         """
         raise NotImplementedError
@@ -124,43 +125,45 @@ class Membership:
 
     def leave(self, why: str) -> None:
         """The program unsubscribes or closes: give all partitions back (a task), then
-        say goodbye.
+        leave the group.
 
         `leaving` is true until that is done. Without a coordinator it is done at once.
         """
         raise NotImplementedError
 
     def why_no_commit(self) -> Exception | None:
-        """Why a commit can't be sent now: CommitFailedError or
+        """The reason why a commit can't be sent now: CommitFailedError or
         RebalanceInProgressError; None if it can.
         """
         raise NotImplementedError
 
     def commit_refused(self, error: Error, identity: tuple[str, int]) -> Exception:
         """The error to raise after the coordinator has refused a commit that was sent
-        as `identity`.
+        under `identity`.
         """
         return refusal(error) if error is Error.FENCED_INSTANCE_ID else self.gone()
 
     def poll_overdue(self, why: str) -> None:
-        """The program has not polled for max_poll_interval_ms: leave."""
+        """The program hasn't polled for max_poll_interval_ms: leave."""
         raise NotImplementedError
 
     # the same in both
 
     @property
     def in_rebalance(self) -> bool:
-        """Whether it takes part in a rebalance; it doesn't commit by itself then."""
+        """Whether it is taking part in a rebalance; then it doesn't commit by
+        itself.
+        """
         return False
 
     @property
     def identity(self) -> tuple[str, int]:
-        """Member id and generation, as a commit names its sender."""
+        """Member id and generation, as a commit gives them for its sender."""
         return self.member_id, self.generation
 
     def who(self, instance: str) -> dict[str, Any]:
-        """The fields by which a request names the member. instance: what the API calls
-        the instance id.
+        """The fields that identify the member in a request. instance: the API's name
+        for the instance id.
         """
         return {
             "group_id": self.coordinator.group_id,
@@ -169,7 +172,7 @@ class Membership:
         }
 
     def polled(self) -> None:
-        """A poll begins or ends."""
+        """A poll begins or ends: restart the poll interval."""
         interval_ms = int(self.consumer.config["max_poll_interval_ms"])
         self._poll_deadline = self.consumer.now_ms + interval_ms
         self.consumer.wake(self._poll_deadline)
@@ -181,8 +184,8 @@ class Membership:
             self.send_heartbeat()
 
     def check_poll_interval(self) -> None:
-        """Notice that the program has not polled for too long; while it polls that
-        can't be.
+        """Notice that the program hasn't polled for too long; that can't be while it is
+        polling.
         """
         deadline = self._poll_deadline
         if self.consumer.in_poll or deadline is None:
@@ -199,7 +202,7 @@ class Membership:
         self.poll_overdue(sentence)
 
     def raises(self) -> bool:
-        """Let the poll raise what went wrong; true if the member is out for good."""
+        """Let the poll raise an error. Returns true if the member is out for good."""
         if self.coordinator.error is not None:
             self.consumer.error = self.coordinator.error
             self.coordinator.error = None
@@ -209,9 +212,7 @@ class Membership:
         return True
 
     def say_goodbye(self, api: str, body: dict[str, Any]) -> None:
-        """Send the request by which the member leaves, once, without looking at the
-        answer.
-        """
+        """Send the request with which the member leaves, once, ignoring the answer."""
         if self.coordinator.ready():
             self.coordinator.request(api, body, lambda _: self.left())
         else:
@@ -221,15 +222,15 @@ class Membership:
         self.leaving = False
 
     def gone(self) -> CommitFailedError:
-        """The error of a commit whose sender is no member any more."""
+        """The error for a commit whose sender is no longer a member."""
         name, group = self.consumer.name, self.coordinator.group_id
         return CommitFailedError(
             f"{name} is not a member of group {group} any more, {self.gone_because}"
         )
 
     def event(self, event: str, why: str) -> None:
-        """Move to the state that follows on this event. why: for the trace, in plain
-        words.
+        """Move to the state that follows this event. why: for the trace, in
+        plain words.
         """
         was = self.state
         self.state = self.moves[was, event]
@@ -246,7 +247,7 @@ class Membership:
         if self.consumer.trace:
             self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)
 
-    # changes of partitions: each is a task, `done` is called when the listener has
+    # changes of partitions: each is a task, and `done` is called when the listener has
     # returned
 
     def revoke(
@@ -255,8 +256,8 @@ class Membership:
         done: Callable[[], None],
         kind: str = "revoked",
     ) -> None:
-        """Give partitions back in order. From now on nothing of them is handed to the
-        program.
+        """Give partitions back in an orderly way. From now on the program gets no more
+        of their records.
         """
         given = [each for each in partitions if each in self.consumer.assigned]
         if not given:
@@ -274,14 +275,14 @@ class Membership:
     def assign(
         self, partitions: Iterable[TopicPartition], done: Callable[[], None]
     ) -> None:
-        """Take over new partitions. The listener is called also when there are none, as
+        """Take over new partitions. The listener is also called if there are none, as
         in Java.
         """
         self.tasks.append(Task("assigned", list(partitions), done))
 
     def has_task(self) -> bool:
-        """Whether the program must do something now: none is being done, and the next
-        one is ready.
+        """Whether the program must do something now: no task is in progress, and the
+        next one is ready.
         """
         if not self.tasks:
             return False
@@ -289,7 +290,7 @@ class Membership:
         return not first.begun and first.ready()
 
     def begin_task(self) -> Task | None:
-        """The next task, for the caller to do now; None if there is none."""
+        """The next task, which the caller must do now; None if there is none."""
         if not self.has_task():
             return None
         task = self.tasks[0]
@@ -302,7 +303,7 @@ class Membership:
         return task
 
     def end_task(self, task: Task, error: BaseException | None = None) -> None:
-        """The program has done the task, or it has failed with this error."""
+        """The program has finished the task, or it failed with this error."""
         if not self.tasks or self.tasks[0] is not task:
             return  # everything was given up in the meantime
         self.tasks.popleft()

@@ -1,10 +1,10 @@
-"""A client's image of the cluster: brokers, the topics it cares for, partitions and
-their leaders.
+"""A client's image of the cluster: brokers, the topics it uses, partitions and their
+leaders.
 
 It is read again when a topic is missing, when an answer showed that it is stale, and
-every metadata_max_age_ms (5 minutes); where a client wants no topic, when it means a
-broker that isn't named there: that one has come since. Between these a client does not
-notice that partitions were added.
+every metadata_max_age_ms (5 minutes). A client that uses no topic reads it again when
+it needs a broker that isn't in it, because that broker may have come since. In between,
+a client does not notice that partitions were added.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,8 +30,8 @@ UNKNOWN = Partition(None, -1)
 
 
 def newer(known: Partition, answer: Message) -> Partition:
-    """A broker that was cut off from the others still answers with an older leader
-    epoch: that is ignored (KIP-320).
+    """The newer of two states. A broker that was cut off from the others still answers
+    with an older leader epoch, which is ignored (KIP-320).
     """
     leader = None if answer.leader_id < 0 else answer.leader_id
     if known.leader_epoch > answer.leader_epoch >= 0:
@@ -47,7 +47,7 @@ class Metadata:
     ) -> None:
         self.brokers: dict[int, Address] = {}
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
-        self.errors: dict[str, Error] = {}  # by topic, as the last answer had it
+        self.errors: dict[str, Error] = {}  # by topic, from the last answer
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._topics: dict[str, dict[int, Partition]] = {}
         self._client = client
@@ -56,12 +56,13 @@ class Metadata:
         self._allow_auto_create_topics = allow_auto_create_topics
         self._is_stale = False
         self._lacks_broker = False
-        self._asks_at: int | None = None  # if nobody finds it stale; None: never
+        # when to ask even if nobody finds it stale; None: never
+        self._asks_at: int | None = None
         self._may_ask_at = 0
 
     def want(self, topic: str) -> bool:
-        """Ask for this topic too from now on; true if its partitions are known
-        already.
+        """Include this topic in requests from now on. Returns true if its partitions
+        are known already.
         """
         self.wanted.setdefault(topic)
         if topic not in self._topics:
@@ -69,11 +70,13 @@ class Metadata:
         return topic in self._topics
 
     def refresh(self) -> None:
-        """Ask again as soon as the back-off allows."""
+        """Ask again as soon as the backoff allows."""
         self._is_stale = True
 
     def lacks_broker(self) -> None:
-        """A broker is meant that it doesn't name: ask, even if no topic is wanted."""
+        """A broker is needed that isn't in the image: ask, even if no topic is
+        wanted.
+        """
         self._lacks_broker = True
         self.refresh()
 
@@ -85,8 +88,8 @@ class Metadata:
             self.refresh()
 
     def due_at(self) -> int | None:
-        """When to ask, in ms; None: nobody wants to know, or an answer is on its
-        way.
+        """When to ask next, in ms; None if nobody needs it, or a request is in
+        flight.
         """
         is_wanted = bool(self.wanted) or self._lacks_broker or not self.brokers
         if self._state.in_flight or not is_wanted:
@@ -137,7 +140,9 @@ class Metadata:
         self._client.metadata_read()
 
     def _update_topic(self, topic: Message) -> None:
-        """One that was deleted and created again begins with nothing known."""
+        """A topic that was deleted and created again starts with nothing known
+        about it.
+        """
         is_known = self.topic_names.get(topic.topic_id) == topic.name
         known = self._topics.get(topic.name, {}) if is_known else {}
         partitions = {}
@@ -148,7 +153,7 @@ class Metadata:
         self.topic_names[topic.topic_id] = topic.name
 
     def _is_final(self, topic: str) -> bool:
-        """Whether asking for the topic once more would tell nothing new."""
+        """Whether asking about the topic again would change nothing."""
         error = self.errors.get(topic, Error.NONE)
         if error is not Error.NONE:
             return not error.retriable

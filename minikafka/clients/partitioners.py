@@ -2,9 +2,9 @@
 
 With a key: murmur2(key) with the sign bit masked, modulo the number of partitions.
 Without a key: uniform sticky (KIP-794, since 3.3): stay with one partition until
-batch_size bytes went there and no batch that could take more waits there, or until
-twice that, then choose again at random. (Sticky, KIP-480, since 2.4, chose again with
-every batch.) Left out: the Java client prefers partitions whose brokers answer faster
+batch_size bytes went there and no batch with room waits there, or until twice that,
+then choose again at random. (Sticky, KIP-480, since 2.4, chose again with every batch.)
+Left out: the Java client prefers partitions whose brokers answer faster
 (partitioner.adaptive.partitioning.enable).
 """
 
@@ -20,9 +20,9 @@ BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random")
 
 
 class Choice(NamedTuple):
-    """The partition, why, and the murmur2 hash where one decided. rule: the name of
-    somebody's own, where that did. sent_bytes: what went there before, while one
-    sticks.
+    """The chosen partition, the rule that chose it, and the murmur2 hash if that
+    decided. rule: the name of a learner's own rule, if that decided. sent_bytes: with a
+    sticky partition, the bytes that went there before.
     """
 
     partition: int
@@ -33,8 +33,8 @@ class Choice(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """What a partitioner knows of a topic: all, those with a leader, and whether one's
-    last batch takes more.
+    """What a partitioner knows about a topic: all partitions, those with a leader, and
+    whether a partition's last batch takes more records.
     """
 
     topic: str
@@ -45,7 +45,7 @@ class Partitions(NamedTuple):
 
 class Unplaced(NamedTuple):
     """A record that has no partition yet. original: its key and value as the program
-    gave them, not serialized.
+    gave them, before serialization.
     """
 
     key: bytes | None = None
@@ -62,13 +62,13 @@ class Partitioner:
     def no_room(
         self, choice: Choice, record: Unplaced, partitions: Partitions
     ) -> Choice:
-        """The record doesn't fit into the last batch there, which is closed now. Where
-        does it go?
+        """The record doesn't fit into the last batch of the chosen partition, which is
+        closed now. Returns where it goes instead.
         """
         return choice
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
-        """A record went there."""
+        """A record was added to the partition."""
 
 
 def murmur2(data: bytes) -> int:
@@ -113,7 +113,7 @@ class DefaultPartitioner(Partitioner):
         self._random = random
         self._batch_size = max(batch_size, 1)
         self._ignore_keys = ignore_keys
-        # topic -> partition, bytes that went there
+        # topic -> partition, bytes that have gone there
         self._sticky: dict[str, tuple[int, int]] = {}
 
     def choose(self, record: Unplaced, partitions: Partitions) -> Choice:
@@ -125,7 +125,7 @@ class DefaultPartitioner(Partitioner):
                 Reason("murmur2", f"murmur2(key) % {count}"),
                 hashed,
             )
-        # what waited there may have been sent meanwhile
+        # the batch there may have been sent meanwhile
         partition = self._move_on(partitions)
         if partition in partitions.all:
             _, sent = self._sticky[partitions.topic]
@@ -135,7 +135,7 @@ class DefaultPartitioner(Partitioner):
     def no_room(
         self, choice: Choice, record: Unplaced, partitions: Partitions
     ) -> Choice:
-        # as RecordAccumulator asks again before it makes a batch
+        # because RecordAccumulator, too, asks again before it makes a batch
         return self.choose(record, partitions)
 
     def appended(self, partition: int, size_bytes: int, partitions: Partitions) -> None:
@@ -145,8 +145,8 @@ class DefaultPartitioner(Partitioner):
             self._move_on(partitions)
 
     def _move_on(self, partitions: Partitions) -> int:
-        """A half-filled batch is not left behind, unless it keeps us for twice the size
-        (RecordAccumulator).
+        """A half-filled batch is not left behind, unless it has kept us for twice the
+        size (RecordAccumulator).
         """
         partition, sent = self._sticky.get(partitions.topic, (-1, 0))
         most = self._batch_size * (2 if partitions.is_filling(partition) else 1)
@@ -160,7 +160,7 @@ class DefaultPartitioner(Partitioner):
 
 
 class RoundRobinPartitioner(Partitioner):
-    """One record here, the next one there, whatever the key (the Java client's
+    """One record to each partition in turn, whatever the key (the Java client's
     RoundRobinPartitioner).
     """
 

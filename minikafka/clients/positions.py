@@ -1,10 +1,10 @@
-"""Where a consumer reads on: each partition's position, and how it is found where there
-is none yet.
+"""Where a consumer continues to read: each partition's position, and how it is found if
+there is none yet.
 
-First the offset that the group has committed; if there is none, or no group, what
-auto_offset_reset says. The leaders are asked for the first offset, the next, or the
-first at a time (ListOffsets), of any number of partitions; refusals that may pass (a
-leader that moved) are asked again after retry_backoff_ms.
+It is the offset that the group has committed; if there is none, or no group,
+auto_offset_reset decides. Leaders are asked (ListOffsets) for the first offset, the
+next one, or the first one at a given time, for any number of partitions; after a
+retriable refusal (a leader that moved) they are asked again after retry_backoff_ms.
 """
 
 from collections.abc import Callable
@@ -36,11 +36,11 @@ Found = Callable[[TopicPartition, OffsetAndTimestamp], None]
 
 
 class OffsetLookup(Question):
-    """Done when every partition is answered; its value is {TopicPartition:
+    """Done when there is an answer for every partition; its value is {TopicPartition:
     OffsetAndTimestamp}.
 
     timestamps: LATEST, EARLIEST or ms since the epoch. found: called with each answer
-    as it comes.
+    as it arrives.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class OffsetLookup(Question):
     ) -> None:
         super().__init__(client, client.metadata)
         self._timestamps = timestamps
-        self._wanted = dict.fromkeys(timestamps)  # partitions that are not asked yet
+        # partitions that haven't been asked for yet
+        self._wanted = dict.fromkeys(timestamps)
         self._answers: dict[TopicPartition, OffsetAndTimestamp] = {}
         self._found = found
         for topic, _ in timestamps:
@@ -107,7 +108,7 @@ class OffsetLookup(Question):
             self.fail(KafkaError(error))
 
     def _tell(self, partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
-        """What was found by time; the ends of a log are no event."""
+        """Emit an event for an offset found by time; the ends of a log get none."""
         timestamp = self._timestamps[partition]
         if self.client.trace and timestamp >= 0:
             self.client.trace.emit(
@@ -126,7 +127,7 @@ class Positions:
         self._consumer = consumer
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The positions as a commit without offsets commits them."""
+        """The positions that a commit without explicit offsets commits."""
         offsets = {}
         for partition, held in self._consumer.assigned.items():
             if held.position is not None:
@@ -135,7 +136,7 @@ class Positions:
         return offsets
 
     def find(self) -> None:
-        """Ask for the positions that are missing."""
+        """Look up the positions that are missing."""
         in_group = self._consumer.coordinator is not None
         maybe_committed = []
         to_reset = []
@@ -152,7 +153,7 @@ class Positions:
         self._reset(to_reset)
 
     def validate(self) -> None:
-        """Ask leaders of later epochs whether they have what was read."""
+        """Ask leaders of later epochs whether they have the records that were read."""
         for partition, held in self._consumer.assigned.items():
             epoch = self._consumer.metadata.partition(*partition).leader_epoch
             if held.in_doubt(epoch) and held.question is None and held.fetched is None:
@@ -176,7 +177,9 @@ class Positions:
     def _truncated(
         self, partition: TopicPartition, held: Assigned, end: int | None
     ) -> None:
-        """The log was cut before the position. end: where, None if that isn't known."""
+        """The log was truncated before the position. end: where it ends; None if that
+        isn't known.
+        """
         if self._consumer.config["auto_offset_reset"] == "none":
             what = f"{partition} was truncated"
             where = "" if end is None else f" to offset {end}"
@@ -260,7 +263,7 @@ class Positions:
     def _asked_by(
         self, question: Question, partition: TopicPartition
     ) -> Assigned | None:
-        """The partition, if no seek and no other assignment came in between."""
+        """The partition, unless there was a seek or another assignment in between."""
         held = self._consumer.assigned.get(partition)
         if held is None or held.question is not question:
             return None

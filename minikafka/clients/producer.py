@@ -1,20 +1,20 @@
-"""The producer: records in, batches out, answers back to whoever holds the future.
+"""The producer: records go in, batches go out, answers go back through the futures.
 
-From the front: a partitioner chooses (partitioners.py), records wait in batches
-(accumulator.py), and whenever something happens the ready batches of each leader leave
-in one Produce request, up to max_in_flight_requests_per_connection of them at a time.
+In order: a partitioner chooses the partition (partitioners.py), records wait in batches
+(accumulator.py), and whenever something happens the ready batches for each leader are
+sent in one Produce request, with up to max_in_flight_requests_per_connection requests
+at a time.
 
 With enable_idempotence (the default, as in Java) each batch carries producer id, epoch
 and the sequence number of its first record (producer_sequences.py): the broker
-recognises a retry it has already, and refuses a gap. After a gap the producer numbers
-from 0 again, once nothing is in flight.
+recognizes a retry of a batch it already has, and refuses a gap. After a gap the
+producer starts numbering at 0 again, once nothing is in flight.
 
-A record is acknowledged or has failed delivery_timeout_ms after send() at the latest,
-whatever it is waiting for by then: its batch to be full, a connection, an answer, the
-end of a back-off (KIP-91). Until then what may pass is tried again: each try after a
-longer back-off than the last (KIP-580). Without idempotence a retry may write a record
-twice, when only the answer was lost, and batches that are in flight together may change
-their order.
+A record is acknowledged or has failed at the latest delivery_timeout_ms after send(),
+whatever it is waiting for by then: a full batch, a connection, an answer, the end of a
+backoff (KIP-91). Until then retriable failures are retried, each time after a longer
+backoff (KIP-580). Without idempotence a retry may write a record twice, if only the
+answer was lost, and batches that are in flight together may change their order.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -96,12 +96,12 @@ class Producer(Client):
 
     @property
     def producer_id(self) -> int:
-        """-1 before it has one."""
+        """The producer id; -1 before it has one."""
         return self._sequences.producer_id
 
     @property
     def producer_epoch(self) -> int:
-        """-1 before it has one."""
+        """The producer epoch; -1 before it has one."""
         return self._sequences.producer_epoch
 
     @property
@@ -109,11 +109,11 @@ class Producer(Client):
         """Whether a numbered batch was given up, and the epoch hasn't grown since."""
         return self._sequences.has_gap
 
-    # what a program calls, through the shell
+    # called by programs, through the shell
 
     def left_out(self, error: KafkaError) -> None:
-        """A record was refused before it was in the buffer. Its transaction can't be
-        committed without it.
+        """A record was refused before it was in the buffer, so its transaction can't be
+        committed.
         """
         if self.transactions is not None and self.transactions.is_open:
             self.transactions.refused(error.error, error.message)
@@ -121,8 +121,8 @@ class Producer(Client):
     def size_of(
         self, key: bytes | None, value: bytes | None, headers: Headers = ()
     ) -> int:
-        """Bytes that a record takes in the buffer; raises MESSAGE_TOO_LARGE if no
-        request could hold it.
+        """The number of bytes that a record takes in the buffer. Raises
+        MESSAGE_TOO_LARGE if no request could hold it.
         """
         size = record_size(0, 0, key, value, headers)
         limit = self.config["max_request_size"]
@@ -144,7 +144,7 @@ class Producer(Client):
     ) -> Future:
         """Choose a partition and put the record into the buffer.
 
-        The topic's metadata must be known, and the buffer have room.
+        The topic's metadata must be known, and the buffer must have room.
         """
         self._check_may_send()
         self._enter(now)
@@ -170,8 +170,8 @@ class Producer(Client):
         return placed.future
 
     def ask(self, question: Callable[[], Any], now: Now) -> Any:
-        """Begin what a transaction needs next; its question, or None if there is
-        nothing to ask.
+        """Start the next request of a transaction. Returns it, or None if none is
+        needed.
         """
         self._enter(now)
         asked = question()
@@ -179,7 +179,7 @@ class Producer(Client):
         return asked
 
     def abort(self, now: Now) -> None:
-        """Give up what was not sent yet."""
+        """Give up records that haven't been sent yet."""
         self._enter(now)
         why = "the transaction was aborted before it was sent"
         for batch in list(self.accumulator.incomplete):
@@ -188,7 +188,9 @@ class Producer(Client):
                 self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, why))
 
     def number_anew(self, producer_id: int, producer_epoch: int) -> None:
-        """The coordinator has said who this is: sequence numbers begin at 0."""
+        """The coordinator has assigned an id and an epoch: sequence numbers
+        begin at 0.
+        """
         self._sequences.begin_next_epoch(self.accumulator.incomplete)
         self._sequences.producer_id = producer_id
         self._sequences.producer_epoch = producer_epoch
@@ -201,7 +203,7 @@ class Producer(Client):
             self._fail(batch, KafkaTimeoutError(why))
         super().close(now)
 
-    # what happens by itself
+    # what happens automatically
 
     def work(self) -> None:
         super().work()
@@ -217,9 +219,9 @@ class Producer(Client):
                 continue
             self._send_batches(node, partitions)
             if any(self.accumulator.queues[partition] for partition in partitions):
-                self.wake(self.now_ms)  # the next ones go in the next request
+                self.wake(self.now_ms)  # the others go in the next request
 
-    # a record's way into a batch
+    # from record to batch
 
     def _check_may_send(self) -> None:
         if self.closed:
@@ -233,7 +235,7 @@ class Producer(Client):
             self.transactions.raise_if_unclear("send")
 
     def _partitions(self, topic: str) -> Partitions:
-        """What the partitioner may know of the topic."""
+        """What the partitioner may know about the topic."""
         known = self.metadata.partitions(topic)
         assert known, "the shell waits for metadata first"
         with_leader = []
@@ -279,10 +281,10 @@ class Producer(Client):
             batch_size=self.config["batch_size"],
         )
 
-    # a batch's way to its leader
+    # from batch to leader
 
     def _ready_partitions(self) -> list[TopicPartition]:
-        """Partitions with a batch to send now; the one that waited longest comes
+        """The partitions with a batch to send now, the one that has waited longest
         first.
         """
         has_room = self.accumulator.has_room(self.config["batch_size"])
@@ -299,8 +301,11 @@ class Producer(Client):
         return [partition for _, partition in sorted(found)]
 
     def _may_go(self, batch: Batch) -> bool:
-        """Whether a batch may leave: as its transaction and its number allow it."""
-        if self.has_gap:  # before the transaction is asked, which would let it join
+        """Whether a batch may be sent now, considering its transaction and its sequence
+        number.
+        """
+        # checked before the transaction, which would add the partition
+        if self.has_gap:
             return False
         transactions = self.transactions
         if transactions is not None and not transactions.may_send(batch.partition):
@@ -326,8 +331,8 @@ class Producer(Client):
                 self._succeed(batch, -1, -1)
 
     def _take_what_fits(self, partitions: list[TopicPartition]) -> dict[Batch, Reason]:
-        """The first batch of each partition, as many as fit into one request, and why
-        each leaves now.
+        """The first batch of each partition, as many as fit into one request, and the
+        reason why each is sent now.
         """
         room = self.config["max_request_size"]
         taken: dict[Batch, Reason] = {}
@@ -381,7 +386,7 @@ class Producer(Client):
         )
 
     def _why_now(self, partition: TopicPartition) -> Reason:
-        """What made a partition's first batch leave."""
+        """The reason why a partition's first batch is sent."""
         queue = self.accumulator.queues[partition]
         first = queue[0]
         linger_ms = self.config["linger_ms"]
@@ -423,7 +428,8 @@ class Producer(Client):
         error = Error(answer.error_code)
         if error is Error.NONE:
             self._succeed(batch, answer.base_offset, answer.log_append_time_ms)
-        elif error is Error.DUPLICATE_SEQUENCE_NUMBER:  # it is there, who knows where
+        # the broker has it, but its offset is unknown
+        elif error is Error.DUPLICATE_SEQUENCE_NUMBER:
             self._succeed(batch, -1, -1)
         else:
             why = Reason("refused", f"the broker said {error.name}")
@@ -454,8 +460,8 @@ class Producer(Client):
             self.trace.emit("BatchRetried", **detail, why=why)
 
     def _may_pass(self, batch: Batch, error: Error) -> bool:
-        """Whether another try may go well. A gap because an earlier batch is on its way
-        again is no reason to give up (KIP-98).
+        """Whether a retry may succeed. A gap because an earlier batch is being retried
+        is no reason to give up (KIP-98).
         """
         if error.retriable:
             return True
@@ -465,8 +471,8 @@ class Producer(Client):
     # the producer id
 
     def _has_producer_id(self) -> bool:
-        """Whether batches may leave as far as that goes; asks for one that is missing.
-        One with transactions has it from init_transactions().
+        """Whether batches may be sent as far as the producer id is concerned; requests
+        one if it is missing. A transactional producer gets it from init_transactions().
         """
         if not self.idempotent or self.transactions is not None:
             return True
@@ -498,8 +504,8 @@ class Producer(Client):
         return self.now_ms >= batch.created_ms + self.config["delivery_timeout_ms"]
 
     def _expire(self) -> None:
-        """Give up the batches whose time is over, wherever they are. The answer of one
-        in flight is ignored.
+        """Give up the batches whose delivery timeout is over, wherever they are. The
+        answer for one in flight is ignored.
         """
         timeout_ms = self.config["delivery_timeout_ms"]
         why = f"not acknowledged within delivery_timeout_ms ({timeout_ms / 1000:g} s)"
@@ -541,7 +547,7 @@ class Producer(Client):
 
 
 def _by_partition(response: Message) -> dict[TopicPartition, Message]:
-    """A Produce answer: what it says of each partition."""
+    """The results in a Produce answer, by partition."""
     answers = {}
     for topic in response.responses:
         for said in topic.partition_responses:

@@ -1,5 +1,5 @@
 """A producer's configuration: kafka-python's names, the Java client's defaults, and
-what follows from what.
+values that follow from other values.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from minikafka.wire.compression import CODECS
 DEFAULTS: dict[str, Any] = {
     **connection.DEFAULTS,
     "acks": "all",
-    # None: as far as acks, retries and max_in_flight allow it, as in Java
+    # None: if acks, retries and max_in_flight allow it, as in Java
     "enable_idempotence": None,
     "linger_ms": 5,  # 0 before 4.0 (KIP-1030)
     "batch_size": 16384,
@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 def _acks(given: Any) -> int | str:
-    """0, 1 or "all"."""
+    """acks as 0, 1 or "all". Errors: ValueError."""
     if given in ("all", -1, "-1"):
         return "all"
     if isinstance(given, bool) or given not in (0, 1, "0", "1"):
@@ -40,14 +40,14 @@ def _acks(given: Any) -> int | str:
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """What was given and the defaults, with what follows from other values filled in;
-    ValueError in plain words.
+    """The given values and the defaults, with values filled in that follow from others.
+    Errors: ValueError in plain words.
     """
     config = {**DEFAULTS, **given}
     config["acks"] = _acks(config["acks"])
     config["compression_type"] = _compression(config["compression_type"])
     config["enable_idempotence"] = _idempotence(config)
-    # one try takes so long (KIP-91)
+    # the time for one attempt (KIP-91)
     shortest_ms = config["linger_ms"] + config["request_timeout_ms"]
     if config["delivery_timeout_ms"] >= shortest_ms:
         return config
@@ -62,7 +62,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compression(given: str | None) -> str:
-    """A codec's name."""
+    """The name of a compression codec. Errors: ValueError."""
     name = given or "none"
     if name not in CODECS:
         raise ValueError(f"compression_type={name!r}: give one of {', '.join(CODECS)}")
@@ -70,7 +70,7 @@ def _compression(given: str | None) -> str:
 
 
 def _idempotence(config: dict[str, Any]) -> bool:
-    """Whether batches get numbers: as it was asked for, else where it is possible."""
+    """Whether batches get sequence numbers: as requested, or by default if possible."""
     wanted = config["enable_idempotence"]
     is_possible = (
         config["acks"] == "all"

@@ -1,16 +1,16 @@
-"""When a request may be sent, and when it is worth another try: the one place in the
+"""When a request may be sent, and when it is worth a retry: the only place in the
 clients that knows about retries.
 
 Metadata, a group's coordinator, a producer id, offsets, records, commits, heartbeats, a
 place in a group: for each of these a client has a RequestState, as the Java client
-does. It asks for one thing once at a time. When the connection is lost, or the broker
-refuses with an error that may pass, it asks again after retry_backoff_ms, and after a
-refusal by the wrong broker it first finds out which one is the right one. When the
-broker refuses for good, the client gives up.
+does. Each has at most one request in flight. When the connection is lost, or the broker
+refuses with a retriable error, the client asks again after retry_backoff_ms, and after
+a refusal by the wrong broker it first finds out which one is right. When the broker
+refuses for good, the client gives up.
 
-A question is what a program asks through a client and waits for: offsets, commits, the
-requests of an admin client. It is a future, and asked until it is answered, refused for
-good, or given up by the shell, which has no more patience.
+A question is a request for which a program waits: for offsets, commits, or an admin
+client's request. It is a future, and is asked until it is answered, refused for good,
+or given up by the shell after a timeout.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,25 +28,25 @@ BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
 
 
 class Guide(Protocol):
-    """Tells a client which broker to ask: its metadata, or the look-up of a group's
+    """Tells a client which broker to ask: its metadata, or the lookup of a group's
     coordinator.
     """
 
     def doubt(self, error: Error) -> None:
-        """A broker has refused a request with this error. If the broker was the wrong
-        one, ask for the right one.
+        """A broker has refused a request with this error. If it was the wrong broker,
+        look for the right one.
         """
 
 
 @dataclass(eq=False, repr=False)
 class RequestState:
-    """The state of one request that a client repeats. guide: what has named the broker
-    to ask.
+    """The state of one request that a client repeats. guide: it named the
+    broker to ask.
     """
 
     _client: "Client"
     _guide: Guide | None = None
-    at_ms: int = 0  # not to be sent before
+    at_ms: int = 0  # must not be sent before this time
     in_flight: bool = False
     _attempt: int = 0
 
@@ -59,11 +59,11 @@ class RequestState:
         answered: Callable[[Message], None],
         failed: Callable[[], None] = lambda: None,
     ) -> "OnResponse":
-        """Note that it is being sent, and return what the connection calls with the
-        answer.
+        """Note that it is being sent, and return the function that the connection calls
+        with the answer.
 
-        answered: gets the answer. failed: called when the connection is lost, after
-        backing off. Neither is called after give_up().
+        answered: called with the answer. failed: called when the connection is lost,
+        after the backoff is set. Neither is called after give_up().
         """
         self.in_flight = True
         self._attempt += 1
@@ -90,7 +90,7 @@ class RequestState:
         self.at_ms = self._client.now_ms + self._client.retry_backoff_ms
 
     def refused(self, error: Error) -> bool:
-        """A broker has refused it. Returns whether another try, after the back-off, may
+        """A broker has refused it. Returns whether a retry, after the backoff, may
         succeed.
         """
         if self._guide is not None:
@@ -103,8 +103,8 @@ class RequestState:
 def exponential_backoff_ms(
     attempts: int, first_ms: int, longest_ms: int, random: Callable[[], float]
 ) -> int:
-    """How long to wait after so many failed attempts: twice as long each time, give or
-    take a fifth (KIP-580).
+    """How long to wait after this many failed attempts: twice as long each time, plus
+    or minus a fifth (KIP-580).
     """
     wait_ms = min(first_ms * BACKOFF_BASE ** min(attempts - 1, 30), longest_ms)
     return min(int(wait_ms * (1 + BACKOFF_JITTER * (2 * random() - 1))), longest_ms)
@@ -133,16 +133,16 @@ class Questions:
         return iter(self._open)
 
     def add(self, question: Question) -> None:
-        """The next work() attempts it."""
+        """Add a question, which the next work() attempts."""
         self._open.append(question)
 
     def ask(self, question: Question) -> None:
-        """Attempt it at once."""
+        """Add a question, and attempt it at once."""
         self.add(question)
         question.attempt()
 
     def give_up(self, future: Future) -> None:
-        """Ask this question no more: nobody waits for the answer."""
+        """Stop asking this question: nobody waits for the answer."""
         self._open = [each for each in self._open if each is not future]
 
     def work(self) -> None:

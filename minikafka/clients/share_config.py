@@ -1,8 +1,8 @@
 """A share consumer's configuration: Java's names in snake case, the Java client's
 defaults.
 
-Where a group begins, how long a member has what it acquired, and how often a record is
-delivered at most, are configs of the group, which the broker keeps.
+Where a group begins, how long a member keeps the records it acquired, and how often a
+record is delivered at most, are configs of the group, which the broker stores.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.clients import connection
 
 IMPLICIT, EXPLICIT = "implicit", "explicit"
-# numbered so in requests (KIP-1206)
+# their numbers in requests (KIP-1206)
 ACQUIRE_MODES = ("batch_optimized", "record_limit")
 
 DEFAULTS: dict[str, Any] = {
@@ -31,8 +31,8 @@ DEFAULTS: dict[str, Any] = {
 
 
 def checked(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration itself, if its values make sense; else raises ValueError in
-    plain words.
+    """Returns the configuration if its values make sense; otherwise raises ValueError
+    in plain words.
     """
     if not config["group_id"]:
         raise ValueError(

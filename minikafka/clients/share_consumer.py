@@ -1,13 +1,13 @@
-"""The share consumer (KIP-932): a member of a share group, which has records rather than
-partitions.
+"""The share consumer (KIP-932): a member of a share group, which has records rather
+than partitions.
 
 Several members fetch from one partition, and each record goes to one of them, with a
-lock that ends. The member says what became of it. Unless told otherwise
-(share_acknowledgement_mode="implicit") that is said by the next poll: it accepts all
-that the poll before brought. With "explicit" the program says it of each record.
+lock that ends. The member acknowledges it. By default
+(share_acknowledgement_mode="implicit") the next poll does that: it accepts all records
+of the poll before. With "explicit" the program acknowledges each record itself.
 
 Names, results and defaults are those of Java's KafkaShareConsumer, in the snake case of
-our consumer. As there, it fetches only while somebody polls; heartbeats go on by
+our consumer. As there, it fetches only while the program polls; heartbeats go on by
 themselves. Its place in the group is share_membership.py, its sessions with brokers are
 share_sessions.py, the records that it has share_deliveries.py.
 """
@@ -57,18 +57,18 @@ class ShareConsumer(Client):
         self.topic_ids: dict[str, bytes] = {}
         self.assigned: list[TopicPartition] = []
         self.in_poll = False
-        self.is_leaving = False  # it waits until it is out
+        self.is_leaving = False  # waiting until it is out
         self.taken = 0  # records handed over so far
-        self.error: Exception | None = None  # the next take() raises it
-        self.remarks: list[str] = []  # for whoever sits before the screen
-        # what brokers said of each partition since begin_commit()
+        self.error: Exception | None = None  # raised by the next take()
+        self.remarks: list[str] = []  # hints for the person at the screen
+        # each partition's result from the brokers since begin_commit()
         self.outcome: dict[TopicPartition, KafkaError | None] = {}
         self.coordinator = Coordinator(self, self.config["group_id"])
         self.membership = ShareMembership(self, self.coordinator, random)
         self.sessions = ShareSessions(self)
-        self._arrived: deque[Delivery] = deque()  # not handed over yet
-        self._renewed: deque[Delivery] = deque()  # to be handed over again
-        # what the program was given, and has not said everything of
+        self._arrived: deque[Delivery] = deque()  # not returned yet
+        self._renewed: deque[Delivery] = deque()  # to be returned again
+        # records that the program has, and hasn't fully acknowledged
         self._current: dict[tuple[str, int, int], Delivery] = {}
         if self.trace:
             shown = {
@@ -80,7 +80,7 @@ class ShareConsumer(Client):
         if topics:
             self.subscribe(topics)
 
-    # what a program calls, through the shell
+    # called by programs, through the shell
 
     def subscribe(self, topics: Iterable[str]) -> None:
         self.topics = list(dict.fromkeys(topics))
@@ -92,8 +92,8 @@ class ShareConsumer(Client):
         return bool(self.config["share_acknowledgement_mode"] == EXPLICIT)
 
     def acknowledge(self, topic: str, partition: int, offset: int, said: str) -> None:
-        """Say what became of a record that the last poll brought. It is told to the
-        broker by the next poll, commit or close.
+        """Acknowledge a record of the last poll. The next poll, commit or close tells
+        the broker.
         """
         if not self.is_explicit:
             raise IllegalStateError(
@@ -111,7 +111,7 @@ class ShareConsumer(Client):
         delivery.said = said
 
     def begin_poll(self, now: Now) -> None:
-        """From here to end_poll() the consumer works by itself. Errors:
+        """From here to end_poll() the consumer works on its own. Errors:
         IllegalStateError.
         """
         self._enter(now)
@@ -136,8 +136,8 @@ class ShareConsumer(Client):
     def take(
         self, max_records: int, now: Now
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to max_records that have arrived, {partition: records}. Records whose locks
-        were renewed come again, and alone.
+        """Up to max_records that have arrived, {partition: records}. Records whose
+        locks were renewed are returned again, on their own.
         """
         self._enter(now)
         self._leave_poll()
@@ -158,9 +158,9 @@ class ShareConsumer(Client):
         return taken
 
     def begin_commit(self, now: Now) -> None:
-        """Tell the brokers what the program has said; with implicit acknowledgement all
-        is accepted. It is done when `is_telling` is false; then `outcome` has what
-        became of it.
+        """Send the program's acknowledgements to the brokers; with implicit
+        acknowledgement everything is accepted. It is done when `is_telling` is false;
+        then `outcome` has the results.
         """
         self._enter(now)
         self.outcome = {}
@@ -169,11 +169,11 @@ class ShareConsumer(Client):
 
     @property
     def is_telling(self) -> bool:
-        """Whether brokers have still to answer to what was said."""
+        """Whether brokers still have to answer acknowledgements."""
         return self.sessions.are_busy
 
     def begin_leaving(self, now: Now) -> None:
-        """Tell what the program has said of records, and give back all others. It is
+        """Send the program's acknowledgements, and give back all other records. It is
         done when `is_telling` is false.
         """
         self._enter(now)
@@ -204,14 +204,16 @@ class ShareConsumer(Client):
         self._arrived += deliveries
 
     def renewed(self, delivery: Delivery) -> None:
-        """Its lock is a new one: the program gets the record again, to say more."""
+        """Its lock was renewed: the program gets the record again, to
+        acknowledge it.
+        """
         delivery.said = None
         self._renewed.append(delivery)
 
     def told(
         self, partition: TopicPartition, said: list[Run], error: KafkaError | None
     ) -> None:
-        """A broker has answered to what was said of records, or can't any more."""
+        """A broker has answered acknowledgements of records, or can't any more."""
         self.outcome[partition] = self.outcome.get(partition) or error
         if error is not None:
             count = sum(run.last_offset - run.first_offset + 1 for run in said)
@@ -230,7 +232,7 @@ class ShareConsumer(Client):
                 error=Error.NONE.name if error is None else error.error.name,
             )
 
-    # what happens by itself
+    # what happens automatically
 
     def busy(self) -> bool:
         return self.in_poll or self.is_leaving
@@ -256,7 +258,7 @@ class ShareConsumer(Client):
             self.membership.polled()
 
     def _say_what_is_said(self) -> None:
-        """What the program has said of records is on its way from now on."""
+        """Start to send the program's acknowledgements."""
         for key, delivery in list(self._current.items()):
             if not self.is_explicit:
                 delivery.said = ACCEPT
@@ -265,7 +267,7 @@ class ShareConsumer(Client):
                 self.sessions.say(delivery)
 
     def _record(self, delivery: Delivery) -> ConsumerRecord:
-        """The record as the program gets it. One that can't be deserialized is
+        """The record as the program gets it. A record that can't be deserialized is
         released.
         """
         deserializers = (

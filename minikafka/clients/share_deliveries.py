@@ -1,13 +1,14 @@
-"""Records that a member of a share group has, and what it says of them (KIP-932).
+"""The records that a member of a share group has, and its acknowledgements of them
+(KIP-932).
 
-    accept    it has dealt with the record
-    release   it has not: let somebody have it
-    reject    nobody can deal with it
+    accept    it has processed the record
+    release   it hasn't: another member may have it
+    reject    nobody can process it
     renew     it needs more time (KIP-1222)
 
-A fetch brings whole batches, and a list of what was acquired of them. Offsets that were
-acquired and have no record, as those of control batches, are told to the broker as
-gaps. A batch that is damaged is rejected, and the next poll raises.
+A fetch returns whole batches, and a list of the offsets in them that were acquired.
+Offsets that were acquired and have no record, such as those of control batches, are
+acknowledged as gaps. A damaged batch is rejected, and the next poll raises an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from minikafka.clients.share_sessions import ShareSession
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = "gap", "accept", "release", "reject", "renew"
-NUMBERED = (GAP, ACCEPT, RELEASE, REJECT, RENEW)  # as in requests
-TYPES = (ACCEPT, RELEASE, REJECT, RENEW)  # what a program may say
+NUMBERED = (GAP, ACCEPT, RELEASE, REJECT, RENEW)  # their numbers in requests
+TYPES = (ACCEPT, RELEASE, REJECT, RENEW)  # the types that a program may use
 
-Offsets = dict[int, str]  # offset -> what is said of it
+Offsets = dict[int, str]  # offset -> acknowledgement type
 
 
 @dataclass(eq=False, slots=True)
 class Delivery:
-    """A record that this member has. session: with the broker that gave it, the only
-    one that may be told what became of it. said: what the program says; None: nothing
-    yet.
+    """A record that this member has. session: with the broker that delivered it, the
+    only one that may get its acknowledgement. said: the program's acknowledgement; None
+    if there is none yet.
     """
 
     session: "ShareSession"
@@ -51,8 +52,8 @@ class Delivery:
 
 @dataclass
 class Arrived:
-    """What one partition's answer holds. said: what is told of offsets at once. error:
-    a batch was damaged.
+    """The content of one partition's answer. said: acknowledgements to be sent at once.
+    error: a batch was damaged.
     """
 
     found: list[Delivery] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Arrived:
 
 
 class Run(NamedTuple):
-    """Offsets that lie together, and of which the same is said."""
+    """A range of offsets with the same acknowledgement."""
 
     first_offset: int
     last_offset: int
@@ -71,7 +72,7 @@ class Run(NamedTuple):
 def arrived(
     session: "ShareSession", partition: TopicPartition, part: Message, check_crcs: bool
 ) -> Arrived:
-    """The records that were acquired, of those that came."""
+    """Those of the records in an answer that were acquired."""
     counts = {}
     for acquired in part.acquired_records:
         for offset in range(acquired.first_offset, acquired.last_offset + 1):
@@ -101,7 +102,7 @@ def _records(batch: Any, offset: int, check_crcs: bool) -> Iterator[Item]:
 
 
 def runs(said: Mapping[int, str]) -> list[Run]:
-    """What is said of offsets, as requests list it."""
+    """The acknowledgements as requests list them."""
     found: list[Run] = []
     for offset in sorted(said):
         last = found[-1] if found else None

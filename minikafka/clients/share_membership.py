@@ -1,16 +1,16 @@
-"""A member of a share group (KIP-932): it says that it is there, and is told of which
-partitions it may fetch.
+"""A member of a share group (KIP-932): it reports that it is there, and is told from
+which partitions it may fetch.
 
-There is one request, ShareGroupHeartbeat. It joins (member epoch 0), stays and leaves
-(-1). Several members share a partition, so nothing has to be given up before another
-may have it: a new assignment counts at once, and there is nothing to reconcile and
-nothing to acknowledge. What a member has of a partition is records, and these have
-locks of their own (share_deliveries.py).
+It uses a single request, ShareGroupHeartbeat, to join (member epoch 0), stay and leave
+(-1). Several members share a partition, so none has to give it up before another may
+have it: a new assignment takes effect at once, and there is nothing to reconcile and
+nothing to acknowledge. A member owns records, not partitions, and these have their own
+locks (share_deliveries.py).
 
-The rest is as in consumer_membership.py: with a wrong epoch, or after a session that
-ended, the member is *fenced* and joins anew. One whose program does not poll for
-max_poll_interval_ms becomes *stale*: it leaves, and joins again with the next poll.
-After a refusal that asking again does not mend it is out for good, *fatal*.
+The rest is as in consumer_membership.py: with a wrong epoch, or after its session has
+ended, the member is *fenced* and joins again. If its program does not poll for
+max_poll_interval_ms it becomes *stale*: it leaves, and joins again with the next poll.
+After a refusal that a retry can't fix it is out for good, *fatal*.
 """
 
 import uuid
@@ -55,8 +55,8 @@ MOVES = {
 
 
 class ShareMembership:
-    """epoch: the member epoch; 0 while it joins. leaving: it has begun to leave, and is
-    not out yet. fatal: it is out for good, and every poll raises this.
+    """epoch: the member epoch; 0 while it joins. leaving: it has begun to leave, but
+    isn't out yet. fatal: it is out for good, and every poll raises this error.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ShareMembership:
         self.consumer = consumer
         self.coordinator = coordinator
         drawn = bytes(int(random() * 256) for _ in range(16))
-        # the member makes its own id (KIP-1082); a broker takes 36 characters at most
+        # the member makes its own id (KIP-1082); a broker accepts at most 36 characters
         self.member_id = str(uuid.UUID(bytes=drawn, version=4))
         self.state = UNJOINED
         self.epoch = JOIN_EPOCH
@@ -76,11 +76,11 @@ class ShareMembership:
         self.fatal: Exception | None = None
         self._heartbeat = RequestState(consumer, coordinator)
         self._assignment: frozenset[tuple[bytes, int]] = frozenset()
-        self._said: list[str] | None = None  # the topics that the coordinator knows of
-        self._interval_ms = 0  # the coordinator says it
+        self._said: list[str] | None = None  # the topics that the coordinator knows
+        self._interval_ms = 0  # given by the coordinator
         self._poll_deadline: int | None = None  # None: never polled
 
-    # what the consumer calls
+    # called by the consumer
 
     def work(self) -> None:
         self._check_poll_interval()
@@ -91,7 +91,7 @@ class ShareMembership:
             self._send_heartbeat()
 
     def polled(self) -> None:
-        """A poll begins or ends."""
+        """A poll begins or ends: restart the poll interval."""
         interval_ms = int(self.consumer.config["max_poll_interval_ms"])
         self._poll_deadline = self.consumer.now_ms + interval_ms
         self.consumer.wake(self._poll_deadline)
@@ -101,7 +101,7 @@ class ShareMembership:
         self._use_assignment()
 
     def leave(self, why: str) -> None:
-        """Say goodbye; `leaving` is true until that is done."""
+        """Leave the group; `leaving` is true until that is done."""
         was_in_group = self.state in IN_GROUP
         self.leaving = True
         self._begin_anew()
@@ -163,7 +163,7 @@ class ShareMembership:
         self.coordinator.request("ShareGroupHeartbeat", body, on_response)
 
     def _say_all_again(self) -> None:
-        """After a lost heartbeat it is not known what the coordinator has heard."""
+        """After a lost heartbeat it isn't known what the coordinator has seen."""
         self._said = None
 
     def _answered(self, response: Message) -> None:
@@ -190,7 +190,7 @@ class ShareMembership:
             self._use_assignment()
 
     def _use_assignment(self) -> None:
-        """Fetch of the partitions whose topics' names are known. The others wait for
+        """Fetch from the partitions whose topics' names are known. The others wait for
         metadata.
         """
         names = self.consumer.metadata.topic_names
@@ -210,7 +210,7 @@ class ShareMembership:
                 partitions=[list(each) for each in assigned],
             )
 
-    # what goes wrong, and leaving
+    # errors, and leaving
 
     def _drop_out(self, event: str, why: str) -> None:
         self._begin_anew()
@@ -224,7 +224,7 @@ class ShareMembership:
         self._use_assignment()
 
     def _say_goodbye(self) -> None:
-        """Once, without looking at the answer."""
+        """Leave the group, with a single request whose answer is ignored."""
         if not self.coordinator.ready():
             self._left()
             return

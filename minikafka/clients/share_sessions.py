@@ -1,13 +1,14 @@
-"""A member's share sessions, one with each broker that leads partitions of its (KIP-932).
+"""A member's share sessions, one with each broker that leads some of its partitions
+(KIP-932).
 
-A session names its partitions to the broker once, then only what changed. Its epoch
-counts the requests, so one is open at a time. It lives as long as its connection: then
-the broker takes back what the member had, and what is still said of it is refused here
-already.
+A session names its partitions to the broker once, and afterwards only changes. Its
+epoch counts the requests, so one is open at a time. It lives as long as its connection:
+when that ends the broker takes back the member's records, and acknowledgements of them
+are refused here already.
 
-What the program says of records rides along with the next ShareFetch. Where nothing is
-to be fetched, because it waits for that (commit_sync), needs more time for them
-(renew), or has records enough, a ShareAcknowledge says it.
+The program's acknowledgements are sent with the next ShareFetch. If there is nothing to
+fetch, because the program waits for the result (commit_sync), needs more time (renew),
+or has enough records, they are sent with a ShareAcknowledge.
 """
 
 from collections.abc import Mapping
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
 NEW_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH = 2**31 - 1
 
-# the broker does not know the session, or not so
+# the broker doesn't know the session, or has another epoch for it
 LOST_SESSION = (Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH)
-# of a partition: Java's client asks again, too
+# for a partition; Java's client retries this, too
 MAY_PASS = Error.UNKNOWN_SERVER_ERROR
 
 Said = dict[TopicPartition, Offsets]
@@ -47,10 +48,11 @@ Outcome = Mapping[TopicPartition, KafkaError | None]
 
 @dataclass(eq=False)
 class ShareSession:
-    """With one broker. connection: the one that it lives on. epoch: of the next
-    request. known: the partitions that the broker has in it. waiting: what is to be
-    said; sent: what is on its way. renewing: the records whose locks are renewed. ends:
-    whether the next request is its last. is_over: it is no more.
+    """A session with one broker. connection: the one that it lives on. epoch: of the
+    next request. known: the partitions that the broker has in it. waiting:
+    acknowledgements to be sent; sent: those in flight. renewing: the records whose
+    locks are being renewed. ends: whether the next request is its last. is_over: it has
+    ended.
     """
 
     node_id: int
@@ -66,13 +68,13 @@ class ShareSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody waits for what the broker says of it."""
+        """Whether the caller waits for an answer of the broker."""
         is_ending = self.ends and not self.is_over
         return bool(self.waiting or self.sent or is_ending)
 
     @property
     def renews(self) -> bool:
-        """Whether what is to be said renews a lock."""
+        """Whether a waiting acknowledgement renews a lock."""
         return renews(self.waiting)
 
     def say(self, partition: TopicPartition, offset: int, what: str) -> None:
@@ -80,25 +82,26 @@ class ShareSession:
 
 
 class ShareSessions:
-    """All of one consumer."""
+    """All sessions of one consumer."""
 
     def __init__(self, consumer: "ShareConsumer") -> None:
         self._consumer = consumer
         self._sessions: dict[int, ShareSession] = {}
         self._requests: dict[int, RequestState] = {}
-        self._asked_last: list[int] = []  # nodes; with a strict limit one at a time
+        # nodes in the order of the last fetches; with a strict limit, one at a time
+        self._asked_last: list[int] = []
 
     @property
     def are_busy(self) -> bool:
         return any(each.is_busy for each in self._sessions.values())
 
     def end(self) -> None:
-        """Give back all that the member has, everywhere."""
+        """Give back all records that the member has, everywhere."""
         for session in self._sessions.values():
             session.ends = True
 
     def say(self, delivery: Delivery) -> None:
-        """Tell the broker what became of a record."""
+        """Acknowledge a record to the broker."""
         session = delivery.session
         partition = delivery.partition
         assert delivery.said is not None
@@ -109,7 +112,7 @@ class ShareSessions:
             self._refused_all(session, Error.SHARE_SESSION_NOT_FOUND)
 
     def work(self) -> None:
-        """Send what can be sent now."""
+        """Send everything that can be sent now."""
         for session in list(self._sessions.values()):
             node = self._consumer.nodes.get(session.node_id)
             has_connection = node is not None and node.connection == session.connection
@@ -139,7 +142,7 @@ class ShareSessions:
         return {node.id: partitions for node, partitions in leaders}
 
     def _begin(self, wants: Mapping[int, list[TopicPartition]]) -> None:
-        """A session with each node that has none yet."""
+        """Begin a session with each node that has none yet."""
         for node_id in wants:
             if node_id in self._sessions:
                 continue
@@ -151,7 +154,9 @@ class ShareSessions:
             self._sessions[node_id] = ShareSession(node_id, connection, state)
 
     def _in_turn(self) -> list[tuple[int, ShareSession]]:
-        """By node. Whoever was asked last comes last, and who never was, first."""
+        """The sessions by node. A node that was never asked comes first, the one asked
+        last comes last.
+        """
         turns = {node_id: turn for turn, node_id in enumerate(self._asked_last)}
 
         def turn_of(each: tuple[int, ShareSession]) -> int:
@@ -161,7 +166,9 @@ class ShareSessions:
         return sorted(self._sessions.items(), key=turn_of)
 
     def _may_fetch(self) -> bool:
-        """With a strict limit in records, one broker is asked at a time."""
+        """Whether a fetch may be sent: with a strict limit in records, one broker is
+        asked at a time.
+        """
         if self._consumer.config["share_acquire_mode"] != "record_limit":
             return True
         return not any(each.request.in_flight for each in self._sessions.values())
@@ -169,7 +176,7 @@ class ShareSessions:
     # requests
 
     def _who(self, epoch: int) -> dict[str, Any]:
-        """Who asks, in a session of this epoch."""
+        """The member's fields in a request, for a session of this epoch."""
         return {
             "group_id": self._consumer.config["group_id"],
             "member_id": self._consumer.membership.member_id,
@@ -179,7 +186,7 @@ class ShareSessions:
     def _fetch(
         self, session: ShareSession, node: Node, partitions: list[TopicPartition]
     ) -> None:
-        """Fetch these, and say what is to be said meanwhile."""
+        """Fetch from these partitions, and send acknowledgements that are waiting."""
         session.sent, session.waiting = session.waiting, {}
         wanted = {self._key(each) for each in partitions}
         named = [each for each in partitions if self._key(each) not in session.known]
@@ -198,7 +205,9 @@ class ShareSessions:
         self._consumer.request(node, "ShareFetch", body, answered)
 
     def _limits(self) -> dict[str, Any]:
-        """How much a fetch may bring, and how long it may wait for that."""
+        """The limits of a fetch: how much it may return, and how long it may wait for
+        that.
+        """
         config = self._consumer.config
         acquire_mode = ACQUIRE_MODES.index(config["share_acquire_mode"])
         return {
@@ -211,7 +220,7 @@ class ShareSessions:
         }
 
     def _acknowledge(self, session: ShareSession, node: Node) -> None:
-        """Say what is to be said, and fetch nothing."""
+        """Send acknowledgements that are waiting, without a fetch."""
         session.sent, session.waiting = session.waiting, {}
         epoch = FINAL_EPOCH if session.ends else session.epoch
         body = self._who(epoch)
@@ -229,7 +238,7 @@ class ShareSessions:
             self._acknowledge(session, node)
 
     def _parts(self, named: list[TopicPartition], said: Said) -> list[dict[str, Any]]:
-        """Partitions as a request names them, with what is said of their records."""
+        """The partitions in a request, with the acknowledgements of their records."""
         parts = []
         for each in named:
             batches = acknowledgement_batches(runs(said.get(each, {})))
@@ -247,7 +256,7 @@ class ShareSessions:
     # answers
 
     def _lost(self, session: ShareSession) -> None:
-        """The connection is gone, and the session with it."""
+        """The connection is lost, and the session with it."""
         self._over(session, Error.NETWORK_EXCEPTION)
 
     def _fetched(self, session: ShareSession, response: Message) -> None:
@@ -276,7 +285,7 @@ class ShareSessions:
             self._over(session, Error.SHARE_SESSION_NOT_FOUND)
 
     def _accepted(self, session: ShareSession, response: Message) -> bool:
-        """Whether the broker took the request at all."""
+        """Whether the broker accepted the request as a whole."""
         error = Error(response.error_code)
         if error is Error.NONE:
             session.epoch = session.epoch + 1 if session.epoch < LAST_EPOCH else 1
@@ -295,7 +304,7 @@ class ShareSessions:
     def _arrived(
         self, session: ShareSession, partition: TopicPartition, part: Message
     ) -> None:
-        """What a fetch brought of one partition."""
+        """Process what a fetch returned for one partition."""
         error = Error(part.error_code)
         if error is not Error.NONE:
             session.request.back_off()
@@ -321,10 +330,10 @@ class ShareSessions:
                 found.append((TopicPartition(name, part.partition_index), part))
         return found
 
-    # what became of what was said
+    # the results of acknowledgements
 
     def _tell(self, session: ShareSession, outcome: Outcome) -> None:
-        """Whoever waits for it hears what became of what was said."""
+        """Pass on the results of acknowledgements."""
         said, session.sent = session.sent, {}
         for partition, offsets in said.items():
             error = outcome[partition]
@@ -336,7 +345,9 @@ class ShareSessions:
             self._consumer.told(partition, runs(offsets), error)
 
     def _over(self, session: ShareSession, error: Error) -> None:
-        """The session is no more; what is still said of its records is refused."""
+        """The session has ended; waiting acknowledgements of its records are
+        refused.
+        """
         session.is_over = True
         session.request.give_up()
         if self._sessions.get(session.node_id) is session:
@@ -350,7 +361,7 @@ class ShareSessions:
 
 
 def renews(said: Said) -> bool:
-    """Whether some record's lock is renewed."""
+    """Whether any record's lock is renewed."""
     return any(RENEW in offsets.values() for offsets in said.values())
 
 

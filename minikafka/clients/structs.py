@@ -1,5 +1,5 @@
-"""What clients hand to a program: kafka-python's named tuples, which print as one short
-line.
+"""The types that clients return to programs: kafka-python's named tuples, which print
+as one short line.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset: the one of the next record to read. metadata: a text of the
+    """A committed offset: that of the next record to read. metadata: a text of the
     program's own.
     """
 
@@ -63,7 +63,8 @@ class ConsumerRecord(NamedTuple):
     """A record that was read.
 
     timestamp: ms since the epoch; timestamp_type: 0 CreateTime, 1 LogAppendTime; sizes:
-    bytes, -1 for null. delivery_count: which delivery it is, to a share consumer.
+    bytes, -1 for null. delivery_count: for a share consumer, the number of this
+    delivery.
     """
 
     topic: str

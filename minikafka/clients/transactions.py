@@ -1,5 +1,5 @@
-"""A producer's transactions: what it asks its coordinator, and when (KIP-98, KIP-360,
-KIP-447).
+"""A producer's transactions: the requests to its coordinator, and when they are sent
+(KIP-98, KIP-360, KIP-447).
 
     init()      InitProducerId: an id and an epoch. Whoever had the transactional id before is fenced.
     begin()     nothing is sent: the coordinator hears of a transaction when a partition joins it.
@@ -7,9 +7,9 @@ KIP-447).
     offsets     AddOffsetsToTxn and TxnOffsetCommit: a group's offsets, committed if the transaction is.
     end()       EndTxn, when every batch is acknowledged (commit) or given up (abort).
 
-After a refusal that only means this transaction, abort it and go on. After a fatal one,
-such as PRODUCER_FENCED, there is another producer with this transactional id, and this
-one is of no use any more.
+After a refusal that concerns only this transaction, abort it and go on. After a fatal
+one, such as PRODUCER_FENCED, another producer has this transactional id, and this one
+can't be used any more.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ FATAL = (
 
 
 class GroupMetadata(NamedTuple):
-    """Who read what a transaction writes (KIP-447): a member that was replaced can't
-    commit its offsets.
+    """The identity of the consumer whose records a transaction processes (KIP-447): a
+    member that was replaced can't commit its offsets.
     """
 
     group_id: str
@@ -47,8 +47,8 @@ class GroupMetadata(NamedTuple):
 
 
 class Step(Question):
-    """One request of a transaction, tried again while it may pass. Its value is the
-    response. errors: its codes.
+    """One request of a transaction, retried while the error is retriable. Its value is
+    the response. errors: the response's error codes.
     """
 
     def __init__(
@@ -84,8 +84,8 @@ class Step(Question):
 
 
 class Transactions:
-    """error: why this transaction can't be committed. is_fatal: nor any other one.
-    joined: its partitions.
+    """error: why this transaction can't be committed. is_fatal: no other one can be,
+    either. joined: its partitions.
     """
 
     def __init__(
@@ -96,22 +96,24 @@ class Transactions:
         self.is_open = False
         self.error: KafkaError | None = None
         self.is_fatal = False
-        self.unclear: str | None = None  # the call that timed out, perhaps decided
+        # the call that timed out, whose outcome is unknown
+        self.unclear: str | None = None
         self.joined: set[TopicPartition] = set()
         self._offsets_joined = False
         self._timeout_ms = timeout_ms
         self._coordinator = Coordinator(
             producer, transactional_id, KEY_TYPE_TRANSACTION
         )
-        self._groups: dict[str, Coordinator] = {}  # whose offsets it has committed
+        # groups whose offsets it has committed
+        self._groups: dict[str, Coordinator] = {}
         self._joining: Step | None = None
-        self._wanted: dict[TopicPartition, None] = {}  # that are to join
+        self._wanted: dict[TopicPartition, None] = {}  # partitions that are to join
 
-    # -- what a program calls, through the shell
+    # -- called by programs, through the shell
 
     def init(self) -> Step:
-        """Get an id and an epoch; with those that it has it stays the same producer
-        (KIP-360).
+        """Get an id and an epoch; if it names those that it has, it stays the same
+        producer (KIP-360).
         """
         producer, asked = (
             self.producer,
@@ -140,8 +142,8 @@ class Transactions:
         self.is_open = True
 
     def join_group(self, group: GroupMetadata) -> Step:
-        """A group's offsets are to be committed within the transaction: the first of
-        two requests.
+        """Commit a group's offsets within the transaction: the first of two
+        requests.
         """
         self._offsets_joined = True
         asked = self._ids() | {"group_id": group.group_id}
@@ -152,7 +154,7 @@ class Transactions:
     def commit_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata
     ) -> Step:
-        """The second one, to the group's coordinator."""
+        """The second request, to the group's coordinator."""
         asked = self._ids() | group._asdict() | {"topics": topics_of(offsets)}
         if group.group_id not in self._groups:
             self._groups[group.group_id] = Coordinator(self.producer, group.group_id)
@@ -168,7 +170,9 @@ class Transactions:
         return step
 
     def end(self, committed: bool) -> Step | None:
-        """Decide. None: no partition has joined, so there is nothing to say."""
+        """Commit or abort. None if no partition has joined, so that no request is
+        needed.
+        """
         if not self.joined and not self._offsets_joined:
             self.ended()
             return None
@@ -178,7 +182,7 @@ class Transactions:
         return step
 
     def ended(self) -> None:
-        """Nothing is open any more."""
+        """The transaction has ended."""
         self.is_open = self._offsets_joined = False
         self.unclear = None
         self.joined.clear()
@@ -186,16 +190,16 @@ class Transactions:
         if not self.is_fatal:
             self.error = None
 
-    # -- what happens by itself
+    # -- what happens automatically
 
     def may_send(self, partition: TopicPartition) -> bool:
-        """Whether a partition has joined; if not, it is to."""
+        """Whether a partition has joined; if it hasn't, it will be added."""
         if partition not in self.joined:
             self._wanted[partition] = None
         return partition in self.joined and self.error is None
 
     def join(self) -> None:
-        """Ask for the partitions that are to join, one request at a time."""
+        """Add the partitions that are to join, with one request at a time."""
         if (
             not self._wanted
             or self.error is not None
@@ -219,7 +223,7 @@ class Transactions:
         self._joining.add_callback(lambda _: self.joined.update(asked))
 
     def refused(self, error: Error, message: str) -> KafkaError:
-        """The transaction can't be committed any more. Returns what to raise."""
+        """The transaction can't be committed any more. Returns the error to raise."""
         self.is_fatal = self.is_fatal or error in FATAL
         self.error = (
             self.error if self.is_fatal and self.error else KafkaError(error, message)
@@ -228,7 +232,7 @@ class Transactions:
         return self.error
 
     def raise_if_unclear(self, call: str) -> None:
-        """After a decision that timed out, only the same one may follow."""
+        """After a commit or abort that timed out, only the same call may follow."""
         if self.unclear not in (None, call):
             raise IllegalStateError(
                 f"{call}: {self.unclear}() timed out, and may have been decided:"

@@ -1,11 +1,12 @@
-"""After a change of the leader: does the log still hold what was read (KIP-320)?
+"""After a change of leader: does the log still have the records that were read
+(KIP-320)?
 
-An unclean election may put a shorter log in the place of the one that was read, and
-give offsets a second time. So before a consumer fetches from a leader of a later epoch
-than that of its last record, it asks where the record's epoch ends there
-(OffsetForLeaderEpoch). An end before its position means that the log was cut there: it
-goes back to that place. With auto_offset_reset "none" the program hears a
-LogTruncationError instead.
+An unclean election may replace the log by a shorter one, in which offsets are used a
+second time. So before a consumer fetches from a leader with a later epoch than that of
+its last record, it asks where the record's epoch ends there (OffsetForLeaderEpoch). If
+that is before its position, the log was truncated there, and the consumer goes back to
+that offset. With auto_offset_reset "none" the program gets a LogTruncationError
+instead.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class EndOfEpoch(Question):
     """Where the records of a leader epoch end at the partition's leader.
 
-    Its value is the offset behind the last of them, or None: the leader has no record
+    Its value is the offset after the last of them, or None if the leader has no record
     of this epoch or an earlier one.
     """
 
