@@ -43,7 +43,7 @@ class Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        """Ends the program."""
+        """Print the version, and end the program."""
         from importlib.metadata import version
 
         print(f"minikafka {version('minikafka')}")
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the list of all options."""
 
     def error(self, message: str) -> NoReturn:
-        """Exit code 2."""
+        """End the program with exit code 2, after one line that says what is wrong."""
         problem = printable(message.removeprefix("argument "))
         self.exit(2, f"{self.prog}: {problem} (all options: {self.prog} --help)\n")
 

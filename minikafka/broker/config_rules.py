@@ -42,7 +42,7 @@ class Configs(Protocol):
     """A broker's configs, by name."""
 
     def __getitem__(self, name: str) -> Any:
-        """Typed."""
+        """The value of a config, typed as its name requires."""
 
 
 class Rule(NamedTuple):

@@ -236,7 +236,9 @@ class DamagedReplicas:
             self._ask()
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When tick is due next, in monotonic ms; None if nothing is to be
+        looked at.
+        """
         return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:

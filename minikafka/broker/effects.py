@@ -10,7 +10,7 @@ Frame = Sequence[Any]  # bytes-like objects, for one writelines; without the 4-b
 
 
 class Reply(NamedTuple):
-    """Send this answer."""
+    """Send this answer to a connection."""
 
     connection: Connection
     frame: Frame

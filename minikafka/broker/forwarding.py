@@ -66,7 +66,7 @@ class Forwarding:
             self._again.popleft()[1].finish({})
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When the next request is due to be repeated, in monotonic ms."""
         return self._again[0][0] if self._again else None
 
     def forward(self, api: str, version: int, asked: Split, now: Now) -> Wait:

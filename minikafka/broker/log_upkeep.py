@@ -83,7 +83,7 @@ class LogUpkeep:
         return max(1, int(self._configs.of_broker["log.cleaner.backoff.ms"]))
 
     def _arm(self, duty: Duty, now_ms: int, at_once: bool = False) -> None:
-        """When it is due next."""
+        """Set when a duty is due next. at_once: with the next tick."""
         period_ms = 0 if at_once else self._periods_ms[duty]
         self._timers.set(duty, now_ms + period_ms)
 

@@ -50,7 +50,7 @@ class OwnRequest(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request on its way."""
+    """A request to another node that has no reply yet."""
 
     api: str
     version: int

@@ -96,7 +96,7 @@ class Registration:
             self._life.take(UNFENCED, now)
 
     def logs_opened(self, now: Now) -> None:
-        """Ask to be unfenced."""
+        """The logs are open: ask the controller to be unfenced."""
         self._contact_at = now.monotonic_ms
         self.committed(now)
 
@@ -128,7 +128,7 @@ class Registration:
             self._contact()
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When tick is due next, in monotonic ms."""
         is_leaving = self._life.state == LEAVING
         return soonest(self._contact_at, self._leave_by if is_leaving else None)
 
@@ -164,7 +164,7 @@ class Registration:
         return fields
 
     def _living(self, own: BrokerRegistration) -> dict[str, object]:
-        """A BrokerHeartbeat."""
+        """The fields of a BrokerHeartbeat."""
         may_be_let_in = self._life.allowed.has_logs and self._may_join()
         return {
             "broker_id": own.broker_id,

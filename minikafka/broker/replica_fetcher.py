@@ -185,7 +185,7 @@ class ReplicaFetcher:
                 self._ask(node, leader, now)
 
     def next_deadline(self) -> int | None:
-        """Monotonic ms."""
+        """When the next fetch is due, in monotonic ms; None if there is none."""
         soonest_ms = None
         for leader in self._leaders.values():
             if not leader.is_asked:

@@ -34,7 +34,7 @@ def check_reply(api: str, asked: Body, reply: Message, nodes: Nodes) -> None:
 
 
 def must(holds: bool, what: str) -> None:
-    """Errors: DecodeError."""
+    """Raise DecodeError unless a reply is as it must be. what: the fault, in words."""
     if not holds:
         raise DecodeError(f"a reply that {what}")
 

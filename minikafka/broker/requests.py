@@ -71,7 +71,7 @@ class Requests:
     # -- coming and going
 
     def connected(self, connection: Connection, listener: str, host: str) -> None:
-        """A client came."""
+        """A client has connected. listener: the name of the one it used."""
         self.clients[connection] = Client(listener, host)
 
     def disconnected(self, connection: Connection) -> None:

@@ -236,7 +236,7 @@ class SharePartitions:
         self._moved(held.key)
 
     def partition_changed(self, change: PartitionChange) -> None:
-        """Another node may lead."""
+        """Drop a partition's share partitions if another node leads it now."""
         if change.after.leader != self._node_id:
             self._drop_of(change.topic_id, change.number)
 
@@ -351,7 +351,7 @@ class SharePartitions:
     # -- time
 
     def tick(self, now: Now) -> None:
-        """Locks that have ended."""
+        """End the locks whose time is up, and make their records available again."""
         for key in self._locks.overdue(now.monotonic_ms):
             held = self.held[key]
             assert held.partition is not None, "who has locks has a state"

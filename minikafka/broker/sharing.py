@@ -28,7 +28,7 @@ class Sharing:
         self.coordinator.start(now)
 
     def close(self) -> None:
-        """The node stops."""
+        """The node stops: close the share coordinator."""
         self.coordinator.close()
 
     def disconnected(self, connection: Connection) -> None:

@@ -217,7 +217,7 @@ class ShareGroup:
 
     @property
     def config(self) -> Configs:
-        """The broker's configs."""
+        """The broker's configs, by Kafka's names."""
         return self._config
 
     @property

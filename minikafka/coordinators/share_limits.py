@@ -26,7 +26,7 @@ class Configured(Protocol):
 
     @property
     def config(self) -> Configs:
-        """The broker's configs."""
+        """The broker's configs, by Kafka's names."""
 
     @property
     def image(self) -> Image:

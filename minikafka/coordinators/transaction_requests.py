@@ -65,7 +65,7 @@ Part = TypeVar("Part")
 
 
 class Identity(NamedTuple):
-    """One run of a producer."""
+    """A producer id with one of its epochs."""
 
     producer_id: int
     producer_epoch: int

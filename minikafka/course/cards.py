@@ -63,7 +63,7 @@ def line(words: str, mark: str = "") -> str:
 
 
 def small(words: str) -> str:
-    """A note under a line."""
+    """The HTML of a small note below a line of a card."""
     return f'<div style="margin:1px 0 0 30px;opacity:.85">{_words(words)}</div>'
 
 

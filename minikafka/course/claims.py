@@ -72,7 +72,9 @@ def on_apache_kafka(cells: Set[str]) -> bool:
 
 
 def cards_of(claims: Iterable[Claim]) -> str:
-    """The same as cards."""
+    """The HTML of the cards for these claims, with their verdicts and where each was
+    run.
+    """
     made = []
     for claim in claims:
         ran_on = ", ".join(_ran_on(claim))

@@ -31,7 +31,7 @@ class Setting:
 
     @property
     def row(self) -> str:
-        """Its line of a table."""
+        """The setting's row in the Markdown table."""
         other = (
             f", named `{self.librdkafka_name}` there"
             if self.librdkafka_name != self.name
@@ -72,7 +72,7 @@ def of_lesson(number: str) -> list[Setting]:
 
 
 def table(chosen: Iterable[Setting]) -> str:
-    """In Markdown."""
+    """A Markdown table with a column per client and a row per setting."""
     head = [
         "| " + " | ".join(["default of", *CLIENTS]) + " |",
         "|--" * (len(CLIENTS) + 1) + "|",

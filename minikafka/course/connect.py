@@ -108,7 +108,9 @@ class Connection:
             ) from error
 
     def producer(self, **configs: Any) -> Any:
-        """A KafkaProducer."""
+        """A KafkaProducer connected to this cluster; text and JSON values are
+        serialized. configs: kafka-python's.
+        """
         from kafka import KafkaProducer, Serializer
 
         class TextAndJson(Serializer):  # kafka-python 3 deprecates plain functions
@@ -137,7 +139,7 @@ class Connection:
         return KafkaConsumer(*topics, **{**given, **configs})
 
     def admin(self, **configs: Any) -> Any:
-        """A KafkaAdminClient."""
+        """A KafkaAdminClient connected to this cluster. configs: kafka-python's."""
         from kafka import KafkaAdminClient
 
         return KafkaAdminClient(**{"bootstrap_servers": self.bootstrap, **configs})

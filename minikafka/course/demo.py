@@ -337,7 +337,9 @@ def _write(args: argparse.Namespace) -> Path:
 
 
 def _of_recorded(args: argparse.Namespace) -> Any:
-    """The picture of a file."""
+    """The picture of a trace file. Errors: Problem if the trace has nothing for that
+    picture.
+    """
     trace = recorded(Path(args.trace))
     if args.picture != "rebalance":
         pages = picture(args.picture, trace)

@@ -100,7 +100,7 @@ class Entry:
 
     @property
     def phrases(self) -> list[str]:
-        """Whatever it is called."""
+        """The error's names: Kafka's own, and those that other clients print."""
         return [self.name, *(other.words for other in self.others)]
 
     def __str__(self) -> str:

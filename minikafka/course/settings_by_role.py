@@ -66,7 +66,9 @@ class Advice:
 
 
 def _duration(name: str, value: str) -> str:
-    """604800000 ms: 7 days."""
+    """A setting's duration in words: for 604800000 ms " (7 days)"; "" if it isn't a
+    duration.
+    """
     _, _, unit = name.rpartition(".")
     if unit not in UNITS_MS:
         return ""

@@ -83,7 +83,7 @@ class Asked:
     coarse: int
 
     def fault(self, place: Place) -> Striking:
-        """The fault of a cell."""
+        """The fault that strikes in a cell."""
         return struck(self.faults[place.row], self.moments[place.column])
 
     def ends(self, place: Place) -> Ran:

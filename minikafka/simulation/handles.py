@@ -153,5 +153,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def name_of(function: Any) -> str:
-    """A program's name."""
+    """A program's name, for the trace."""
     return getattr(function, "__name__", None) or type(function).__name__

@@ -20,7 +20,7 @@ from minikafka.wire.messages import api_name
 
 
 class Server(Protocol):
-    """The side that listens."""
+    """The side of a connection that listens."""
 
     name: str
     state: str

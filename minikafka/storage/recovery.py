@@ -104,7 +104,7 @@ class Recovery:
     _why: str = ""
 
     def run(self) -> Generator[int, None, None]:
-        """Make the log ready."""
+        """Open the segments, check them, and make the log ready."""
         log = self._log
         if log.epochs.damaged:
             what = "the list of leader epochs is damaged, and begins anew"

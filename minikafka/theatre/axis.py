@@ -94,7 +94,7 @@ class Axis(NamedTuple):
 
     @property
     def room(self) -> float:
-        """How wide it is."""
+        """The axis's length in pixels."""
         return self.right - self.left
 
     def x(self, ms: int | None) -> float:
@@ -106,7 +106,7 @@ class Axis(NamedTuple):
 
     @property
     def now(self) -> float:
-        """Where the cursor is."""
+        """The x of the cursor's moment."""
         return self.x(None)
 
     def cursor(
@@ -130,7 +130,7 @@ class Axis(NamedTuple):
         draw_times(d, y + WORDS, free)
 
     def _round_times(self) -> list[Moment]:
-        """Those that are over."""
+        """The round times up to now, each with its place and its words."""
         time = self.time
         moments = []
         for at_ms, words in even_times(time.first_ms, time.last_ms, self.room):

@@ -52,7 +52,7 @@ def _crowded_seconds(ms: Sequence[int]) -> set[int]:
 
 
 def _day_and_clock(at: int) -> str:
-    """day 2 07:30"""
+    """A moment as day and time: day 2 07:30."""
     hours = at // HOUR_MS % 24
     minutes = at // MINUTE_MS % 60
     return f"day {at // DAY_MS} {hours:02}:{minutes:02}"

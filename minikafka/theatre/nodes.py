@@ -146,7 +146,9 @@ class Row:
             self.part.wire("wire", self.gutter, self.height - 24, self.name, is_cut)
 
     def _edge(self, life: str, leads: bool) -> None:
-        """The card itself."""
+        """Draw the outline of the broker's card, which shows whether it lives
+        and leads.
+        """
         look: Look = {"fill": "paper", "line": "rule", "r": 8, "width": 1.5}
         if leads:
             look |= {"fill": "said", "line": colour(self.broker), "width": 2.5}
@@ -183,7 +185,7 @@ class Row:
     def _words(
         self, name: str, y: float, words: str, ink: str, bold: bool = False
     ) -> None:
-        """A line of the card."""
+        """Draw a line of text on the card, cut to fit."""
         room = (self.width - 16) * LEAST_STRETCH
         fits = fit(words, room, 12.5, bold=bold)
         self.part.text(name, 10, y, fits, ink, size=12.5, bold=bold)
@@ -292,7 +294,7 @@ class Copied(NamedTuple):
 
     @property
     def place(self) -> str:
-        """In words."""
+        """The place of the record in words."""
         return f"offset {self.offset}, epoch {self.epoch}"
 
 
@@ -345,7 +347,7 @@ class _Copy:
         return [record for record in records if first <= record.offset < end]
 
     def cell_at(self, offset: int) -> Box:
-        """The place of a record."""
+        """The box of a record's cell."""
         row = self.row
         columns = self.columns
         return Box(x=columns(offset), y=row.cells_y, w=columns.pitch - 5, h=row.cell)
@@ -504,7 +506,7 @@ def colour(broker: int) -> str:
 
 
 def node_id(node: str) -> int:
-    """3 of "broker 3"."""
+    """The number in a broker's name: 3 for "broker 3", 0 if there is none."""
     number = node.rpartition(" ")[2]
     return int(number) if number.isdigit() else 0
 

@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Stay:
-    """In ms."""
+    """How long a scene stays on the stage, in ms."""
 
     rests: float
     passes: float

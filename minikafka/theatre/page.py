@@ -123,7 +123,7 @@ def _extras(data: Data) -> list[str]:
 
 
 def script(extras: Sequence[str] = ()) -> str:
-    """The player."""
+    """The player's JavaScript, with extra files by name, shortened for a page."""
     js = _joined([*SCRIPTS, *(f"{name}.js" for name in extras)])
     # comments, indents and spaces are for who reads the files, and a page has them in
     # each lesson
@@ -134,7 +134,7 @@ def script(extras: Sequence[str] = ()) -> str:
 
 
 def style(extras: Sequence[str] = ()) -> str:
-    """How the player looks."""
+    """The player's CSS, with extra files by name, shortened for a page."""
     css = _joined([*STYLES, *(f"{name}.css" for name in extras)])
     return WITHOUT_TEXT.sub(_without_spaces_in_css, css)
 

@@ -33,7 +33,7 @@ AS_TOLD = (
 
 
 class TableRow(NamedTuple):
-    """One event as text."""
+    """One event as a row of the text table."""
 
     time: str
     node: str
@@ -94,7 +94,7 @@ class Picture:
         return spoken(scene["sentence"])
 
     def summary(self, scene: Scene) -> str:
-        """A scene in one line."""
+        """A scene in one line of text."""
         return self.play.summary(scene["space"])
 
     def drawings(self, width: int) -> list[Drawing]:
@@ -267,7 +267,7 @@ class Picture:
         Path(path).write_text(text, encoding="utf-8", newline="\n")
 
     def table(self) -> Table:
-        """All steps as text."""
+        """All steps of the picture as a text table."""
         return Table(
             TableRow(scene["time"], scene["node"], self.sentence(scene))
             for scene in self.scenes

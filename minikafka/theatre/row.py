@@ -191,7 +191,7 @@ class Row:
         self._readers()
 
     def x_of(self, column: int) -> float:
-        """Where a column begins."""
+        """The x at which a column begins."""
         return self.x + column * self.pitch
 
     def _cell_at(self, x: float) -> Box:

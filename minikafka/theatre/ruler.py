@@ -40,7 +40,7 @@ class Ruler(NamedTuple):
     def of_time(
         cls, left: float, right: float, time: Time, *, edge: float, reach: float
     ) -> "Ruler":
-        """An axis of time."""
+        """A ruler for an axis of time, with steps that fit its length."""
         whole_ms = time.last_ms - time.first_ms
         fitting = [ms for ms in STEPS_MS if whole_ms / ms <= MOST_PLACES]
         step_ms = [*fitting, whole_ms / MOST_PLACES][0]

@@ -145,7 +145,7 @@ def in_light(key: str, body: Drawing) -> str:
 
 
 def _element(shape: Shape) -> str:
-    """A shape as SVG."""
+    """The SVG of a shape, with its text and fade."""
     kind = shape["kind"]
     if kind == "cell":
         return "".join(map(_element, _parts(shape)))

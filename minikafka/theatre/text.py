@@ -124,7 +124,7 @@ def spoken(sentence: str) -> str:
 
 
 def lasting(ms: int) -> str:
-    """400 ms · 12 s · 1.5 s"""
+    """A duration in words: 400 ms, 12 s, 1.5 s."""
     return f"{ms} ms" if ms < 1000 else f"{ms / 1000:g} s"
 
 

@@ -55,7 +55,7 @@ class TimeLane:
 
 
 class Marked(NamedTuple):
-    """A mark and its moment."""
+    """A mark on a lane, and its moment."""
 
     at_ms: int
     mark: Mark

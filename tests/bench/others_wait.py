@@ -55,7 +55,7 @@ def wait_again_and_again(bootstrap, ends, longest):
 
 
 def measured(bootstrap, process, function):
-    """The line of a case."""
+    """Run one case, and return the line of the table for it."""
     steps = function(bootstrap)
     next(steps)
     ends, longest = multiprocessing.Event(), multiprocessing.Value("d", 0.0)

@@ -94,7 +94,7 @@ def rows_in(bootstrap, topic, partitions):
 
 
 def read(reader, bootstrap, topic, source="kafka"):
-    """The orders as columns."""
+    """The orders as a data frame with their JSON fields as columns."""
     from pyspark.sql import functions as F
 
     rows = (
@@ -120,7 +120,7 @@ def totals(frame):
 
 
 def batch(spark, bootstrap, topic, rows, source="kafka"):
-    """Rows a second."""
+    """Read the topic in a batch query. Returns rows per second."""
     began = time.perf_counter()
     found = totals(read(spark.read, bootstrap, topic, source)).collect()
     seconds = time.perf_counter() - began

@@ -26,7 +26,7 @@ def test_kip_631_the_id_of_a_broker_that_lives_is_taken_the_controllers_own_too(
 
 
 def test_kip_631_a_run_that_registers_again_as_it_did_keeps_its_epoch(stranger):
-    """The answer was lost."""
+    """The answer to the first registration was lost, so the run repeats it."""
     known = stranger.active.image.brokers[stranger.one]
     asked = stranger.said(stranger.one) | {"incarnation_id": known.incarnation_id}
     answer = stranger.ask(stranger.leader, "BrokerRegistration", **asked)

@@ -156,7 +156,7 @@ class Notebook:
         self.page.evaluate(script, [number, source])
 
     def run(self, number):
-        """What the cell shows."""
+        """Run a cell of the open notebook, and return its output."""
         command = "await window.jupyterapp.commands.execute('notebook:run-cell');"
         self.page.evaluate(
             f"async n => {{ {self.APP} book.activeCellIndex = n; {command} }}", number

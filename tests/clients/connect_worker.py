@@ -60,7 +60,7 @@ class Worker:
             )
 
     def kill(self) -> None:
-        """As by kill -9."""
+        """End the process as kill -9 does."""
         self.process.kill()
         self.process.wait()
 

@@ -82,7 +82,7 @@ class Member:
             self.committed |= dict(values)
 
     def kill(self):
-        """kill -9: no goodbye."""
+        """End the process as kill -9 does: the group hears no goodbye."""
         self.process.kill()
         self.process.wait()
         self.listener.join()
@@ -214,7 +214,9 @@ class Group:
         )
 
     def wait_until_all_is_read(self):
-        """Stops the flow."""
+        """Stop the producer's flow, and wait until the members have read every
+        record.
+        """
         sent = self.flow.stop()
         self.board.wait_until(
             lambda: sent <= self.board.seen(),

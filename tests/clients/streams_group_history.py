@@ -45,7 +45,7 @@ def make_history(broker):
 
 
 def reads(topic):
-    """A subtopology."""
+    """A subtopology that reads this topic."""
     return {"subtopology_id": "0", "source_topics": [topic]}
 
 

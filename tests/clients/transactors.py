@@ -34,7 +34,7 @@ def take(reader, count):
 
 
 class Librdkafka:
-    """confluent-kafka."""
+    """Transactions with librdkafka, through confluent-kafka."""
 
     refusal = confluent_kafka.KafkaException
 
@@ -113,7 +113,7 @@ class Librdkafka:
 
 
 class KafkaPython:
-    """kafka-python."""
+    """Transactions with kafka-python."""
 
     refusal = KafkaPythonError
 

@@ -54,7 +54,7 @@ class ShareShell(SocketShell):
         pass
 
     def poll(self, seconds):
-        """The records that came."""
+        """Poll for this long. Returns the records that arrived."""
         self.core.begin_poll(now())
         try:
             self._run(seconds, self.core.has_records)

@@ -10,7 +10,7 @@ ID = b"t" * 16
 
 
 def value(topic, name):
-    """Kafka's defaults."""
+    """The value of a topic's config: Kafka's default."""
     return {"min.insync.replicas": 1, "unclean.leader.election.enable": False}[name]
 
 

@@ -65,7 +65,7 @@ class Transactional(Led):
         follower.take(Message(diverging_epoch=Message(epoch=-1), **told), NOW)
 
     def follower(self):
-        """Broker 2's replica."""
+        """The replica on broker 2, which follows."""
         log = Log(
             MemoryDisk(), "orders-0", LogConfig(), Trace("broker 2", []), "orders", 0
         )

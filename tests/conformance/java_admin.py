@@ -29,7 +29,7 @@ class JavaAdmin:
         self._admin.close()
 
     def resource(self, kind, name):
-        """A ConfigResource."""
+        """Kafka's ConfigResource of this type and name."""
         of_kind = self._jvm.java.lang.Enum.valueOf(self._types, kind)
         return self._resource(of_kind, name)
 

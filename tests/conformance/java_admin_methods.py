@@ -68,7 +68,7 @@ class EveryMethod(JavaAdmin):
         )
 
     def constant(self, name, value):
-        """Of an enum of Kafka's."""
+        """A constant of one of Kafka's enums, by its class and name."""
         kind = self._jvm.java.lang.Class.forName(f"org.apache.kafka.{name}")
         return self._jvm.java.lang.Enum.valueOf(kind, value)
 
@@ -117,7 +117,7 @@ class EveryMethod(JavaAdmin):
         self.answers[what] = told
 
     def _plain(self, futures):
-        """A map of futures."""
+        """A Java map of futures as a dict, with their values or what they raised."""
         found = {}
         for entry in self.list(*futures.entrySet()):
             value = entry.getValue()

@@ -130,7 +130,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def read(text: str) -> list[Row]:
-    """The rows of MATRIX.md."""
+    """The rows in the text of MATRIX.md."""
     found = []
     for line in text.splitlines():
         if not line.startswith("| ") or line.startswith(f"| {COLUMNS[0]} |"):

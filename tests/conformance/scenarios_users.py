@@ -9,7 +9,7 @@ INFINITE = float("inf")
 
 
 def entity(*parts):
-    """parts: (type, name)."""
+    """A quota entity, from (type, name) pairs."""
     return [{"entity_type": kind, "entity_name": name} for kind, name in parts]
 
 

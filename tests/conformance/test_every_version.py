@@ -110,7 +110,7 @@ def of_modern_groups(name):
 
 
 def of_share_groups(version, name, topic_id):
-    """Of share groups."""
+    """The bodies of the requests of share groups, by API."""
     beginning = {"partition_index": 0, "start_offset": 0}
     session = {
         "group_id": name,

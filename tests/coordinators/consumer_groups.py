@@ -291,5 +291,5 @@ def through_bytes(schema: object, version: int, body: dict) -> Message:
 
 
 def hard_state(group: ConsumerGroup) -> dict:
-    """All that records say."""
+    """The part of a group's state that is in records."""
     return {name: value for name, value in vars(group.state).items()}

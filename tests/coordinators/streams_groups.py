@@ -199,5 +199,5 @@ def beat_until_quiet(*threads: Thread, rounds: int = 6) -> None:
 
 
 def hard_state(group: StreamsGroup) -> dict:
-    """All that records say."""
+    """The part of a group's state that is in records."""
     return dict(vars(group.state))

@@ -274,7 +274,9 @@ class Nodes(dict):
         return found.partitions[0] if found.partitions else None
 
     def described(self, topic):
-        """(leader, ISR)."""
+        """The leader of the topic's partition and its ISR, as the brokers
+        describe it.
+        """
         found = self.partition(topic)
         return (found.leader_id, sorted(found.isr_nodes)) if found else (NOBODY, [])
 

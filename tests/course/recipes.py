@@ -9,7 +9,7 @@ from minikafka.course.places import NOTEBOOKS
 
 
 def recipe(lesson, name):
-    """The text of one."""
+    """The text of a recipe in a lesson, by the name in its first line."""
     [path] = NOTEBOOKS.glob(f"{lesson}_*.ipynb")
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     prose = "\n".join("".join(cell["source"]) for cell in cells)

@@ -299,7 +299,9 @@ def test_kip_848_a_newcomer_does_not_wait_for_a_busy_member_that_has_nothing_to_
 
 
 class CommitFirst(AsyncConsumerRebalanceListener):
-    """As lesson 06 has it."""
+    """A rebalance listener that commits before it gives partitions back, as in lesson
+    06.
+    """
 
     def __init__(self, consumer):
         self.consumer = consumer

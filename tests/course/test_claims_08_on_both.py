@@ -29,7 +29,7 @@ PATIENCE_S = 240
     params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
 )
 def kafka(request):
-    """Where it listens."""
+    """The bootstrap address of either broker."""
     if request.param == "minikafka":
         with Served(options=overrides(QUICK)) as served:
             yield served.bootstrap

@@ -33,7 +33,7 @@ BOTH = [MINIKAFKA, pytest.param(APACHE, marks=pytest.mark.java)]
 
 @pytest.fixture(scope="module", params=BOTH)
 def kafka(request):
-    """Where it listens."""
+    """The bootstrap address of either broker."""
     if request.param == MINIKAFKA:
         with Served(options=overrides(KEPT)) as served:
             yield served.bootstrap

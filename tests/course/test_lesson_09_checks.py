@@ -61,10 +61,10 @@ class Fields:
         self.trace = None
 
     def first_unstable_offset(self, high_watermark):
-        """No transactions."""
+        """There are no transactions here, so no offset is unstable."""
 
     def high_watermark_advanced(self, replica, size_bytes):
-        """Nobody waits."""
+        """Nobody waits for the high watermark here."""
 
 
 def our_leader(history, followers, min_insync_replicas, lag_time_max_ms):

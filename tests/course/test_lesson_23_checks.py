@@ -476,7 +476,7 @@ BROKEN = {
 
 
 def verdict_on(name, tmp_path):
-    """One of the above."""
+    """The verdict on one of the broken files above."""
     return verdict_on_changed(*BROKEN[name][:2], tmp_path)
 
 

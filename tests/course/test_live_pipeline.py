@@ -1,4 +1,4 @@
-"""The pipeline's levers."""
+"""The levers of the pipeline's picture, which change a run while it is shown."""
 
 import pytest
 

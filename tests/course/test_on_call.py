@@ -450,7 +450,7 @@ def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
 
 @at_night("full-disk")
 def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
-    """file.delete.delay.ms"""
+    """Kafka's file.delete.delay.ms holds here, too."""
     disk = night.world.disk(1)
     before = disk.used_bytes
     night.act("kafka-topics --delete --topic clicks-debug")

@@ -190,7 +190,7 @@ def test_the_core_reads_no_clock_and_starts_nothing():
 
 
 def test_the_core_makes_no_random_source():
-    """It is handed one."""
+    """The shells make random sources, and pass them to the core."""
     for path in core():
         assert "random" not in imports(path), path
         for node in nodes(path):

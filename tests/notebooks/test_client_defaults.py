@@ -140,7 +140,7 @@ def test_minikafkas_defaults(setting):
 
 
 def table_of(number):
-    """A lesson's own rows."""
+    """The rows of the defaults table in a lesson's text."""
     return [
         line
         for line in contents()[number].prose.splitlines()

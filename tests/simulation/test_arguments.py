@@ -41,7 +41,7 @@ NO_LIST = [
 
 
 class World:
-    """What a learner holds."""
+    """The objects whose methods a learner calls."""
 
     def __init__(self):
         self.cluster = Cluster(seed=7)

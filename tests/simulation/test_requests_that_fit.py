@@ -20,7 +20,7 @@ PARTITIONS = 30
 
 @pytest.fixture(params=[24, pytest.param(41, marks=pytest.mark.slow)])
 def most(request, monkeypatch):
-    """Items of one request."""
+    """The number of items that a request may hold in this test."""
     ask = Peers.ask
 
     def checked(peers, node, lane, api, version, body, then):

@@ -23,7 +23,7 @@ RECONNECT = {
 
 
 def copied(value: bytes) -> bytes:
-    """The transformation."""
+    """The value that the copier writes for a value it has read."""
     number = int(value)
     return b"%d squared is %d" % (number, number * number)
 

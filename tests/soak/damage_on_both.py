@@ -90,7 +90,7 @@ class Kafka(Protocol):
 
 
 class Java:
-    """Apache Kafka."""
+    """Apache Kafka on a data folder."""
 
     def __init__(self, data: Path) -> None:
         self._kafka = ApacheKafka(data=data, start_timeout_s=40).start()
@@ -109,7 +109,7 @@ class Java:
 
 
 class Ours:
-    """minikafka."""
+    """minikafka on a data folder."""
 
     def __init__(self, data: Path) -> None:
         self._served = Served(data)

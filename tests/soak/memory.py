@@ -43,7 +43,7 @@ class Server:
         return self.log.read()
 
     def stop(self):
-        """It must stop cleanly."""
+        """Stop the server, and check that it stops cleanly."""
         self.process.terminate()
         assert self.process.wait(timeout=120) == 0
         assert "Traceback" not in self.said()

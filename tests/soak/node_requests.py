@@ -53,11 +53,11 @@ class Known(NamedTuple):
         return self.values.choose(*options)
 
     def node(self) -> int:
-        """A voter, mostly."""
+        """A node's id, mostly that of a voter."""
         return self.choose(*NODES, *NODES, *NODES, self.choose(*STRANGERS))
 
     def epoch(self) -> int:
-        """Of the quorum."""
+        """An epoch, mostly near the quorum's current one."""
         jumped = self.at.quorum.epoch + self.choose(*JUMPS)
         return self.choose(jumped, jumped, jumped, self.choose(*EXTREME_EPOCHS))
 
@@ -85,7 +85,7 @@ class Known(NamedTuple):
         return self.choose(*[own] * 12, None, "", "another", own.lower())
 
     def partition(self) -> tuple[str, bytes, int, Partition]:
-        """One that there is."""
+        """A random partition that exists."""
         found = [
             (topic.name, topic.topic_id, number, partition)
             for topic in self.leader.image.topics.values()

@@ -37,7 +37,7 @@ class Drop(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Time passes."""
+    """A step in which only time passes."""
 
     ms: int
 
@@ -71,7 +71,7 @@ class Traffic:
         self._silence = SILENCE if restarts else None
 
     def next(self) -> Step:
-        """What happens next."""
+        """The next step, chosen at random."""
         idle = [client for client in self._clients if client not in self.busy]
         if self._silence is not None and self.sent >= self._silence:
             self._silence += SILENCE

@@ -98,7 +98,7 @@ class World:
         self.sessions: deque = deque([(0, 0)], 10)  # (session id, next epoch)
 
     def learn(self, api, body, answer):
-        """Take in an answer."""
+        """Remember ids, epochs and names from an answer, for later requests."""
         if api == "Metadata":
             self.topic_ids = {
                 topic.name: topic.topic_id
@@ -138,7 +138,7 @@ class Values:
         }
 
     def of(self, struct: Struct, f: Field, version: int):
-        """A value of one field."""
+        """A random value for one field at a version."""
         if version in f.nullable and self.random.random() < 0.1:
             return None
         if not f.array:
@@ -241,7 +241,7 @@ class Values:
 
 
 def numbers(*usual):
-    """Mostly one of these."""
+    """A field whose values are mostly one of these numbers."""
     return lambda values: values.choose(*usual)
 
 

@@ -305,7 +305,7 @@ def test_what_the_stand_in_refuses_spark_refuses(
 
 
 def at(user, ms):
-    """A click at this time."""
+    """A click of a user at this time, in ms."""
     events = dataset("user_events")
     value = events.as_json({"user_id": user, "action": "view", "event_time_ms": ms})
     return events.Event("user_events", user.encode(), value, [], ms)

@@ -15,7 +15,7 @@ WRITES = (
 
 
 class Crash(Exception):
-    """The process has died."""
+    """Raised where the process is to die."""
 
 
 class CrashingDisk:

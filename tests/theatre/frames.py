@@ -38,5 +38,5 @@ def answer():
 
 
 def batch():
-    """A varint."""
+    """A frame with a changed varint in its record batch."""
     return changed("batch", (84, 0x14))

@@ -1,4 +1,4 @@
-"""Lag over time."""
+"""The picture of a group's lag over time."""
 
 from itertools import pairwise
 

@@ -28,7 +28,7 @@ def test_the_machine_shows_hash_mask_and_remainder():
 
 
 def places(way):
-    """Key -> its partitions."""
+    """The partitions that each key went to."""
     return {key: [partition for partition, _ in places] for key, places in way["keys"]}
 
 

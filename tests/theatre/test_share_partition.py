@@ -27,7 +27,7 @@ def drawn(run):
 
 
 def record(scene, offset):
-    """state, who, deliveries"""
+    """A record's (state, member, deliveries) in a scene."""
     known = {each[0]: tuple(each[1:4]) for each in scene["space"]["shared"]}
     return known.get(offset, ("available", "", 0))
 

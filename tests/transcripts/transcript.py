@@ -280,7 +280,7 @@ class Transcript:
         return cluster
 
     def note(self, text: str) -> None:
-        """What to look at."""
+        """Add a comment that says what to look at."""
         filled = textwrap.fill(
             " ".join(text.split()),
             COLUMNS,
@@ -312,11 +312,11 @@ class Transcript:
         self._lines.append(f"> {what}")
 
     def state(self, text: str) -> None:
-        """How things stand."""
+        """Add a line with the state of the cluster."""
         self._lines.append(f"  = {text}")
 
     def line(self, when: str, who: str, words: str) -> None:
-        """Something happens."""
+        """Add a line for an event: when, on which node, in words."""
         head = f"  {when:8}  {who:{WHO_COLUMNS}} "
         text = UUID_AT_END.sub("", words)
         filled = textwrap.fill(
@@ -325,7 +325,7 @@ class Transcript:
         self._lines.append(filled)
 
     def text(self) -> str:
-        """All of it."""
+        """The whole transcript."""
         return "\n".join(self._lines).strip() + "\n"
 
     def _is_shown(self, event: Event) -> bool:

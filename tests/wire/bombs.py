@@ -103,6 +103,6 @@ def _content(what):
 
 @cache
 def bomb(what, codec, max_timestamp=NOW_MS):
-    """The batch, as bytes."""
+    """The bytes of a batch that is small, and large once it is unpacked."""
     content, count, torn = _content(what)
     return bytes(batch(content, count, codec, max_timestamp=max_timestamp, torn=torn))

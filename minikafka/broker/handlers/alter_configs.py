@@ -276,7 +276,7 @@ def check_named_once(resource: Any, times_named: Counter[tuple[int, str]]) -> No
 
 
 def refused_operation(asked: Any, operation: int) -> KafkaError:
-    """Of a logger."""
+    """The error for an operation that isn't allowed on a logger."""
     if operation not in (APPEND, SUBTRACT):
         why = f"Unknown operation {operation} for {asked.name}"
         return KafkaError(Error.INVALID_REQUEST, why)

@@ -204,7 +204,7 @@ class GroupHandlers:
         return {"groups": [self.described(request, name) for name in names]}
 
     def described(self, request: Call, group_id: str) -> Answer:
-        """One classic group."""
+        """The description of a classic group; "Dead" if there is none."""
         try:
             groups = self.groups.state(group_id)
             group: Answer = groups.describe(group_id, ClassicGroup)

@@ -15,7 +15,7 @@ def leader_named(node: int, epoch: int) -> dict[str, int]:
 
 
 def current_leader(image: Image, topic: str, number: int) -> dict[str, int]:
-    """Who leads a partition."""
+    """The fields that name a partition's current leader and its epoch."""
     partitions = image.topics[topic].partitions
     partition = partitions[number]
     return leader_named(partition.leader, partition.leader_epoch)

@@ -383,7 +383,7 @@ def refused_description(body: Message) -> Answer:
 
 
 def progress(node: int, known: Follower, now: Now) -> Answer:
-    """How far a node is."""
+    """How far a node has fetched the metadata log; -1 if it hasn't fetched yet."""
     if not known.fetched_ms:
         return {"replica_id": node, "log_end_offset": -1}
     offset_ms = now.wall_ms - now.monotonic_ms

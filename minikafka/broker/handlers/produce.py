@@ -80,7 +80,7 @@ MAX_RECORDS = 50_000  # looked at in one request: about a tenth of a second
 
 @dataclass(eq=False, repr=False)
 class ProduceHandlers:
-    """Appends of producers."""
+    """Handles Produce: appends the batches of producers."""
 
     image: Image
     replicas: ReplicaManager

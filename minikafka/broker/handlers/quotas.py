@@ -27,7 +27,7 @@ NO_NAME = {DEFAULT: "MATCH_TYPE_DEFAULT", SPECIFIED: "MATCH_TYPE_SPECIFIED"}
 
 @dataclass(eq=False, repr=False)
 class QuotaHandlers:
-    """The quotas of clients."""
+    """Handles requests that describe and alter client quotas."""
 
     image: Image
     active_controller: ActiveController

@@ -17,7 +17,7 @@ NO_AUTHORIZER = {
 
 @dataclass(eq=False, repr=False)
 class SecurityHandlers:
-    """Access rules."""
+    """Handles requests about ACLs: there is no authorizer."""
 
     def describe_acls(self, request: Call, now: Now) -> Answer:
         """DescribeAcls (KIP-140): SECURITY_DISABLED. Versions: 1 to 3."""

@@ -176,7 +176,7 @@ class ShareFetching:
     # -- its answer
 
     def begin(self, now: Now) -> Answer | Wait:
-        """The first look."""
+        """Look for records once; without enough of them, wait."""
         body = self.request.body
         session = self.session
         if body.is_renew_ack or session is None or not session.partitions:

@@ -110,7 +110,7 @@ class ShareGroupHandlers:
         return all_of(asked, answer)
 
     def describe_group(self, group: Any, now: Now) -> Wait:
-        """One group."""
+        """Describe the offsets of one group."""
         wait = Wait()
         unknown: list[Answer] = []
         try:

@@ -268,15 +268,15 @@ class TopicHandlers:
         return {"name": topic.name, "topic_id": topic.topic_id}
 
     def refuse_create_topics(self, request: Call, error: KafkaError) -> Answer:
-        """CreateTopics."""
+        """The answer to a CreateTopics that is refused as a whole."""
         return {"topics": by_name_refused(request, error)}
 
     def refuse_create_partitions(self, request: Call, error: KafkaError) -> Answer:
-        """CreatePartitions."""
+        """The answer to a CreatePartitions that is refused as a whole."""
         return {"results": by_name_refused(request, error)}
 
     def refuse_delete_topics(self, request: Call, error: KafkaError) -> Answer:
-        """DeleteTopics."""
+        """The answer to a DeleteTopics that is refused as a whole."""
         code = {"error_code": error.error}
         named: list[Answer] = [{"name": name} for name in request.body.topic_names]
         named += [

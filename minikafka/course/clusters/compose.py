@@ -33,7 +33,7 @@ class Broker:
 
     @property
     def ports(self) -> dict[str, int]:
-        """Listener -> port."""
+        """The port of each listener, by the listener's name."""
         return {
             name: int(port)
             for name, _, port in _listeners(self.environment["KAFKA_LISTENERS"])

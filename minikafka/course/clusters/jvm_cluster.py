@@ -310,7 +310,7 @@ def knows_all(address: str, count: int) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Until Ctrl-C."""
+    """Start the brokers as the command line says, and run until Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="make kafka", description=(__doc__ or "").partition("\n\n")[0]
     )

@@ -40,7 +40,7 @@ class Curve:
         return "\n".join(lines)
 
     def figure(self) -> Any:
-        """The plotly figure."""
+        """The curve as a plotly figure."""
         from plotly import graph_objects
 
         figure = graph_objects.Figure()

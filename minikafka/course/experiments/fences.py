@@ -158,7 +158,7 @@ FENCES = (member, leader, controller, producer)
 
 
 def fences() -> list[Fence]:
-    """The four runs."""
+    """Run all four experiments with a fence."""
     return [run() for run in FENCES]
 
 

@@ -38,7 +38,7 @@ Read = Callable[[memoryview, int], tuple[Any, int]]
 
 
 class Apart(NamedTuple):
-    """A frame's fields."""
+    """A frame taken apart into its fields."""
 
     parts: list[Part]
     end: int  # up to where it was read
@@ -197,7 +197,7 @@ class _Reader:
             self.item(field, number, layout, depth + 1)
 
     def item(self, field: Field, number: int, layout: Layout, depth: int) -> None:
-        """Of an array."""
+        """Read one item of an array."""
         name = f"[{number}]"
         if field.struct:
             self.fields(field.struct, layout, depth)
@@ -250,7 +250,9 @@ class _Reader:
         self.check_end("the records end", end)
 
     def batch_header(self) -> dict[str, int]:
-        """Name -> value."""
+        """Read a record batch's header, as field name -> value. Errors: CorruptRecord
+        for another magic than 2.
+        """
         self.section = "record batch"
         header = {}
         for name, type_name in BATCH_HEADER.items():
@@ -358,7 +360,7 @@ def shown(value: Any) -> str:
 
 
 def error_name(code: int) -> str:
-    """As Kafka spells it."""
+    """The error code's name in Kafka's spelling; "unknown" if it has none."""
     try:
         return Error(code).name
     except ValueError:

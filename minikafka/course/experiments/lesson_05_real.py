@@ -188,7 +188,7 @@ class GroupLab:
 
 
 def _in_order(said: dict[str, Any]) -> dict[str, Any]:
-    """Members by name."""
+    """The groups with their members sorted by client id."""
     for group in said.values():
         if "members" in group:
             group["members"].sort(key=lambda member: member["client_id"])

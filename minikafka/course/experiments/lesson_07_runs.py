@@ -205,7 +205,7 @@ def at_work(trace: Iterable[Event]) -> Stretch:
 
 
 def seconds_at_work(trace: Iterable[Event]) -> float:
-    """How long that took."""
+    """Seconds from the first record handed to the program until all were processed."""
     handed, done = at_work(trace)
     return (done - handed) / 1000
 

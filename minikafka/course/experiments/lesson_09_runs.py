@@ -241,7 +241,7 @@ def five_orders(
 
 
 def send(cluster: Cluster, shop: ProducerHandle) -> None:
-    """The five orders."""
+    """Send the five orders, one every EVERY_MS."""
     for number in range(ORDERS):
         shop.send(TOPIC, value=f"order {number}")
         cluster.run_ms(EVERY_MS)

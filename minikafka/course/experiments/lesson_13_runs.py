@@ -87,7 +87,7 @@ def pays() -> Cluster:
 
 
 def _polls(consumer: ConsumerHandle) -> None:
-    """Reads for ever."""
+    """A program that polls forever."""
     while True:
         consumer.poll(timeout_ms=500)
 

@@ -87,7 +87,9 @@ def _run(dies: Dies, column: str) -> Compared:
 
 
 def _traced(dies: Dies, is_started_again: bool) -> Sequence[Event]:
-    """What happens then."""
+    """The trace of a run in which the program crashes at this call, and is restarted or
+    not.
+    """
     with one_broker(faults=[Crash("pay", call=dies.call)]) as cluster:
         shop = cluster.producer(client_id="shop", transactional_id="pay")
         running = cluster.start(pay, shop)

@@ -135,11 +135,11 @@ class Accounts:
             )
 
     def balances(self) -> dict[str, int]:
-        """account -> cents."""
+        """The balance of each account, in cents."""
         return dict(sorted(self._balances.items()))
 
     def notes(self) -> dict[str, Any]:
-        """name -> value."""
+        """The noted values, by name."""
         return dict(sorted(self._notes.items()))
 
 
@@ -152,7 +152,7 @@ class Tables:
         self._tables: dict[str, list[dict[str, Any]]] = {}
 
     def insert(self, table: str, **row: Any) -> None:
-        """One more row."""
+        """Append a row to a table, with the next id."""
         rows = self._tables.setdefault(table, [])
         rows.append({"id": len(rows) + 1, **row})
 

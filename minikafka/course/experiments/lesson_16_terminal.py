@@ -95,7 +95,7 @@ class Terminal:
         return sorted(name.removesuffix(self._ending) for name in found)
 
     def close(self) -> None:
-        """Deletes the topics."""
+        """Delete the topics that this terminal created."""
         admin = self._kafka.admin()
         there = [name for name in admin.list_topics() if name.endswith(self._ending)]
         if there:

@@ -57,7 +57,7 @@ ORDERS: tuple[Order, ...] = (
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch."""
+    """One micro-batch of the streaming query, and what it did."""
 
     number: int
     orders: tuple[Order, ...]

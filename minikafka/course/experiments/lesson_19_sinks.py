@@ -29,7 +29,7 @@ create table notes (query text primary key, batch_id integer);
 
 
 class PlugPulled(Exception):
-    """The process ends here."""
+    """Raised where the process is to end, as if somebody had pulled the plug."""
 
 
 class Moment(NamedTuple):
@@ -123,7 +123,7 @@ class Bank:
         return sum(self.balances().values())
 
     def balances(self) -> dict[str, int]:
-        """account_id -> cents."""
+        """The balance of each account in cents, summed over all postings."""
         summed = (
             "select account_id, sum(amount_cents) from postings group by account_id"
             " order by account_id"

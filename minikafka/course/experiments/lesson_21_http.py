@@ -61,11 +61,13 @@ class Calls:
         return _described(known[int(number)])
 
     def subjects(self) -> Any:
-        """Their names."""
+        """GET /subjects: the names of all subjects."""
         return list(self.registry.subjects)
 
     def versions(self, subject: str) -> Any:
-        """Their numbers, from 1."""
+        """GET /subjects/NAME/versions: the version numbers of a subject,
+        counted from 1.
+        """
         count = len(self._ids(subject))
         return list(range(1, count + 1))
 
@@ -95,7 +97,9 @@ class Calls:
         return {"compatibilityLevel": levels.get(subject, levels[""])}
 
     def set_level(self, subject: str) -> Any:
-        """The same from now on."""
+        """PUT /config/NAME: set a subject's compatibility level from now on. Errors:
+        422 for an unknown level.
+        """
         level = None
         if isinstance(self.body, dict):
             level = self.body.get("compatibility")
@@ -193,7 +197,7 @@ class Served:
             do_GET = do_POST = do_PUT = _do
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Says nothing."""
+                """Suppress the standard log line of each request."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.host = f"127.0.0.1:{self._server.server_port}"

@@ -122,7 +122,7 @@ class Topic:
         return value
 
     def send_bytes(self, value: bytes) -> None:
-        """Sends anything."""
+        """Send bytes as they are, without a schema."""
         self.producer.send("orders", value=value).get()
 
     def read(self, mine: dict[str, Any]) -> list[Any]:

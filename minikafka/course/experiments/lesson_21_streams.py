@@ -15,7 +15,7 @@ CHANGELOG = "word-count-words-changelog"
 
 
 class WordCount:
-    """One instance."""
+    """One instance of the application that counts words."""
 
     def __init__(self, kafka: Any) -> None:
         self.kafka = kafka

@@ -27,7 +27,7 @@ COMMITTED = {
 
 
 class Killed(Exception):
-    """As by kill -9."""
+    """Raised where an instance is to end, as if by kill -9."""
 
 
 class Clients:
@@ -97,7 +97,7 @@ class Counting:
         self.cluster.create_topic(CHANGELOG, partitions=PARTITIONS, configs=compacted)
 
     def write(self, *lines: str) -> None:
-        """Lines come."""
+        """Send lines of text to the input topic."""
         author = self.cluster.producer(client_id="author")
         for line in lines:
             author.send(LINES, value=line)

@@ -315,7 +315,7 @@ def reading() -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """In Markdown."""
+    """A Markdown table with these headings and rows."""
     rule = ["--"] * len(head)
     lines = []
     for row in (head, rule, *rows):
@@ -325,7 +325,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    """Both tables."""
+    """Print the tables of promises for writing and for reading."""
     print(writing(), reading(), sep="\n\n")
 
 

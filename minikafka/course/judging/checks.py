@@ -106,7 +106,7 @@ def number(answer: Any) -> float:
 
 
 def whole_number(answer: Any) -> int:
-    """28.0 is one, too."""
+    """The answer as a whole number; 28.0 counts as one. Errors: WrongKind."""
     if number(answer) != int(answer):
         raise WrongKind(f"should be a whole number, and this is {short(answer)}.")
     return int(answer)

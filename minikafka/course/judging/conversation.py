@@ -73,7 +73,7 @@ class Exchange(NamedTuple):
 
 
 def asked_by(frame: bytes) -> Asked:
-    """Raises DecodeError."""
+    """The request in a frame, also if its version is unknown. Raises DecodeError."""
     try:
         read = decode_request(frame)
     except UnsupportedVersion as newer:

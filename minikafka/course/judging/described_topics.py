@@ -99,7 +99,7 @@ def a_smaller_topic(case: Described) -> Iterator[Described]:
 
 
 def listed(brokers: Iterable[int]) -> str:
-    """1,2,3"""
+    """Broker ids joined by commas, as kafka-topics prints them: 1,2,3."""
     return ",".join(map(str, brokers))
 
 

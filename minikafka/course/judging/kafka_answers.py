@@ -31,7 +31,7 @@ class NoAnswer(Wrong):
 
 
 def same(what: str, given: Any, expected: Any, frame: int | None = None) -> None:
-    """Errors: Wrong."""
+    """Raise Wrong unless a value is the expected one."""
     if given != expected:
         raise Wrong(f"{what} is {given}, and should be {expected}", frame)
 
@@ -178,7 +178,7 @@ class Answer:
     # -- partitions
 
     def partitions(self, fields: Fields) -> dict[Place, Any]:
-        """What it says of each."""
+        """The fields that the answer gives for each partition."""
         return dict(partitions_in(self.body, fields))
 
     def said_of(self, place: Place, partitions: dict[Place, Any]) -> Any:
@@ -198,7 +198,7 @@ class Answer:
 
 
 def name_of(place: Place) -> str:
-    """orders-0"""
+    """A partition's usual name, such as orders-0."""
     topic, partition = place
     return f"{topic}-{partition}"
 

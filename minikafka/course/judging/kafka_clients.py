@@ -243,7 +243,9 @@ def _librdkafka(trial: Trial, **more: Any) -> dict[str, Any]:
 
 
 def confluent_sees_partitions(trial: Trial, topic: str, partitions: set[int]) -> None:
-    """It lists the topic."""
+    """Check that librdkafka's admin client lists exactly these partitions of the topic.
+    Errors: Wrong.
+    """
     from confluent_kafka.admin import AdminClient
 
     with _may_give_up(trial, "confluent-kafka"):

@@ -28,7 +28,7 @@ class GroupSeen:
 
 
 class GroupRules:
-    """All groups."""
+    """The rules that all groups of a conversation must follow."""
 
     def __init__(self) -> None:
         self.port = 0

@@ -75,7 +75,7 @@ class Member:
         )
 
     def asks_for_its_assignment(self) -> None:
-        """As a follower does."""
+        """Send a SyncGroup without an assignment, as a follower does."""
         sync(self.us, self.joined, receive=False)
 
     def assigns(self, assigned: Mapping[str, bytes]) -> None:
@@ -108,7 +108,7 @@ class Member:
 
 
 def is_at_work(first: Member) -> None:
-    """Alone in its group."""
+    """Let a member join, and give itself everything, as the only one in its group."""
     first.joins()
     first.assigns({first.id: b"both"})
 

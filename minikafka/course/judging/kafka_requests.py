@@ -143,7 +143,7 @@ def commit(
 
 
 def committed(us: Connection, group_id: str) -> Any:
-    """Of both partitions."""
+    """The answer to an OffsetFetch for both partitions."""
     topic = {"name": TOPIC, "partition_indexes": [0, 1]}
     return us.ask("OffsetFetch", group_id=group_id, topics=[topic])
 

@@ -282,7 +282,9 @@ def clients_read(trial: Trial) -> None:
 
 
 def console_round_trip(trial: Trial) -> None:
-    """With Java's tools."""
+    """Write with Java's console producer, and read it back with the console
+    consumer.
+    """
     clients.console_round_trip(trial, TOPIC)
 
 

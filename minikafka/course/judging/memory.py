@@ -32,7 +32,7 @@ class Memory:
                 self._functions.append(_Function.now(function))
 
     def put_back(self) -> None:
-        """All of it."""
+        """Restore all remembered classes and functions."""
         for remembered in self._classes:
             remembered.put_back()
         for function in self._functions:
@@ -47,7 +47,7 @@ class _Class:
     data: dict[str, Any]
 
     def put_back(self) -> None:
-        """What came since goes."""
+        """Restore the class's attributes, and delete those that were added since."""
         for name in _data_of(self.owner).keys() - self.data.keys():
             delattr(self.owner, name)
         for name, value in self.data.items():
@@ -64,7 +64,7 @@ class _Function:
 
     @classmethod
     def now(cls, function: types.FunctionType) -> "_Function":
-        """As it is now."""
+        """Remember a function with its current defaults and globals."""
         return cls(function, _copied(function.__defaults__), _globals_of(function))
 
     def put_back(self) -> None:

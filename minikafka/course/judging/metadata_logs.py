@@ -50,7 +50,7 @@ def numbered(changes: Iterable[Change]) -> Log:
 
 
 def registered(broker: int, fenced: bool = True) -> Change:
-    """A broker comes."""
+    """The record that registers a broker."""
     fields = {
         "broker_id": broker,
         "fenced": fenced,
@@ -68,7 +68,7 @@ def fencing(broker: int, fenced: int) -> Change:
 
 
 def topic(topic_id: str, name: str) -> Change:
-    """A topic is made."""
+    """The record that creates a topic."""
     fields = {
         "topic_id": topic_id,
         "name": name,
@@ -112,7 +112,7 @@ def change(topic_id: str, number: int, **fields: Any) -> Change:
 
 
 def removed(topic_id: str) -> Change:
-    """A topic is removed."""
+    """The record that removes a topic."""
     return "RemoveTopicRecord", {"topic_id": topic_id}
 
 

@@ -73,7 +73,7 @@ class Kafkas:
         return first, count
 
     def do(self, step: Step) -> None:
-        """One step of a history."""
+        """Carry out one step of a history, given as its name and arguments."""
         what, *given = step
         if what == "acquire":
             self.acquire(given[0])

@@ -81,7 +81,7 @@ class SomebodysKafka:
 
     @property
     def bootstrap(self) -> str:
-        """The proxy's address."""
+        """The proxy's address, which clients use to bootstrap."""
         assert self._proxy is not None
         return self._proxy.address
 

@@ -205,7 +205,7 @@ def without_partition(offsets: Offsets, topic: str, number: str) -> Offsets:
 
 
 def without(mapping: Mapping[Key, Value], gone: Key) -> dict[Key, Value]:
-    """All of it but one key."""
+    """A copy of the mapping without one key."""
     return {key: value for key, value in mapping.items() if key != gone}
 
 

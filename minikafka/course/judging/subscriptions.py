@@ -68,7 +68,7 @@ def _some_names(source: random.Random) -> list[str]:
 
 
 def _some_of(topics: list[str], source: random.Random) -> list[str]:
-    """One at least."""
+    """A random choice of topics, at least one."""
     chosen = [topic for topic in topics if source.random() < 0.7]
     return chosen or topics[:1]
 

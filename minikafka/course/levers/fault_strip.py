@@ -104,7 +104,7 @@ class FaultsLive:
         return tried
 
     def _run_ahead(self) -> None:
-        """While somebody looks."""
+        """Run the assumed cells in advance, while the learner looks at the map."""
         if not text_only():
             self._ahead = Ahead(self.found)
 

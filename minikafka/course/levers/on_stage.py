@@ -73,7 +73,7 @@ class Reruns:
         self.show([*earlier, Change(at_ms, what, who, to)])
 
     def reset(self) -> None:
-        """Undo all changes."""
+        """Undo all changes, and show the original run."""
         self.show([])
 
     def show(self, changes: list[Change]) -> None:

@@ -60,7 +60,7 @@ class Happening(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Warning, or Normal."""
+        """The event's type, as Kubernetes has it: Warning or Normal."""
         return "Warning" if self.reason in WARNINGS else "Normal"
 
 
@@ -132,7 +132,9 @@ class App:
     # what kubectl does
 
     def scale(self, replicas: int) -> None:
-        """So many pods."""
+        """Start or stop pods until there are this many. Errors: Refused beyond
+        MOST_PODS.
+        """
         if replicas > MOST_PODS:
             raise Refused(f"There is room for {MOST_PODS} pods at most.")
         before = len(self.pods)
@@ -201,7 +203,7 @@ class App:
     # inside
 
     def _end(self, pod: Pod, reason: str, exit_code: int) -> None:
-        """A pod has died now."""
+        """A pod has just died: note why, and schedule its restart."""
         death = Death(
             at_ms=self.world.now_ms,
             reason=reason,
@@ -212,13 +214,13 @@ class App:
         self._happens("BackOff", f"pod/{pod.name}", message)
 
     def _begins(self, pod: Pod) -> None:
-        """Another life of a pod."""
+        """A pod's container starts, for the first time or again."""
         pod.lives.append(self.world.now_ms)
         self.say(pod, "starts")
         self._happens("Started", f"pod/{pod.name}", f"Started container {self.name}")
 
     def _happens(self, reason: str, of: str, message: str) -> None:
-        """Note it."""
+        """Add an event to those that `kubectl get events` shows."""
         happening = Happening(
             at_ms=self.world.now_ms,
             reason=reason,

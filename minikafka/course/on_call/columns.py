@@ -32,5 +32,5 @@ def _widest(rows: Sequence[Row]) -> list[int]:
 
 
 def commas(numbers: Iterable[int] | None) -> str:
-    """1,2,3"""
+    """Numbers joined by commas: 1,2,3. None gives ""."""
     return ",".join(map(str, numbers or ()))

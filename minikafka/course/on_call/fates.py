@@ -81,7 +81,9 @@ def cut_off(world: "World", app: Reader) -> set[int]:
 
 
 def _in_the_log(world: "World", topic: str) -> InTheLog:
-    """Ask the leaders."""
+    """The orders that are in the topic's log, read from the leaders, and the partitions
+    that have no leader to ask.
+    """
     places: dict[int, Found] = {}
     unknown: set[int] = set()
     try:

@@ -76,7 +76,7 @@ class Incident:
         self._say(f"You say: {cause.text}. Whether that is so, the report will tell.")
 
     def wait(self, minutes: float = 5) -> None:
-        """Time goes on."""
+        """Let this many minutes pass."""
         if not _can_wait(minutes):
             self._say(f"wait(minutes=...) takes up to {LONGEST_MIN}, not {minutes!r}.")
             return
@@ -91,7 +91,7 @@ class Incident:
         Report(self.outcome(), list(self.world.samples)).show()
 
     def outcome(self) -> Outcome:
-        """How it stands."""
+        """The state of the night so far: what is still wrong, and what it has cost."""
         world = self.world
         self._look_at_it_now()
         outages = [sample for sample in world.samples if sample.is_outage]
@@ -173,7 +173,7 @@ class Incident:
         return True
 
     def _say(self, *lines: str) -> None:
-        """Print it, and keep it."""
+        """Print the lines, and keep them for the report."""
         print(self._told(*lines))
 
     def _told(self, *lines: str) -> str:

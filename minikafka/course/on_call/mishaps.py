@@ -29,24 +29,24 @@ LOOKS = 120  # at most; then it is killed with what it has
 
 
 def mishap(world: "World", given: Given) -> str:
-    """One line of a plan."""
+    """Carry out one line of a plan, such as "crash kafka-2"."""
     what, _, rest = given["WHAT"].partition(" ")
     MISHAPS[what](world, rest)
     return ""
 
 
 def broker_of(name: str) -> int:
-    """kafka-2 is broker 2."""
+    """The id of a broker: kafka-2 is 2."""
     return int(name.removeprefix("kafka-"))
 
 
 def _crash(world: "World", rest: str) -> None:
-    """The process is gone."""
+    """crash BROKER: its process is killed."""
     world.cluster.crash(broker_of(rest))
 
 
 def _cut(world: "World", rest: str) -> None:
-    """Clients still reach it."""
+    """cut BROKER: no other broker reaches it, but clients still do."""
     broker = broker_of(rest)
     for other in BROKERS:
         if other != broker:
@@ -54,12 +54,12 @@ def _cut(world: "World", rest: str) -> None:
 
 
 def _heal(world: "World", rest: str) -> None:
-    """All cuts end."""
+    """heal: end all network cuts."""
     world.cluster.heal()
 
 
 def _hold(world: "World", rest: str) -> None:
-    """A machine that can't be started, or a program that can't work."""
+    """hold NAME WHY: a machine that can't be started, or an app that can't work."""
     name, _, why = rest.partition(" ")
     if name in world.apps:
         world.apps[name].held = why
@@ -68,7 +68,7 @@ def _hold(world: "World", rest: str) -> None:
 
 
 def _release(world: "World", rest: str) -> None:
-    """It can again."""
+    """release NAME: what was held can start again."""
     name = rest
     if name in world.apps:
         world.apps[name].held = ""
@@ -77,7 +77,7 @@ def _release(world: "World", rest: str) -> None:
 
 
 def _disk(world: "World", rest: str) -> None:
-    """A volume has an end."""
+    """disk BROKER BYTES: only this much space is left on the broker's volume."""
     name, left = rest.split()
     disk = world.disk(broker_of(name))
     disk.capacity_bytes = disk.used_bytes + int(left)
@@ -122,7 +122,7 @@ def _send(world: "World", rest: str) -> None:
 
 
 def _tell(world: "World", rest: str) -> None:
-    """People write, too."""
+    """tell WORDS: a message from a colleague appears."""
     world.messages.append(f"{world.clock()}  {rest}")
 
 

@@ -116,5 +116,5 @@ def _plan(name: str, found: dict[str, Any]) -> Plan:
 
 
 def _ms(minutes: float) -> int:
-    """Minutes, in ms."""
+    """Minutes as milliseconds."""
     return round(minutes * 60_000)

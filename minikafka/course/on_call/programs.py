@@ -44,7 +44,7 @@ class Shop(App):
         client.close(timeout=GRACE_S)
 
     def _order(self, pod: Pod, client: Any) -> None:
-        """One more."""
+        """Send one more order, and note when."""
         asked = self.world.orders.asked
         number = len(asked)
         asked[number] = self.world.now_ms
@@ -237,7 +237,7 @@ class _Done:
         self._offsets.clear()
 
     def on_partitions_assigned(self, partitions: Any) -> None:
-        """Nothing is to be done."""
+        """Does nothing: new partitions need no preparation."""
 
 
 def _records(polled: Any) -> Iterator[Any]:

@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
         return self.plan.limits
 
     def lines(self) -> list[str]:
-        """The score board."""
+        """The lines of the score board."""
         said = "nothing yet"
         if self.said is not None:
             said = self.plan.causes[self.said - 1].text

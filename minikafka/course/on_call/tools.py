@@ -129,7 +129,7 @@ def understood(line: str, acts: bool) -> Call:
 
 
 def do(world: "World", line: str) -> str:
-    """A line of a plan."""
+    """Carry out a line of a plan with the tools that only plans have."""
     return printed(found(OF_PLANS, line), world)
 
 

@@ -68,7 +68,7 @@ def _as_java_has_it(value: str | None) -> str:
 
 
 def alter_configs(world: "World", given: Given) -> str:
-    """kafka-configs --alter"""
+    """kafka-configs --alter: set and delete configs of an entity. Errors: Refused."""
     entity = _entity(given)
     changes: dict[str, str | None] = dict(pairs(given.get("--add-config", "")))
     for gone in filter(None, given.get("--delete-config", "").split(",")):

@@ -140,7 +140,7 @@ def describe(world: "World", given: Given) -> str:
 
 
 def _described(world: "World", name: str, given: Given) -> str:
-    """One group's table."""
+    """The table that kafka-consumer-groups --describe prints for one group."""
     if len(TABLES & given.keys()) > 1:
         raise Refused(f"One table at a time: {', '.join(sorted(TABLES))}.")
     group = find(world, name)
@@ -196,7 +196,9 @@ def _read_members(world: "World", told: Any) -> list[Member]:
 
 
 def _state(group: Group) -> str:
-    """With --state."""
+    """The table of --describe --state: coordinator, assignor, state, number of
+    members.
+    """
     coordinator = f"kafka-{group.coordinator}:9092  ({group.coordinator})"
     assignor = group.assignor or NONE
     count = str(len(group.members))
@@ -221,7 +223,7 @@ def _members(group: Group, verbose: bool) -> str:
 
 
 def _by_topic(partitions: list[TopicPartition]) -> str:
-    """orders:0,2"""
+    """Partitions grouped by topic, such as orders:0,2."""
     found: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         found.setdefault(topic, []).append(str(number))

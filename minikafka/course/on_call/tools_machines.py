@@ -28,7 +28,7 @@ VOLUMES = "/dev/data/"
 
 
 def journal(world: "World", given: Given) -> str:
-    """journalctl BROKER"""
+    """journalctl BROKER: the last lines of a broker's log."""
     lines = log_lines.of_broker(world, _broker(given))
     most = whole_or(given, "--lines", log_lines.LINES)
     return log_lines.shown(world, lines, most) or "-- No entries --"
@@ -51,7 +51,7 @@ def free_space(world: "World", given: Given) -> str:
 
 
 def _volume(world: "World", broker: int, is_human: bool) -> Row:
-    """A row of df."""
+    """A row of df for a broker's volume: size, used, available, share."""
     volume = f"{VOLUMES}kafka-{broker}"
     space = world.disk(broker).space()
     if space is None:
@@ -135,7 +135,7 @@ def status(world: "World", given: Given) -> str:
 
 
 def start(world: "World", given: Given) -> str:
-    """systemctl start BROKER"""
+    """systemctl start BROKER: start a broker, unless something holds it."""
     broker = _broker(given)
     held = _held(world, broker)
     if held:
@@ -151,7 +151,9 @@ def _held(world: "World", broker: int) -> str:
 
 
 def stop(world: "World", given: Given) -> str:
-    """systemctl stop BROKER"""
+    """systemctl stop BROKER: stop a broker cleanly, and wait as systemd's
+    TimeoutStopSec does.
+    """
     broker = _broker(given)
     if not world.is_up(broker):
         return ""

@@ -70,7 +70,7 @@ def log_dirs(world: "World", given: Given) -> str:
 
 
 def _numbers(text: str) -> list[int]:
-    """1,3. Raises Refused."""
+    """The numbers in a list such as 1,3. Raises Refused."""
     found = []
     for each in text.split(","):
         number = number_in(each)

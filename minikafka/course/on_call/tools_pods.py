@@ -38,7 +38,7 @@ class Owned(NamedTuple):
 
 
 def pods(world: "World", given: Given) -> str:
-    """kubectl get pods"""
+    """kubectl get pods: the pods of all deployments, or one of them."""
     is_wide = _is_wide(given)
     rows = [["NAME", "READY", "STATUS", "RESTARTS", "AGE"]]
     if is_wide:
@@ -113,14 +113,14 @@ def _each_once(world: "World") -> list[Happening]:
 
 
 def _all_pods(world: "World") -> Iterator[Owned]:
-    """Of all deployments."""
+    """The pods of all deployments, each with its app."""
     for app in world.apps.values():
         for pod in app.pods:
             yield Owned(app, pod)
 
 
 def _health(pod: Pod) -> list[str]:
-    """READY and STATUS."""
+    """A pod's READY and STATUS columns."""
     if pod.is_up:
         return ["1/1", "Running"]
     return ["0/1", WAITING]
@@ -144,7 +144,7 @@ def _duration(ms: int) -> str:
 
 
 def _ago(world: "World", at_ms: int) -> str:
-    """How long ago that was."""
+    """How long ago a moment was, in kubectl's notation."""
     return _duration(world.now_ms - at_ms)
 
 

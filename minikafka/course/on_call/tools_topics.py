@@ -59,7 +59,7 @@ ELECTIONS = {
 
 
 def topic_names(world: "World", given: Given) -> str:
-    """kafka-topics --list"""
+    """kafka-topics --list: the names of all topics."""
     return "\n".join(asking.topic_names(world))
 
 
@@ -135,7 +135,7 @@ def _listed(world: "World", topic: Any, only: str) -> list[str]:
 
 
 def _partition_line(topic: str, partition: Any) -> str:
-    """One partition."""
+    """The line for one partition in kafka-topics --describe."""
     leader = partition.leader_id if partition.leader_id >= 0 else "none"
     columns = [
         "",
@@ -151,7 +151,7 @@ def _partition_line(topic: str, partition: Any) -> str:
 
 
 def get_offsets(world: "World", given: Given) -> str:
-    """kafka-get-offsets"""
+    """kafka-get-offsets: the offsets of a topic's partitions at a time."""
     topic = given["--topic"]
     when = _time(given.get("--time", "latest"))
     if topic not in asking.topic_names(world):
@@ -192,7 +192,7 @@ def _time(text: str) -> int:
 
 
 def create(world: "World", given: Given) -> str:
-    """kafka-topics --create"""
+    """kafka-topics --create: create a topic. Errors: as the broker refuses it."""
     name = given["--topic"]
     body = create_topic(
         name=name,
@@ -221,7 +221,7 @@ def grow(world: "World", given: Given) -> str:
 
 
 def delete(world: "World", given: Given) -> str:
-    """kafka-topics --delete"""
+    """kafka-topics --delete: delete a topic. Errors: as the broker refuses it."""
     body = {
         "topic_names": [given["--topic"]],
         "timeout_ms": TIMEOUT_MS,
@@ -243,7 +243,7 @@ def _done(answer: Any, said: str = "") -> str:
 
 
 def elect(world: "World", given: Given) -> str:
-    """kafka-leader-election"""
+    """kafka-leader-election: a preferred or an unclean election for a partition."""
     kind = given["--election-type"].lower()
     if kind not in ELECTIONS:
         raise Refused("--election-type is preferred or unclean.")

@@ -211,7 +211,7 @@ def _searched(world: "World", given: Given) -> list[TopicPartition]:
 
 
 def _hanging(partition: TopicPartition, producer: Any, minutes: int) -> list[str]:
-    """A row of find-hanging."""
+    """A row of kafka-transactions find-hanging."""
     return [
         partition.topic,
         str(partition.partition),

@@ -70,7 +70,7 @@ def _controller(world: "World", given: Given) -> Wrong:
 
 
 def _pods(world: "World", given: Given) -> Wrong:
-    """app: all its pods run."""
+    """Check that all pods of an app run. Returns what is wrong, or None."""
     app = world.apps[given["app"]]
     if not app.pods:
         return f"{app.name} has no pods"

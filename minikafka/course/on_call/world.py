@@ -86,7 +86,7 @@ class Sample(NamedTuple):
         return self.unhappy > 0
 
 
-class Unwell:
+class UnhealthyPartitions:
     """How many partitions lack a replica, a leader, or enough replicas in sync."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Unwell:
         self.under_min_isr = 0
 
     def count(self, partition: Any, min_isr: int) -> None:
-        """One more partition."""
+        """Count one more partition, if something is wrong with it."""
         replicas = len(partition.replicas)
         in_sync = len(partition.isr)
         self.under_replicated += in_sync < replicas
@@ -176,7 +176,7 @@ class World:
         return self.cluster._brokers[broker].state == "up"
 
     def is_down(self, broker: int) -> bool:
-        """Whether it has ended."""
+        """Whether the broker's process has ended."""
         return self.cluster._brokers[broker].state == "down"
 
     def disk(self, broker: int) -> MemoryDisk:
@@ -328,9 +328,9 @@ class World:
             kinds.append(event.kind)
         return kinds
 
-    def _unwell(self) -> Unwell:
+    def _unwell(self) -> UnhealthyPartitions:
         """As the best informed broker sees its partitions."""
-        found = Unwell()
+        found = UnhealthyPartitions()
         image = self.image()
         if image is None:
             return found

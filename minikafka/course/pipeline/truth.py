@@ -124,5 +124,5 @@ def revenue(
 
 
 def hour_of(ms: int) -> str:
-    """2001-01-01T12, in UTC."""
+    """The hour of a time, in UTC, such as 2001-01-01T12."""
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H")

@@ -60,7 +60,7 @@ class Settings(NamedTuple):
 
     @property
     def faults(self) -> list[Striking]:
-        """The rows of the map."""
+        """The faults that are the rows of the map."""
         lasts = {"at_ms": 0, "for_ms": self.lasts_ms}
         return [
             Crash(1, restart_after_ms=BACK_MS),
@@ -220,7 +220,7 @@ def next_cells(settings: Settings, asked: dict[str, Any]) -> Data:
 
 
 def told(outcome: Outcome) -> Ended:
-    """As the strip has it."""
+    """A run's outcome in the form that the strip shows."""
     return Ended(outcome.kind, outcome.sign, str(outcome))
 
 

@@ -94,7 +94,7 @@ def follow(question: str) -> None:
 
 
 def changes_of(asked: dict[str, Any]) -> list[Change]:
-    """As a link has them."""
+    """The changes that a link to the playground encodes."""
     changes = []
     for changed_ms, what, who in asked.get("changes", []):
         changes.append(Change(int(changed_ms), str(what), str(who)))

@@ -87,7 +87,7 @@ def _functions(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _options(values: Iterable[str]) -> str:
-    """Of a filter."""
+    """The HTML options of a filter."""
     items = [f"<option>{escape(value)}</option>" for value in values]
     return "".join(items)
 

@@ -30,7 +30,7 @@ _TABLE = re.compile(r"<!-- (\w+) -->\n(.*?)\n?<!-- end -->", re.DOTALL)
 
 
 def path(name: str) -> Path:
-    """Where a page is."""
+    """The file of a page."""
     return NOTEBOOKS / f"{name}.md"
 
 

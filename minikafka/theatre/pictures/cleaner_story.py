@@ -193,7 +193,7 @@ class CleanerStory(LogStory):
 
     @property
     def log(self) -> PartitionLog:
-        """The one that is shown."""
+        """The log that is shown."""
         return self._log(self.chosen[0])
 
     # -- fold: the log
@@ -395,7 +395,9 @@ class CleanerStory(LogStory):
         )
 
     def _kept_offsets(self, gap: Gap) -> str:
-        """A gap is no error."""
+        """The sentence that says why offsets are missing, and that a gap isn't
+        an error.
+        """
         gone = sorted(self.gone)
         words = f"{counted(len(gone), 'record', 'One')} went, {named(gone)}"
         reasons = {self.went[offset].why for offset in gone}
@@ -418,5 +420,5 @@ def percent_of(ratio: float) -> int:
 
 
 def named(offsets: Sequence[int]) -> str:
-    """3, 5 and 6"""
+    """Offsets in words, such as "3, 5 and 6"."""
     return listed(offsets, 12)

@@ -103,7 +103,7 @@ class Cards:
 
     @property
     def card(self) -> int:
-        """Height of one."""
+        """The height of a card."""
         return CARD_NARROW if self.d.narrow else CARD
 
     def draw(self, row: CommitRow) -> None:
@@ -144,7 +144,7 @@ class Cards:
 
 
 class _Card:
-    """One reader's."""
+    """The card of one reader."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class _Card:
         return self.box.w - self.name_ends - records - 34
 
     def _say(self, card: Part, state: str) -> float:
-        """What has become of it."""
+        """Draw the chip that says what has happened to the reader."""
         look: Look = {"fill": "chip"}
         if state == "crashed":
             look = {"fill": "trouble", "ink": "paper"}

@@ -72,7 +72,7 @@ class Hand:
         return [held.offset for held in self.held.values() if held.state == TO_DO]
 
     def is_done(self, offset: int, number: int) -> None:
-        """Its effect is there."""
+        """The effect of a record has been written."""
         held = self.held[offset]
         self.held[offset] = held._replace(state=DONE, number=number)
 
@@ -152,5 +152,5 @@ class Hands:
         return self.hand(name).is_lost(number)
 
     def forgets(self, name: str) -> None:
-        """A process begins anew."""
+        """A process starts again, and has nothing in its hands."""
         self.of.pop(name, None)

@@ -24,7 +24,7 @@ class Fates:
         self.skipped: dict[int, int] = {}
 
     def space(self) -> Detail:
-        """As a scene has it."""
+        """The fates as a scene stores them."""
         effects = {}
         for offset, numbers in sorted(self.effects.items()):
             effects[str(offset)] = list(numbers)
@@ -34,7 +34,7 @@ class Fates:
         return {"effects": effects, "skipped": skipped}
 
     def worth_showing(self) -> list[int]:
-        """What went wrong."""
+        """The offsets that were skipped or processed twice."""
         repeated = []
         for offset, numbers in self.effects.items():
             if len(numbers) > 1:

@@ -192,7 +192,7 @@ class CommitPlay(Play):
         return named
 
     def _captions(self, d: Drawing, row: CommitRow, space: Space) -> None:
-        """What the rows are."""
+        """Draw the names of the rows."""
         left = row.x - 8
         look: Look = {
             "bold": True,

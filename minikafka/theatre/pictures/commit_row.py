@@ -254,7 +254,7 @@ class Effect:
         self.d.cell(f"{self.key}/1", *self.box, "✓", **look)
 
     def _nothing_yet(self) -> None:
-        """An empty place."""
+        """Draw the empty place of an effect that isn't there yet."""
         look: Look = {
             "line": "rule",
             "r": 5,
@@ -264,7 +264,7 @@ class Effect:
         self.d.rect(self.key, *self.box, **look)
 
     def _again(self, numbers: Sequence[int]) -> None:
-        """Once more below it."""
+        """Draw how often the effect was repeated, below it."""
         times = len(numbers)
         words = "again" if times == 2 and self.is_wide else f"{times}×"
         box = self.box._replace(y=self.box.bottom + 2)

@@ -150,7 +150,7 @@ class _Stage:
         self.hands = Hands(d, self.names, scene, self.columns)
 
     def draw(self) -> float:
-        """Returns where it ends."""
+        """Draw the stage. Returns the y at which it ends."""
         self.names.legend(self.d, self.space)
         top = HEAD + self.names.height(self.d)
         *others, alone = self.cast["order"] or [0]
@@ -238,7 +238,7 @@ class _Stage:
         )
 
     def _fork(self, top: float, bottom: float) -> None:
-        """Where logs part."""
+        """Draw the line at the offset where the logs diverge."""
         offset = self.space["fork"]
         if offset is None or offset < self.columns.first:
             return

@@ -64,7 +64,7 @@ class Copy(LogCopy):
 
     @property
     def last_epoch(self) -> int:
-        """In which its log ends."""
+        """The epoch of the last record in its log."""
         held = self.records.get(self.end - 1)
         return held.epoch if held else self.epoch
 

@@ -59,7 +59,7 @@ def _led(copy: Copy, now_ms: int) -> list[Spent]:
 
 
 def _together_ms(one: Sequence[Spent], other: Sequence[Spent]) -> int:
-    """For how long both led."""
+    """How long two leaders led at the same time, in ms."""
     lasted = 0
     for mine in one:
         for theirs in other:

@@ -55,7 +55,7 @@ class Waiting(NamedTuple):
 
     @property
     def heard(self) -> str:
-        """In words."""
+        """The state of the producer's request, in words."""
         if self.since is not None:
             return "waits"
         return self.failed or (f"done, {span_of(self.done)}" if self.done else "")

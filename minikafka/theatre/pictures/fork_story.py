@@ -440,7 +440,7 @@ class ForkStory(PartitionStory):
         return self.tell(event, alone=alone)
 
     def _cut_off(self) -> Iterator[str]:
-        """Who hears nobody."""
+        """The nodes that are cut off from all others."""
         for name in self.copies:
             if self.links.life(name, "") == "cut off":
                 yield name

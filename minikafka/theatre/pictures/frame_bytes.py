@@ -52,7 +52,7 @@ class Hex(NamedTuple):
         return LABEL + self.a_row * self.pitch
 
     def box_of(self, at: int) -> Box:
-        """Of a byte."""
+        """The box of a byte, by its position in the frame."""
         row, column = divmod(at, self.a_row)
         return Box(
             x=LABEL + column * self.pitch,
@@ -76,7 +76,7 @@ class Columns(NamedTuple):
     most: int
 
     def box_of(self, number: int) -> Box:
-        """Of a line."""
+        """The box of a line, by its number."""
         column, row = divmod(number, self.most)
         return Box(
             x=self.left + column * (self.width + COLUMN_GAP),

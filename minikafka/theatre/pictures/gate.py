@@ -44,7 +44,7 @@ MOST_WRITERS, MOST_WAITS = 3, 2
 
 
 class Paint(NamedTuple):
-    """Of a chip."""
+    """The colours of a chip."""
 
     fill: str
     ink: str

@@ -123,12 +123,12 @@ class GateStory(Story):
         return self.writers[name]
 
     def _record(self, place: Place) -> Record:
-        """What lies there."""
+        """The record at a place in a log."""
         log = self._log(place.log)
         return log.records[place.offset]
 
     def space(self) -> Space:
-        """All as it is now."""
+        """The scene's state, as plain data."""
         readers = []
         for name, found in self.read.items():
             handed = [self._as_it_is(read) for read in found]
@@ -414,7 +414,7 @@ def _busiest_parts(appended: Sequence[Event]) -> list[Part]:
 
 
 def _quoted(texts: Sequence[str]) -> str:
-    """Values in a sentence."""
+    """Record values in quotation marks, joined for a sentence."""
     words = [quoted(text or "–", 24) for text in texts]
     return listed(words, most=3)
 

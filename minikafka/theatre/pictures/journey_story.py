@@ -57,7 +57,7 @@ class Lost(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many they are."""
+        """How many records were lost."""
         return self.up_to - self.first
 
 

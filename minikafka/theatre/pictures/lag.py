@@ -142,7 +142,7 @@ class LagPlay(Play):
         return Pile(box, self.most)
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
-        """Through both charts."""
+        """The ruler of the time axis, which runs through both charts."""
         field = self._chart(drawing, scene["at"])
         foot = field.bottom + self._between(drawing) + self._lanes_height
         return Ruler.of_time(
@@ -222,7 +222,7 @@ class LagPlay(Play):
         return ""
 
     def _headline(self, d: Drawing, words: str, left: float) -> None:
-        """Above the chart."""
+        """Draw the headline above the chart."""
         room = (d.width - left) * LEAST_STRETCH
         lines = [words] if words else []
         if d.narrow:

@@ -177,7 +177,7 @@ class Chart:
 
     @property
     def _left(self) -> float:
-        """Where the names begin."""
+        """The x at which the names beside the chart begin."""
         return self.field.right + BESIDE
 
     def _lag(self, lag: int, y: float) -> None:

@@ -43,7 +43,7 @@ class Busy(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How long it took."""
+        """How long the program was busy, in words."""
         return _in_seconds(self.polled_ms - self.handed_ms)
 
     @property

@@ -71,10 +71,10 @@ class Followed:
 
 
 class Partitions(dict[int, Followed]):
-    """By number."""
+    """All partitions of the topic, by number."""
 
     def lag_of(self, numbers: Iterable[int]) -> int:
-        """The sum of these."""
+        """The sum of these partitions' lags, in records."""
         return sum(self[number].lags().lag for number in numbers)
 
     @property
@@ -101,7 +101,7 @@ class Partitions(dict[int, Followed]):
 
     @property
     def behind(self) -> list[int]:
-        """Those that catch up."""
+        """The partitions that are catching up."""
         return [number for number, each in self.items() if each.is_behind]
 
     def held_by(self, node: str) -> list[int]:
@@ -113,7 +113,7 @@ class Partitions(dict[int, Followed]):
         return late or list(behind)
 
     def readers(self, numbers: Iterable[int]) -> list[str]:
-        """Who reads these."""
+        """The members that read these partitions, each once."""
         owners = dict.fromkeys(self[number].owner for number in numbers)
         return [owner for owner in owners if owner]
 

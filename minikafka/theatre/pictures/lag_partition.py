@@ -49,7 +49,7 @@ class Field:
         return self.bottom - self.top
 
     def x(self, at: int) -> float:
-        """Where a moment is."""
+        """The x of a moment."""
         return self.time.x(at)
 
     def y(self, records: float) -> float:
@@ -101,7 +101,7 @@ class PartitionLane:
 
     @property
     def key(self) -> str:
-        """Of the lane's shapes."""
+        """The prefix of the keys of this lane's shapes."""
         return f"lag/{self.now['partition']}"
 
     @property

@@ -88,7 +88,7 @@ class Scales:
         )
 
     def _grip(self, scale: Part, name: str, x: float) -> None:
-        """What is dragged."""
+        """Draw the circle that the learner drags."""
         number = actor_number(name, list(self.began_ms))
         scale.circle(
             "grip",

@@ -86,7 +86,7 @@ class Spells(list[Spell]):
                 spell.after = partitions.lag_of(spell.partitions)
 
     def to_json(self, partitions: Partitions) -> list[Space]:
-        """As they are now."""
+        """All spells, as scenes store them."""
         for spell in self:
             if spell.end is None:
                 spell.after = partitions.lag_of(spell.partitions)

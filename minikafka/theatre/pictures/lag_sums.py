@@ -34,14 +34,14 @@ class Sums(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What held at a moment."""
+    """The sums that held at a moment."""
 
     at: int
     sums: Sums
 
 
 def added_up(scenes: Sequence[Scene]) -> list[Told]:
-    """Of each scene."""
+    """The sums at each scene."""
     return [Told(scene["at"], sums(scene)) for scene in scenes]
 
 
@@ -99,7 +99,7 @@ def bends(points: Sequence[Value]) -> list[Stroke]:
 
 
 class Rates(NamedTuple):
-    """Records in a ms."""
+    """Rates of change, in records per ms."""
 
     written: float
     done: float

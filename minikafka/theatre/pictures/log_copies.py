@@ -112,7 +112,7 @@ class LogCopy:
 
 
 class CopiesStory(Story):
-    """A story of such logs."""
+    """The common part of stories about replicated logs."""
 
     links: Links
 

@@ -75,7 +75,7 @@ class JourneyRow(Row):
         return look
 
     def _value(self, record: Record) -> str:
-        """As far as it has room."""
+        """The record's value if there is room for it in its cell, otherwise ""."""
         if record.value is None:
             return ""
         needed = text_width(record.value, 12.5)

@@ -60,7 +60,7 @@ class PartitionLog:
         self.segments[-1].up_to = up_to
 
     def roll(self, base: int) -> None:
-        """A new segment begins."""
+        """Close the last segment, and begin a new one at this offset."""
         last = self.segments[-1]
         if last.base == base:  # a fresh segment has replaced an empty one
             return

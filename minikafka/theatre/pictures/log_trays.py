@@ -108,7 +108,7 @@ class Trays:
         return str(offset), ""
 
     def width(self, d: Drawing) -> int:
-        """Of every tray."""
+        """The width of each tray."""
         if d.narrow:
             return d.width
         if self.several:

@@ -64,7 +64,7 @@ class Batch(NamedTuple):
         return int(self.told["begin"] + self.told["records"] - 1)
 
     def box(self, y: float, high: float) -> Box:
-        """Over its whole length."""
+        """A box over the batch's whole length on the axis."""
         return Box(
             x=self.x,
             y=y,
@@ -73,7 +73,7 @@ class Batch(NamedTuple):
         )
 
     def length(self, rows: int) -> float:
-        """On the axis."""
+        """The length on the axis of this many rows."""
         share = rows / max(self.told["records"], 1)
         return max(self.w * min(share, 1), LEAST)
 
@@ -120,7 +120,7 @@ class MicroBatchPlay(Play):
 
 
 class _Stage:
-    """One moment of it."""
+    """Draws one moment of the query."""
 
     def __init__(
         self, d: Drawing, cast: Mapping[str, Any], space: Mapping[str, Any], now: int
@@ -173,7 +173,7 @@ class _Stage:
     # -- who works
 
     def _query(self) -> None:
-        """What a kill ends."""
+        """Draw the query, crossed out while it is dead."""
         d = self.d
         is_dead = not self.space["alive"]
         life = self.space["life"]
@@ -406,7 +406,7 @@ class _Stage:
         )
 
     def _kill(self, kill: Killed, earlier: Sequence[Killed]) -> None:
-        """Its cross stays."""
+        """Draw the cross of a kill, which stays."""
         at = self._where(kill, earlier)
         if at is None:
             return

@@ -110,7 +110,7 @@ class PartitionerPlay(Play):
     def _columns(
         self, d: Drawing, space: Space, place: Box, machine: Machine
     ) -> list[Ends]:
-        """One for each way."""
+        """Draw a column for each way of partitioning. Returns where they end."""
         now = space["now"]
         ways = space["ways"]
         ends = []
@@ -177,7 +177,7 @@ class PartitionerPlay(Play):
 
 
 def _caption(way: Space) -> str:
-    """The key of its shape."""
+    """The key of a caption's shape."""
     return f"caption/{way['number']}"
 
 

@@ -75,7 +75,7 @@ class Choice:
         return HASH if self.reason in ("murmur2", "sticky") else self.kind
 
     def to_json(self, way: int) -> Space:
-        """way: its number."""
+        """The choice as scenes store it. way: the number of the way of partitioning."""
         told = dict(vars(self))
         told["gauge"] = list(self.gauge) if self.gauge else None
         told["way"] = way
@@ -210,7 +210,7 @@ class Ways:
         return [chip(number, key) for key in keys]
 
     def to_json(self, shown: Sequence[Key]) -> list[Space]:
-        """The pair."""
+        """The pair of ways as scenes store it."""
         told = []
         for way in self.pair():
             number = self.number(way)
@@ -259,7 +259,7 @@ class Bins:
         return (self.hashes[key] & POSITIVE) % count
 
     def to_json(self, count: int) -> list[Space]:
-        """Of so many partitions."""
+        """The records of this many partitions, as scenes store them."""
         told = []
         for partition in range(count):
             keys = self.held.get(partition, {})

@@ -101,12 +101,12 @@ class Column:
 
     @property
     def height(self) -> float:
-        """Of a key."""
+        """The height of a key's row."""
         return self.pitch - 3
 
     @property
     def square(self) -> float:
-        """The size of a record."""
+        """The size of a record's square."""
         return min(SQUARE, self.height)
 
     @property
@@ -118,7 +118,7 @@ class Column:
 
     @property
     def chip_x(self) -> float:
-        """Of the keys."""
+        """The x at which the keys' chips begin."""
         if self.side:
             return self.box.right - AFTER + 4
         return self.box.x + LABEL + 6
@@ -172,7 +172,7 @@ class Column:
         )
 
     def _empty(self, group: Group, y: float) -> None:
-        """That no key is here."""
+        """Draw the note that no key is in this partition."""
         self.d.text(
             f"part/{self.number}/{group.partition}/none",
             self.chip_x + 4,
@@ -266,7 +266,7 @@ class Column:
         return x
 
     def _fits(self, room: float) -> int:
-        """How many records."""
+        """How many records fit into a width."""
         pitch = self.square + APART
         return max(int((room + APART) // pitch), 0)
 

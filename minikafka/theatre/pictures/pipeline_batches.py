@@ -11,7 +11,7 @@ MOST_RECORDS = 8  # of a batch that are in a scene
 
 
 class RequestKey(NamedTuple):
-    """As answers name it."""
+    """A request, by the connection and correlation id that its answer has."""
 
     connection: Any
     correlation_id: int

@@ -58,7 +58,7 @@ def is_sent_in_a_batch(event: Event) -> bool:
 
 
 def busiest_producer(sent: Sequence[Event]) -> str:
-    """Who sent most."""
+    """The node that sent the most records; "" if none did."""
     nodes = Counter(event.node for event in sent)
     for node, _ in nodes.most_common(1):
         return node

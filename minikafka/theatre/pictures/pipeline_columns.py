@@ -24,7 +24,7 @@ class Column(NamedTuple):
 
     @property
     def top(self) -> float:
-        """Of the first row."""
+        """The y of the first row."""
         return self.y + HEAD
 
     def row(self, number: int) -> Box:
@@ -36,7 +36,7 @@ class Column(NamedTuple):
         )
 
     def head(self, d: Drawing, key: str, name: str, words: str) -> None:
-        """What stands above it."""
+        """Draw the heading of the column: its name and a count."""
         y = self.y + 14
         room = self.w - 100
         d.text(f"{key}/name", self.x, y, name, bold=True, room=room)

@@ -154,7 +154,7 @@ class Logs(NamedTuple):
 
 
 def lamps_of(space: Space) -> list[Lamp]:
-    """What must hold."""
+    """The lamps for what must hold: each record once, in order, none lost."""
     twice = space["twice"]
     late = space["late"]
     lost = space["lost"]

@@ -76,7 +76,7 @@ class Records:
         self.heard: dict[int, bool] = {}
 
     def send(self, record: Sent) -> int:
-        """Returns its number."""
+        """Note a record that was sent. Returns its number."""
         self.sent.append(record)
         return len(self.sent) - 1
 

@@ -40,7 +40,7 @@ def in_one_line(space: Space) -> str:
 
 
 def _held(log: Mapping[str, Any]) -> str:
-    """partition 0: a b c"""
+    """A partition's records in words, such as "partition 0: a b c"."""
     letters = []
     for _, _, letter, *_ in log["records"]:
         letters.append(str(letter or "–"))

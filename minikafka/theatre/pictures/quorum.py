@@ -278,7 +278,7 @@ def _broker(scenes: Sequence[Scene], number: int) -> TimeLane:
 
 
 def _active(scene: Scene) -> Leads:
-    """The controller."""
+    """The active controller of a scene, if there is one."""
     space = scene["space"]
     controller = space["controller"]
     if controller < 0:

@@ -55,7 +55,7 @@ def draw_votes(row: Row, voter: Mapping[str, Any], space: Mapping[str, Any]) -> 
 
 
 def _name(row: Row, right: float, y: float) -> None:
-    """What the discs are."""
+    """Draw the name of the row of votes."""
     key = f"{row.key}/votes"
     row.d.note(key, right, y + 4, "votes", anchor="end", size=12)
 

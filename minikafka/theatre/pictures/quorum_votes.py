@@ -111,7 +111,7 @@ class Votes:
         return f"{said}, and {majority}: nobody wins epoch {lost[0].epoch}."
 
     def _of(self, candidate: Voter) -> set[int]:
-        """Who has voted for it."""
+        """The voters that have voted for a candidate in its epoch."""
         found = set()
         for each in self.voters:
             is_of_its_epoch = each.epoch == candidate.epoch
@@ -182,14 +182,14 @@ class Without:
             self.leader = leader
 
     def is_back(self) -> None:
-        """The same one goes on."""
+        """The same controller goes on."""
         self.since_ms = None
 
     def nobody_wins(self, epoch: int) -> None:
         self.said.append(f"nobody won epoch {epoch}")
 
     def ends(self, at_ms: int, winner: str, epoch: int, leader: str) -> None:
-        """There is another one."""
+        """Another controller was elected: note how long there was none."""
         if leader != self.leader:
             self.leader = ""
         if self.since_ms is not None:

@@ -53,7 +53,7 @@ class Arrow(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Of a partition's box."""
+    """The look of a partition's box."""
 
     fill: str
     line: str

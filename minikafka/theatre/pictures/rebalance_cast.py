@@ -25,7 +25,7 @@ OF_SIZES = ("TopicCreated", "PartitionsCreated")
 
 
 class Part(NamedTuple):
-    """A partition."""
+    """A partition of a topic that the group reads."""
 
     topic: str
     number: int

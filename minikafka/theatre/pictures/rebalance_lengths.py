@@ -32,11 +32,11 @@ class Wait:
     rebalances: int = 0
 
     def told(self) -> dict[str, Any]:
-        """As scenes have it."""
+        """The wait as scenes store it."""
         return picked(self, "who", "since_ms", "until_ms", "part")
 
     def lasts_ms(self, at: int) -> int:
-        """So far."""
+        """How long the wait has lasted so far, in ms."""
         if self.since_ms is None:
             return 0
         until_ms = at if self.until_ms is None else self.until_ms
@@ -59,7 +59,7 @@ class Silence:
 
     @property
     def node(self) -> str:
-        """Where it runs."""
+        """The node on which the silent member runs."""
         return self.who.split(" (")[0]
 
 

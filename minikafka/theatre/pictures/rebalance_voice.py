@@ -20,6 +20,6 @@ class Voice:
         self.cast = group.cast
 
     def handlers(self) -> dict[str, Handler]:
-        """By kind of event."""
+        """The methods that handle events, by the kind of event."""
         names = [name for name in dir(self) if name.startswith("see_")]
         return {name.removeprefix("see_"): getattr(self, name) for name in names}

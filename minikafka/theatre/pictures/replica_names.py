@@ -91,6 +91,6 @@ class Names:
             d.note(f"names/{number}", 0, 12 + number * LINE, line, size=SIZE)
 
     def _lines(self, d: Drawing, names: Iterable[str]) -> list[str]:
-        """c created · p paid"""
+        """The legend of letters, such as "c created · p paid", wrapped to the width."""
         words = dotted(*(f"{self.pairs[name]} {name}" for name in names))
         return wrap(words, d.width * LEAST_STRETCH, SIZE)

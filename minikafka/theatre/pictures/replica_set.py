@@ -225,7 +225,7 @@ def _believes_to_lead(copy: Mapping[str, Any]) -> str:
 
 
 def _leader(scene: Scene) -> Leads:
-    """Of the latest epoch."""
+    """The leader of a scene's latest epoch, if its copy is there."""
     space = scene["space"]
     for copy in space["copies"]:
         if copy["broker"] == space["leader"]:

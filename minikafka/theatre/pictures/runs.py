@@ -38,7 +38,7 @@ BARS = 0.45  # of a tile's width, where there are any
 
 
 class Paint(NamedTuple):
-    """Of a record."""
+    """The colours of a record."""
 
     fill: str
     line: str

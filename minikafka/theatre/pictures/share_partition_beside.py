@@ -164,7 +164,7 @@ class Beside:
 
 
 def _ordinal(times: int) -> str:
-    """2nd · 3rd · 11th"""
+    """A number as an ordinal: 2nd, 3rd, 11th."""
     is_teen = 10 < times % 100 < 20
     end = "th" if is_teen else {1: "st", 2: "nd", 3: "rd"}.get(times % 10, "th")
     return f"{times}{end}"

@@ -33,7 +33,7 @@ class Shared:
     event: EventId | None = None
 
     def told(self, offset: int) -> list[Any]:
-        """As scenes have it."""
+        """The record's state as scenes store it."""
         *shown, _event = astuple(self)
         return [offset, *shown]
 
@@ -50,7 +50,7 @@ class Read:
     number: int = 0
 
     def told(self, offset: int) -> list[Any]:
-        """As scenes have it."""
+        """The record as scenes store it."""
         return [offset, *astuple(self)]
 
 
@@ -81,11 +81,11 @@ class Member:
     away: list[list[Any]] = field(default_factory=list)
 
     def begins(self, offset: int, at: int, number: int) -> None:
-        """It has a record."""
+        """The member has acquired a record."""
         self.work.append(Work(offset, at, number))
 
     def ends(self, offsets: Iterable[int], at: int, how: str) -> None:
-        """It has these no more."""
+        """The member no longer has these records."""
         ended = set(offsets)
         for each in self.work:
             if each.until is None and each.offset in ended:
@@ -93,7 +93,7 @@ class Member:
                 each.how = how
 
     def lives(self, life: str, at: int) -> None:
-        """What becomes of it."""
+        """The member's life changes: it crashes, freezes, or is back ("")."""
         if self.away and self.away[-1][1] is None:
             self.away[-1][1] = at
         if life:
@@ -106,7 +106,7 @@ class Member:
         return [each.offset for each in self.work if each.until is None]
 
     def told(self) -> dict[str, Any]:
-        """As scenes have it."""
+        """The member as scenes store it."""
         return {
             "name": self.name,
             "life": self.life,
@@ -163,5 +163,5 @@ def spans(offsets: Sequence[int]) -> str:
 
 
 def seconds(ms: int) -> str:
-    """5 s · 4.5 s"""
+    """A duration in seconds: 5 s, 4.5 s."""
     return f"{round(ms / 1000, 1):g} s"

@@ -184,7 +184,7 @@ class Rows:
         return Box(x=self._x(offset), y=y, w=width, h=h)
 
     def _actor(self, name: str) -> int:
-        """Whose colour."""
+        """The number of a member's colour."""
         if name not in self.everybody:
             return len(self.everybody)
         return actor_number(name, self.everybody)
@@ -192,7 +192,7 @@ class Rows:
     # -- the log
 
     def _names(self) -> None:
-        """What the rows are."""
+        """Draw the names of the rows."""
         self._name("log", self.log + 16, "the log")
         if self.end:
             self._kind("log/offset", self.log + LOG_CELL + 14, "offset")
@@ -279,7 +279,7 @@ class Rows:
         return max(known.until - self.now, 0)
 
     def _told(self, known: Known) -> str:
-        """A record in words."""
+        """The state of a record in words, for its tooltip."""
         words = known.state
         if known.state == ACQUIRED:
             left_s = self._left_ms(known) / 1000
@@ -314,7 +314,7 @@ class Rows:
         self.d.text(f"{key}/count", middle, y, words, ink, bold=is_again, **SMALL)
 
     def _share_group_stands(self) -> None:
-        """At the start offset."""
+        """Draw the mark at the share group's start offset."""
         words = [f"start offset {self.start}", f"start {self.start}"]
         x = self._x(self.start)
         line = Line(x, self.lock - 2, self.share + CELL + BELOW)

@@ -18,7 +18,7 @@ TOO_LATE = "INVALID_RECORD_STATE"
 
 
 def written(first: int, last: int) -> str:
-    """Records come."""
+    """The sentence for records that were written."""
     many = capital(counted(last - first + 1, "record", "a"))
     verb = "is" if first == last else "are"
     return f"{many} {verb} written. The log ends at offset {last + 1}."
@@ -86,7 +86,7 @@ def renews(who: str, what: Iterable[str], lock_ms: int) -> str:
 
 
 def ran_out(who: str, batch: Batch, lock_ms: int, most_deliveries: int) -> str:
-    """A lock has ended."""
+    """The sentence for locks that have ended."""
     what = span(batch.first, batch.last)
     then = "whoever asks next gets it"
     if STATES[batch.state] == ARCHIVED:

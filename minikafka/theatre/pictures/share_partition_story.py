@@ -443,7 +443,7 @@ class SharePartitionStory(OfTopic):
         )
 
     def _ends(self, offset: int, becomes: str, how: str, event: Event) -> None:
-        """A delivery is over."""
+        """A delivery of a record has ended: note its new state."""
         record = self.records[offset]
         if record.who in self.members:
             self.members[record.who].ends([offset], self.at, how)

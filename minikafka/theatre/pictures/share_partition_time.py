@@ -114,7 +114,7 @@ def _lanes(
 
 
 def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool) -> str:
-    """How far a group is."""
+    """How far a group has got, in words."""
     number = group.number
     everything = space["all"][number]
     if not everything:
@@ -133,7 +133,7 @@ def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool)
 
 
 class Lane:
-    """One member's."""
+    """The lane of one member."""
 
     def __init__(
         self, d: Drawing, axis: Axis, member: dict[str, Any], actor: int, y: float
@@ -160,7 +160,7 @@ class Lane:
         self._end(has_none)
 
     def _box(self, left: float, right: float) -> Box:
-        """A part of the lane."""
+        """A box over a part of the lane."""
         return Box(x=left, y=self.y, w=right - left, h=LANE)
 
     def _head(self) -> None:

@@ -185,7 +185,7 @@ class Sink:
 
 
 def _amount(sums: Counter[str]) -> str:
-    """Of the first unit."""
+    """The amount in the first unit, such as "5 cents"; "" if there is none."""
     for unit, amount in sums.items():
         return f"{amount} {unit}"
     return ""

@@ -91,7 +91,7 @@ class Stage:
         self.first = max(self.end - count, begins)
 
     def draw(self) -> float:
-        """Returns where it ends."""
+        """Draw the stage. Returns the y at which it ends."""
         self._log()
         y = ROW_Y + CELL + 10
         for number, group in enumerate(self.actors.groups):
@@ -433,7 +433,7 @@ def _in_hand(box: Box, number: int) -> Box:
 
 
 def _cross_out(card: Part, at: Point) -> None:
-    """Who is dead."""
+    """Cross out a dead process."""
     left, right = at.x - REACH, at.x + REACH
     top, bottom = at.y - REACH, at.y + REACH
     look: Look = {"line": "trouble", "width": 4}

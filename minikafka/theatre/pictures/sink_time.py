@@ -73,7 +73,7 @@ def _up_to(reader: Space) -> str:
 def _bars(
     reader: Space, actor: int, now_ms: int, time: Time, close: Time | None
 ) -> list[Bar]:
-    """In their order."""
+    """The bars of a reader's lane, in their order."""
     bars = []
     for each in reader["spans"]:
         order = Lasted(*each)

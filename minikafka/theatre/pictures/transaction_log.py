@@ -13,7 +13,7 @@ NEAR = 24  # records of a log that are in a scene
 
 
 class Part(NamedTuple):
-    """A partition."""
+    """A partition that the transaction writes to."""
 
     topic: str
     number: int

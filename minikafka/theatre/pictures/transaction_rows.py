@@ -176,7 +176,7 @@ def draw_gate(
 
 
 class Look(NamedTuple):
-    """Of a record."""
+    """The look of a record."""
 
     fill: str
     line: str

@@ -51,7 +51,7 @@ class Read(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """number: of the event."""
+    """A request that a client sent. number: of its event."""
 
     who: str
     api: str

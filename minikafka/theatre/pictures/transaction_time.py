@@ -14,7 +14,7 @@ from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 
 
 class Look(NamedTuple):
-    """Of a state's bar."""
+    """The look of a bar for a state."""
 
     fill: str
     line: str = "none"

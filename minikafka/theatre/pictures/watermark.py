@@ -347,7 +347,7 @@ def _what_became(window: Mapping[str, Any]) -> list[str]:
 
 
 def _names(d: Drawing) -> None:
-    """Of the rows above."""
+    """Draw the names of the rows."""
     if not d.narrow:
         d.note("name/axis", 0, AXIS, "placed at", size=12)
     sink = "in sink" if d.narrow else "in the sink"

@@ -180,7 +180,7 @@ class WatermarkStory(Story):
         )
 
     def _why_written(self, row: Row) -> str:
-        """By the output mode."""
+        """Why a window was written, which depends on the output mode."""
         if self.mode == "append":
             return f"the watermark, {clock(row.watermark or 0)}, has passed its end"
         return {
@@ -240,5 +240,5 @@ def _what_it_reads(orders: Sequence[Order], watermark: int | None) -> str:
 
 
 def clock(minute: int) -> str:
-    """08:12"""
+    """A minute of the day as a clock time: 08:12."""
     return f"{8 + minute // 60:02}:{minute % 60:02}"

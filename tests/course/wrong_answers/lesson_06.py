@@ -80,7 +80,7 @@ def moved_one_by_one(members, partitions, kind):
 
 @right(2)
 def one_by_one(members, partitions):
-    """Pairs are lists here."""
+    """As right with lists in place of tuples for the pairs."""
     shares = moved_one_by_one(members, partitions, list)
     return {name: [list(each) for each in share] for name, share in shares.items()}
 

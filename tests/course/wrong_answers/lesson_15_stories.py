@@ -23,7 +23,7 @@ SECOND = FIRST | {
 
 
 def but(story, tool):
-    """All right but one."""
+    """All stories answered right, except this one."""
     return FIRST | {story: tool}
 
 
