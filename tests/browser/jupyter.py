@@ -201,12 +201,14 @@ class Lesson:
         return True
 
     def picture(self, nth: int = 0) -> "Picture":
-        """The nth picture of the notebook, scrolled into view."""
+        """The nth picture of the notebook, scrolled into view, with its scripts run: a
+        click before that is lost.
+        """
         where = self.page.locator(".jp-OutputArea iframe").nth(nth)
         where.wait_for(state="attached")
         where.scroll_into_view_if_needed()
         frame = where.element_handle().content_frame()
-        frame.wait_for_selector("#drawing")
+        frame.wait_for_selector("#scrub[aria-valuetext]", state="attached")
         return Picture(frame)
 
 
