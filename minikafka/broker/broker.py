@@ -12,6 +12,7 @@ is in lifecycle.py.
 from minikafka.broker.config import BrokerConfig, Random
 from minikafka.broker.due import Due
 from minikafka.broker.effects import Connection
+from minikafka.broker.handlers import Handlers
 from minikafka.broker.lifecycle import STOPS
 from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
@@ -38,7 +39,19 @@ class Broker(Parts):
         trace: Trace,
     ) -> None:
         super().__init__(node_id, config, disk, random, trace)
-        self.requests = Requests(self)
+        self.requests = Requests(
+            Handlers(self),
+            self.forwarding,
+            self.waiting,
+            self.peers.to_itself,
+            self.events,
+            self.groups.settle,
+            self.outbox,
+            self.loggers,
+            trace,
+            self.clock,
+            self.storage_failed,
+        )
         self._due = Due(self)
 
     # -- life

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.broker.active_controller import TIMEOUT_MS
+from minikafka.broker.active_controller import TIMEOUT_MS, ActiveController
 from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
@@ -54,6 +54,7 @@ class Forwarding:
 
     _incarnation: Incarnation
     _quorum: Quorum
+    _controller: ActiveController
     _ask: AskNode
     _producer_ids: range = range(0)
     _waiting_for_ids: list[Wait] = field(default_factory=list)
@@ -68,6 +69,19 @@ class Forwarding:
     def next_deadline(self) -> int | None:
         """When the next request is due to be repeated, in monotonic ms."""
         return self._again[0][0] if self._again else None
+
+    def to_decide(
+        self, api: str, version: int, split: Callable[[], Split], now: Now
+    ) -> Wait | None:
+        """A request that only the active controller decides is forwarded to it, or
+        waits until this node, which is it, knows all that its predecessor decided.
+        None: it is decided here and now. split(): what of it is forwarded.
+        """
+        if not self._quorum.is_leader:
+            return self.forward(api, version, split(), now)
+        if not self._quorum.is_settled:
+            return self._controller.settled(now)
+        return None
 
     def forward(self, api: str, version: int, asked: Split, now: Now) -> Wait:
         """A request that the active controller must answer, from a client of a broker

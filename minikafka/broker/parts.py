@@ -111,7 +111,9 @@ class Parts:
         self.active_controller = ActiveController(
             self.incarnation, config, self.image, self.quorum, trace
         )
-        self.forwarding = Forwarding(self.incarnation, self.quorum, ask)
+        self.forwarding = Forwarding(
+            self.incarnation, self.quorum, self.active_controller, ask
+        )
         self.internal_topics = InternalTopics(self.quorum, ask)
         # of logs
         self.replicas = ReplicaManager(

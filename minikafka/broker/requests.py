@@ -18,9 +18,10 @@ Answers go to the outbox, in the order of a connection's requests: one whose tur
 not come is kept with its client (Client.early).
 """
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from minikafka.broker.calls import (
     Call,
@@ -33,12 +34,14 @@ from minikafka.broker.calls import (
     refusal,
 )
 from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
-from minikafka.broker.forwarding import Split
+from minikafka.broker.forwarding import Forwarding, Split
 from minikafka.broker.handlers import HANDLERS, Handlers
-from minikafka.broker.parts import Parts
+from minikafka.broker.loggers import Loggers
+from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
-from minikafka.clock import Now
-from minikafka.cluster.waiting import Answer, Resume, Wait
+from minikafka.clock import NodeClock, Now
+from minikafka.cluster.waiting import Answer, Resume, Wait, Waiting
+from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
@@ -46,27 +49,32 @@ from minikafka.wire.primitives import DecodeError
 API_VERSIONS = 18
 MOST_ANSWERED_BYTES = 64 << 20  # of answers that wait for the shell
 
-Key = tuple[Any, ...]
-
 
 class NotServed(Exception):
     """What a client asked for is not for it."""
 
 
+@dataclass(eq=False, repr=False)
 class Requests:
     """The requests that are inside one node, and its clients.
 
-    answered_bytes: of answers that have come into the outbox since it was empty.
+    own: what the node asks itself. settle(now): called before those that wait look
+    again. answered_bytes: of answers that have come into the outbox since it was empty.
     """
 
-    def __init__(self, broker: Parts) -> None:
-        self.clients: dict[Connection, Client] = {}
-        self.waiting = broker.waiting
-        self.answered_bytes = 0
-        self._broker = broker
-        self._handlers = Handlers(broker)
-        self._own = broker.peers.to_itself
-        self._moves = broker.events.moves
+    _handlers: Handlers
+    _forwarding: Forwarding
+    waiting: Waiting
+    _own: deque[OwnRequest]
+    _events: NodeEvents
+    _settle: Callable[[Now], None]
+    _outbox: list[Effect]
+    _loggers: Loggers
+    _trace: Trace
+    _clock: NodeClock
+    _storage_failed: Callable[[KafkaError], None]
+    clients: dict[Connection, Client] = field(default_factory=dict)
+    answered_bytes: int = 0
 
     # -- coming and going
 
@@ -84,7 +92,7 @@ class Requests:
         """Whether more answers may wait for the shell; those of many fetches, woken by
         one append, come later.
         """
-        return not self._broker.outbox or self.answered_bytes < MOST_ANSWERED_BYTES
+        return not self._outbox or self.answered_bytes < MOST_ANSWERED_BYTES
 
     # -- receiving
 
@@ -158,38 +166,32 @@ class Requests:
         """The answer of the API's handler. What only the active controller decides is
         forwarded to it, and waits until it knows all that its predecessor decided.
         """
-        broker = self._broker
-        handler = call.handler
-        if broker.loggers.names_requests:
+        if self._loggers.names_requests:
             self._name(call)
         try:
-            if handler.decides and not broker.quorum.is_leader:
-                return self._forward(call, now)
-            if handler.decides and not broker.quorum.is_settled:
-                return broker.active_controller.settled(now)
-            handle = resume or partial(handler.handle(self._handlers), call)
+            if call.handler.decides:
+                split = partial(self._split, call)
+                wait = self._forwarding.to_decide(call.api, call.version, split, now)
+                if wait is not None:
+                    return wait
+            handle = resume or partial(call.handler.handle(self._handlers), call)
             served: Served = handle(now)
             return served
         except KafkaError as error:
             return self._refusal(call, error)
 
-    def _forward(self, call: Call, now: Now) -> Wait:
-        """To the active controller. Errors: NOT_CONTROLLER, to a node that asked as it
-        asks a controller.
-        """
-        if call.client.listener == CONTROLLER_LISTENER:
-            raise KafkaError(Error.NOT_CONTROLLER)
-        forwarding = self._broker.forwarding
-        return forwarding.forward(call.api, call.version, self._split(call), now)
-
     def _name(self, call: Call) -> None:
         """What kafka.request.logger tells of a request."""
         who = "this node" if isinstance(call.connection, Itself) else call.connection
         what = f"{call.api} {call.version}, correlation id {call.correlation_id}"
-        self._broker.outbox.append(Notice(f"{who} asks {what}"))
+        self._outbox.append(Notice(f"{who} asks {what}"))
 
     def _split(self, call: Call) -> Split:
-        """What the active controller is asked of a request that it must answer."""
+        """What the active controller is asked of a request that it must answer. Errors:
+        NOT_CONTROLLER, to a node that asked as it asks a controller.
+        """
+        if call.client.listener == CONTROLLER_LISTENER:
+            raise KafkaError(Error.NOT_CONTROLLER)
         if call.handler.split is None:
             return Split(call.body.to_dict(), whole=dict)
         split: Split = call.handler.split(self._handlers)(call)
@@ -211,7 +213,7 @@ class Requests:
         field for it.
         """
         if error.error is Error.KAFKA_STORAGE_ERROR:
-            self._broker.storage_failed(error)
+            self._storage_failed(error)
         if call.handler.refuse is None:
             return refusal(call, error)
         refused: Answer = call.handler.refuse(self._handlers)(call, error)
@@ -222,7 +224,7 @@ class Requests:
         foresaw ends the request and its connection, not the node. An assertion that
         fails does stop it: the node no longer trusts itself.
         """
-        trace = self._broker.trace
+        trace = self._trace
         if trace and not isinstance(call.connection, Itself):
             trace.cause = (str(call.connection), call.correlation_id)
         try:
@@ -237,7 +239,7 @@ class Requests:
         self.waiting.drop(call.connection)
         what = f"{call.api} {call.version}"
         bug = f"{what} of {call.connection} met a bug of minikafka's: {error!r}"
-        self._broker.notice(bug, error)
+        self._loggers.notice(bug, error)
         # and those before it, which were dropped, never are
         call.client.answered = call.number - 1
         self._answer(call, HangUp(f"sent {what}, which met a bug of minikafka's"))
@@ -247,7 +249,7 @@ class Requests:
     def _answer(self, call: Call, answer: Answer | HangUp | None) -> None:
         frame = None
         if isinstance(answer, dict):
-            if self._broker.trace:
+            if self._trace:
                 self._tell_refusal(call, answer)
             frame = messages.encode_response(
                 call.api, call.version, call.correlation_id, answer
@@ -257,7 +259,7 @@ class Requests:
             if frame is not None:
                 whole = bytearray().join(frame)
                 _, reply = messages.decode_response(call.api, call.version, whole)
-            call.connection.then(reply, self._broker.now)
+            call.connection.then(reply, self._clock.now)
             return
         effect: Effect
         if frame is not None:
@@ -272,7 +274,7 @@ class Requests:
     def _tell_refusal(self, call: Call, answer: Answer) -> None:
         refused = member_refusal(call, answer)
         if refused is not None:
-            self._broker.trace.emit("MemberRefused", **refused)
+            self._trace.emit("MemberRefused", **refused)
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
         """What becomes of a client's request, in the order in which they came."""
@@ -282,7 +284,7 @@ class Requests:
         while client.answered + 1 in client.early:
             client.answered += 1
             due = client.early.pop(client.answered)
-            self._broker.outbox.append(due)
+            self._outbox.append(due)
 
     # -- going on
 
@@ -290,18 +292,18 @@ class Requests:
         """Who waits for what has moved looks again, until nothing moves; who has ended
         is answered.
         """
-        self._broker.groups.settle(now)
+        self._settle(now)
         waiting = self.waiting
         try:
-            while waiting.ended or self._own or self._moves or waiting.ready:
+            while waiting.ended or self._own or self._events.moves or waiting.ready:
                 if waiting.ended:
                     self._end_all(now)
                 if self._own:
                     call = self._asked_itself(self._own.popleft())
                     self._on_behalf(call, self._serve, call, now)
-                elif self._moves:
-                    key, size_bytes = self._moves.popleft()
-                    self._broker.events.follow(key, now)
+                elif self._events.moves:
+                    key, size_bytes = self._events.moves.popleft()
+                    self._events.follow(key, now)
                     waiting.moved(key, size_bytes)
                 elif waiting.ready:
                     if not self.has_room:
@@ -309,7 +311,7 @@ class Requests:
                     parked = waiting.ready.popleft()
                     self._on_behalf(parked.request, parked.wait.attempt, now)
         except KafkaError as error:
-            self._broker.storage_failed(error)
+            self._storage_failed(error)
 
     def _end_all(self, now: Now) -> None:
         for parked in self.waiting.take_ended():
