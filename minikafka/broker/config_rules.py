@@ -6,7 +6,7 @@ row can say: configs that bound each other, and values that have a form.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from minikafka.broker.config_table import (
     BROKER_CONFIGS,
@@ -34,15 +34,9 @@ from minikafka.cluster.metadata import (
     Image,
 )
 from minikafka.cluster.quotas import unusable_quotas
+from minikafka.coordinators.runtime import Configs
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
-
-
-class Configs(Protocol):
-    """A broker's configs, by name."""
-
-    def __getitem__(self, name: str) -> Any:
-        """The value of a config, typed as its name requires."""
 
 
 class Rule(NamedTuple):

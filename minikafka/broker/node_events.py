@@ -30,7 +30,7 @@ from minikafka.cluster.metadata import (
     PartitionChange,
     TopicChange,
 )
-from minikafka.cluster.replica import Replica
+from minikafka.cluster.replica import PartitionListener, Replica
 from minikafka.cluster.waiting import ALL_BYTES, METADATA, Waiting
 
 # by state machines of this node
@@ -91,7 +91,12 @@ class NodeEvents:
     hearers: Hearers = field(init=False)
     moves: deque[tuple[Key, int]] = field(default_factory=deque)
 
-    # -- of logs (cluster.replica.PartitionListener)
+    # -- of logs
+
+    @property
+    def listener(self) -> PartitionListener:
+        """Of each replica of this node."""
+        return PartitionListener(self.appended, self.high_watermark_advanced)
 
     def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
         """The end of a log moved."""

@@ -101,7 +101,7 @@ class Parts:
                 leader_changed=self.events.leader_changed,
                 image=self.image.records,
             ),
-            log_listener=self.events,
+            log_listener=self.events.listener,
             ask=ask,
             disk=disk,
             random=random.random,

@@ -216,7 +216,7 @@ class ReplicaManager:
             partition=partition,
             log=log,
             node_id=self._node_id,
-            listener=self._events,
+            listener=self._events.listener,
             high_watermark=high_watermark,
         )
         replica.min_insync_replicas = self._configs.of_topic(topic, MIN_ISR)

@@ -13,9 +13,9 @@ leader epochs that make truncation exact). Both are announced through `listener`
 metadata image, coordinators, checkpoints and the cleaner.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster import replica_events
@@ -30,14 +30,15 @@ from minikafka.wire.records import BatchHeader, read_header
 from minikafka.wire.schema import Message
 
 
-class PartitionListener(Protocol):
-    """Is told when a replica's offsets move."""
+class PartitionListener(NamedTuple):
+    """Is told when a replica's offsets move.
 
-    def appended(self, replica: "Replica", size_bytes: int, now: Now) -> None:
-        """The log end offset moved."""
+    appended(replica, size_bytes, now): the log end offset. high_watermark_advanced(
+    replica, size_bytes): at least so many bytes are committed now that were not.
+    """
 
-    def high_watermark_advanced(self, replica: "Replica", size_bytes: int) -> None:
-        """size_bytes: at least so many bytes are committed now that weren't before."""
+    appended: Callable[["Replica", int, Now], None]
+    high_watermark_advanced: Callable[["Replica", int], None]
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ of this.
 """
 
 from collections import Counter
-from collections.abc import Container, Sized
-from typing import Protocol, TypeVar
+from collections.abc import Collection
+from typing import TypeVar
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
@@ -27,10 +27,6 @@ NO_ASSIGNMENT_EPOCH = -1  # while there is no target
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit: the first version with a member epoch
 
 Key = TypeVar("Key")
-
-
-class Members(Sized, Container[str], Protocol):
-    """The members of a group, by member id."""
 
 
 def configured(group_id: str, name: str, image: Image, config: Configs) -> int:
@@ -97,7 +93,7 @@ def fenced(kind: str, received: int, current: int) -> KafkaError:
     return KafkaError(Error.FENCED_MEMBER_EPOCH, why)
 
 
-def check_room(kind: str, most: int, members: Members, member_id: str) -> None:
+def check_room(kind: str, most: int, members: Collection[str], member_id: str) -> None:
     """Check whether there is room for a member, if it is new. Errors:
     GROUP_MAX_SIZE_REACHED.
     """

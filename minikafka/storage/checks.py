@@ -5,14 +5,30 @@ says where each epoch begins.
 """
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from minikafka.storage.epochs import NONE
-from minikafka.storage.ports import CheckableLog
-from minikafka.storage.segment import MAX_OFFSET, with_ends
+from minikafka.storage.epochs import NONE, LeaderEpochs
+from minikafka.storage.segment import MAX_OFFSET, Segment, with_ends
 from minikafka.wire.errors import CorruptRecord, KafkaError
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, batches, check_crc
+
+
+class CheckableLog(Protocol):
+    """A log, as far as it is looked at here: log.py imports this file."""
+
+    segments: list[Segment]
+    epochs: LeaderEpochs
+    log_start_offset: int
+    log_end_offset: int
+    unchecked: range
+
+    @property
+    def may_have_gaps(self) -> bool:
+        """Whether offsets may be missing."""
+
+    def segment_of(self, offset: int) -> int:
+        """The number of the segment that holds an offset."""
 
 
 class Damage(NamedTuple):
