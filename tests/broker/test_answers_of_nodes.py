@@ -163,9 +163,7 @@ def test_a_nonsense_answer_fails_its_request_and_closes_the_connection(stranger)
     broker, heard = stranger.broker(stranger.one), []
     at = stranger.other, "votes"
     body = {"cluster_id": broker.cluster_id, "topics": []}
-    broker.peers.ask(
-        *at, "Vote", 2, body, lambda reply, now: heard.append(reply), broker.now
-    )
+    broker.peers.ask(*at, "Vote", 2, body, lambda reply, now: heard.append(reply))
     correlation_id = broker.outbox.pop().correlation_id
     told = {
         "partition_index": 0,

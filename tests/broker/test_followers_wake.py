@@ -15,7 +15,7 @@ def cluster(monkeypatch):
 
     def noted(self, wait, now, expired):
         if self.session is not None and not expired:
-            cluster.looks.append((self.broker.node_id, self.follower))
+            cluster.looks.append((self.handlers.node_id, self.follower))
         return attempt(self, wait, now, expired)
 
     monkeypatch.setattr(Fetching, "attempt", noted)
