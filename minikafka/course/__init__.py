@@ -1,11 +1,11 @@
-"""The course: what a notebook needs beside minikafka itself.
+"""The course: everything that a notebook needs besides minikafka itself.
 
-A lesson's cells stay short because their helpers live here. What a learner meets by
-name stands at the top of the room: the lessons (lessons.py, predictions.py,
-progress.py), the cluster switch (connect.py), the Spark session (spark.py,
-kafka_source.py), the data sets (data.py), and the commands (doctor.py, editions.py,
-demo.py, classroom.py). contents.py reads what a notebook consists of; claims.py and
-client_defaults.py read the ledgers beside the notebooks.
+A lesson's cells stay short because their helpers live here. The names that a learner
+types are at the top of the room: the lessons (lessons.py, predictions.py, progress.py),
+the cluster switch (connect.py), the Spark session (spark.py, kafka_source.py), the data
+sets (data.py), and the commands (doctor.py, editions.py, demo.py, classroom.py).
+contents.py reads the parts of a notebook; claims.py and client_defaults.py read the
+ledgers beside the notebooks.
 
 Behind them are six rooms, each with one idea:
 

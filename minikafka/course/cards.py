@@ -1,7 +1,7 @@
-"""Small cards: how a notebook shows a verdict, the claims and what is done. The text
-form stands beside them, for nbval and for those who read without a browser.
+"""Small cards: how a notebook shows a verdict, the claims and the progress. Each has a
+text form, for nbval and for people who read without a browser.
 
-Inline styles alone: JupyterLab keeps them, and its own variables follow the theme.
+Only inline styles: JupyterLab keeps them, and its own variables follow the theme.
 """
 
 import html
@@ -49,8 +49,8 @@ def badge(mark: str) -> str:
 
 
 def line(words: str, mark: str = "") -> str:
-    """A line of a card's body: marked, or plain; what is indented keeps its columns, as
-    data and tracebacks do.
+    """A line of a card's body, marked or plain. Indented lines keep their columns,
+    because they are data or tracebacks.
     """
     if mark:
         return (
@@ -106,8 +106,8 @@ def _places(what: str, done: int, there_are: int) -> str:
 
 
 def bundle(text: str, page: str) -> dict[str, str]:
-    """What a notebook shows: text, and the card beside it unless outputs hold text
-    only.
+    """The output that a notebook shows: text, and the card beside it unless outputs are
+    text only.
     """
     if os.environ.get("MINIKAFKA_PICTURES") == "text":
         return {"text/plain": text}

@@ -46,8 +46,8 @@ class Reader:
         self._leader: socket.socket | None = None
 
     def read(self) -> list[RawRecord]:
-        """What is there, or comes within half a second. Errors: OSError, after which
-        one may try again.
+        """The records that are there, or come within half a second. Errors: OSError,
+        after which the caller may try again.
         """
         try:
             if self._leader is None:

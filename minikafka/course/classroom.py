@@ -93,8 +93,8 @@ def _messenger(broker: str) -> SimpleQueue[tuple[str, dict[str, str]]]:
 
 
 def _carry(broker: str, messages: SimpleQueue[tuple[str, dict[str, str]]]) -> None:
-    """Sends what comes; what can't be sent is dropped, for the next message says as
-    much and more.
+    """Send messages as they come. One that can't be sent is dropped, because the next
+    one contains at least as much.
     """
     from kafka.errors import KafkaError
 
@@ -147,7 +147,7 @@ def _word(text: Any) -> str:
 
 
 def table(places: list[Place]) -> str:
-    """One line a learner: who is furthest behind comes first."""
+    """One line per learner, the one furthest behind first."""
     rows = [("name", "lesson", "predictions", "exercises", "exit ticket", "last seen")]
     furthest_behind = sorted(places, key=attrgetter("lesson", "at", "name"))
     rows += [astuple(place) for place in furthest_behind]
@@ -177,8 +177,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
-    """Prints the table whenever it changes, until it is told to stop; once: as it
-    stands now, and no more.
+    """Print the table whenever it changes, until told to stop. once: print it as it is
+    now, and return.
     """
     connection = Connection(bootstrap)
     connection.check()
@@ -204,7 +204,7 @@ def watch(bootstrap: str, once: bool, stopping: threading.Event) -> None:
 
 
 class Board:
-    """Who is where, and how many records said nothing of that."""
+    """Where each learner is, and how many records said nothing about that."""
 
     def __init__(self) -> None:
         self._places: dict[str, Place] = {}

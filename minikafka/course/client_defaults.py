@@ -1,9 +1,8 @@
-"""What clients do unless told otherwise, from `notebooks/client_defaults.toml`: one
-table a lesson.
+"""The clients' defaults, from `notebooks/client_defaults.toml`: one table per lesson.
 
 `python -m minikafka.course.client_defaults 03` prints lesson 03's table in Markdown, to
-stand in a cell of the lesson. A test compares the file with the installed clients, and
-each lesson's table with the file.
+paste into a cell of the lesson. A test compares the file with the installed clients,
+and each lesson's table with the file.
 """
 
 import sys

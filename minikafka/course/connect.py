@@ -5,10 +5,10 @@
     kafka = connect()
     kafka.producer().send("orders", key="alice", value={"status": "paid"})
 
-Unless told otherwise it is a small Kafka of the kernel's own, `minikafka serve` as a
-child process, which goes when the kernel goes. MINIKAFKA_BOOTSTRAP names any other
-cluster: `docker` or `jvm`, the three brokers of docker/compose.yaml in Docker or
-started by `make kafka`, or host:port,host:port, such as one for a whole class.
+By default it is a small Kafka that belongs to the kernel: `minikafka serve` as a child
+process, which ends with the kernel. MINIKAFKA_BOOTSTRAP names any other cluster:
+`docker` or `jvm`, the three brokers of docker/compose.yaml in Docker or started by
+`make kafka`, or host:port,host:port, such as one for a whole class.
 """
 
 import atexit
@@ -40,7 +40,7 @@ _ANSWER_WITHIN_MS = 30_000
 
 
 def choice() -> str:
-    """What the environment says: docker, jvm, addresses, or an empty text."""
+    """The cluster named in the environment: docker, jvm, addresses, or ""."""
     return os.environ.get(VARIABLE, "").strip()
 
 

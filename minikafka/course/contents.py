@@ -1,8 +1,8 @@
-"""What a lesson's notebook consists of, read from its cells: predictions, exercises,
+"""The parts of a lesson's notebook, read from its cells: predictions, exercises,
 sections, words, minutes.
 
-It runs nothing. Progress, the stated minutes and the tests of the lesson pattern all
-ask here.
+Nothing is run here. Progress, the stated minutes and the tests of the lesson pattern
+all use it.
 """
 
 import ast
@@ -45,8 +45,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Section:
-    """From one heading of the second level to the next. stretch: left out by whoever
-    has no time.
+    """From one heading of the second level to the next. stretch: learners without time
+    leave it out.
     """
 
     heading: str
@@ -99,7 +99,7 @@ class Contents:
 
     @property
     def exercises(self) -> list[int]:
-        """Their numbers; the exit ticket is none."""
+        """The exercises' numbers; the exit ticket doesn't count as one."""
         named = [_about(cell).get("exercise") for cell in self.code]
         return [number for number in named if isinstance(number, int)]
 
@@ -134,8 +134,8 @@ class Contents:
 
     @property
     def stated_minutes(self) -> int:
-        """What the title cell says after **Time**: without the stretch, where it names
-        two numbers the smaller.
+        """The minutes after **Time** in the title cell, without the stretch; if it
+        names two numbers, the smaller.
         """
         stated = re.search(r"\*\*Time\*\*([^*]*)", self.prose)
         assert stated is not None, f"lesson {self.number} does not state its time"
@@ -143,8 +143,8 @@ class Contents:
         return min(int(number) for number in re.findall(r"\b\d+\b", without_names))
 
     def minutes(self, questions: int, stretch: bool = False) -> float:
-        """What the model says: the sections without stretch, or those of the stretch
-        alone.
+        """The minutes according to the model: the sections without stretch, or only
+        those of the stretch.
 
         questions: of the exit ticket.
         """
@@ -164,7 +164,7 @@ def _prose(cells: Iterable[dict[str, Any]]) -> str:
 
 
 def _about(cell: dict[str, Any]) -> dict[str, Any]:
-    """What a cell's metadata tell the course of it."""
+    """The course's part of a cell's metadata."""
     return cell["metadata"].get("minikafka", {})
 
 

@@ -24,7 +24,7 @@ def dataset(name: str) -> ModuleType:
 
 
 def replayer() -> ModuleType:
-    """What sends a data set to Kafka: `send` of datasets/replay.py."""
+    """datasets/replay.py, whose `send` sends a data set to Kafka."""
     _package()
     return import_module(f"{PACKAGE}.replay")
 

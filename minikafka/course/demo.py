@@ -60,18 +60,18 @@ WRONG: dict[str, dict[str, Any]] = {
 
 
 class Problem(Exception):
-    """What to tell the user instead of a traceback."""
+    """A message for the user, shown instead of a traceback."""
 
 
 class Choices:
-    """Several pictures in one page, chosen by buttons above: what a kernel would
-    compute anew is in the page already.
+    """Several pictures in one page, chosen by buttons above: results that a kernel
+    would have to compute are in the page already.
 
     groups: (name, options) of each row of buttons. pictures: one for every combination,
     the last group fastest.
 
-    code: the lines that do what a combination shows. first: which combination is open
-    at first. name: of the page; about: what stands under the picture.
+    code: the lines that do what a combination shows. first: the combination that is
+    open at first. name: of the page; about: the text under the picture.
     """
 
     def __init__(

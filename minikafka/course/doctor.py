@@ -30,7 +30,7 @@ from minikafka.course.spark import SparkMissing, packages, require_java, require
 PORT = 9092
 GIGABYTE = 1_000_000_000
 OLDEST, NEWEST = (3, 11), (3, 14)
-# what comes of lessons 17 to 20 on other lines of Spark than theirs
+# what happens in lessons 17 to 20 on another line of Spark than theirs
 WITH_ANOTHER_SPARK = {
     "4.1": "a batch is read, a stream ends with NoSuchMethodError (HDFSMetadataLog)",
     "4.0": "nothing is read (NoSuchFieldError TASK_ATTEMPT_ID), and its time is over",
@@ -295,8 +295,8 @@ def _line(version: str) -> str:
 
 
 def _beside_pyspark() -> Iterator[Fact]:
-    """What the lessons with Spark need besides, in versions that fit: PySpark itself
-    asks for none of it.
+    """Further packages for the lessons with Spark, in versions that fit: PySpark itself
+    doesn't ask for them.
     """
     if not _version("pyspark"):
         return

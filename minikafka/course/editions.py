@@ -2,8 +2,7 @@
 one for live coding.
 
 `notebooks/` is the tested edition. All others go to `my/`, which git ignores, and
-nothing there is ever overwritten: a copy that stands in the way is kept under another
-name.
+nothing there is ever overwritten: a copy that is in the way is kept under another name.
 """
 
 import argparse
@@ -29,7 +28,7 @@ def notebooks() -> dict[str, Path]:
 
 
 def learners(notebook: Any) -> Any:
-    """As the learner gets it: without outputs."""
+    """The notebook as the learner gets it: without outputs."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -77,11 +76,11 @@ def make_copies(folder: Path = MY) -> list[Path]:
 def write_edition(
     number: str, edition: str, folder: Path = MY
 ) -> tuple[Path, Path | None]:
-    """Writes an edition ("copy", "fresh", "solved", "blank"). Returns its path, and
-    where an old one is kept now.
+    """Write an edition ("copy", "fresh", "solved", "blank"). Returns its path, and the
+    path at which an old one is kept now.
 
-    "copy" leaves an existing copy alone. Raises KeyError for a lesson that there is
-    not.
+    "copy" leaves an existing copy alone. Raises KeyError for a lesson that doesn't
+    exist.
     """
     source = notebooks()[number]
     make: dict[str, Callable[[Any], Any]] = {

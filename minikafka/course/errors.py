@@ -33,7 +33,7 @@ _TOPIC = "orders"  # in the page's phrases: others have other topics
 
 @dataclass(frozen=True)
 class Words:
-    """The same trouble as another client tells it."""
+    """The same trouble in the words of another client."""
 
     says: str
     words: str
@@ -68,7 +68,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Provocation:
-    """What brings a message about. printed: what one sees; … stands for what differs
+    """How to provoke a message. printed: the text one sees; … marks parts that differ
     each time.
     """
 
@@ -104,7 +104,7 @@ class Entry:
         return [self.name, *(other.words for other in self.others)]
 
     def __str__(self) -> str:
-        """What somebody on call reads in a terminal."""
+        """The entry as somebody on call reads it in a terminal."""
         lines = [self.name, f"   {self.says}: {self.provocation.printed}"]
         lines += [*_wrapped(self.means), ""]
         for number, cause in enumerate(self.causes, 1):
@@ -122,8 +122,9 @@ def entries() -> tuple[Entry, ...]:
 
 def nearest(text: str) -> Entry | None:
     """The entry that a pasted message is about, or None. It is the one whose longest
-    phrase stands in the message, unless one of Kafka's other errors is named there at
-    greater length; where no phrase does, the one that two rare words belong to.
+    phrase occurs in the message, unless another of Kafka's errors is named there at
+    greater length. If no phrase occurs, it is the one that has two of the message's
+    rare words.
     """
     found = _named(text)
     if found is None:
@@ -157,8 +158,9 @@ def words(text: str) -> list[str]:
 
 
 def squeezed(phrase: str) -> str:
-    """Its words, so that UNKNOWN_TOPIC_OR_PARTITION and UnknownTopicOrPartitionError are
-    one. Words of a text stand between two spaces.
+    """The words of a phrase, so that UNKNOWN_TOPIC_OR_PARTITION and
+    UnknownTopicOrPartitionError are equal. In a text the words are separated by two
+    spaces.
     """
     found = words(phrase)
     if len(found) > 2 and found[-1] in ("error", "exception"):
@@ -198,7 +200,7 @@ def codes(entry: Entry) -> list[Error]:
 
 
 def _named(text: str) -> Entry | Error | None:
-    """Whose phrase stands in a text; the longest of them."""
+    """The entry or error whose phrase occurs in a text; the longest phrase wins."""
     phrases: dict[str, Entry | Error] = {**other_errors()}
     for entry in entries():
         phrases |= dict.fromkeys(all_phrases(entry), entry)

@@ -56,7 +56,7 @@ def _listeners(text: str) -> list[tuple[str, str, str]]:
 def document(
     variables: Mapping[str, str] | None = None, text: str | None = None
 ) -> dict[str, Any]:
-    """The whole file. variables: what stands for `${NAME}`, by default this process's
+    """The whole file. variables: the values of `${NAME}`, by default this process's
     environment.
     """
     import yaml

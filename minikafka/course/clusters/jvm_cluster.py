@@ -139,7 +139,7 @@ class JvmCluster:
         ]
 
     def _environment(self, broker: compose.Broker) -> dict[str, str]:
-        """As in the container, but the volume is a folder of ours."""
+        """The same as in the container, but the volume is a folder of ours."""
         volume = str(self._of(broker) / "volume")
         return {
             name: (
@@ -155,8 +155,8 @@ class JvmCluster:
         return self.folder / broker.name
 
     def _set_up(self, jars: Path) -> None:
-        """What the image does first: server.properties from the environment, and a
-        formatted volume. All at once.
+        """Do what the image does first, for all brokers at once: server.properties from
+        the environment, and a formatted volume.
         """
         running = []
         for broker in self.brokers:
@@ -197,8 +197,8 @@ class JvmCluster:
                 raise NotStarted(self._died(broker, code))
 
     def _start(self, broker: compose.Broker, jars: Path) -> None:
-        """As the image does. A session of its own: Ctrl-C in the terminal is ours to
-        handle.
+        """Start Kafka as the image does, in a session of its own: Ctrl-C in the
+        terminal is for us to handle.
         """
         home = self._of(broker)
         java, *options = self._java(
@@ -253,8 +253,8 @@ class JvmCluster:
         return _DIED.format(name=broker.name, code=code, lines=lines)
 
     def stop(self) -> None:
-        """At once, and nothing is left behind: the data goes too, so no broker needs to
-        hand over what it leads.
+        """Stop at once and leave nothing behind: the data is deleted too, so no broker
+        needs to hand over the partitions it leads.
         """
         for process in self.processes.values():
             process.kill()
@@ -285,7 +285,7 @@ def is_taken(address: str, port: int) -> bool:
 
 
 def knows_all(address: str, count: int) -> bool:
-    """Does a broker answer at host:port, and know so many brokers?"""
+    """Whether a broker answers at host:port, and knows this many brokers."""
     host, _, port = address.rpartition(":")
     try:
         # kafka-python would wait much longer

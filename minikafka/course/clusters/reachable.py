@@ -46,7 +46,7 @@ def ask(
     body: Mapping[str, object],
     most_bytes: int,
 ) -> Message:
-    """The answer to one request. Errors: OSError; ValueError where it is none of
+    """The answer to one request. Errors: OSError; ValueError if it isn't an answer of
     Kafka's.
     """
     frame = b"".join(encode_request(api, version, 1, _CLIENT_ID, body))

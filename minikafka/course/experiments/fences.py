@@ -19,8 +19,8 @@ SEED, ELECTION_S = 1, 15
 
 
 class Fence(NamedTuple):
-    """was, then: the number of the old boss, and of the new one. does: what the old one
-    tries when it is back. hears: what comes of it.
+    """was, then: the numbers of the old boss and of the new one. does: what the old one
+    tries when it is back. hears: the answer it gets.
     """
 
     boss: str
@@ -42,8 +42,8 @@ class Fence(NamedTuple):
 
 
 def member() -> Fence:
-    """A joined first. B comes, and everyone joins again: what A knew of itself counts
-    no more.
+    """A joined first. B comes, and all members join again, so what A knew about itself
+    no longer counts.
     """
     with Cluster(seed=SEED, configs=SMALL) as cluster:
         cluster.create_topic(TOPIC, partitions=2)
@@ -133,7 +133,7 @@ def controller() -> Fence:
 
 def producer() -> Fence:
     """A program hangs before its commit, another one comes with its transactional id,
-    and the first goes on.
+    and then the first goes on.
     """
     with Cluster(seed=SEED, configs=SMALL) as cluster:
         cluster.create_topic(TOPIC)

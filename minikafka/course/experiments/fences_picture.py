@@ -1,5 +1,5 @@
 """The picture of `notebooks/the_larger_number.md`: four old bosses, the larger number
-that each meets, and what it hears.
+that each meets, and the answer it gets.
 """
 
 from minikafka.course.experiments.fences import Fence, fences

@@ -116,7 +116,7 @@ class _Reader:
         return value
 
     def say(self, value: str) -> None:
-        """What the last field says, in better words."""
+        """Describe the last field's value in better words."""
         self.parts[-1] = self.parts[-1]._replace(value=value)
 
     # -- frames
@@ -280,7 +280,7 @@ class _Reader:
         self.check_end(f"record {number} ends", end)
 
     def check_end(self, what: str, end: int) -> None:
-        """All was read up to where it was announced to end, and no more."""
+        """Check that reading stopped exactly where the end was announced."""
         if self.at != end:
             off = counted(end - self.at, "byte")
             raise CorruptRecord(f"{what} {off} off")
@@ -290,7 +290,7 @@ class _Reader:
         return value
 
     def content(self, name: str, depth: int = 0) -> None:
-        """Its length as a varint, and so many bytes; a length of -1 is null."""
+        """Read a length as a varint, and that many bytes; a length of -1 means null."""
         self.take(name, "varint, bytes", _content, depth)
 
 
@@ -302,7 +302,7 @@ def _fixed(type_name: str) -> Read:
 
 
 def _length(flexible: bool) -> Read:
-    """Of an array, or of records; -1 is null."""
+    """Reads the length of an array, or of records; -1 means null."""
     return _compact if flexible else _fixed("int32")
 
 
@@ -318,7 +318,7 @@ def _sized(kind: str, flexible: bool) -> Read:
 
 
 def _tagged(buffer: memoryview, at: int) -> tuple[bytes, int]:
-    """Its size, and so many bytes."""
+    """Read a tagged field's size, and that many bytes."""
     size, at = primitives.read_unsigned_varint(buffer, at)
     left = len(buffer) - at
     if size > left:

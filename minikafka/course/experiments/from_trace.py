@@ -1,5 +1,5 @@
-"""What lessons ask of a trace: the answer to a prediction is computed from what
-happened, never typed in.
+"""Answers that several lessons read from a trace: the answer to a prediction is
+computed from what happened, never typed in.
 """
 
 from collections import Counter
@@ -74,7 +74,7 @@ def in_the_middle(event: Event) -> bool:
 
 
 def who_decided(trace: Iterable[Event]) -> str:
-    """Who made a group's first assignment, as lesson 05's options say it."""
+    """The maker of a group's first assignment, in the words of lesson 05's options."""
     made = next(filter(of_kind("AssignmentMade"), trace))
     if made.detail["by"] == "coordinator":
         return "the coordinator, a broker"
@@ -119,8 +119,8 @@ def orders_of(reader: str) -> Callable[[Sequence[Event]], str | None]:
 
 
 def what_it_got(trace: Sequence[Event]) -> str:
-    """What a reader got after its position was reset for the second time: "7 to 19", or
-    "nothing".
+    """The records that a reader got after its position was reset for the second time:
+    "7 to 19", or "nothing".
     """
     resets = [at for at, event in enumerate(trace) if event.kind == "PositionReset"]
     second = resets[1]
@@ -157,8 +157,8 @@ def partitions_used(trace: Iterable[Event], key: str | None = None) -> int:
 def once_sent(
     count: int, answer: Callable[[Sequence[Event]], T]
 ) -> Callable[[Sequence[Event]], T | None]:
-    """The same answer, but none as long as fewer than `count` records have a partition:
-    a verdict waits for them.
+    """The same answer, but None until at least `count` records have a partition: the
+    verdict waits for them.
     """
 
     def answer_when_sent(trace: Sequence[Event]) -> T | None:
@@ -171,8 +171,8 @@ def once_sent(
 def not_before(
     at_ms: int, answer: Callable[[Sequence[Event]], T]
 ) -> Callable[[Sequence[Event]], T | None]:
-    """The same answer, but none before this moment: a verdict waits until all that
-    leads to it has been seen.
+    """The same answer, but None before this moment: the verdict waits until everything
+    that leads to it has been seen.
     """
 
     def answer_in_time(trace: Sequence[Event]) -> T | None:

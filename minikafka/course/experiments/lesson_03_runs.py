@@ -1,4 +1,4 @@
-"""What lesson 03 reads out of a producer's trace, and the day on which nothing is
+"""What lesson 03 reads from a producer's trace, and the day on which nothing is
 lost.
 """
 
@@ -37,8 +37,8 @@ def after_the_loss(event: Event) -> bool:
 
 
 def heard_after(at_ms: int) -> Callable[[Event], bool]:
-    """A condition: in this event, later than at_ms, a program hears how the sending of
-    its records went.
+    """A condition on an event: later than at_ms, a program learns whether its records
+    were sent.
     """
     return lambda event: (
         event.at > at_ms
@@ -51,7 +51,7 @@ def heard_after(at_ms: int) -> Callable[[Event], bool]:
 
 
 def how_often(value: str, sent: int) -> Callable[[Iterable[Event]], str | None]:
-    """How often the log holds this value, in a word; none before so many batches are
+    """How often the log has this value, in a word; None until this many batches are
     acknowledged.
     """
 
@@ -64,8 +64,8 @@ def how_often(value: str, sent: int) -> Callable[[Iterable[Event]], str | None]:
 
 
 def heard_and_written(value: str) -> Callable[[Iterable[Event]], str]:
-    """What the future of a program's only record that may fail says, and whether the
-    log holds this value.
+    """What a program's future says about its only record that may fail, and whether the
+    log has this value.
     """
 
     def outcome(trace: Iterable[Event]) -> str:

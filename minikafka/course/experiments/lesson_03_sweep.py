@@ -59,7 +59,7 @@ def _run(name: str, config: Mapping[str, Any], number: int, answer: bool) -> Com
 
 
 def _records(log: Sequence[str]) -> list[tuple[str, str]]:
-    """Each order with what became of it: twice, or behind one that was sent later."""
+    """Each order with its fate: written twice, or after one that was sent later."""
     times = Counter(log)
     records = []
     latest = ""

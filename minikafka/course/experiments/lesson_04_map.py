@@ -1,12 +1,12 @@
-"""Where may one kill a learner's program? A run for each fault and each moment, and what
-became of the orders.
+"""Where can a learner's program be killed without harm? One run for each fault and each
+moment, and the fate of the orders.
 
     found = wherever_killed(pay)
     print(found)
     found.rows[0][3].rerun().play("commit")
 
-Whatever the program does, an answer comes: what it prints is lost, a program that ends
-or raises is started again, and one that never gives way is stopped.
+Whatever the program does, there is an answer: its output is dropped, a program that
+ends or raises is started again, and one that never gives way is stopped.
 """
 
 import contextlib
@@ -60,15 +60,17 @@ ENDLESS = Outcome("endless")
 
 
 class NoMap(ValueError):
-    """Why there is none: what the program does, although nothing goes wrong."""
+    """The reason why there is no map: what the program does although nothing
+    goes wrong.
+    """
 
     def _render_traceback_(self) -> list[str]:  # IPython shows this: the message alone
         return [str(self)]
 
 
 def wherever_killed(program: Pays) -> FaultMap:
-    """The program pays four orders, and a fault strikes at each moment at which it
-    takes a step.
+    """The program pays four orders, and a fault strikes at each moment at which the
+    program takes a step.
 
     Errors: NoMap for a program that doesn't pay each of them once when nothing goes
     wrong.
@@ -141,7 +143,7 @@ def _may_come(cluster: Cluster) -> bool:
 
 
 def _leaving(process: Pays) -> Pays:
-    """exit() ends the program, and not whoever runs it."""
+    """exit() ends the program, but not the check that runs it."""
 
     @functools.wraps(process)
     def leaving(*clients: Any) -> None:
@@ -177,7 +179,7 @@ def _is_endless(running: Program) -> bool:
 
 
 def fared(cluster: Cluster) -> Outcome:
-    """What became of the orders."""
+    """The fate of the orders."""
     if any(map(_is_endless, cluster.kernel.programs.all)):
         return ENDLESS
     times: Counter[str] = Counter()

@@ -1,5 +1,5 @@
-"""What lesson 04 runs, a program that is killed while it pays orders, and what it reads
-out of the trace.
+"""Lesson 04's experiments: a program that is killed while it pays orders, and what the
+trace says about it.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ DEAD_MEMBER_SECONDS = 60  # more than a group waits for a member that says nothi
 def shop_with(
     orders: int, seed: int, faults: Iterable[Fault] = ()
 ) -> tuple[Cluster, ProducerHandle]:
-    """A cluster, and the shop that has written so many orders, one a second, to the
+    """A cluster, and the shop that has written this many orders, one a second, to the
     only partition of orders.
     """
     cluster = Cluster(seed=seed, faults=list(faults))
@@ -40,8 +40,9 @@ def send(shop: ProducerHandle, number: int) -> None:
 
 
 def killed_after(orders: int, program: Callable[..., Any], seed: int = 2) -> Cluster:
-    """The program pays an order a second, with auto-commit. It is killed after so many,
-    and started again two seconds later. A minute later there are eight orders more.
+    """The program pays an order a second, with auto-commit. It is killed after this
+    many, and started again two seconds later. A minute later there are eight more
+    orders.
     """
     cluster, shop = shop_with(orders=0, seed=seed)
     consumer = cluster.consumer(
@@ -122,7 +123,7 @@ def twice(trace: Iterable[Event]) -> list[int]:
 
 
 def never(trace: Iterable[Event], orders: int) -> list[int]:
-    """Those of the first so many orders that were not written."""
+    """Those of the first `orders` orders that were never paid."""
     written = set(paid(trace))
     return [offset for offset in range(orders) if offset not in written]
 
@@ -160,8 +161,8 @@ def _killed_ms(trace: Iterable[Event]) -> int:
 
 
 class Payments:
-    """The table of payments on SQLite. When it has so many rows the process ends, as if
-    it were killed.
+    """The table of payments on SQLite. When it has this many rows the process ends, as
+    if it were killed.
     """
 
     def __init__(self, fuse: int = 3) -> None:

@@ -109,7 +109,9 @@ class GroupLab:
         self._goodbyes[name].set()
 
     def wait_for(self, members: int) -> dict[str, list[int]]:
-        """Wait until so many members share all partitions; who has which."""
+        """Wait until this many members share all partitions. Returns which member has
+        which.
+        """
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             shares = dict(sorted(self._shares.items()))

@@ -50,7 +50,9 @@ def sell(cluster: Cluster, shop: Any, seconds: int) -> None:
 
 
 def shares(cluster: Cluster, group: str = "billing") -> str:
-    """What each member was given, as the coordinator knows it: "0 1 | 2 | nothing"."""
+    """The partitions assigned to each member, according to the coordinator: "0 1 | 2 |
+    nothing".
+    """
     given = []
     for member in cluster.group(group).members:
         given.append([partition.partition for partition in member.partitions])
@@ -107,8 +109,8 @@ def pay_with(program: Callable[..., None], faults: Sequence[Fault]) -> Cluster:
     """An order a second for 100 s, in turn to two partitions; two members pay them by
     this program.
 
-    The program gets its consumer, the table payments and a function to wait for so many
-    seconds. It is called again when Kafka refuses it something.
+    The program gets its consumer, the table payments and a function to wait for some
+    seconds. It is called again when Kafka refuses one of its requests.
     """
 
     @wraps(program)
@@ -144,7 +146,7 @@ def paid_twice(trace: Iterable[Event]) -> list[str]:
 
 
 def afterwards(trace: Iterable[Event], order: str, member: str, since_ms: int) -> int:
-    """What comes of an order that a member pays and commits later than since_ms.
+    """What happens to an order that a member pays and commits later than since_ms.
 
     0: it is paid once. 1: it is paid twice, and the commit fails. 2: it is paid twice,
     and the commit is acknowledged.
@@ -165,8 +167,8 @@ def refused_commits(trace: Iterable[Event]) -> list[str]:
 
 
 def signs_of_life(trace: Iterable[Event], member: str) -> list[tuple[int, str]]:
-    """What this member sent that the coordinator counts: (when in ms, "heartbeat" or
-    "commit").
+    """The requests of a member that the coordinator counts as signs of life: (when in
+    ms, "heartbeat" or "commit").
     """
     signs = []
     for event in trace:

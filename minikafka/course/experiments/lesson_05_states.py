@@ -232,7 +232,7 @@ def group_states(trace: Iterable[Event] | None = None) -> GroupStates:
 
 
 def _ways() -> dict[Between, list[Transition]]:
-    """What leads from one state to another."""
+    """The transitions between each two states."""
     ways: dict[Between, list[Transition]] = {}
     for row in TRANSITIONS.values():
         between = Between(row.state, row.next_state)
@@ -241,6 +241,6 @@ def _ways() -> dict[Between, list[Transition]]:
 
 
 def _padded(words: Sequence[str]) -> list[str]:
-    """As wide as the widest of them."""
+    """The words, padded to the width of the widest."""
     width = max(map(len, words))
     return [word.ljust(width) for word in words]

@@ -33,7 +33,7 @@ def sell(cluster: Any, shop: Any, partitions: int, every_s: float) -> None:
 
 
 def serve(consumer: Any) -> None:
-    """A member that reads for ever."""
+    """A member that reads forever."""
     for _ in consumer:
         pass
 
@@ -49,7 +49,7 @@ def serve_until(closing: set[str], consumer: Any) -> None:
 
 
 def a_shop(seed: int, partitions: int, every_s: float) -> Cluster:
-    """A cluster whose topic orders gets an order every so many seconds."""
+    """A cluster whose topic orders gets an order every `every_s` seconds."""
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=partitions)
     shop = cluster.producer(client_id="shop")
@@ -285,8 +285,8 @@ def when_D_reads(trace: Sequence[Event]) -> int:
 
 
 def what_came_out(trace: Iterable[Event]) -> str:
-    """What has come of a rebalance in which everything was handed out at once, as
-    lesson 06's options say it.
+    """The result of a rebalance in which everything was assigned at once, in the words
+    of lesson 06's options.
     """
     events = list(trace)
     if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):

@@ -1,5 +1,5 @@
-"""What lesson 07 runs and measures: members that need time for each order, a shop, the
-lag, the work done.
+"""Lesson 07's experiments and measurements: members that need time for each order, a
+shop, the lag, the work done.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,8 +35,8 @@ def start(cluster: Cluster, *names: str, **settings: Any) -> list[Any]:
 
 
 def waiting(orders: int, partitions: int, seed: int, done: int = 0) -> Cluster:
-    """A new cluster on which so many orders wait, evenly spread, and nobody reads. The
-    group billing has committed so many more before, in each partition.
+    """A new cluster on which this many orders wait, evenly spread, and nobody reads.
+    The group billing has committed `done` more before them, in each partition.
     """
     cluster = Cluster(seed=seed)
     cluster.create_topic("orders", partitions=partitions)
@@ -51,8 +51,8 @@ def waiting(orders: int, partitions: int, seed: int, done: int = 0) -> Cluster:
 
 
 def sell(cluster: Cluster, shop: Any, orders: int, every_s: float) -> None:
-    """A shop's program: so many orders every so many seconds, for ever, to one
-    partition after the other.
+    """A shop's program: this many orders every so many seconds, forever, to each
+    partition in turn.
     """
     number = 0
     while True:
@@ -148,7 +148,7 @@ def lags(trace: Iterable[Event]) -> Iterator[int]:
 
 
 def how_the_lag_goes(trace: Iterable[Event]) -> str:
-    """How such a lag goes: it stays at 0 or 1, or it rises and falls back more than
+    """How the lag develops: it stays at 0 or 1, or it rises and falls back more than
     once, or it only grows.
     """
     seen = list(lags(trace))
@@ -211,8 +211,8 @@ def seconds_at_work(trace: Iterable[Event]) -> float:
 
 
 def catching_up(trace: Iterable[Event]) -> Stretch | None:
-    """From the moment a member is back to the first at which all orders that there are
-    have been done; None: not yet.
+    """From the moment a member is back to the first moment at which all existing orders
+    are done; None if that hasn't happened yet.
     """
     back_ms, end = None, 0
     for event in trace:

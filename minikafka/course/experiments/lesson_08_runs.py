@@ -1,5 +1,6 @@
-"""What lesson 08 runs and measures: an address book that is compacted, what lies in its
-segments, what a search reads, what a crash leaves, and how fast this machine's disk is.
+"""Lesson 08's experiments and measurements: an address book that is compacted, the
+contents of its segments, what a search reads, what a crash leaves, and how fast this
+machine's disk is.
 """
 
 import os
@@ -134,8 +135,8 @@ def _log_of(cluster: Cluster) -> Log:
 
 
 class Cost(NamedTuple):
-    """What two days of moves cost: passes of the cleaner, how many bytes these wrote
-    anew, and the largest size that the log had.
+    """The cost of two days of moves: passes of the cleaner, how many bytes they
+    rewrote, and the largest size of the log.
     """
 
     passes: int
@@ -215,9 +216,9 @@ def what_came(trace: Sequence[Event]) -> int | None:
 
 
 def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:
-    """search reads, and then not for so many days, in which alice is deleted and bob
-    moves twice a day. Returns search when it has read on, and a new one that begins
-    then.
+    """search reads, and then stops for this many days, in which alice is deleted and
+    bob moves twice a day. Returns search when it has read on, and a new reader that
+    begins then.
     """
     hourly = {"segment_ms": HOUR_MS, "min_cleanable_dirty_ratio": 0.1}
     cluster = address_book(**hourly | configs)
@@ -234,8 +235,8 @@ def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:
 
 
 def pass_that_drops(offset: int, trace: Sequence[Event]) -> int | None:
-    """The number of the cleaner's pass in which a record goes, from 1; None: it is
-    there still.
+    """The number, from 1, of the cleaner's pass that drops a record; None if it is
+    still there.
     """
     passes = 0
     for event in trace:
@@ -272,7 +273,7 @@ class CountingDisk(MemoryDisk):
         return super().open(path, create)
 
     def read_bytes(self, ending: str) -> int:
-        """Of all files with such a name."""
+        """The bytes read from all files with this ending."""
         return sum(
             file.read_bytes
             for path, file in self.files().items()
@@ -304,7 +305,7 @@ class OneDay:
 
     @property
     def size_bytes(self) -> int:
-        """Of the log, without its indexes."""
+        """The size of the log, without its indexes."""
         return self._log.size_bytes
 
     @property
@@ -351,7 +352,7 @@ def torn_log(seed: int) -> tuple[bytes, int]:
 
 
 def log_file(random: Random, batches: int) -> bytes:
-    """A segment's bytes: so many batches of one to four records."""
+    """A segment's bytes: this many batches of one to four records."""
     data = bytearray()
     for _ in range(batches):
         records: list[tuple[int, bytes, bytes, list[Any]]] = [
@@ -363,8 +364,8 @@ def log_file(random: Random, batches: int) -> bytes:
 
 
 def after_a_crash(*, power: bool) -> tuple[int, int]:
-    """A broker acknowledges 1,000 orders, then it is killed, or its power goes, and it
-    is started again. Returns (how many it had acknowledged, how many are there).
+    """A broker acknowledges 1,000 orders, then it is killed or loses power, and is
+    started again. Returns (how many it had acknowledged, how many are there).
     """
     cluster = Cluster(seed=3)
     cluster.create_topic("orders", partitions=1)

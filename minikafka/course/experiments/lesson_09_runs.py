@@ -1,5 +1,5 @@
-"""What lesson 09 runs and reads: a topic with replicas, described as Kafka's tool does
-it, and what was lost.
+"""Lesson 09's experiments: a topic with replicas, described as Kafka's tool does it,
+and the orders that were lost.
 """
 
 from base64 import urlsafe_b64encode
@@ -61,7 +61,9 @@ def partition_of(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> Parti
 
 
 def described(cluster: Cluster, topic: str = TOPIC) -> str:
-    """What `kafka-topics.sh --describe` prints of a topic. Tabs are spaces here."""
+    """The output of `kafka-topics.sh --describe` for a topic, with spaces instead of
+    tabs.
+    """
     image = _an_image(cluster)
     found = image.topics[topic]
     topic_id = urlsafe_b64encode(found.topic_id).rstrip(b"=").decode()
@@ -171,7 +173,7 @@ def another_leads(event: Event) -> bool:
 
 
 def turning_point(event: Event) -> bool:
-    """Whether the controller gives up a broker that stands still."""
+    """Whether the controller gives up a frozen broker."""
     return event.kind == "BrokerFenced"
 
 
@@ -179,7 +181,7 @@ def turning_point(event: Event) -> bool:
 
 
 def how_it_ended(trace: Iterable[Event]) -> int:
-    """What became of the last batch: 1 acknowledged within a second, 2 later, 3
+    """The fate of the last batch: 1 acknowledged within a second, 2 later, 3
     refused.
     """
     events = list(trace)
@@ -191,7 +193,7 @@ def how_it_ended(trace: Iterable[Event]) -> int:
 
 
 def who_has_it(trace: Iterable[Event]) -> int:
-    """Who has paid: 1 all three, 2 one broker, 3 nobody."""
+    """The brokers that have paid: 1 all three, 2 one broker, 3 none."""
     holders = set()
     for event in trace:
         if event.kind == "LogTruncated":
@@ -309,7 +311,9 @@ def every_moment(
 
 
 def loss(cluster: Cluster) -> Outcome | None:
-    """What is worst: orders that were acknowledged are gone, or nobody leads."""
+    """The worst outcome: acknowledged orders are gone, or the partition has no
+    leader.
+    """
     gone = lost(cluster)
     if gone is None:
         return Outcome("nobody", "leads")
@@ -317,7 +321,7 @@ def loss(cluster: Cluster) -> Outcome | None:
 
 
 def fared(cluster: Cluster) -> Outcome:
-    """What became of the five orders."""
+    """The fate of the five orders."""
     worst = loss(cluster)
     if worst is not None:
         return worst

@@ -1,5 +1,5 @@
-"""Lesson 09's sweep: the leader is killed at another moment in each column, and acks is
-the row. Both followers stand still, as in the lesson's first story.
+"""Lesson 09's sweep: the leader is killed at another moment in each column, and each
+row has another acks. Both followers are frozen, as in the lesson's first story.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def killed_sweep(acks: Sequence[int | str]) -> Any:
 
 
 def _sum(runs: Sequence[Compared], name: str) -> str:
-    """What all runs with this acks have lost."""
+    """The total loss of all runs with this acks."""
     gone = 0
     for run in runs:
         if run.row[0] == name:

@@ -34,8 +34,8 @@ ALWAYS = {
 
 
 def whenever_the_leader_fails(unclean: bool, min_insync_replicas: int = 1) -> FaultMap:
-    """Two replicas, and the follower stands still for a while; the leader fails at one
-    moment. unclean: whether a replica may lead that lacks what counts.
+    """Two replicas, and the follower is frozen for a while; the leader fails at one
+    moment. unclean: whether a replica may lead that lacks committed records.
     """
 
     def run(plan: Sequence[Fault]) -> Cluster:
@@ -67,7 +67,7 @@ def orders_while_the_follower_is_away(
 
 
 def fared(cluster: Cluster) -> Outcome:
-    """What became of the orders that were acknowledged."""
+    """The fate of the orders that were acknowledged."""
     worst = loss(cluster)
     if worst is not None:
         return worst

@@ -19,7 +19,7 @@ CREATED = Record(0, "created")
 LONELY = Record(0, "lonely order")
 PAID = Record(1, "paid")
 
-# what each broker has, and what stands beside its name; the first is cut off
+# each broker's records, and the words beside its name; the first is cut off
 LOGS = {2: (CREATED, LONELY), 1: (CREATED, PAID), 3: (CREATED, PAID)}
 ROLES = {
     2: "cut off; led in epoch 0",
@@ -59,7 +59,7 @@ def two_leaders() -> str:
 
 
 def _replica(body: Drawing, broker: int, y: float) -> None:
-    """A broker's name, what became of it, and its log."""
+    """Draw a broker's name, its fate, and its log."""
     names = body.part(f"broker/{broker}", 0, y)
     names.text("name", 0, 22, f"broker {broker}", bold=True)
     names.note("role", 0, 42, ROLES[broker], size=12)

@@ -19,8 +19,8 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def kill_the_leader(orders: int = 10) -> None:
-    """Sends so many orders, kills the leader's process, sends as many, reads all.
-    Prints what each step found.
+    """Send this many orders, kill the leader's process, send as many again, and read
+    all. Prints what each step found.
     """
     from kafka import KafkaAdminClient, KafkaProducer
 
@@ -78,8 +78,8 @@ def create(admin: Any) -> None:
 
 
 def leader(admin: Any, not_of: int = NOBODY) -> int:
-    """The id of the broker that leads the topic. not_of: who has led it; a broker that
-    has not heard of another leader yet is asked again for a while.
+    """The id of the broker that leads the topic. not_of: the former leader; a broker
+    that doesn't know of another one yet is asked again for a while.
     """
     from kafka.errors import KafkaError
 
@@ -107,7 +107,7 @@ def acknowledged(producer: Any, numbers: range) -> list[int]:
 
 
 def read(brokers: list[str], count: int) -> list[bytes]:
-    """Values from the beginning of the topic, so many, and one more if there is one."""
+    """The first `count` values of the topic, and one more if there is one."""
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(bootstrap_servers=brokers, auto_offset_reset="earliest")

@@ -1,5 +1,5 @@
-"""What lesson 10 runs and reads: who leads, what each replica has, what a producer
-waited for and heard.
+"""Lesson 10's experiments: which broker leads, what each replica has, what a producer
+waited for, and the answers it got.
 
 Also the lesson's model of two rules by which a replica cuts its log (KIP-101): logs are
 lists of (leader epoch, value).
@@ -16,7 +16,7 @@ from minikafka.trace import Event
 from minikafka.wire.records import batches, decode_batch
 
 TOPIC = "orders"
-# What a failover consists of; the rest is requests, answers and copies.
+# The events of a failover; the others are requests, answers and copies.
 TOLD = {
     "NodeCrashed",
     "NodeShutDown",
@@ -86,8 +86,8 @@ def has_stopped(cluster: Cluster, broker: int) -> bool:
 
 
 def logs(cluster: Cluster) -> str:
-    """What each replica of orders-0 has on its disk, a line a broker: leader epoch and
-    value of each record.
+    """The records that each replica of orders-0 has on its disk, one line per broker:
+    leader epoch and value of each record.
     """
     lines = []
     replicas = partition_of(cluster).replicas
@@ -168,14 +168,14 @@ def cut_off(
 
 
 class Heard:
-    """What a producer knows of one record, asked for whenever it is printed."""
+    """What a producer knows about one record, looked up whenever it is printed."""
 
     def __init__(self, sent: Any) -> None:
         self._sent = sent
 
     @property
     def said(self) -> str:
-        """What it has heard by now."""
+        """What the producer knows by now."""
         if not self._sent.is_done:
             return "nothing"
         if self._sent.exception:
@@ -202,7 +202,7 @@ def two_leaders(
 
 
 def two_leaders_meet() -> Cluster:
-    """The same, and then the network is back."""
+    """The same, and then the network is repaired."""
     cluster, _ = two_leaders()
     cluster.heal()
     cluster.run(seconds=10)
@@ -210,7 +210,7 @@ def two_leaders_meet() -> Cluster:
 
 
 def two_leaders_meet_with_acks_1() -> Cluster:
-    """The same, and lonely, which has sent two orders, doesn't wait for followers."""
+    """The same, but lonely, which has sent two orders, doesn't wait for followers."""
     cluster, _ = two_leaders(acks=1, values=("booked", "shipped"))
     cluster.heal()
     cluster.run(seconds=10)
@@ -370,10 +370,10 @@ def kept_by_epochs(log: Log, end_of: EndOf) -> int:
 
 
 def two_restarts(rule: Rule) -> dict[str, list[str]]:
-    """A leads, and B has copied all: created and paid are committed. B knows that only of
-    created: it hears of the high watermark with its next fetch. B restarts. Before B
-    has fetched again A dies, B leads and writes shipped. A comes back. Returns both
-    logs.
+    """A leads, and B has copied everything: created and paid are committed. B knows
+    this only for created, because it learns the high watermark with its next fetch. B
+    restarts. Before B has fetched again A dies, B leads and writes shipped. A comes
+    back. Returns both logs.
     """
     a: Log = [(0, "created"), (0, "paid")]
     b = list(a)

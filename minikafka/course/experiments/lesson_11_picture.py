@@ -9,7 +9,7 @@ from minikafka.theatre.svg import svg
 
 
 class Broker(NamedTuple):
-    """role: what stands beside its name. end: how much of the log it has."""
+    """role: the words beside its name. end: how much of the log it has."""
 
     number: int
     role: str
@@ -17,7 +17,7 @@ class Broker(NamedTuple):
 
 
 LOG = ("topic orders", "broker 4 leads", "topic payments")
-# the last record is not committed, as far as anybody knows
+# as far as anybody knows, the last record is not committed
 COMMITTED = 2
 BROKERS = (
     Broker(1, "the controller", 3),
@@ -35,8 +35,8 @@ _WIDTH, _HEIGHT = 158, 32  # of a record
 
 
 def the_controller_is_dead() -> str:
-    """SVG: who has how much of the metadata log. What goes on, and who decides next, is
-    the lesson's to say.
+    """SVG: how much of the metadata log each broker has. The lesson says what goes on,
+    and who decides next.
     """
     body = Drawing(WIDE)
     for place, broker in enumerate(BROKERS):

@@ -41,7 +41,7 @@ def kill_the_controller() -> None:
 
 
 def quorum(admin: Any) -> Any:
-    """What a broker answers on the metadata log's only partition."""
+    """A broker's answer about the metadata log's only partition."""
     from kafka.errors import KafkaError
 
     while True:

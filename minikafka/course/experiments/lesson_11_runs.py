@@ -1,5 +1,5 @@
-"""What lesson 11 runs and reads: a cluster whose brokers 1 to 3 vote, the metadata log
-in words, who has it.
+"""Lesson 11's experiments: a cluster whose brokers 1 to 3 vote, the metadata log in
+words, and which brokers have it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,7 +116,7 @@ def twenty_seconds_of_work() -> tuple[Cluster, int, int]:
 
 
 def metadata_log(cluster: Cluster, since_ms: int = 0) -> list[Record]:
-    """What active controllers have appended since then."""
+    """The records that active controllers have appended since then."""
     log: list[Record] = []
     for event in cluster.trace:
         if event.kind == "MetadataAppended" and event.at >= since_ms:
@@ -214,8 +214,8 @@ def votes_in_epoch_2(event: Event) -> bool:
 
 
 def who_wins(trace: Sequence[Event]) -> int | None:
-    """Of epoch 2, after controller_dies: 1 broker 2, 2 broker 3, 3 neither, since each
-    has refused the other; None: not decided yet.
+    """The winner of epoch 2, after controller_dies: 1 broker 2, 2 broker 3, 3 neither,
+    because each has refused the other; None if it isn't decided yet.
     """
     refused = set()
     for event in trace:
@@ -310,7 +310,7 @@ def _take_in_fencing(brokers: dict[int, str], fields: dict[str, Any]) -> None:
 
 
 def _take_in_change(partitions: Partitions, fields: dict[str, Any]) -> None:
-    """Who is named as leader leads in the next epoch."""
+    """A replica that is named as leader leads in the next epoch."""
     state = partitions[fields["topic_id"], fields["partition_id"]]
     if "leader" in fields:
         state["leader"] = fields["leader"]

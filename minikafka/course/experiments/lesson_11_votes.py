@@ -1,5 +1,5 @@
-"""Lesson 11's model of an election: voters whose votes somebody else decides, and what
-must never come of it.
+"""Lesson 11's model of an election: voters whose votes a learner's function decides,
+and what must never result.
 
 A history is a list of steps: ("stand", voter, those it can reach) and ("write", voter,
 those it can reach). A voter that can't be reached is dead or cut off; it keeps what it
@@ -36,7 +36,7 @@ def kafkas_vote(state: State, request: State) -> tuple[bool, State]:
 
 @dataclass
 class Voter:
-    """What one voter has: its note, and the (epoch, number) of its records."""
+    """A voter's state: its note, and the (epoch, number) of its records."""
 
     epoch: int = 0
     voted_for: int | None = None
@@ -105,7 +105,9 @@ class Election:
                 return
 
     def write(self, leader: int, reached: Sequence[int]) -> None:
-        """Who leads its epoch appends a record; who knows no larger epoch copies."""
+        """If the voter leads its epoch it appends a record; voters that know no larger
+        epoch copy it.
+        """
         me = self.voters[leader]
         if self.leaders.get(me.epoch) != leader:
             return
@@ -133,7 +135,7 @@ def _listed(voters: Iterable[int]) -> str:
 
 
 def held(vote: Vote, history: History) -> Election:
-    """What comes of a history with these votes, up to the first thing that is wrong."""
+    """The result of a history with these votes, up to the first thing that is wrong."""
     election = Election(vote, {voter: Voter() for voter in history.voters})
     for what, voter, reached in history.steps:
         step = election.stand if what == "stand" else election.write

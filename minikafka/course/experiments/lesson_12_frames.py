@@ -1,8 +1,8 @@
 """Lesson 12's frames, to be looked at and changed byte by byte: a Produce request, its
-answer and a record batch; and who notices a change, the broker or the client.
+answer and a record batch; and which side notices a change, the broker or the client.
 
-The request goes to a broker of the simulation. What a client says of an answer, and a
-consumer of a batch, is what their code checks, in its order.
+The request goes to a broker of the simulation. What a client says about an answer, and
+a consumer about a batch, is what their code checks, in the same order.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ class Verdict(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """take_apart: its fields. judge: who notices that these bytes are not as sent.
-    code: what hands them over, for whoever wants to do the same.
+    """take_apart: returns its fields. judge: says who notices that these bytes aren't
+    as sent. code: what passes the bytes on, for readers who want to do the same.
     """
 
     name: str
@@ -99,7 +99,7 @@ def _judged_by_answer(answer: bytes, apart: Apart) -> Verdict:
 
 
 def judged_by_producer(frame: bytes) -> Verdict:
-    """What a producer that sent this request says of its answer."""
+    """What a producer that sent this request says about its answer."""
     try:
         correlation_id, body = decode_response("Produce", runs.VERSION, frame)
     except DecodeError as error:
@@ -133,7 +133,7 @@ def _what_the_producer_does(code: int) -> str:
 
 
 def judged_by_consumer(frame: bytes) -> Verdict:
-    """What a consumer says of a batch that it has fetched."""
+    """What a consumer says about a batch that it has fetched."""
     apart = batch_apart(frame)
     length = int.from_bytes(frame[8:12], "big", signed=True)
     size = len(frame) - 12

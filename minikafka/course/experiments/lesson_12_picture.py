@@ -61,6 +61,6 @@ def _draw_row(body: Drawing, at: int, row: bytes, y: float) -> None:
 
 
 def _letter(byte: int) -> str:
-    """What a byte is in ASCII, or a dot."""
+    """The byte as ASCII, or a dot."""
     is_printable = 32 < byte < 127
     return chr(byte) if is_printable else "."

@@ -1,6 +1,6 @@
-"""What lesson 12 looks at and measures: the bytes of one produce request beside their
-fields, what a broker says when one of them is flipped, what it says to versions that it
-doesn't know, and what a record costs.
+"""Lesson 12's experiments and measurements: the bytes of one produce request beside
+their fields, what a broker answers when one of them is flipped, how it answers versions
+that it doesn't know, and how much a record costs.
 """
 
 import struct
@@ -232,7 +232,7 @@ def zigzag(number: int) -> bytes:
 
 
 def batch_bytes(records: int) -> int:
-    """How large a batch of so many records is: key alice, value paid, a ms apart."""
+    """The size of a batch of this many records: key alice, value paid, a ms apart."""
     return len(
         encode_batch([(AT_MS + ms, b"alice", b"paid", []) for ms in range(records)])
     )
@@ -244,8 +244,8 @@ def _orders(count: int) -> list[Any]:
 
 
 def stored_bytes(codec: str, records_a_batch: int, count: int = 1000) -> int:
-    """How many bytes a thousand orders of the data set take, in batches of so many,
-    compressed so.
+    """How many bytes a thousand orders of the data set take, in batches of this many,
+    compressed with this codec.
     """
     records: list[Any] = [
         (each.ingest_ms, each.key, each.value, []) for each in _orders(count)
@@ -257,7 +257,7 @@ def stored_bytes(codec: str, records_a_batch: int, count: int = 1000) -> int:
 
 
 def kept_percent(codec: str, records_a_batch: int) -> float:
-    """What is left of the bytes of such batches without compression."""
+    """The size of such batches, in percent of the size without compression."""
     plain = stored_bytes("none", records_a_batch)
     return 100 * stored_bytes(codec, records_a_batch) / plain
 

@@ -1,5 +1,6 @@
-"""What lesson 13 runs for its gate: a transaction that hangs, and two who read the
-partitions that it has touched, and one that it hasn't. And how readers get a payment.
+"""Lesson 13's experiments for its gate: a transaction that hangs, and two readers of
+the partitions that it has written to, and of one that it hasn't. And how readers get a
+payment.
 """
 
 from collections.abc import Sequence

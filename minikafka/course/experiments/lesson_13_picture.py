@@ -6,8 +6,8 @@ from minikafka.course.experiments.lesson_13_runs import one_broker, paying, read
 
 
 def nobody_knows_how_it_ends() -> str:
-    """SVG: the request that ends it has left. What it decides, and who reads what, is
-    the lesson's to say.
+    """SVG: the request that ends the transaction has left. The lesson says what it
+    decides, and who reads what.
     """
     with one_broker() as cluster:
         readers = []

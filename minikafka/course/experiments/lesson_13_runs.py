@@ -94,7 +94,7 @@ def _polls(consumer: ConsumerHandle) -> None:
 
 def the_shop_hangs() -> tuple[Cluster, ConsumerHandle]:
     """The shop has a transaction open on partition 0; the kiosk, which has none, writes
-    to both partitions behind it. And an auditor, who reads committed records.
+    to both partitions after it. An auditor reads committed records.
     """
     cluster = one_broker()
     auditor = reader(cluster, "auditor", "read_committed")
@@ -108,8 +108,8 @@ def the_shop_hangs() -> tuple[Cluster, ConsumerHandle]:
 
 
 def audited() -> tuple[str, int]:
-    """The same with an auditor in a group, who commits what it was handed: the group as
-    a tool tells it, and where partition 0 ends for the auditor.
+    """The same with an auditor in a group, who commits what it was given: the group as
+    a tool shows it, and where partition 0 ends for the auditor.
     """
     cluster, _ = the_shop_hangs()
     auditor = cluster.consumer(
@@ -127,8 +127,9 @@ def audited() -> tuple[str, int]:
 
 
 def two_of_a_name() -> tuple[str, list[str]]:
-    """The first program of the transactional id hangs before its commit, a second one
-    pays and commits, and the first goes on: what it hears, and what is read.
+    """The first program with the transactional id hangs before its commit, a second one
+    pays and commits, and the first goes on: the error it gets, and the records that are
+    read.
     """
     cluster = one_broker()
     auditor = reader(cluster, "auditor", "read_committed")
@@ -162,7 +163,7 @@ def the_coordinator_dies() -> tuple[Cluster, list[str]]:
 
 
 def steps(cluster: Cluster) -> str:
-    """What became of the transaction, and who died and led meanwhile."""
+    """The steps of the transaction, and the brokers that died and led meanwhile."""
     told = "TransactionStateChanged", "NodeCrashed", "LeaderElected"
     crashed = next(e.at for e in cluster.trace if e.kind == "NodeCrashed")
     return "\n".join(
@@ -206,8 +207,8 @@ def reader(cluster: Cluster, name: str, level: str) -> ConsumerHandle:
 
 
 def polled(consumer: ConsumerHandle, seconds: float = 1) -> list[str]:
-    """What it is handed in this time, partition by partition: "0:2 20 euros" is offset
-    2 of partition 0.
+    """The records it is given in this time, partition by partition: "0:2 20 euros" is
+    offset 2 of partition 0.
     """
     found = []
     for _ in range(2):
@@ -252,9 +253,9 @@ class TillBusy(Exception):
 
 
 class Till:
-    """Gives receipts. busy: orders at which it raises TillBusy, as often as they stand
-    there. given: all that it gave. refused: the orders at which it was busy, each with
-    the calls of the program's life and how many they were by then.
+    """Gives receipts. busy: orders at which it raises TillBusy, once for each time they
+    are listed. given: all receipts it gave. refused: the orders at which it was busy,
+    each with the calls of the program's life and how many there were by then.
     """
 
     def __init__(
@@ -347,9 +348,9 @@ NOTHING_FAILS = Schedule()
 
 
 class Copied(NamedTuple):
-    """What a reader of committed records finds in the end, and where the group stands.
-    keys: of the receipts. till: what it gave, and where it was busy. calls: of each
-    life, by name.
+    """What a reader of committed records finds in the end, and the group's position.
+    keys: of the receipts. till: the receipts it gave, and where it was busy. calls: of
+    each life, by name.
     """
 
     receipts: list[str]
@@ -572,7 +573,7 @@ def _until_quiet(
 
 
 def _lags(cluster: Cluster, ends: list[int]) -> list[int]:
-    """Of the group, by partition: by what its coordinator has told."""
+    """The group's lag by partition, from what its coordinator says."""
     done = [0] * len(ends)
     for event in cluster.trace:
         if (
@@ -584,7 +585,7 @@ def _lags(cluster: Cluster, ends: list[int]) -> list[int]:
 
 
 def _receipts(cluster: Cluster) -> tuple[list[str], list[str | None]]:
-    """What a reader of committed records gets: the values, and the keys."""
+    """The values and the keys that a reader of committed records gets."""
     audit = cluster.consumer(
         "receipts", auto_offset_reset="earliest", isolation_level="read_committed"
     )

@@ -43,7 +43,9 @@ def pay(shop: ProducerHandle) -> None:
 
 
 def died_sweep() -> Any:
-    """What is in the log in the end, and for how long it was open."""
+    """The records that are in the log in the end, and for how long the transaction was
+    open.
+    """
     runs = []
     for dies in DIES:
         for column in (NOBODY, AGAIN):
@@ -108,7 +110,7 @@ class Place(NamedTuple):
 
 
 def _records(trace: Sequence[Event]) -> list[Record]:
-    """What was written, in its order, and what became of it."""
+    """The records that were written, in order, and their fate."""
     records: dict[Place, Record] = {}
     for event in trace:
         d = event.detail

@@ -29,7 +29,9 @@ class Outbox:
         self._open: set[int] = set()
 
     def insert(self, key: str, value: str) -> Row:
-        """A row of a transaction that goes on: it has its id, and nobody sees it."""
+        """A row of a transaction that is still open: it has its id, and nobody
+        sees it.
+        """
         self._last_id += 1
         self._open.add(self._last_id)
         return Row(self._last_id, key, value)
@@ -40,7 +42,7 @@ class Outbox:
         self.committed.append(row)
 
     def rows(self) -> list[Row]:
-        """What a SELECT ... ORDER BY id sees now."""
+        """The result of a SELECT ... ORDER BY id at this moment."""
         return sorted(self.committed)
 
     def oldest_open(self) -> int:
@@ -63,13 +65,13 @@ def not_marked(outbox: Outbox, sent: list[Row]) -> list[Row]:
 
 
 def below_the_oldest_open(outbox: Outbox, sent: list[Row]) -> list[Row]:
-    """WHERE NOT sent AND id < the smallest id of a transaction that goes on."""
+    """WHERE NOT sent AND id < the smallest id of an open transaction."""
     limit = outbox.oldest_open()
     return [row for row in not_marked(outbox, sent) if row.id < limit]
 
 
 def from_the_log(outbox: Outbox, sent: list[Row]) -> list[Row]:
-    """What the database's own log has behind the place up to which it was read."""
+    """The rows in the database's own log after the place up to which it was read."""
     return outbox.committed[len(sent) :]
 
 
@@ -82,8 +84,8 @@ RELAYS: dict[str, Relay] = {
 
 
 def relayed(relay: Relay, looks_in_between: bool) -> list[str]:
-    """What is in the topic orders in the end. "Elm" gets its id first and is committed
-    last. The relay looks between the two commits, or not, and again at the end.
+    """The orders in the topic. "Elm" gets its id first and is committed last. The relay
+    looks between the two commits, or not, and again at the end.
     """
     cluster, outbox = with_orders(), Outbox()
     producer = cluster.producer()

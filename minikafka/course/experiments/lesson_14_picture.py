@@ -15,8 +15,8 @@ _APART = 8  # how much lower the write outside is
 
 
 def one_place_outside() -> str:
-    """SVG: which of three writes are in the transaction. What becomes of the third is
-    the lesson's to say.
+    """SVG: which of three writes are in the transaction. The lesson says what happens
+    to the third.
     """
     body = Drawing(WIDE)
     _transaction(body)

@@ -1,5 +1,5 @@
-"""What lesson 14 runs: a topic of orders, a program between Kafka and a database, and
-the moments at which it dies.
+"""Lesson 14's experiments: a topic of orders, a program between Kafka and a database,
+and the moments at which it dies.
 """
 
 import copy
@@ -31,11 +31,10 @@ MOST_LETTERS = 100  # of a note
 
 
 class Accounts:
-    """Balances in a database that stays when a program dies, and a few notes. No order
-    has a row of its own.
+    """Balances in a database that survives when a program dies, and a few notes. No
+    order has a row of its own.
 
-    cluster: hears in its trace of each amount that counts, under this name of the
-    database.
+    cluster: its trace gets each amount that counts, under this name of the database.
     """
 
     def __init__(self, cluster: Cluster | None = None, name: str = "accounts") -> None:
@@ -43,7 +42,7 @@ class Accounts:
         self.cluster = cluster
         self._balances: dict[str, int] = {}
         self._notes: dict[str, Any] = {}
-        # what an open transaction goes back to
+        # the state that an open transaction rolls back to
         self._before: tuple[dict[str, int], dict[str, Any]] | None = None
         # what was done in it, and is not told before it counts
         self._added: list[tuple[str, int]] = []
@@ -78,13 +77,13 @@ class Accounts:
         self._counts()
 
     def noted(self, name: str) -> Any:
-        """What was noted last under this name, or None."""
+        """The value last noted under this name, or None."""
         return self._notes.get(name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an
-        error, nothing of it counts.
+        """Changes made inside count when it ends, all together; if it ends with an
+        error, none of them counts.
         """
         if self._before is not None:
             raise RuntimeError("a transaction is open already")
@@ -102,17 +101,15 @@ class Accounts:
         self._counts()
 
     def rolls_back(self) -> None:
-        """What a database does when the connection is gone: of an open transaction
-        nothing counts.
-        """
+        """A database rolls an open transaction back when its connection is gone."""
         if self._before is not None:
             (self._balances, self._notes), self._before = self._before, None
             self._added.clear()
             self._noted.clear()
 
     def _counts(self) -> None:
-        """What was done counts now, unless a transaction is open: each amount is told,
-        with the notes that began to count with it.
+        """The changes count now, unless a transaction is open: each amount is reported,
+        with the notes that count from the same moment.
         """
         if self._before is not None:
             return
@@ -170,8 +167,8 @@ class Tables:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an
-        error, nothing of it counts.
+        """Changes made inside count when it ends, all together; if it ends with an
+        error, none of them counts.
         """
         before = copy.deepcopy(self._tables)
         try:
@@ -252,8 +249,8 @@ def database_last() -> tuple[Accounts, int]:
 
 
 def twice(bill_once: Callable[..., None], ids: int) -> int:
-    """Five orders of 10 cents come twice to a program with a window of so many ids: the
-    balance.
+    """Five orders of 10 cents come twice to a program with a window of this many ids.
+    Returns the balance.
     """
     orders = [(f"o-{number}", "10") for number in range(5)]
     cluster, accounts = with_orders(*orders), Accounts()
@@ -265,7 +262,7 @@ def twice(bill_once: Callable[..., None], ids: int) -> int:
 
 def two_sinks(sink: Callable[..., None]) -> Accounts:
     """One order of 20 cents for alice. A and B run this sink, in one group; A has the
-    partition, and stands still for a minute in its first wait(). The database in the
+    partition, and freezes for a minute in its first wait(). Returns the database in the
     end, with the cluster.
     """
     config = {name: _MEMBER[name] for name in ("auto_offset_reset", "group_id")}
@@ -291,7 +288,7 @@ def two_sinks(sink: Callable[..., None]) -> Accounts:
 
 
 def _until_refused(sink: Callable[..., None], *given: Any) -> None:
-    """A member that was put out can't commit: its program ends."""
+    """A member that was evicted can't commit: its program ends."""
     with suppress(KafkaError):
         sink(*given)
 

@@ -4,8 +4,8 @@ brokers, on one kind of day.
     found = a_day({"linger_ms": 5}, {"min.insync.replicas": 1}, "leader cut off")
     found.lost, found.waited_ms(99)
 
-The day's kind says what goes wrong; its seed says when, and how far the brokers are
-away.
+The kind of day says what goes wrong; its seed says when, and how far away the brokers
+are.
 """
 
 from collections import Counter
@@ -45,8 +45,8 @@ Step = tuple[int, Callable[[], Any]]  # (ms after the first payment, what happen
 
 
 class Kind(NamedTuple):
-    """A kind of day. every_ms: a payment comes so often, for so many seconds; then all
-    have after_s to settle.
+    """A kind of day. every_ms: how often a payment comes, for this many seconds; then
+    everything has after_s to settle.
     """
 
     says: str
@@ -103,8 +103,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Day:
-    """What became of the payments. waits: of each one, from send() to the word on it in
-    ms, None if none came.
+    """The payments of a day. waits: for each one, ms from send() to its result; None if
+    there was none.
     """
 
     waits: tuple[int | None, ...]
@@ -128,7 +128,7 @@ class Day:
 
     @property
     def overtaken(self) -> str | None:
-        """The first payment that stands after a later one."""
+        """The first payment that comes after a later one in the log."""
         numbers = [int(payment.split()[1]) for payment in self.there or ()]
         for before, number in pairwise(numbers):
             if number < before:
@@ -136,8 +136,8 @@ class Day:
         return None
 
     def waited_ms(self, percent: float) -> int | None:
-        """So many percent of the payments had word after at most so many ms; None if
-        they never had.
+        """This percentage of the payments had a result after at most this many ms; None
+        if they never had one.
         """
         known = sorted(wait for wait in self.waits if wait is not None)
         needed = ceil(len(self.waits) * percent / 100)
@@ -147,7 +147,7 @@ class Day:
 
     @property
     def steps(self) -> list[str]:
-        """What became of brokers, leaders and the ISR."""
+        """What happened to brokers, leaders and the ISR."""
         return [str(event) for event in self.trace if _is_told(event)]
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ def none_possible(producer: Settings, topic: Settings) -> str | None:
 
 
 def _texts(topic: Settings) -> dict[str, str]:
-    """As a topic's configuration has them: true for True."""
+    """The settings in the form of a topic's configuration: true for True."""
     return {name: str(value).lower() for name, value in topic.items()}
 
 
@@ -232,7 +232,7 @@ def _a_day(producer: Any, topic: Any, kind: str, seed: int) -> Day:
 
 
 def _lost_messages(source: Random) -> list[Lose]:
-    """A request to the leader, whoever that is, and an answer."""
+    """Lose a request to the leader, whichever broker that is, and an answer."""
     request = source.randint(4, 8)
     answer = source.randint(12, 20)
     lost = []
@@ -281,7 +281,7 @@ def _goes_wrong(
 
 @dataclass
 class _Payment:
-    """waited_ms: from send() to the word on it; None while there is none."""
+    """waited_ms: from send() to the result; None while there is none."""
 
     name: str
     sent_ms: int
@@ -303,8 +303,8 @@ def _sells(
     kind: Kind,
     plan: dict[int, Callable[[], Any]],
 ) -> list[_Payment]:
-    """A payment every so often, and what goes wrong meanwhile. plan: ms after the first
-    payment -> what happens then.
+    """Send a payment at regular intervals, while things go wrong. plan: ms after the
+    first payment -> what happens then.
     """
     began_ms = cluster.now_ms
     payments: list[_Payment] = []

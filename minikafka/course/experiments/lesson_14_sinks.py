@@ -117,7 +117,7 @@ def killed_at_each_moment() -> FaultMap:
 
 
 def fared(cluster: Cluster) -> Outcome:
-    """What became of the five orders, in both databases."""
+    """The fate of the five orders, in both databases."""
     written = dict.fromkeys((PLAIN, NOTING), 0)
     for event in cluster.trace:
         if event.kind == "EffectWritten":

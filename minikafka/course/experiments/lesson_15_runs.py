@@ -1,5 +1,5 @@
-"""What lesson 15 runs: jobs in one partition, and workers of a consumer group or of a
-share group that do them.
+"""Lesson 15's experiments: jobs in one partition, and workers of a consumer group or of
+a share group that do them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ class Ran:
         return count
 
     def lines(self) -> str:
-        """What was done, a line each."""
+        """The jobs that were done, one line each."""
         lines = []
         for each in self.done:
             line = f"{_seconds(each.at_ms)}  {each.worker} has done {each.value}"
@@ -168,7 +168,7 @@ def _who_has_the_first(ran: Ran) -> Any:
 
 
 def everybody_reads(cluster: Cluster) -> dict[str, int]:
-    """Who gets how many of the records that a share group is done with."""
+    """How many of the records that a share group has processed each worker got."""
     # new ones each time, that have read nothing
     number = len(cluster.groups())
     audit, report = f"audit-{number}", f"report-{number}"
@@ -197,8 +197,8 @@ def _count(reader: Any, found: dict[str, int], name: str) -> None:
 
 
 def share_partition(ran: Ran) -> str:
-    """What happened to the records of the share partition, a line each: who got which,
-    as which delivery, what became of them, and where the partition begins.
+    """What happened to the records of the share partition, one line each: which worker
+    got it, as which delivery, its outcome, and where the partition begins.
     """
     names: dict[str, str] = {}
     lines = []

@@ -1,8 +1,8 @@
-"""What the picture of the share partition shows: twelve orders in one partition, a share
-group that works on them, and a classic group that works on the same ones.
+"""The run in the picture of the share partition: twelve orders in one partition, a
+share group that works on them, and a classic group that works on the same ones.
 
-Each group has three workers, and every worker needs a second for an order. In both the
-same goes wrong.
+Each group has three workers, and every worker needs a second for an order. The same
+goes wrong in both.
 """
 
 from collections.abc import Sequence
@@ -61,9 +61,9 @@ def side_by_side(
     cluster.play("share-partition").
 
     slow: the offset of an order that takes four seconds. poison: of one that nobody can
-    do; says: what share workers say of it, "release" or "reject". killed: half a second
-    after the orders came, a worker of each group is killed with an order in hand.
-    hangs_s: it stands still for so long instead; a lock lasts 5 s, a session 6 s.
+    process; says: how share workers acknowledge it, "release" or "reject". killed: half
+    a second after the orders came, a worker of each group is killed while it has an
+    order. hangs_s: it freezes for this long instead; a lock lasts 5 s, a session 6 s.
     """
     cluster = Cluster(seed=seed, configs=CONFIGS)
     cluster.create_topic(TOPIC, partitions=1)

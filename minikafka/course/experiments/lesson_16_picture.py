@@ -17,8 +17,8 @@ _INDENT = 16  # of what is in a box
 
 
 def three_brokers() -> str:
-    """SVG: who has a copy, who led what. Who leads partition 2 now is the lesson's to
-    say.
+    """SVG: which brokers have a copy, and which led. The lesson says who leads
+    partition 2 now.
     """
     body = Drawing(WIDE)
     for place, broker in enumerate(BROKERS):

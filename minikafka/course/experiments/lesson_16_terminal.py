@@ -88,7 +88,7 @@ class Terminal:
         return made
 
     def topics(self) -> list[str]:
-        """The topics of this terminal that there are, by their plain names."""
+        """The existing topics of this terminal, by their plain names."""
         admin = self._kafka.admin()
         found = [name for name in admin.list_topics() if name.endswith(self._ending)]
         admin.close()
@@ -127,8 +127,8 @@ def through_kafka(kafka: "Connection", events: Sequence[Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def _keyboard(typed: str) -> Iterator[None]:
-    """What somebody types, line by line, and then Ctrl-D. A notebook's own `input` asks
-    the browser.
+    """Type lines, one by one, and then Ctrl-D. A notebook's own `input` asks the
+    browser.
     """
     rest = io.StringIO(typed)
 

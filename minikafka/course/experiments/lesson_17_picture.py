@@ -15,7 +15,7 @@ READ = 500  # records that were there at the first start; the rest came later
 SEED = 7
 
 _TOP, _LANE = 26, 66  # of the first lane; from lane to lane
-_LEFT, _SIDE = 96, 620  # where records begin, where the checkpoint stands
+_LEFT, _SIDE = 96, 620  # where records begin, and where the checkpoint is drawn
 _CELL, _HEIGHT = 40, 30  # of a record
 _GAP, _QUERY = 64, 8  # room for records that are left out, and for the query
 

@@ -136,7 +136,7 @@ class Seen:
         )
 
 
-# What Spark does with ORDERS, for the picture that stands above the lesson; a test lets
+# What Spark does with ORDERS, for the picture at the top of the lesson; a test lets
 # Spark do it again.
 RECORDED = Seen(
     (
@@ -173,7 +173,9 @@ def watch(
 
 
 def _by_batch(rows: Iterable[dict[str, Any]]) -> defaultdict[int, dict[int, int]]:
-    """What reached the sink: micro-batch -> a window's begin, a minute -> count."""
+    """The rows that reached the sink: micro-batch -> a window's begin, in minutes ->
+    count.
+    """
     written: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for row in rows:
         number = row["batch"]
@@ -255,8 +257,9 @@ def payments() -> tuple[list[Any], list[Any]]:
 
 
 def tell_unpaid(query: Any, rows: Sequence[dict[str, Any]]) -> int:
-    """Of the rows of an outer join of orders and payments: prints how many orders are
-    paid and how many not, and returns how many of these were placed since noon.
+    """For the rows of an outer join of orders and payments: prints how many orders are
+    paid and how many aren't, and returns how many of the unpaid ones were placed since
+    noon.
     """
     noon_ms = _noon_ms()
     paid = set()
@@ -357,7 +360,7 @@ def _watermark(said: str) -> int | None:
 
 
 def _offset(said: Any) -> int:
-    """Of the only partition, in a report; 0 where there is none yet."""
+    """The offset of the only partition, in a report; 0 if there is none yet."""
     if isinstance(said, str) and said != "None":
         said = ast.literal_eval(said)
     if not isinstance(said, dict):
@@ -370,8 +373,8 @@ def _offset(said: Any) -> int:
 def later(
     orders: Sequence[Order], name: str, first: Sequence[Order] = ORDERS
 ) -> tuple[Order, ...]:
-    """The same orders, but this one comes a micro-batch later; from the last one it
-    goes back to where it was first.
+    """The same orders, except that this one comes a micro-batch later; from the last
+    one it goes back to its first place.
     """
     names = [each for each, _ in orders]
     place = names.index(name)
@@ -404,7 +407,7 @@ def watermark_of(number: int) -> Callable[[Sequence[Event]], int | None]:
 
 
 def trace(seen: Seen) -> list[Event]:
-    """What happened, as events for the picture. at: ms of the day, when the latest
+    """What happened, as events for the picture. at: ms of the day at which the latest
     order of a micro-batch arrived.
     """
     teller = _Teller(seen)
@@ -499,7 +502,7 @@ class _Teller:
                 self.tell("WindowForgotten", cause, window=window)
 
     def _watermark(self) -> None:
-        """What the next micro-batch works with, if that is another watermark."""
+        """The next micro-batch works with another watermark."""
         batches = self.seen.batches
         delay = self.seen.delay
         following = self.number + 1

@@ -1,11 +1,10 @@
-"""A Spark query watched where it leaves its traces: its checkpoint folder and its sink,
-look by look.
+"""A Spark query, watched through the traces it leaves in its checkpoint folder and its
+sink.
 
     seen = watch(writer, sink, [Moment(1, "after")], bank, checkpoint)
     seen.play()
 
-Each look says which files are new: nothing is told that does not stand on the disk or
-in the bank.
+Each look reports new files: nothing is reported that isn't on the disk or in the bank.
 """
 
 from collections.abc import Iterable
@@ -35,7 +34,7 @@ class Seen:
     facts: tuple[Fact, ...]
 
     def trace(self) -> list[Event]:
-        """As events for the picture."""
+        """The findings as events for the picture."""
         events = []
         for number, (kind, detail) in enumerate(self.facts, 1):
             identity, at = ("Spark", number), number * STEP_MS
@@ -89,7 +88,9 @@ class _Watcher:
                 self.tell("BatchCommitted", batch=number)
 
     def around(self, sink: Sink) -> Sink:
-        """The sink; what it left in the bank is told, even if it dies in the middle."""
+        """The sink, wrapped so that its changes in the bank are reported, even if it
+        dies in the middle.
+        """
 
         def watched(frame: Any, batch_id: int) -> None:
             self.look()

@@ -1,10 +1,10 @@
-"""What lesson 19 writes to, and how its query is killed: a bank on SQLite, and moments
-at which the plug is pulled.
+"""Lesson 19's sink and the ways its query is killed: a bank on SQLite, and moments at
+which the plug is pulled.
 
 The query runs in the notebook's own process, which can't be killed without the
 notebook. So the sink raises an error at that moment: Spark stops there, and the
-checkpoint is what it would be after kill -9. (`minikafka pipeline` kills a process in
-earnest.)
+checkpoint is what it would be after kill -9. (`minikafka pipeline` really kills a
+process.)
 """
 
 import json
@@ -42,8 +42,8 @@ class Moment(NamedTuple):
 
 
 class Bank:
-    """Postings in a database that stays when the query goes. A posting adds its cents
-    to an account.
+    """Postings in a database that survives the query. A posting adds its cents to an
+    account.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Bank:
             ":memory:", isolation_level=None, check_same_thread=False
         )
         self._rows.executescript(_TABLES)
-        self.fuse: int | None = None  # so many postings more, and the plug is pulled
+        self.fuse: int | None = None  # after this many postings the plug is pulled
 
     def __repr__(self) -> str:
         return f"Bank: {len(self)} postings, {self.total()} cents in all"
@@ -89,7 +89,7 @@ class Bank:
         )
 
     def noted(self, query: str) -> int | None:
-        """What was noted last for this query, or None."""
+        """The value last noted for this query, or None."""
         found = self._rows.execute(
             "select batch_id from notes where query = ?", (query,)
         ).fetchone()
@@ -97,8 +97,8 @@ class Bank:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is done inside counts when it ends, all together; if it ends by an
-        error, nothing of it counts.
+        """Changes made inside count when it ends, all together; if it ends with an
+        error, none of them counts.
         """
         self._rows.execute("begin")
         try:
@@ -136,9 +136,7 @@ class Bank:
 
 
 def balances_of(postings: dict[str, tuple[str, int]]) -> dict[str, int]:
-    """What the accounts should say: posting_id -> (account_id, cents), each counted
-    once.
-    """
+    """The right balances: posting_id -> (account_id, cents), each counted once."""
     found: Counter[str] = Counter()
     for account, cents in postings.values():
         found[account] += cents
@@ -220,10 +218,10 @@ def made_anew(kafka: "Connection", topic: str, partitions: int = 3) -> None:
 
 
 def checkpoint_of(checkpoint: str) -> tuple[dict[int, dict[int, int]], set[int]]:
-    """What a checkpoint's two folders say: micro-batch -> partition -> the offset where
-    it ends; which are committed.
+    """The content of a checkpoint's two folders: micro-batch -> partition -> the offset
+    where it ends; and which are committed.
 
-    Of a query that reads one topic.
+    For a query that reads one topic.
     """
     offsets = {}
     for number in _numbers(checkpoint, "offsets"):

@@ -1,5 +1,5 @@
-"""What lesson 20's experiments share: clicks at a time of day, their rows in Spark, and
-a query that ends.
+"""The common parts of lesson 20's experiments: clicks at a time of day, their rows in
+Spark, and a query that ends.
 """
 
 from datetime import UTC, datetime
@@ -78,8 +78,8 @@ def run(frame: Any, checkpoint: str, mode: str = "append") -> list[list[Any]]:
 
 
 def solved(lesson: str, exercise: int, name: str) -> Any:
-    """The solution's function or class of this name: it stands in until the learner's
-    own is there.
+    """The solution's function or class with this name: it is used until the learner's
+    own exists.
     """
     # Spark's workers then get it by value, as what a notebook defines
     found: dict[str, Any] = {"__name__": "__main__"}

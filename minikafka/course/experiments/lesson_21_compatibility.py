@@ -42,7 +42,9 @@ def must_read(
 
 
 def trouble(reader: Schema, writer: Schema) -> str | None:
-    """What happens when the reader meets the writer's records: None, or in words."""
+    """What happens when the reader gets the writer's records: None if nothing,
+    otherwise in words.
+    """
     if {reader.get("schemaType", "AVRO"), writer.get("schemaType", "AVRO")} != {"AVRO"}:
         return None
     parsed = json.loads(writer["schema"])
@@ -96,8 +98,8 @@ def write(schema: Any, value: Any) -> bytes:
 
 
 def read(data: bytes, writer: Any, reader: Any = None) -> Any:
-    """What these bytes say, if they were written with the writer's schema; in the shape
-    of the reader's.
+    """The content of bytes that were written with the writer's schema, in the shape of
+    the reader's.
     """
     from fastavro import parse_schema, schemaless_reader
 

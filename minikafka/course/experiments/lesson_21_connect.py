@@ -1,6 +1,6 @@
-"""What lesson 21 runs on Kafka Connect: a source that copies a file into a topic, with
-its offsets as records of another topic, killed and started again; and a table of
-customers that its changes lead to.
+"""Lesson 21's experiments on Kafka Connect: a source that copies a file into a topic,
+with its offsets as records of another topic, killed and started again; and a table of
+customers built from its changes.
 """
 
 import json
@@ -21,13 +21,13 @@ KEY = ["file-source", {"filename": "orders.txt"}]  # as FileStreamSource's
 
 
 class File:
-    """A file that grows by a line a second, up to 150. It outlives who reads it."""
+    """A file that grows by a line a second, up to 150. It outlives its readers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def lines_from(self, position: int) -> Iterator[str]:
-        """The lines behind so many, each when it is there."""
+        """The lines after the first `position` ones, each as soon as it is there."""
         for number in range(position, LINES):
             while self._cluster.now_ms < 1000 * number:
                 self._cluster.sleep(0.1)
@@ -35,9 +35,9 @@ class File:
 
 
 class Worker:
-    """What a task of a source gets from its worker: a producer, the position that was
-    stored last, and when to store the next one. exactly_once: lines and positions in
-    one transaction.
+    """What a source task gets from its worker: a producer, the position that was stored
+    last, and when to store the next one. exactly_once: lines and positions are in one
+    transaction.
     """
 
     def __init__(self, cluster: Cluster, every_s: float, exactly_once: bool) -> None:

@@ -92,7 +92,7 @@ class Calls:
         }
 
     def level(self, subject: str) -> Any:
-        """What the next version is held to."""
+        """The compatibility level for the next version."""
         levels = self.registry.levels
         return {"compatibilityLevel": levels.get(subject, levels[""])}
 
@@ -116,7 +116,7 @@ class Calls:
 
 
 def _schema_in(body: Any) -> Schema:
-    """What a request says of a schema."""
+    """The schema in a request."""
     given = body if isinstance(body, dict) else {}
     if not given.get("schema"):
         raise Refused(422, 42201, "Empty schema")
@@ -124,7 +124,7 @@ def _schema_in(body: Any) -> Schema:
 
 
 def _described(schema: Schema) -> Schema:
-    """What an answer says of one."""
+    """The schema in an answer."""
     return {name: schema[name] for name in OF_A_SCHEMA if name in schema}
 
 
@@ -143,7 +143,7 @@ ROUTES = (
 
 
 def answer(registry: Registry, method: str, path: str, body: Any) -> Any:
-    """What a call is answered. Raises Refused."""
+    """The answer to a call. Raises Refused."""
     registry.catch_up()
     for known, pattern, call in ROUTES:
         found = re.fullmatch(pattern, path)

@@ -42,7 +42,7 @@ class Log:
         sent.get()
 
     def rest(self) -> Iterator[tuple[Any, Any]]:
-        """Key and value of each record from where it stands to the end."""
+        """Key and value of each record from the current position to the end."""
         [partition] = self.consumer.assignment()
         end = self.consumer.end_offsets([partition])[partition]
         while self.consumer.position(partition) < end:
@@ -56,11 +56,11 @@ class Incompatible(Exception):
 
 
 class Registry:
-    """What a registry knows.
+    """The content of a registry.
 
     subjects: a name, such as orders-value, and the ids of its versions, oldest first.
-    schemas: id -> what was registered. levels: what a subject's next version is held
-    to; "" is every other subject.
+    schemas: id -> what was registered. levels: the compatibility level for a subject's
+    next version; "" is for every other subject.
     """
 
     def __init__(self, log: Log, level: str = "BACKWARD") -> None:
@@ -102,7 +102,9 @@ class Registry:
         return number
 
     def version(self, subject: str, **schema: Any) -> int | None:
-        """The version that this schema is of a subject, from 1; None if it is none."""
+        """The version that this schema is in a subject, from 1; None if it
+        isn't in it.
+        """
         versions = self.subjects.get(subject, [])
         for place, number in enumerate(versions, 1):
             if self._is(number, schema):
@@ -121,7 +123,9 @@ class Registry:
         return None
 
     def set_level(self, subject: str, level: str) -> None:
-        """What the next versions of a subject are held to; "" is all others."""
+        """Set the compatibility level for the next versions of a subject; "" is for all
+        others.
+        """
         key = {"keytype": "CONFIG", "subject": subject or None, "magic": 0}
         self.log.append(key, {"compatibilityLevel": level})
         self.catch_up()

@@ -1,5 +1,5 @@
-"""What lesson 21 runs on schemas: a shop that changes a field, values in Avro, a
-registry on a simulated cluster, and what each kind of change does.
+"""Lesson 21's experiments on schemas: a shop that changes a field, values in Avro, a
+registry on a simulated cluster, and the effect of each kind of change.
 """
 
 import inspect
@@ -26,7 +26,7 @@ NAMES = {"string": "a text", "long": "a whole number"}
 
 
 def show(*things: Any) -> None:
-    """Their source, as it stands in the package."""
+    """Print their source, as it is in the package."""
     for each in things:
         print(textwrap.dedent(inspect.getsource(each)))
 

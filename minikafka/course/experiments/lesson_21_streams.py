@@ -54,8 +54,8 @@ class WordCount:
         self.producer.send(CHANGELOG, count, record.key, partition=record.partition)
 
     def turn(self, between: Callable[[], None] = lambda: None) -> int:
-        """What one poll brings, and its commit; how many records that was. between: is
-        called when all is written and nothing is committed.
+        """Process one poll, and commit. Returns how many records that was. between:
+        called when everything is written and nothing is committed.
         """
         polled = self.consumer.poll(timeout_ms=500)
         if not polled:

@@ -1,4 +1,4 @@
-"""What lesson 21 runs on Kafka Streams: the word count of lesson_21_streams.py on a
+"""Lesson 21's experiments on Kafka Streams: the word count of lesson_21_streams.py on a
 simulated cluster, killed and started again; events that are replayed; logs from several
 machines.
 """
@@ -128,13 +128,15 @@ class Counting:
             self.kill(instance)
 
     def kill(self, instance: WordCount) -> None:
-        """As by kill -9: its clients are gone, and its memory with it."""
+        """Kill an instance as by kill -9: its clients are gone, and so is its
+        memory.
+        """
         for client in instance.kafka.made:
             self.cluster.crash(client)
         self.cluster.run(seconds=75)  # the group and its transaction have ended
 
     def counts(self, *instances: WordCount) -> dict[str, int]:
-        """What they have in memory: word -> count."""
+        """The counts in their memory: word -> count."""
         found: dict[str, int] = {}
         for each in instances:
             for table in each.tables.values():
@@ -143,7 +145,7 @@ class Counting:
 
 
 class Account:
-    """The events of one account, in a topic of one partition; its balance stands
+    """The events of one account, in a topic of one partition; its balance is stored
     nowhere.
     """
 
@@ -156,8 +158,8 @@ class Account:
         bank.flush()
 
     def balance(self, step: Callable[[int, str, int], int]) -> int:
-        """What the events add up to, from the oldest that there is: step(balance, what,
-        cents) is the balance after one more.
+        """The balance that the events add up to, from the oldest existing one:
+        step(balance, what, cents) returns the balance after one more.
         """
         balance = 0
         for record in self.cluster.records("account", 0):
@@ -166,13 +168,13 @@ class Account:
         return balance
 
     def forget(self, before: int) -> None:
-        """What retention does in the end: the events before this offset are gone."""
+        """Delete the events before this offset, as retention does in the end."""
         self.cluster.delete_records("account", 0, before)
 
 
 def logs() -> list[str]:
-    """Three servers write a line each, three times, to a partition each; what one
-    reader gets, in its order.
+    """Three servers each write a line three times, to a partition each. Returns what
+    one reader gets, in its order.
     """
     with Cluster(seed=21, configs=SMALL) as cluster:
         cluster.create_topic("logs", partitions=3)

@@ -1,4 +1,4 @@
-"""What lesson 22 counts in its two predictions, on a quiet night."""
+"""The counts for lesson 22's two predictions, on a quiet night."""
 
 from minikafka.course.on_call import tools
 from minikafka.course.on_call.incident import Incident

@@ -1,5 +1,5 @@
-"""Lesson 23's two files, the one that the learner goes on with and the minimal Kafka,
-and what the lesson shows of the latter.
+"""Lesson 23's two files: the one that the learner starts from, and the minimal Kafka;
+and the parts of the latter that the lesson shows.
 """
 
 import re
@@ -83,7 +83,7 @@ def fields(api: str, version: int) -> Iterator[str]:
 
 
 def _schema_lines(api: str) -> list[str]:
-    """What the schema text says of it, below the line with its name."""
+    """The lines about an API in the schema text, below the line with its name."""
     head = f"{api} key="
     for paragraph in TEXT.split("\n\n"):
         lines = paragraph.splitlines()

@@ -1,6 +1,6 @@
-"""What is promised when: one record, a producer's settings, and a fault; one record, a
-consumer's habits, and a kill. Each cell of the page is a run of its own on a simulated
-cluster; no cell is typed in.
+"""Which promise holds when: one record, a producer's settings, and a fault; one record,
+a consumer's habits, and a kill. Each cell of the page is a run of its own on a
+simulated cluster; no cell is typed in.
 
 `python -m minikafka.course.experiments.promises` prints the tables.
 """
@@ -109,8 +109,8 @@ def leader_dies(acks: int | str, least_in_sync: int) -> str:
 
 
 def followers_still(acks: int | str, least_in_sync: int) -> str:
-    """Both followers stand still and are out of the ISR when the shop sends; later they
-    go on.
+    """Both followers are frozen and out of the ISR when the shop sends; later they go
+    on.
     """
     run = _alone(acks, least_in_sync)
     counted = run.is_acknowledged and run.copies
@@ -121,7 +121,7 @@ def followers_still(acks: int | str, least_in_sync: int) -> str:
 
 
 def leader_dies_alone(acks: int | str, least_in_sync: int) -> str:
-    """The same, but the leader dies before they go on, and is not seen again."""
+    """The same, but the leader dies before they go on, and never comes back."""
     run = _alone(acks, least_in_sync)
     run.cluster.crash(LEADER)
     for follower in FOLLOWERS:
@@ -156,7 +156,7 @@ LEVELS = ("read_uncommitted", "read_committed")
 
 
 class Work:
-    """What a consumer does with each order outside Kafka, in a table that survives it.
+    """A consumer's effects outside Kafka, in a table that survives it.
 
     by_key: an order that is done again overwrites its row. with_offset: the row and the
     next offset are one transaction of the table, and the consumer begins there.
@@ -220,7 +220,7 @@ def _work_until_killed(
 
 
 def _after(record: Any) -> dict[TopicPartition, OffsetAndMetadata]:
-    """What is committed of a record: the next offset."""
+    """The offset to commit after a record: the next one."""
     return {PLACE: OffsetAndMetadata(record.offset + 1, "")}
 
 
@@ -244,7 +244,7 @@ def copied(level: str) -> str:
 
 
 def _copy(cluster: Cluster, is_killed: bool) -> None:
-    """Of what is not committed as copied; is_killed: before the transaction ends."""
+    """Copy what isn't committed as copied. is_killed: before the transaction ends."""
     consumer = _consumer(cluster, "read_committed", Work())
     copier = cluster.producer(transactional_id="copier")
     copier.init_transactions()
@@ -285,7 +285,7 @@ def _consumer(cluster: Cluster, level: str, work: Work) -> ConsumerHandle:
 
 
 def _polled(consumer: ConsumerHandle) -> list[Any]:
-    """What a poll returns that waits until a dead member's session is over."""
+    """The result of a poll that waits until a dead member's session is over."""
     polled = consumer.poll(timeout_ms=LONGER_THAN_A_SESSION_MS)
     return [record for records in polled.values() for record in records]
 

@@ -34,8 +34,8 @@ TOPIC, GROUP = "orders", "billing"
 
 
 class Shop:
-    """A topic, who sends to it, and whoever joins. per_second: orders; protocol: one of
-    MORE_PROTOCOLS.
+    """A topic, its shop, and any members that join. per_second: orders; protocol: one
+    of MORE_PROTOCOLS.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ def billing(consumer: Any) -> None:
 
 
 class Flush:
-    """What a member does before it gives partitions up."""
+    """The work that a member does before it gives partitions up."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

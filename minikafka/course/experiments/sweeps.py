@@ -1,5 +1,5 @@
-"""Many runs of one story in one picture, a small one each: runs with what became of
-their records (pictures/runs.py), or one program, killed at each of its calls
+"""Many runs of one story in one picture, a small one each: runs with the fate of their
+records (pictures/runs.py), or one program, killed at each of its calls
 (pictures/sweep.py).
 """
 
@@ -94,7 +94,7 @@ def sweep_of_calls(runs: Iterable[Killed]) -> Any:
 
 
 def _event(number: int, *, at_ms: int, kind: str, told: dict[str, Any]) -> Event:
-    """What a picture hears of a run: one event."""
+    """The event by which a picture is told about a run."""
     return Event(
         id=("sweep", number),
         at=at_ms,
