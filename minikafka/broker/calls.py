@@ -35,16 +35,16 @@ OF_MEMBERS = (
 
 @dataclass(slots=True)
 class Client:
-    """One connection as the broker sees it. lets_in: its next request may come before
-    the last one is answered. asked, answered: how many requests. early: what became of
-    one whose turn to be answered hasn't come, by its number. muted_until_ms: monotonic,
-    before which none of its requests is served.
+    """One connection as the broker sees it. allows_pipelining: its next request may come
+    before the last one is answered. asked, answered: how many requests. early: what
+    became of one whose turn to be answered hasn't come, by its number. muted_until_ms:
+    monotonic, before which none of its requests is served.
     """
 
     listener: str
     host: str
     client_id: str | None = None
-    lets_in: bool = False
+    allows_pipelining: bool = False
     asked: int = 0
     answered: int = 0
     muted_until_ms: int = 0
@@ -95,24 +95,24 @@ class Handler(NamedTuple, Generic[Handlers]):
 
     Its functions are given by the handlers of a node (handlers/__init__.py).
     handle(call, now): the answer, what to wait for, or that the connection is closed.
-    refuse(call, error): the answer to a request that failed as a whole, where the API has
-    its own form for that.
+    refuse(call, error): the answer to a request that failed as a whole, where the API
+    has its own form for that.
 
-    decides: the request changes metadata, so the active controller answers it, once
-    what it decided before is committed. split(call): what of that the broker that was
-    asked answers itself. of_nodes: it is served to other nodes only.
+    controller_only: the active controller answers it, once what it decided before is
+    committed. split(call): what of that the broker that was asked answers itself.
+    inter_broker: it is served to other nodes only.
     """
 
     api: str
     versions: tuple[int, int]
     handle: Callable[[Handlers], Callable[["Call", Now], Served]]
     refuse: Callable[[Handlers], Callable[["Call", KafkaError], Answer]] | None = None
-    decides: bool = False
+    controller_only: bool = False
     split: Callable[[Handlers], Callable[["Call"], Split]] | None = None
-    of_nodes: bool = False
+    inter_broker: bool = False
 
 
-def judged(
+def result_of(
     named: Answer, verdict: Callable[[], Answer], say_why: bool = False
 ) -> Answer:
     """What is answered for one topic, partition or group of a request: what names it,
@@ -128,7 +128,7 @@ def judged(
         )
 
 
-def each_judged(
+def results_of(
     asked: Iterable[Any],
     named: Callable[[Any], Answer],
     verdict: Callable[[Any], Answer],
@@ -137,10 +137,10 @@ def each_judged(
     """The same for all of them. named(one): what names it; verdict(one): its other
     fields.
     """
-    return [judged(named(one), partial(verdict, one), say_why) for one in asked]
+    return [result_of(named(one), partial(verdict, one), say_why) for one in asked]
 
 
-def a_few_times(
+def limit_repeats(
     asked: Iterable[Named], name: Callable[[Named], Hashable] = lambda one: one
 ) -> list[Named]:
     """What a request names again is described again, as in Apache Kafka, but not more
@@ -174,7 +174,7 @@ def _spread_hash(name: str) -> int:
     return found ^ found >> 16
 
 
-def by_topic(
+def results_by_topic(
     topics: Iterable[Any],
     field: str,
     named: Callable[[Any], Answer],
@@ -188,7 +188,7 @@ def by_topic(
     """
 
     def answered(topic: Any) -> list[Answer]:
-        return each_judged(
+        return results_of(
             getattr(topic, partitions), named, partial(verdict, topic), say_why
         )
 

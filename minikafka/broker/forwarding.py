@@ -24,8 +24,8 @@ PRODUCER_IDS_VERSION, CREATE_TOPICS_VERSION = 0, 7
 
 class Split(NamedTuple):
     """A request that the active controller must answer, but for a part. rest: what it
-    is asked. whole: makes of its answer the one to the whole request. refuse: the same of
-    an error, where the API's own way to say it won't do.
+    is asked. whole: makes of its answer the one to the whole request. refuse: makes it
+    of an error, where the API's usual answer won't do.
     """
 
     rest: Answer

@@ -100,7 +100,7 @@ class Requests:
         """A client's request, without its size."""
         client = self.clients[connection]
         client.asked += 1
-        client.lets_in = False
+        client.allows_pipelining = False
         try:
             request = messages.decode_request(frame)
             client.client_id = request.client_id
@@ -160,7 +160,7 @@ class Requests:
             self._end(call, answer, now)
         else:
             self.waiting.park(answer, call.connection, call)
-            call.client.lets_in = answer.lets_in
+            call.client.allows_pipelining = answer.allows_pipelining
 
     def _handle(self, call: Call, now: Now, resume: Resume | None) -> Served:
         """The answer of the API's handler. What only the active controller decides is
@@ -169,7 +169,7 @@ class Requests:
         if self._loggers.names_requests:
             self._name(call)
         try:
-            if call.handler.decides:
+            if call.handler.controller_only:
                 split = partial(self._split, call)
                 wait = self._forwarding.to_decide(call.api, call.version, split, now)
                 if wait is not None:
@@ -337,7 +337,7 @@ def handler_of(request: messages.Request, client: Client) -> Handler[Handlers]:
     """Errors: NotServed, UnsupportedVersion."""
     handler = HANDLERS.get(request.api.key)
     is_from_a_node = client.listener == CONTROLLER_LISTENER
-    if handler is None or (handler.of_nodes and not is_from_a_node):
+    if handler is None or (handler.inter_broker and not is_from_a_node):
         raise NotServed(f"sent {request.api.name}, which this broker does not serve")
     lowest, highest = handler.versions
     if not lowest <= request.version <= highest:

@@ -92,8 +92,10 @@ class Turn:
         """
         inside = self._inside[connection]
         if inside:
-            lets_in = self._broker.requests.clients[connection].lets_in
-            if not lets_in or inside >= MOST_INSIDE:
+            allows_pipelining = self._broker.requests.clients[
+                connection
+            ].allows_pipelining
+            if not allows_pipelining or inside >= MOST_INSIDE:
                 return False
         return not self._broker.life.is_over
 

@@ -48,19 +48,20 @@ class Wait:
     then ends with REQUEST_TIMED_OUT. missing_bytes: how many bytes must still arrive
     under the keys before another attempt makes sense. again: when the wait ends there
     is no answer yet, and the request starts over, or goes on with resume(now). refuse:
-    says the error that it ends with, if the API's own way won't do. lets_in: the
-    request's work is done, so the connection's next request may begin.
+    builds the answer from the error it ends with, where the API's usual one won't do.
+    allows_pipelining: the request's work is done, so the connection's next request may
+    begin.
     """
 
     __slots__ = (
         "_attempt",
         "_then",
         "again",
+        "allows_pipelining",
         "answer",
         "deadline_ms",
         "error",
         "keys",
-        "lets_in",
         "missing_bytes",
         "refuse",
         "resume",
@@ -81,7 +82,7 @@ class Wait:
         self.again = again
         self.resume: Resume | None = None
         self.refuse: Refuse | None = None
-        self.lets_in = False
+        self.allows_pipelining = False
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
         self._attempt = attempt

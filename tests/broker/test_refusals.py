@@ -13,7 +13,7 @@ from tests.broker.node import Node
 WHOLE = {
     key: each
     for key, each in HANDLERS.items()
-    if not each.of_nodes and each.refuse is None
+    if not each.inter_broker and each.refuse is None
 }
 VERSIONS = [
     (key, version)

@@ -401,7 +401,7 @@ GROUP_APIS = {*of_groups(0, "", NOBODY), *of_share_groups(0, "", b"")} - OF_SHAR
 SERVED = [
     (BY_KEY[key].name, version)
     for key, handler in HANDLERS.items()
-    if not handler.of_nodes
+    if not handler.inter_broker
     for version in range(
         max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
     )

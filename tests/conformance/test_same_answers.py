@@ -221,7 +221,7 @@ def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both
         }
     wanted = set()
     for key, handler in HANDLERS.items():
-        if handler.of_nodes:
+        if handler.inter_broker:
             continue
         lowest, highest = handler.versions
         api = BY_KEY[key]

@@ -69,7 +69,7 @@ def recorded():
     frames = []
     for key, handler in HANDLERS.items():
         api = BY_KEY[key]
-        if handler.of_nodes:
+        if handler.inter_broker:
             continue
         for version in range(
             max(api.min_version, handler.versions[0]), handler.versions[1] + 1

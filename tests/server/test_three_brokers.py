@@ -76,7 +76,7 @@ def test_what_is_produced_with_acks_all_is_read_by_a_group(cluster):
 
 
 def test_what_nodes_ask_of_each_other_is_not_served_to_clients(cluster):
-    between_nodes = {key for key, handler in HANDLERS.items() if handler.of_nodes}
+    between_nodes = {key for key, handler in HANDLERS.items() if handler.inter_broker}
     with Connection(cluster[0]) as client:
         told = {each.api_key for each in client.ask("ApiVersions", 0).api_keys}
         assert told == set(HANDLERS) - between_nodes

@@ -25,7 +25,7 @@ SERVED = {
         max(handler.versions[0], BY_KEY[key].min_version), handler.versions[1] + 1
     )
     for key, handler in HANDLERS.items()
-    if not handler.of_nodes
+    if not handler.inter_broker
 }
 ADMIN = "__admin_client"
 MOST_TOPICS = 30

@@ -8,7 +8,7 @@ from typing import Any
 
 from minikafka.broker import config_rules
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, each_judged, error_fields
+from minikafka.broker.calls import Call, error_fields, results_of
 from minikafka.broker.config import MIN_ISR, BrokerConfig, InForce
 from minikafka.broker.config_table import TABLES, Config, Type, unknown
 from minikafka.broker.forwarding import Split
@@ -99,9 +99,7 @@ class AlterConfigHandlers:
             altered.append({"resource": RESOURCES[kind], "name": name, "configs": told})
             return {"error_message": None}
 
-        answer = {
-            "responses": each_judged(body.resources, named, verdict, say_why=True)
-        }
+        answer = {"responses": results_of(body.resources, named, verdict, say_why=True)}
         if body.validate_only:
             return answer
         return self.active_controller.commit_and_tell(
@@ -123,7 +121,7 @@ class AlterConfigHandlers:
                 self.set_levels(resource, request.body.validate_only)
             return {"error_message": None}
 
-        judged_here = each_judged(resources, named, judge, say_why=True)
+        judged_here = results_of(resources, named, judge, say_why=True)
         is_passed_on = []
         passed_on = []
         for resource, verdict in zip(resources, judged_here, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import MOST_TIMES, Call, as_listed, each_judged
+from minikafka.broker.calls import MOST_TIMES, Call, as_listed, results_of
 from minikafka.broker.config import BrokerConfig, Level, Source, Value
 from minikafka.broker.config_table import (
     SHOWN_WHERE_SET,
@@ -98,7 +98,7 @@ class ConfigHandlers:
             return {"configs": self.configs(resource, request)}
 
         return {
-            "results": each_judged(request.body.resources, named, shown, say_why=True)
+            "results": results_of(request.body.resources, named, shown, say_why=True)
         }
 
     def configs(self, resource: Any, request: Call) -> Encoded:

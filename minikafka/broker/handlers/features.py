@@ -67,7 +67,7 @@ class FeatureHandlers:
         api_keys = []
         for key in sorted(self.served):
             handler = self.served[key]
-            if handler.of_nodes and not among_nodes:
+            if handler.inter_broker and not among_nodes:
                 continue
             lowest, highest = handler.versions
             api = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Call, a_few_times
+from minikafka.broker.calls import Call, limit_repeats
 from minikafka.clock import Now
 from minikafka.cluster.metadata import OFFSETS_TOPIC, Image
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -192,7 +192,7 @@ class GroupOffsetHandlers:
         - 10 names topics by id: UNKNOWN_TOPIC_ID for one that has gone.
         """
         if request.version >= MANY_GROUPS:
-            groups = a_few_times(request.body.groups, lambda group: group.group_id)
+            groups = limit_repeats(request.body.groups, lambda group: group.group_id)
             return {"groups": [self.of_group(group, request) for group in groups]}
         answer = self.of_group(request.body, request)
         del answer["group_id"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from minikafka.broker.calls import Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, limit_repeats, results_of
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.handlers.share_states import pass_on
 from minikafka.clock import NodeClock, Now
@@ -200,7 +200,7 @@ class GroupHandlers:
         - 4 adds instance ids.
         - 5 is flexible.
         """
-        names = a_few_times(request.body.groups)
+        names = limit_repeats(request.body.groups)
         return {"groups": [self.described(request, name) for name in names]}
 
     def described(self, request: Call, group_id: str) -> Answer:
@@ -237,8 +237,8 @@ class GroupHandlers:
             group: Answer = groups.describe(group_id, ConsumerGroup)
             return group | operations(request)
 
-        names = a_few_times(request.body.group_ids)
-        return {"groups": each_judged(names, named, shown, say_why=True)}
+        names = limit_repeats(request.body.group_ids)
+        return {"groups": results_of(names, named, shown, say_why=True)}
 
     def list_groups(self, request: Call, now: Now) -> Answer:
         """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, by_topic, judged
+from minikafka.broker.calls import Call, result_of, results_by_topic
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROLLER_LISTENER
@@ -116,7 +116,7 @@ class NodeHandlers:
             "unaligned_records": b"",
         }
         piece = partial(self.snapshot_piece, request.body, asked, snapshot, now)
-        return quorum_answer(judged(answer, piece), "name")
+        return quorum_answer(result_of(answer, piece), "name")
 
     def snapshot_piece(
         self, body: Message, asked: Message, snapshot: SnapshotId, now: Now
@@ -195,7 +195,7 @@ class NodeHandlers:
                     answer["isr"] = change.fields["isr"]
             return answer
 
-        topics = by_topic(body.topics, "topic_id", partition_index, verdict)
+        topics = results_by_topic(body.topics, "topic_id", partition_index, verdict)
         answer = {"error_code": Error.NONE, "topics": topics}
         return self.active_controller.commit(records, now, lambda: answer)
 
@@ -220,7 +220,9 @@ class NodeHandlers:
         for directory in body.directories:
             if directory.id != controller.LOST_DIRECTORY:
                 raise KafkaError(Error.INVALID_REQUEST)
-            topics = by_topic(directory.topics, "topic_id", partition_index, verdict)
+            topics = results_by_topic(
+                directory.topics, "topic_id", partition_index, verdict
+            )
             directories.append({"id": directory.id, "topics": topics})
         answer = {"error_code": Error.NONE, "directories": directories}
         return self.active_controller.commit(records, now, lambda: answer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, by_topic, judged
+from minikafka.broker.calls import Call, result_of, results_by_topic
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
 from minikafka.cluster.metadata import INTERNAL_TOPICS, Image
@@ -103,7 +103,7 @@ class OffsetHandlers:
                 del answer["leader_epoch"]
             return answer
 
-        return judged({"partition_index": partition.partition_index}, fields)
+        return result_of({"partition_index": partition.partition_index}, fields)
 
     def offset_for(
         self, request: Call, topic: str, partition: Any, allowance: Allowance
@@ -174,7 +174,7 @@ class OffsetHandlers:
             )
             return {"leader_epoch": leader_epoch, "end_offset": end_offset}
 
-        return {"topics": by_topic(request.body.topics, "topic", named, end)}
+        return {"topics": results_by_topic(request.body.topics, "topic", named, end)}
 
     def delete_records(self, request: Call, now: Now) -> Answer | Wait:
         """DeleteRecords (KIP-107): forget all records before an offset.
@@ -199,7 +199,7 @@ class OffsetHandlers:
             replica = self.replicas.leader(topic.name, asked.partition_index)
             return {"low_watermark": replica.delete_records(asked.offset)}
 
-        topics = by_topic(request.body.topics, "name", named, delete)
+        topics = results_by_topic(request.body.topics, "name", named, delete)
         self.replicas.upkeep.changed(now)
         pending = []
         for topic in topics:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, error_fields, judged
+from minikafka.broker.calls import Call, error_fields, result_of
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
 from minikafka.cluster import controller, leadership
@@ -250,4 +250,4 @@ def verdicts(
     """What is answered for each partition. field: the one that names it."""
     for topic, number in asked:
         named = {field: number, "error_message": None}
-        yield topic, judged(named, partial(verdict, topic, number), say_why=True)
+        yield topic, result_of(named, partial(verdict, topic, number), say_why=True)

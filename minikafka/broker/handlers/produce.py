@@ -130,7 +130,7 @@ class ProduceHandlers:
         body.topic_data.clear()
         deadline_ms = now.monotonic_ms + body.timeout_ms
         wait = replicated(producing.pending, deadline_ms, tell, whole)
-        wait.lets_in = True
+        wait.allows_pipelining = True
         return wait
 
     def name_of(self, request: Call, topic: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.broker.calls import Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, limit_repeats, results_of
 from minikafka.broker.handlers.groups import client_of, operations
 from minikafka.broker.handlers.share_acknowledge import check_feature
 from minikafka.broker.handlers.share_states import pass_on
@@ -79,8 +79,8 @@ class ShareGroupHandlers:
             group: Answer = groups.describe(group_id, ShareGroup)
             return group | operations(request)
 
-        names = a_few_times(body.group_ids)
-        return {"groups": each_judged(names, named, shown, say_why=True)}
+        names = limit_repeats(body.group_ids)
+        return {"groups": results_of(names, named, shown, say_why=True)}
 
     # -- where share partitions begin
 

@@ -5,7 +5,7 @@ about such groups.
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.broker.calls import Call, a_few_times, each_judged
+from minikafka.broker.calls import Call, limit_repeats, results_of
 from minikafka.broker.handlers.groups import client_of, operations
 from minikafka.broker.internal_topics import InternalTopics
 from minikafka.clock import NodeClock, Now
@@ -108,5 +108,5 @@ class StreamsGroupHandlers:
             group: Answer = groups.describe(group_id, StreamsGroup)
             return group | operations(request)
 
-        names = a_few_times(request.body.group_ids)
-        return {"groups": each_judged(names, named, shown, say_why=True)}
+        names = limit_repeats(request.body.group_ids)
+        return {"groups": results_of(names, named, shown, say_why=True)}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, each_judged, error_fields, judged
+from minikafka.broker.calls import Call, error_fields, result_of, results_of
 from minikafka.broker.config import BrokerConfig, Random, Source
 from minikafka.broker.config_rules import check_topic_configs
 from minikafka.broker.config_table import TOPIC_CONFIGS, is_internal, show
@@ -236,7 +236,7 @@ class TopicHandlers:
         results: dict[bytes | Named, Answer] = {}
         for named, times in times_named.items():
             known = {**named._asdict(), "error_message": None}
-            result = judged(known, partial(self.find, named, times), say_why=True)
+            result = result_of(known, partial(self.find, named, times), say_why=True)
             key = named if result["error_code"] else result["topic_id"]
             if key in results:
                 why = "The provided topic name maps to an ID that was already supplied."
@@ -353,7 +353,7 @@ def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer
         return verdict(topic)
 
     by_name = {topic.name: topic for topic in topics}
-    return each_judged(by_name.values(), named, once, say_why=True)
+    return results_of(by_name.values(), named, once, say_why=True)
 
 
 def by_name_refused(request: Call, error: KafkaError) -> list[Answer]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Call, a_few_times, by_topic, each_judged
+from minikafka.broker.calls import Call, limit_repeats, results_by_topic, results_of
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.replica_manager import ReplicaManager
@@ -341,8 +341,8 @@ class TransactionHandlers:
             transactions = self.transactions.state(transactional_id)
             return transactions.describe(transactional_id)
 
-        names = a_few_times(request.body.transactional_ids)
-        return {"transaction_states": each_judged(names, named, shown)}
+        names = limit_repeats(request.body.transactional_ids)
+        return {"transaction_states": results_of(names, named, shown)}
 
     def list_transactions(self, request: Call, now: Now) -> Answer:
         """ListTransactions (KIP-664, KIP-994, KIP-1152): those that this broker
@@ -387,9 +387,9 @@ class TransactionHandlers:
             }
 
         for topic in request.body.topics:
-            topic.partition_indexes = a_few_times(topic.partition_indexes)
-        topics = a_few_times(request.body.topics, lambda topic: topic.name)
-        answers = by_topic(
+            topic.partition_indexes = limit_repeats(topic.partition_indexes)
+        topics = limit_repeats(request.body.topics, lambda topic: topic.name)
+        answers = results_by_topic(
             topics,
             "name",
             named,
