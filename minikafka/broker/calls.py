@@ -80,14 +80,14 @@ def error_fields(error: KafkaError) -> Answer:
     return {"error_code": error.error, "error_message": error.message}
 
 
-class HangUp(NamedTuple):
+class Disconnect(NamedTuple):
     """In the place of an answer: the connection is closed. why: what it did."""
 
     why: str
 
 
 # None: the protocol knows no answer
-Served = Answer | Wait | HangUp | None
+Served = Answer | Wait | Disconnect | None
 
 
 class Handler(NamedTuple, Generic[Handlers]):
@@ -198,7 +198,7 @@ def results_by_topic(
     ]
 
 
-def refusal(call: Call, error: KafkaError) -> Answer | HangUp:
+def refusal(call: Call, error: KafkaError) -> Answer | Disconnect:
     """The answer to a request that failed as a whole. If its version has no field for
     it, the connection is closed.
     """
@@ -208,7 +208,9 @@ def refusal(call: Call, error: KafkaError) -> Answer | HangUp:
         if call.version in each.versions
     }
     if "error_code" not in fields:
-        return HangUp(f"sent {call.api} {call.version}, which failed: {error.message}")
+        return Disconnect(
+            f"sent {call.api} {call.version}, which failed: {error.message}"
+        )
     return {"error_code": error.error} | (
         {"error_message": error.message} if "error_message" in fields else {}
     )

@@ -129,7 +129,7 @@ class Lifecycle:
             begin(now)
 
     def fail(self, why: str) -> bool:
-        """It can't go on. Whether that is news."""
+        """It can't go on. Returns False if it was over before."""
         if self.is_over:
             return False
         assert self.why_failed is None, "a node fails once"

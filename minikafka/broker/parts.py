@@ -61,7 +61,7 @@ from minikafka.wire.primitives import Encoded
 
 class Parts:
     """All parts of one node. descriptions: of topics in this image, as Metadata tells
-    them. why_failed: None, or why the node stopped by itself, in one plain sentence.
+    them.
     """
 
     def __init__(

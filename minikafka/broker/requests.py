@@ -26,8 +26,8 @@ from functools import partial
 from minikafka.broker.calls import (
     Call,
     Client,
+    Disconnect,
     Handler,
-    HangUp,
     Itself,
     Served,
     member_refusal,
@@ -208,7 +208,7 @@ class Requests:
             assert wait.answer is not None, "a wait ends with an answer or an error"
             self._answer(call, wait.answer)
 
-    def _refusal(self, call: Call, error: KafkaError) -> Answer | HangUp:
+    def _refusal(self, call: Call, error: KafkaError) -> Answer | Disconnect:
         """How the API says an error: its handler knows better (refuse), or it has a
         field for it.
         """
@@ -242,11 +242,11 @@ class Requests:
         self._loggers.notice(bug, error)
         # and those before it, which were dropped, never are
         call.client.answered = call.number - 1
-        self._answer(call, HangUp(f"sent {what}, which met a bug of minikafka's"))
+        self._answer(call, Disconnect(f"sent {what}, which met a bug of minikafka's"))
 
     # -- answering
 
-    def _answer(self, call: Call, answer: Answer | HangUp | None) -> None:
+    def _answer(self, call: Call, answer: Answer | Disconnect | None) -> None:
         frame = None
         if isinstance(answer, dict):
             if self._trace:
@@ -265,7 +265,7 @@ class Requests:
         if frame is not None:
             self.answered_bytes += sum(map(len, frame))
             effect = Reply(call.connection, frame)
-        elif isinstance(answer, HangUp):
+        elif isinstance(answer, Disconnect):
             effect = Close(call.connection, answer.why)
         else:
             effect = Done(call.connection)

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from minikafka.broker.calls import Call, HangUp, Served
+from minikafka.broker.calls import Call, Disconnect, Served
 from minikafka.broker.handlers.leaders import current_leader, leaders_named
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.throttling import Throttling
@@ -122,7 +122,7 @@ class ProduceHandlers:
             if not producing.failed:
                 return None
             error = Error(producing.failed).name
-            return HangUp(f"produced with acks=0 and failed with {error}")
+            return Disconnect(f"produced with acks=0 and failed with {error}")
         whole = partial(self.whole_answer, request, topics)
         if not producing.pending:
             return whole()
