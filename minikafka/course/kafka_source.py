@@ -117,7 +117,9 @@ class DataLoss(RuntimeError):
 
 @dataclass
 class Range(InputPartition):
-    """What one Spark task reads: from offset `start` up to, and without, `end`."""
+    """The part that one Spark task reads: from offset `start` up to, but not including,
+    `end`.
+    """
 
     topic: str
     partition: int
@@ -132,7 +134,7 @@ class KafkaSource(DataSource):
     def plan(
         start: Offsets, end: Offsets, first: Offsets
     ) -> list[tuple[str, int, int, int]]:
-        """What a micro-batch reads; a subclass may have another plan."""
+        """The ranges that a micro-batch reads; a subclass may plan them differently."""
         return plan(start, end, first)
 
     @classmethod
@@ -211,7 +213,7 @@ def _setting(name: str, value: str) -> tuple[str, Any]:
 
 
 class Topics:
-    """What the brokers say of the topics; asked by the driver only."""
+    """The brokers' answers about the topics; only the driver asks."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -295,7 +297,7 @@ def _asked(where: str, there_are: Mapping[str, Sequence[int]]) -> Offsets:
 
 
 def _of_topics(offsets: Offsets) -> Offsets:
-    """Without what stands beside the topics."""
+    """The topics' offsets alone."""
     beside = (IDS, FIRST)
     return {topic: offsets[topic] for topic in offsets if topic not in beside}
 

@@ -1,4 +1,4 @@
-"""What a notebook says to the course: checks, hints, exit tickets, claims, progress.
+"""The calls that a notebook makes: checks, hints, exit tickets, claims, progress.
 (Predictions: predictions.py.)
 
     from minikafka import lesson
@@ -7,8 +7,8 @@
     lesson("02").hint(1)
     lesson("02").progress()
 
-Attempts, hints read and answers that may be used begin anew when the kernel restarts;
-what is done stays (progress.py).
+Attempts, hints read and answers that may be used are forgotten when the kernel
+restarts; finished work stays (progress.py).
 """
 
 import importlib.util
@@ -125,8 +125,8 @@ class Lesson:
     def use(
         self, exercise: int, mine: Any, kafkas: Any, called: str = "Kafka's own"
     ) -> Any:
-        """`mine` once its check has held in this kernel, Kafka's own until then. Prints
-        whose code runs.
+        """`mine` once its check has passed in this kernel, Kafka's own until then.
+        Prints whose code runs.
 
         called: what stands in, where it isn't Kafka's own.
         """
@@ -181,7 +181,7 @@ class Lesson:
         return Said(claims.table(mine), claims.cards_of(mine))
 
     def progress(self) -> Said:
-        """What you have done of this lesson."""
+        """Your progress in this lesson."""
         return progress.progress(self.number)
 
     def _offer(self, exercise: int) -> str:

@@ -1,4 +1,6 @@
-"""What a monitoring system asks a cluster for, now: Kafka's own numbers."""
+"""The current values that a monitoring system asks a cluster for: Kafka's own
+numbers.
+"""
 
 from minikafka.clients.errors import IllegalStateError
 from minikafka.simulation.cluster import Cluster
@@ -31,7 +33,7 @@ def under_replicated(cluster: Cluster) -> int:
 
 
 def lag(cluster: Cluster, group: str) -> int | None:
-    """Of all its partitions that are led; None while nobody can tell."""
+    """The lag in all partitions that have a leader; None while nobody can tell."""
     try:
         topics = best_informed(cluster._brokers).image.topics
         behind = 0

@@ -38,5 +38,7 @@ def my() -> Path:
 
 
 def cache() -> Path:
-    """What was fetched once and can be fetched again, such as Apache Kafka's jars."""
+    """The folder for downloads that can be fetched again, such as Apache
+    Kafka's jars.
+    """
     return home() / ".cache"

@@ -68,8 +68,8 @@ class Prediction:
         return cards.bundle(str(self), card)
 
     def settle(self, answer: int) -> Said:
-        """What you said beside what it was, where no picture settles it. answer: the
-        number of an option, computed.
+        """Show your answer beside the right one, where no picture settles it. answer:
+        the number of an option, computed.
         """
         another_run = self.mine is not None and not self.settled_by(str(answer))
         found = Verdict(
@@ -98,8 +98,8 @@ class Prediction:
         return True
 
     def listen(self, run: str) -> None:
-        """In a notebook: hear what is chosen in the picture of this run, which is
-        about to be shown.
+        """In a notebook: listen for a choice in the picture of this run, which is about
+        to be shown.
         """
         try:
             import ipywidgets

@@ -25,8 +25,8 @@ _in_this_kernel: dict[str, dict[str, Any]] = {}
 
 
 def predicted(question: str) -> None:
-    """A prediction of the learner's own was settled. One that stands in no lesson
-    counts for none.
+    """A prediction of the learner's own was settled. It counts only if it belongs to a
+    lesson.
     """
     for number, lesson in contents().items():
         asked = [each.question for each in lesson.predictions]
@@ -45,8 +45,8 @@ def answered(number: str, right: int, of: int) -> None:
 
 
 def progress(only: str | None = None) -> Said:
-    """What is done and what is left, a line a lesson; with a number, that lesson's line
-    alone.
+    """What is done and what is left, one line per lesson; with a number, only that
+    lesson's line.
     """
     everything = _done()
     rows = [_HEADINGS]
@@ -148,7 +148,7 @@ def _done() -> dict[str, dict[str, Any]]:
 
 
 def _here() -> bool:
-    """Does this notebook stand in the learner's folder? A kernel runs where its
+    """Whether this notebook is in the learner's folder. A kernel runs where its
     notebook is.
     """
     return Path.cwd() == MY

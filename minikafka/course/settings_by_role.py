@@ -37,7 +37,7 @@ class Advice:
 
     @property
     def default(self) -> str:
-        """What it is unless told otherwise, and by whom; nothing for Spark's."""
+        """The default, and whose it is; "" for Spark's."""
         if self.of in OF_BROKERS:
             return self._of_brokers(OF_BROKERS[self.of])
         for setting in client_defaults.settings():
@@ -54,7 +54,7 @@ class Advice:
 
     @property
     def cells(self) -> list[str]:
-        """Of its row: as many as HEAD has."""
+        """The cells of its row: as many as HEAD has."""
         notebook = contents()[self.lesson].path.name
         return [
             f"`{self.name}`",
@@ -80,7 +80,7 @@ def _duration(name: str, value: str) -> str:
 
 
 def _of_clients(setting: client_defaults.Setting) -> str:
-    """One value where all clients have it, else each client's own."""
+    """A single value if all clients have the same, otherwise each client's own."""
     values = [_in_plain(value) for value in setting.defaults]
     named = list(zip(CLIENTS, values, strict=False))
     first = values[0]
@@ -104,7 +104,7 @@ def advice() -> tuple[Advice, ...]:
 
 
 def roles() -> list[str]:
-    """Who needs it, in the file's order."""
+    """The roles, in the file's order."""
     return list(dict.fromkeys(each.role for each in advice()))
 
 
@@ -118,7 +118,7 @@ def in_words() -> str:
 
 
 def _table(rows: list[list[str]]) -> str:
-    """In Markdown, without the columns in which nothing stands."""
+    """A Markdown table, without columns that are empty."""
     full = [at for at in range(len(HEAD)) if any(row[at] for row in rows)]
     rule = ["--"] * len(HEAD)
     lines = []

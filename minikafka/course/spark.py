@@ -49,8 +49,8 @@ DRIVER_MEMORY = "1g"
 # the processor has to do. The bench, which reads millions of rows, does without.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-# What the connector asks for and PySpark's own folder has: not to be fetched, nor
-# copied at each start.
+# Jars that the connector asks for and that PySpark's own folder has: they are neither
+# fetched nor copied at each start.
 THERE_ALREADY = (
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
@@ -158,7 +158,7 @@ def master() -> str:
 
 
 def settings() -> dict[str, str]:
-    """What a lab's session sets."""
+    """The settings of a lab's session."""
     here = {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
     found = {
         "spark.driver.memory": DRIVER_MEMORY,
@@ -194,8 +194,8 @@ def require_pyspark() -> None:
 
 
 def require_java() -> int:
-    """Java's major version. Raises SparkMissing when there is none, or one that this
-    Spark doesn't run on.
+    """Java's major version. Raises SparkMissing if there is none, or one on which this
+    Spark doesn't run.
     """
     java, major = java_version()
     if java is None:
@@ -233,7 +233,7 @@ def _java() -> str | None:
 
 @contextmanager
 def _output_into(log: IO[bytes]) -> Iterator[None]:
-    """What child processes started here write, now and later, goes to a file: a
+    """Send the output of child processes started here, now and later, to a file: a
     notebook has no use for a JVM's log.
     """
     kept = {number: os.dup(number) for number in (1, 2)}
@@ -270,7 +270,7 @@ def _last_lines(said: str, count: int = 15) -> str:
 
 
 def _advice(said: str) -> str:
-    """What to do about what Spark wrote when it didn't start."""
+    """Advice for the messages that Spark wrote when it didn't start."""
     folders = _half_fetched(said)
     if not folders:
         return _NO_NETWORK.format(packages=packages())
@@ -294,8 +294,8 @@ _LIVES = 6
 
 def patiently(attempt: Callable[[], Any]) -> Any:
     """attempt starts or drives a query with a checkpoint. Spark gives a Python process
-    of its driver ten seconds to come up, which no setting changes; where a busy machine
-    takes longer, the attempt is made again: the query goes on from its checkpoint.
+    of its driver ten seconds to start, which no setting changes; if a busy machine
+    takes longer, the attempt is repeated: the query continues from its checkpoint.
     """
     from pyspark.errors import StreamingQueryException
 

@@ -10,7 +10,7 @@ from minikafka.course import lessons
 from minikafka.course.experiments.lesson_23_kafka import MINIMAL_KAFKA, START
 from minikafka.course.judging import kafka_clients
 from minikafka.course.judging.conversation import folded
-from minikafka.course.judging.somebodys_kafka import SomebodysKafka
+from minikafka.course.judging.learners_kafka import LearnersKafka
 from tests.course.answers import verdict
 
 STAGES = range(1, 8)
@@ -546,14 +546,14 @@ def test_a_file_that_does_not_run_main_is_told_so(tmp_path):
 
 
 def test_a_process_does_not_outlive_its_trial():
-    with SomebodysKafka(MINIMAL_KAFKA) as kafka:
+    with LearnersKafka(MINIMAL_KAFKA) as kafka:
         kafka.start()
         process = kafka._process
     assert process.poll() is not None and not kafka.data.exists()
 
 
 def test_a_process_ends_when_who_started_it_is_gone():
-    with SomebodysKafka(MINIMAL_KAFKA) as kafka:
+    with LearnersKafka(MINIMAL_KAFKA) as kafka:
         kafka.start()
         kafka._process.stdin.close()
         assert kafka._process.wait(60) == 1

@@ -1,8 +1,9 @@
 """The learner's function in another Python process, where `hash()` of texts and bytes
 gives other numbers.
 
-What decides for many programs at once must give the same in each. Only what is plain
-goes over: the function's source, the libraries that it names, and its arguments.
+A function that decides for many programs at once must give the same result in each.
+Only plain data is passed on: the function's source, the libraries that it names, and
+its arguments.
 """
 
 import ast
@@ -33,12 +34,12 @@ print(ascii(results))
 def in_another_process(
     function: Callable[..., Any], cases: Sequence[tuple[Any, ...]]
 ) -> list[Any] | None:
-    """What the function returns for each of these arguments, in a process with another
+    """The function's results for each of these arguments, in a process with another
     hash seed.
 
-    None where that can't be told: the source isn't known, the function needs more of
-    the notebook than libraries, it fails there, it takes too long, or it returns what
-    is no plain data.
+    None if that can't be told: the source isn't known, the function needs more of the
+    notebook than libraries, it fails there, it takes too long, or its result isn't
+    plain data.
     """
     plain = inspect.unwrap(function)
     another_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"

@@ -1,9 +1,9 @@
 """How an answer is examined: named edge cases, then seeded random scenarios, then the
 smallest one that breaks it.
 
-`notebooks/checks/lesson_NN.py` has one function an exercise; it returns an Exercise
+`notebooks/checks/lesson_NN.py` has one function per exercise; it returns an Exercise
 made of rungs. A rung is one thing that a right answer does, with a verdict of its own,
-so that a half-right answer hears which half.
+so that the author of a half-right answer learns which half is right.
 """
 
 import ast
@@ -50,13 +50,12 @@ _NOT_THE_LEARNERS = (
 class Rung:
     """One thing a right answer does.
 
-    holds: said when it does. broken(answer, case): None, or what broke (one line;
-    further lines are details). cases: name -> case, tried first. scenario: makes a
-    random case, so many times; of one that breaks a smaller one is looked for
-    (shrinking.py). smaller: simpler variants of any case, simplest first, of which as
-    many are tried. needs: methods of a class that this rung asks for: it waits until
-    they are written. The answer comes behind a guard (`guard.py`); inspect.unwrap()
-    gives it without.
+    holds: the verdict if it holds. broken(answer, case): None, or what broke (one line;
+    further lines are details). cases: name -> case, tried first. scenario: makes random
+    cases, and how many; if one breaks, a smaller one is looked for (shrinking.py).
+    smaller: simpler variants of any case, simplest first, of which equally many are
+    tried. needs: methods of a class that this rung needs: it waits until they are
+    written. The answer is behind a guard (`guard.py`); inspect.unwrap() removes it.
     """
 
     holds: str
@@ -89,13 +88,13 @@ class Exercise:
 
 
 class WrongKind(Exception):
-    """What was handed in, or returned, is of the wrong kind: the line says which would
-    be right. Rungs may raise it.
+    """The answer, or its result, is of the wrong kind: the line says which would be
+    right. Rungs may raise it.
     """
 
 
 class NotAttempted(Exception):
-    """What was handed in is as it was given out: the line says so."""
+    """The answer is still as it was handed out: the line says so."""
 
 
 def number(answer: Any) -> float:
@@ -264,9 +263,7 @@ def _bare_stub() -> None: ...
 
 
 def _taken(exercise: Exercise, answer: Any) -> tuple[Any, Verdict | None]:
-    """What the rungs get; or a verdict, where nothing of the right kind was handed
-    in.
-    """
+    """The answer that the rungs get; or a verdict, if it isn't of the right kind."""
     name = exercise.name
     is_missing = answer is None and exercise.takes is not None
     if is_missing or answer is ... or is_stub(answer):
@@ -331,8 +328,9 @@ class _Shrink:
         self._tries = itertools.count()
 
     def go(self, drawn: list[int | float]) -> None:
-        """Until no smaller one breaks; each of the two ways has so many tries as the
-        rung has scenarios. What doesn't come to its end is not tried again.
+        """Shrink until no smaller case breaks; each of the two ways gets as many tries
+        as the rung has scenarios. A case that doesn't come to an end is not tried
+        again.
         """
         if self.problem.endless:
             return
@@ -355,11 +353,11 @@ class _Shrink:
 
 
 class _Enough(Exception):
-    """As many were tried as may be."""
+    """The allowed number of cases has been tried."""
 
 
 def _attempt(rung: Rung, answer: Any, case: Any, watchdog: Watchdog) -> Problem | None:
-    """What broke; raises what the check itself does wrong."""
+    """What broke; raises the errors of the check itself."""
     printed = io.StringIO()
     guard = Guard(watchdog)
     try:

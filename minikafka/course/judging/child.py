@@ -1,19 +1,21 @@
 """A check in a child process, which may be killed.
 
-The watchdog ends Python code. It can't end one call of a built-in that goes on for ever:
-`sum(range(10**11))` holds the interpreter's lock, and looks at no signal. Nor can it give
-back the memory of `list(range(10**9))`. So a check of somebody's code runs in a forked
-copy of the kernel, and its verdict comes back through a pipe: the code needs no source
-and no pickle, and the check takes a few milliseconds longer. The copy has a limit on its
-memory, and a timer of the operating system's, which runs while the learner's code does
-(watchdog.py sets it) and ends the copy. Whoever interrupts the kernel ends it, too.
+The watchdog ends Python code. It can't end a single call of a built-in that runs
+forever: `sum(range(10**11))` holds the interpreter's lock, and ignores signals. Nor can
+it give back the memory of `list(range(10**9))`. So a check of somebody's code runs in a
+forked copy of the kernel, and its verdict comes back through a pipe: the code needs no
+source and no pickle, and the check takes a few milliseconds longer. The copy has a
+limit on its memory, and a timer of the operating system's, which runs while the
+learner's code does (watchdog.py sets it) and ends the copy. Interrupting the kernel
+ends it, too.
 
-What the answer does to the notebook's variables stays in the copy.
+Changes that the answer makes to the notebook's variables stay in the copy.
 
-Only Linux (WSL, Docker and Codespaces are Linux): macOS has fork and no limit on memory,
-and its libraries don't like it; Windows and a browser's tab have no fork. There, and in
-a kernel that has a JVM behind it (two processes would talk over one connection), the
-check runs in the kernel itself, and such a call ends when the kernel is restarted.
+Only Linux (WSL, Docker and Codespaces are Linux): macOS has fork and no limit on
+memory, and its libraries don't like it; Windows and a browser's tab have no fork.
+There, and in a kernel that has a JVM behind it (two processes would talk over one
+connection), the check runs in the kernel itself, and such a call ends when the kernel
+is restarted.
 """
 
 import contextlib
@@ -47,8 +49,8 @@ def can_fork() -> bool:
 
 
 def in_a_child(judge: Callable[[], Verdict], seconds: float) -> Verdict:
-    """What `judge()` returns, in a child; or why the child is dead. seconds: what one
-    call of the learner's code gets.
+    """The result of `judge()` in a child; or why the child is dead. seconds: the limit
+    for one call of the learner's code.
     """
     with tempfile.TemporaryFile("w+") as last_words:
         reads, writes = os.pipe()
@@ -122,7 +124,7 @@ def _learners_lines(last_words: IO[str]) -> list[str]:
 
 
 def _died(status: int, seconds: float, where: list[str]) -> Verdict:
-    """What a child leaves that has no verdict."""
+    """The verdict for a child that left none."""
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     if number == watchdog.KILLS:
         why = (

@@ -1,5 +1,5 @@
-"""What a client and a broker have said to each other, decoded: each frame that passed a
-proxy, beside the request that it is or answers.
+"""The conversation of a client and a broker, decoded: each frame that passed a proxy,
+together with the request that it is or answers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +21,8 @@ _MOST_ITEMS = 3  # of a list
 
 
 class Asked(NamedTuple):
-    """What a request's header says. body: None where it is of a version that came
-    after ours, as a client's first ApiVersions may be (KIP-511).
+    """The content of a request's header. body: None if the version is newer than ours,
+    as a client's first ApiVersions may be (KIP-511).
     """
 
     api: str
@@ -67,7 +67,7 @@ class Exchange(NamedTuple):
 
     @property
     def answer(self) -> Message:
-        """Of one that is an answer. Raises DecodeError."""
+        """The decoded answer, if it is one. Raises DecodeError."""
         _, body = decode_response(self.asked.api, self.answer_version, self.data)
         return body
 
@@ -122,7 +122,9 @@ def exchanges(frames: Iterable[Frame]) -> Iterator[Exchange]:
 
 
 class Mark(NamedTuple):
-    """What was done to the process. connection: the first one that came after it."""
+    """Something that was done to the process. connection: the first one that came after
+    it.
+    """
 
     connection: int
     what: str
@@ -139,8 +141,9 @@ def as_lines(conversation: Sequence[Exchange], marks: Iterable[Mark]) -> list[st
 
 
 def folded(lines: Sequence[str]) -> list[str]:
-    """A question that comes again and again, and has the same answer each time, stands
-    there once, with the count. All lines are cut then: what differs may lie behind.
+    """The lines with repetitions folded: a question that comes again and again, with
+    the same answer each time, appears once with its count. All lines are cut then,
+    because their ends may differ.
     """
     shown: list[str] = []
     at = 0

@@ -1,4 +1,4 @@
-"""What `kafka-topics.sh --describe` prints, for checks: as data, and as lines."""
+"""The output of `kafka-topics.sh --describe`, for checks: as data, and as lines."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ class Row(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What --describe prints of a topic. has_head: the line about the topic is there; it
-    is missing where somebody has asked for some partitions only. is_brief: that line
+    """The output of --describe for a topic. has_head: whether the line about the topic
+    is there; it is missing if only some partitions were asked for. is_brief: that line
     has neither id nor configs.
     """
 
@@ -44,8 +44,8 @@ TOPICS = ("orders", "refunds", "orders-eu", "Leader", "none", "Partition")
 
 
 def a_topic(source: random.Random, least: int, wide: bool = False) -> Described:
-    """A topic whose partitions have so many in sync at least. wide: with more columns,
-    and any broker's and any partition's number.
+    """A topic whose partitions have at least this many replicas in sync. wide: with
+    more columns, and any broker's and any partition's number.
     """
     rows = []
     known = range(1, 6)
@@ -70,7 +70,9 @@ def a_topic(source: random.Random, least: int, wide: bool = False) -> Described:
 
 
 def _a_row(source: random.Random, number: int, known: Sequence[int], least: int) -> Row:
-    """A partition on some of the known brokers, with so many in sync at least."""
+    """A partition on some of the known brokers, with at least this many replicas in
+    sync.
+    """
     replicas = source.sample(known, source.randint(max(2, least), 4))
     isr = source.sample(replicas, source.randint(least, len(replicas)))
     leader = NOBODY
@@ -104,7 +106,9 @@ def listed(brokers: Iterable[int]) -> str:
 
 
 def lines_of(case: Described) -> list[str]:
-    """As Apache Kafka 4.3 prints it; without Elr and LastKnownElr, as older ones do."""
+    """The lines as Apache Kafka 4.3 prints them; without Elr and LastKnownElr, as older
+    versions do.
+    """
     lines = []
     if case.has_head:
         lines.append(_head(case))

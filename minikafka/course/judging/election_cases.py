@@ -10,7 +10,7 @@ Step = tuple[str, int, Voters]  # what a voter does, who it is, whom it reaches
 
 
 def voter(epoch: int, log: Log, voted_for: int | None = None) -> State:
-    """What a voter knows when it is asked."""
+    """A voter's state when it is asked."""
     return {"epoch": epoch, "voted_for": voted_for, "log": log}
 
 
@@ -47,8 +47,8 @@ VOTES = {
 
 
 def told(voters: str, *lines: str) -> History:
-    """A history in words. voters: "1 2 3". lines: "stand 1 -> 2 3", what a voter does,
-    and whom it reaches.
+    """A history from words. voters: "1 2 3". lines: "stand 1 -> 2 3": what a voter
+    does, and which voters it reaches.
     """
     steps = [_step(line) for line in lines]
     return History(_numbers(voters), tuple(steps))
@@ -98,7 +98,9 @@ HISTORIES = {
 
 
 def a_history(source: Random) -> History:
-    """Three or five voters that stand and write; who is reached is chance."""
+    """Three or five voters that stand and write; chance decides which voters are
+    reached.
+    """
     count = source.choice((3, 3, 5))
     voters = tuple(source.sample(range(12), count))
     steps = []
@@ -117,7 +119,7 @@ def _a_step(source: Random, voters: Voters) -> Step:
 
 
 def a_request(source: Random) -> tuple[State, State]:
-    """What a voter knows, and what it is asked."""
+    """A voter's state, and the request it gets."""
     epoch = source.randint(0, 12)
     log = _a_log(source, epoch)
     later = source.choice((-1, 0, 0, 1, 1, 5))

@@ -17,18 +17,18 @@ from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.guard import plain
 from minikafka.course.judging.source_offsets import without
 
-# who is in the group, by name
+# the group's members, by name
 Members = dict[str, Member]
 # how many partitions each topic has
 PartitionCounts = dict[str, int]
 Case = tuple[Members, PartitionCounts]
-# who has which partitions
+# the partitions that each member has
 Holdings = dict[str, list[Partition]]
 Assignment = Mapping[str, Iterable[Partition]]
 Assignor = Callable[[Members, PartitionCounts], Mapping[str, Any]]
 
 LEAVES = "old"  # the member that has what none of the others had
-# whoever has records polls every 1.2 s
+# a member that has records polls every 1.2 s
 BUSY = {
     "max_poll_records": 4,
     "processing_ms": 300,
@@ -60,7 +60,7 @@ def member(
 
 
 def stale(members: Members, name: str) -> Members:
-    """The same, and this member has missed the latest rebalance."""
+    """The same members, but this one has missed the latest rebalance."""
     member = members[name]
     earlier = member._replace(generation=LATEST - 1)
     return {**members, name: earlier}
@@ -183,7 +183,7 @@ def smaller_group(case: Case) -> Iterator[Case]:
 
 
 def _fewer_partitions(members: Members, partitions: PartitionCounts) -> Iterator[Case]:
-    """The same group, with one or two partitions fewer of one of the topics."""
+    """The same group, with one or two fewer partitions of one of the topics."""
     for topic, less in itertools.product(partitions, (1, 2)):
         count = partitions[topic]
         left = count - less
@@ -241,8 +241,8 @@ def salted(value: Any, salt: int) -> Any:
 
 
 def fewest_moves(members: Members, partitions: PartitionCounts) -> int:
-    """How many partitions must leave a member who is still there: all that it has above
-    its fair share.
+    """How many partitions must leave a member that is still there: all that it has
+    above its fair share.
     """
     fair, extra = divmod(sum(partitions.values()), len(members))
     has: Counter[str] = Counter()
@@ -260,7 +260,7 @@ def fewest_moves(members: Members, partitions: PartitionCounts) -> int:
 
 
 def assignment_given(found: Any, members: Members) -> Holdings:
-    """What the answer assigned, in any form that says the same. Raises WrongKind."""
+    """The assignment in the answer, in any equivalent form. Raises WrongKind."""
     found = plain(found)
     if found is None:
         raise WrongKind("it returned None. The last line should be a return.")
@@ -319,11 +319,11 @@ def _are_pairs(given: Any) -> bool:
 def unsteady(
     assign: Callable[..., Assignment], given: Sequence[Any], any_order: bool = False
 ) -> str | None:
-    """What besides the group decides the answer: chance, the order of a set, or
-    (any_order) that of the members.
+    """The reason if something besides the group decides the answer: chance, the order
+    of a set, or (any_order) the order of the members.
 
-    given: the arguments, all of them dictionaries, the members among them. assign: raises or gives an
-    assignment, in a form already checked.
+    given: the arguments, all of them dictionaries, the members among them. assign:
+    raises or gives an assignment, in a form already checked.
     """
 
     def in_words(arguments: Sequence[Any]) -> str:
@@ -360,8 +360,8 @@ def unsteady(
 
 
 def _members_turned(given: Sequence[Any]) -> list[Any]:
-    """The same arguments, with the members in another order. That of the topics stays:
-    nobody has said that it may not decide.
+    """The same arguments, with the members in another order. The order of the topics
+    stays: nobody has said that it may not matter.
     """
     turned = list(given)
     for place, value in enumerate(given):

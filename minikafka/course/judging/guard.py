@@ -1,8 +1,8 @@
 """The learner's code behind a guard, so that no check has to think of it.
 
-Each call of it gets copies of the arguments, and is told on when it changes them; its
-clock runs; what it raises is known to be its own and not the check's; and what it
-yields is read to the end there and then.
+Each call gets copies of the arguments, and changes to them are reported; its clock
+runs; an error that it raises is known to be its own and not the check's; and an
+iterator that it returns is read to the end at once.
 """
 
 import copy
@@ -60,7 +60,7 @@ class Guard:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] = {},
     ) -> Any:
-        """What the learner's function returns, with all iterators read."""
+        """The result of the learner's function, with all iterators read."""
         theirs = [_copied(value) for value in (*args, *kwargs.values())]
         try:
             with self.watchdog.theirs():
@@ -82,11 +82,11 @@ class Guard:
         return found
 
     def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A program of a cluster: what it raises is its own, and its clock rests while
-        it is in calls of its clients.
+        """A program for a cluster: errors that it raises are its own, and its clock
+        rests during calls of its clients.
 
-        Each run gets its clients anew (see `lent`): nothing it hangs onto them outlives
-        it.
+        Each run gets new clients (see `lent`): attributes that it adds to them don't
+        outlive the run.
         """
 
         @functools.wraps(function)

@@ -1,5 +1,5 @@
-"""One answer of somebody's Kafka: decoded, and its fields compared with what they should
-be. What is wrong is told by the field, and by the first byte that shows it.
+"""One answer of a learner's Kafka: decoded, and its fields compared with what they
+should be. A fault is reported with the field, and with the first byte that shows it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ LAST = -1
 
 
 class Wrong(Exception):
-    """What is wrong with somebody's Kafka, in a line.
+    """A fault of a learner's Kafka, in one line.
 
     frame: the number of the frame that shows it; LAST is the last one so far.
     """
@@ -37,8 +37,8 @@ def same(what: str, given: Any, expected: Any, frame: int | None = None) -> None
 
 
 class Fields(NamedTuple):
-    """What a message calls its list of topics, a topic's list of partitions, and the
-    name and the number in them.
+    """The names that a message uses for its list of topics, a topic's list of
+    partitions, and the name and the number in them.
     """
 
     topics: str = "topics"
@@ -48,8 +48,8 @@ class Fields(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """What a request asks of a partition, and what its answer says of it. where: the
-    partition's name.
+    """The part of a request about a partition, and the answer's part about it. where:
+    the partition's name.
     """
 
     place: Place
@@ -88,7 +88,9 @@ class Answer:
         )
 
     def _expect_version(self) -> None:
-        """Written anew from its fields it is the same, or it has another version."""
+        """Check that encoding its fields again gives the same bytes; otherwise it has
+        another version.
+        """
         found = self.exchange.data
         again = self._encoded()
         if again == found:
@@ -182,7 +184,7 @@ class Answer:
         return dict(partitions_in(self.body, fields))
 
     def said_of(self, place: Place, partitions: dict[Place, Any]) -> Any:
-        """What it says of one that was asked for."""
+        """The answer's part about a partition that was asked for."""
         if place not in partitions:
             raise self.wrong(f"{name_of(place)} was asked for, and isn't in it")
         return partitions[place]
@@ -242,7 +244,7 @@ def _bytes_at(at: int, found: bytes, expected: bytes, inside: str = "") -> str:
 
 
 def _value(name: str, value: Any) -> str:
-    """As it is shown: an error code with its name, bytes by their count."""
+    """The value as it is shown: an error code with its name, bytes by their count."""
     if name == "error_code" and value in iter(Error):
         return f"{value} ({Error(value).name})"
     if isinstance(value, bytes):

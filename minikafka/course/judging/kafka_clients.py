@@ -1,7 +1,7 @@
-"""What real clients do with somebody's Kafka: kafka-python, confluent-kafka, and Java's
-console tools where there is Java.
+"""Real clients on a learner's Kafka: kafka-python, confluent-kafka, and Java's console
+tools if there is a Java.
 
-Each function ends well, or raises Wrong with the client's own words.
+Each function returns, or raises Wrong with the client's own words.
 """
 
 import logging
@@ -65,7 +65,9 @@ def _may_give_up(trial: Trial, client: str) -> Iterator[None]:
 
 
 def kafka_python_identifies(trial: Trial) -> None:
-    """It asks ApiVersions, says what it takes the broker for, and goes on."""
+    """kafka-python asks ApiVersions, derives the broker's version from it, and
+    goes on.
+    """
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
 
@@ -178,7 +180,7 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
                 heartbeat_interval_ms=200,
                 session_timeout_ms=_SESSION_MS,
             )
-            # A leader that hears of the topic while it assigns may stay idle after it.
+            # A leader that learns of the topic while it assigns may stay idle after it.
             consumer.partitions_for_topic(topic)
             consumer.subscribe([topic])
             try:
@@ -211,7 +213,7 @@ def kafka_python_members(trial: Trial, topic: str, members: int) -> None:
 
 
 def _fairly(owned: list[set[Any]], members: int) -> bool:
-    """Everybody has some, nobody has another one's, and all have all."""
+    """Every member has some, no member has another's, and together they have all."""
     everything = [each for some in owned for each in some]
     return len(owned) == members and all(owned) and sorted(everything) == [0, 1]
 
@@ -226,7 +228,7 @@ def _wait_until(holds: Callable[[], bool], pause: threading.Event) -> bool:
 
 
 def _python(trial: Trial) -> dict[str, Any]:
-    """What all clients of kafka-python are told."""
+    """The settings of all clients of kafka-python."""
     return {
         "bootstrap_servers": trial.bootstrap,
         "bootstrap_timeout_ms": _PATIENCE_MS,
@@ -237,7 +239,7 @@ def _python(trial: Trial) -> dict[str, Any]:
 
 
 def _librdkafka(trial: Trial, **more: Any) -> dict[str, Any]:
-    """What all clients of confluent-kafka are told."""
+    """The settings of all clients of confluent-kafka."""
     named = {name.replace("_", "."): value for name, value in more.items()}
     return {"bootstrap.servers": trial.bootstrap, "log_level": 0, **named}
 
@@ -322,7 +324,7 @@ def java() -> list[str] | None:
 
 
 def _tool(name: str, *options: str, said: str = "") -> str:
-    """What a tool prints; its errors, too, where it fails."""
+    """A tool's output, with its errors if it fails."""
     command = java()
     assert command is not None
     try:
@@ -365,7 +367,7 @@ def console_round_trip(trial: Trial, topic: str) -> None:
 
 
 def dumped(log: Path) -> str:
-    """What Kafka's own dump tool says of a file."""
+    """The output of Kafka's own dump tool for a file."""
     return _tool(
         "org.apache.kafka.tools.DumpLogSegments",
         "--deep-iteration",

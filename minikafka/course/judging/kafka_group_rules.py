@@ -1,4 +1,6 @@
-"""What a Kafka may answer to the members of a group, and to whoever commits offsets."""
+"""Which answers a Kafka may give to the members of a group, and to clients that commit
+offsets.
+"""
 
 from minikafka.course.judging.conversation import Exchange
 from minikafka.course.judging.kafka_answers import (
@@ -46,8 +48,8 @@ class GroupRules:
         answer.expect(answer.body, "port", self.port)
 
     def _answered_offset_commit(self, answer: Answer, request: Message) -> None:
-        """What was committed without an error counts from now on. A commit that comes
-        from no member always does, one of an old generation never.
+        """Offsets committed without an error count from now on. A commit from a client
+        that isn't a member always counts, one with an old generation never.
         """
         group = self._group(request.group_id)
         generation = request.generation_id_or_member_epoch
@@ -122,7 +124,7 @@ class GroupRules:
         self, answer: Answer, group: GroupSeen, offered: set[str]
     ) -> None:
         """All members of a generation have one leader, and one protocol that each of
-        them has offered; and the leader hears of itself, too.
+        them has offered; and the leader is told about itself, too.
         """
         body = answer.body
         generation = body.generation_id
@@ -176,7 +178,7 @@ class GroupRules:
         answer.expect(body, "assignment", own, why=why)
 
     def _note_generation(self, exchange: Exchange, request: Message) -> None:
-        """What the broker could know when the request came."""
+        """Note what the broker could know when the request came."""
         self._generation_at[exchange.of] = self._group(request.group_id).generation
 
     _asked_heartbeat = _asked_offset_commit = _note_generation
@@ -193,8 +195,9 @@ class GroupRules:
         generation: int,
         where: str = "",
     ) -> None:
-        """Who is no member is told so, and the larger number fences who is of an older
-        generation. said: where the error stands.
+        """Check that a client that isn't a member is told so, and that the larger
+        number fences members of an older generation. said: where the error is in the
+        answer.
         """
         members = self._group(request.group_id).joined
         newest = self._generation_at[answer.exchange.of]
@@ -209,7 +212,7 @@ class GroupRules:
         answer.expect(said, "error_code", code, where, because=because)
 
     def _answered_leave_group(self, answer: Answer, request: Message) -> None:
-        """Who has left is no member any more."""
+        """A client that has left isn't a member any more."""
         members = self._group(request.group_id).joined
         expected = Error.UNKNOWN_MEMBER_ID
         if request.member_id in members:

@@ -1,7 +1,7 @@
-"""What lesson 23 tries with the groups of somebody's Kafka, its last stage.
+"""Lesson 23's tests of the groups of a learner's Kafka, its last stage.
 
-Where time matters, the session is short and what we do in it is far shorter; and where
-the machine was busy, it is we who were late, and nobody is blamed for that.
+Where time matters, the session is short and our steps in it are far shorter; if the
+machine was busy we were late, and then nobody is blamed for that.
 """
 
 import time
@@ -79,7 +79,7 @@ class Member:
         sync(self.us, self.joined, receive=False)
 
     def assigns(self, assigned: Mapping[str, bytes]) -> None:
-        """As a leader does: member id -> what it gives it."""
+        """Send the assignment as a leader does: member id -> its part."""
         sync(self.us, self.joined, assigned)
 
     def commits(self, offset: int) -> None:
@@ -114,7 +114,7 @@ def is_at_work(first: Member) -> None:
 
 
 def second_joins(first: Member, second: Member) -> None:
-    """The first one hears of it, and joins again: both are in one generation then."""
+    """The first member is told, and joins again: then both are in one generation."""
     second.asks_to_join()
     first.hears_of_rebalance(why="a second member has sent JoinGroup")
     first.asks_to_join()
@@ -123,8 +123,8 @@ def second_joins(first: Member, second: Member) -> None:
 
 
 def one_member(trial: Trial) -> None:
-    """It joins, joins again, and leaves; what it says of its old generation, or what a
-    stranger says, counts for nothing.
+    """A member joins, joins again, and leaves; requests with its old generation, or
+    from a stranger, have no effect.
     """
     us = with_orders(trial)
     me = Member(us)

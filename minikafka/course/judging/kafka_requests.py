@@ -1,5 +1,5 @@
-"""The requests that a trial of somebody's Kafka is made of, each with what is the same
-in all of them. All are about one topic, and one group.
+"""The requests in a trial of a learner's Kafka, each with the fields that are always
+the same. All are about one topic, and one group.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +41,7 @@ def batch(*values: str, corrupt: bool = False) -> bytes:
 
 
 def compacted(*values: str | None) -> bytes:
-    """The same after compaction has taken those away that are None. Those that are left
+    """The same batch after compaction has removed the records that are None. The others
     keep their offsets, and the batch its first and last one.
     """
     whole = read_header(batch(*(value or "" for value in values)))
@@ -76,7 +76,7 @@ def fetch(
     partition_max_bytes: int = _MOST_BYTES,
     receive: bool = True,
 ) -> Any:
-    """Of one partition. receive: wait for the answer."""
+    """A fetch of one partition. receive: whether to wait for the answer."""
     ask_fetch(
         us,
         {partition: offset},
@@ -132,7 +132,9 @@ def offset_for(us: Connection, timestamp: int, partition: int = 0) -> Any:
 def commit(
     us: Connection, group_id: str, offset: int, partition: int = 0, **from_member: Any
 ) -> Any:
-    """from_member: see in_generation; else it comes from somebody who is none."""
+    """from_member: see in_generation; without it the commit comes from a client that
+    isn't a member.
+    """
     asked = {
         "partition_index": partition,
         "committed_offset": offset,
@@ -170,7 +172,7 @@ def join(
 
 
 def metadata(protocol: str) -> bytes:
-    """What a member sends with it: of each protocol something else."""
+    """The metadata that a member sends: different for each protocol."""
     return f"what I read with {protocol}".encode()
 
 
@@ -189,7 +191,7 @@ def sync(
 
 
 def member(joined: Any) -> dict[str, Any]:
-    """Who it is, by the answer to its JoinGroup."""
+    """The fields of a member, from the answer to its JoinGroup."""
     return {
         "group_id": GROUP,
         "generation_id": joined.generation_id,
@@ -198,7 +200,7 @@ def member(joined: Any) -> dict[str, Any]:
 
 
 def in_generation(joined: Any) -> dict[str, Any]:
-    """The same as a commit says it."""
+    """The same fields as a commit has them."""
     return {
         "generation_id_or_member_epoch": joined.generation_id,
         "member_id": joined.member_id,

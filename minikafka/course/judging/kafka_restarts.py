@@ -1,5 +1,5 @@
-"""What lesson 23 does to somebody's Kafka that is killed with kill -9: what its log has
-at its end then, and what must be there in its next life.
+"""Lesson 23's restarts of a learner's Kafka after kill -9: what its log has at its end
+then, and what must be there in its next life.
 """
 
 import random
@@ -24,13 +24,13 @@ _SEED = 23
 
 
 class Tail(NamedTuple):
-    """What is found at the end of a log, behind what was acknowledged."""
+    """Bytes at the end of a log, after the acknowledged ones."""
 
     what: str
     data: bytes
 
     def write(self, folder: Path) -> None:
-        """As if the broker had been killed while it wrote."""
+        """Append it, as if the broker had been killed while it wrote."""
         with (folder / f"{TOPIC}-0" / f"{0:020}.log").open("ab") as log:
             log.write(self.data)
 
@@ -89,8 +89,8 @@ def survives_zeros(trial: Trial) -> None:
 
 
 def goes_on_after(trial: Trial, *tails: Tail) -> None:
-    """After each restart the log goes on behind what was acknowledged; after the last
-    one it shows if all have really been cut off.
+    """After each restart the log continues after the acknowledged records; after the
+    last one it shows whether all tails have really been cut off.
     """
     us = with_orders(trial)
     written = [("created", "paid"), ("shipped",)]
@@ -139,7 +139,7 @@ def python_goes_on(trial: Trial) -> None:
 
 
 def dump_tool_reads(trial: Trial) -> None:
-    """It goes through the file as it lies there."""
+    """Kafka's dump tool reads the whole file as it is."""
     clients.kafka_python_writes(trial, TOPIC, 3)
 
     trial.restart(HALF.write, HALF.what)

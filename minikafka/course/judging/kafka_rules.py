@@ -1,8 +1,8 @@
-"""What a Kafka may answer: the state that its clients have brought it to, as far as
-their conversation tells, and each answer compared with that.
+"""Which answers a Kafka may give: the state that its clients have brought it to, as far
+as their conversation shows, and each answer compared with that.
 
-The rules know nothing of how a client was made. So the same ones judge what our own
-questions are answered, and what real clients are.
+The rules don't depend on the client. So the same rules judge the answers to our own
+questions, and those to real clients.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ class Stored(NamedTuple):
 
 
 class RecordRules:
-    """What is where, and what was written."""
+    """The records that were written, and where."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -96,20 +96,20 @@ class RecordRules:
         return log[-1].next_offset
 
     def _newest(self, place: Place) -> int:
-        """The highest that the end may be: a record that was sent may be stored before
-        its producer hears of it.
+        """The highest offset that the end may have: a record that was sent may be
+        stored before its producer is told.
         """
         return max(self._sent.get(place, 0), self._end(place))
 
     def _note_ends(self, exchange: Exchange, request: Message) -> None:
-        """What the broker could know when the request came."""
+        """Note what the broker could know when the request came."""
         ends = {place: self._end(place) for place in self._logs}
         self._ends_at[exchange.of] = ends
 
     _asked_fetch = _asked_list_offsets = _note_ends
 
     def _end_when_asked(self, answer: Answer, place: Place) -> int:
-        """Of the log, when the request was sent."""
+        """The end of the log when the request was sent."""
         ends = self._ends_at[answer.exchange.of]
         return ends.get(place, 0)
 
@@ -283,7 +283,9 @@ class RecordRules:
         return Error.NONE
 
     def _same_batches(self, data: bytes, place: Place, offset: int) -> None:
-        """What comes back is what was stored, from the batch with this offset on."""
+        """Check that the records in an answer are those that were stored, from the
+        batch with this offset on.
+        """
         where = name_of(place)
         stored = {}
         for each in self._logs.get(place, ()):
@@ -338,7 +340,7 @@ def _fits(data: bytes, most_bytes: int, where: str) -> None:
 def _same_batch(
     header: BatchHeader, batch: bytes, stored: bytes | None, where: str
 ) -> None:
-    """stored: what the producer sent, as far as we know of it."""
+    """stored: what the producer sent, as far as we know it."""
     which = f"the batch at offset {header.base_offset} of {where}"
     other = ""
     if stored is not None:

@@ -1,8 +1,8 @@
-"""What lesson 23 tries with somebody's Kafka, a stage after the other: each function is
-a script for a Kafka that has just started on an empty folder.
+"""Lesson 23's tests of a learner's Kafka, one stage after the other: each function is a
+script for a Kafka that has just started on an empty folder.
 
-The rules (kafka_rules.py) look at each answer by themselves. Here stands what is asked,
-and what no single answer shows.
+The rules (kafka_rules.py) check each answer by themselves. The scripts have the
+questions, and the checks that no single answer allows.
 """
 
 from minikafka.course.judging import kafka_clients as clients
@@ -83,7 +83,7 @@ def asks_producer_ids(trial: Trial) -> None:
 
 
 def ask_producer_id(us: Connection) -> None:
-    """As an idempotent producer does, before its first record."""
+    """Ask for a producer id, as an idempotent producer does before its first record."""
     us.ask("InitProducerId", transactional_id=None, transaction_timeout_ms=60_000)
 
 
@@ -118,7 +118,9 @@ def asks_produce(trial: Trial) -> None:
 
 
 def looks_at_files(trial: Trial) -> None:
-    """As Kafka would find them. A batch that was refused is in none of them."""
+    """The files are as Kafka would write them. A batch that was refused is in none of
+    them.
+    """
     us = with_orders(trial)
     written = {0: (("created",), ("paid", "shipped"), ("paid",)), 1: (("created",),)}
     for partition, each in written.items():
@@ -207,7 +209,7 @@ def asks_fetch(trial: Trial) -> None:
 
 
 def asks_list_offsets(trial: Trial) -> None:
-    """Of an empty log, and of one with records."""
+    """Ask ListOffsets for an empty log, and for one with records."""
     us = with_orders(trial)
     for _ in range(2):
         for timestamp in (-1, -2):
@@ -232,8 +234,8 @@ def asks_long_poll(trial: Trial) -> None:
 
 
 def has_time_to_be_wrong(other: Connection) -> None:
-    """What another connection has sent before has come to the broker when these are
-    answered, and so has the answer to it, if there is one that comes at once.
+    """Wait until everything that another connection has sent before has reached the
+    broker, and so has the answer to it, if there is one that comes at once.
     """
     for _ in range(6):
         other.ask("ApiVersions")

@@ -1,8 +1,8 @@
-"""One trial of somebody's Kafka: our own questions, and what real clients do with it.
+"""One trial of a learner's Kafka: our own questions, and real clients.
 
 After each question, and after each client, the whole conversation is compared with
-kafka_rules.py. So a fault is told where it is, and not by what a client says when it
-gives up much later.
+kafka_rules.py. So a fault is reported where it is, and not in the words of a client
+that gives up much later.
 """
 
 import socket
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from minikafka.course.judging.conversation import Mark, as_lines
 from minikafka.course.judging.kafka_answers import LAST, NoAnswer, Wrong
 from minikafka.course.judging.kafka_rules import Rules
-from minikafka.course.judging.somebodys_kafka import NotStarted, SomebodysKafka
+from minikafka.course.judging.learners_kafka import LearnersKafka, NotStarted
 from minikafka.server.proxy import read_frame, send_frame
 from minikafka.wire.messages import decode_response, encode_request
 
@@ -73,7 +73,7 @@ class Connection:
             self._waiting.append(Question(api, version, version, due))
 
     def send_frame(self, question: Question, frame: bytes) -> None:
-        """The same with a request that the schema doesn't have."""
+        """The same with a request that isn't in the schema."""
         self._send(frame)
         self._waiting.append(question)
 
@@ -119,7 +119,7 @@ class Connection:
 class Trial:
     """`with trial(path) as it:` has a Kafka that runs, in a new data folder."""
 
-    def __init__(self, kafka: SomebodysKafka) -> None:
+    def __init__(self, kafka: LearnersKafka) -> None:
         self.kafka = kafka
         self.connections: list[Connection] = []
         self._marks: list[Mark] = []
@@ -140,8 +140,8 @@ class Trial:
         meanwhile: Callable[[Path], None] = lambda data: None,
         what: str = "",
     ) -> None:
-        """kill -9, and the next life on the same files. meanwhile: what happens to
-        these; what: the same in words.
+        """kill -9, and the next life on the same files. meanwhile: changes these files;
+        what: the same in words.
         """
         self.kafka.kill()
         meanwhile(self.kafka.data)
@@ -228,7 +228,7 @@ class Trial:
 @contextmanager
 def trial(path: Path) -> Iterator[Trial]:
     """It ends with the process, and leaves nothing behind."""
-    with SomebodysKafka(path) as kafka:
+    with LearnersKafka(path) as kafka:
         kafka.start()
         running = Trial(kafka)
         try:
@@ -238,10 +238,10 @@ def trial(path: Path) -> Iterator[Trial]:
 
 
 def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
-    """What is wrong with this Kafka, in a line and further ones; None where the script
-    comes to its end.
+    """What is wrong with this Kafka: a line, and further ones; None if the script comes
+    to its end.
     """
-    with SomebodysKafka(path) as kafka:
+    with LearnersKafka(path) as kafka:
         running = Trial(kafka)
         try:
             kafka.start()
@@ -260,13 +260,13 @@ def broken(path: Path, script: Callable[[Trial], None]) -> str | None:
 
 
 def _conversation(running: Trial, last: int | None = None) -> list[str]:
-    """What was said until then."""
+    """The conversation up to a frame."""
     lines = running.lines(last)
     return ["the conversation (> asks, < answers):", *lines] if lines else []
 
 
-def _said(kafka: SomebodysKafka) -> list[str]:
-    """What the process printed, below the conversation."""
+def _said(kafka: LearnersKafka) -> list[str]:
+    """The output of the process, below the conversation."""
     kafka.kill()  # what it has printed is read to its end then
     words = kafka.last_words()
     return ["your Kafka printed:", *(f"  {line}" for line in words)] if words else []

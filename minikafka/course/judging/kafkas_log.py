@@ -13,8 +13,8 @@ class Record(NamedTuple):
 
 
 class KafkasLog:
-    """What TinyLog is compared with: Kafka's rules for one partition, without the
-    bytes.
+    """The log with which TinyLog is compared: Kafka's rules for one partition, without
+    the bytes.
     """
 
     def __init__(self, segment_size: int) -> None:

@@ -58,7 +58,9 @@ class Misused(Exception):
 
 
 class Partition:
-    """What outlives tasks: what came, the offset behind what counts, what was sent."""
+    """The state that outlives tasks: records that came, the committed offset, records
+    that were sent.
+    """
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -88,7 +90,7 @@ class Task:
         return SimpleNamespace(topic=record.topic, key=record.key, value=record.value)
 
     def changelog(self) -> list[SimpleNamespace]:
-        """What the changelog holds, oldest first."""
+        """The records in the changelog, oldest first."""
         self._alive()
         if self._asked:
             raise Misused("task.changelog() may be asked once in a life")
@@ -130,8 +132,8 @@ class Task:
 
 
 def joined(answer: Any, lives: Sequence[Life]) -> dict[int, Partition]:
-    """What the learner's program has done in each partition after these lives, and one
-    more that works all off.
+    """The partitions after the learner's program has had these lives, and one more that
+    processes everything.
     """
     born = processes(answer.__wrapped__, answer.guard)
     running = {name: born() for name in PROCESSES}
@@ -154,7 +156,7 @@ def joined(answer: Any, lives: Sequence[Life]) -> dict[int, Partition]:
 
 
 def should_be(records: Sequence[Record]) -> list[tuple[str, Any]]:
-    """What one partition's records join to."""
+    """The right result of joining one partition's records."""
     cities: dict[str, str] = {}
     found: list[tuple[str, Any]] = []
     for topic, _, key, value in records:

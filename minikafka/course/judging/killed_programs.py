@@ -55,11 +55,11 @@ class Moment(NamedTuple):
 
 
 class PaymentsDown(Exception):
-    """What a failing add raises."""
+    """Raised by an add that fails."""
 
 
 def around_each_effect(count: int) -> list[Moment]:
-    """Before and after each of so many adds, and each of so many commits."""
+    """Before and after each of this many adds, and of as many commits."""
     moments = []
     for name in ("add", "commit"):
         for nth in range(1, count + 1):
@@ -147,8 +147,8 @@ def committed(trace: Any) -> int | None:
 
 
 class Life:
-    """What the program has called since it began to live, and the moment that ends it.
-    failed: a call did. asked: what a client was asked to have, in all lives.
+    """The calls of the program since its life began, and the moment that ends it.
+    failed: whether a call did. asked: the requests to a client, in all lives.
     """
 
     program: Any
@@ -230,8 +230,8 @@ class WatchedTable(Watched):
 
 
 class Outcome:
-    """What a run has led to. lives: the calls of each life by name. written: (order,
-    value), in order of writing. asked: what the table was asked to have.
+    """The result of a run. lives: the calls of each life by name. written: (order,
+    value), in order of writing. asked: the requests to the table.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ def processes(
 
 
 class _Kept(NamedTuple):
-    """What a function keeps from call to call."""
+    """The state that a function keeps from call to call."""
 
     defaults: tuple[Any, ...] | None
     by_keyword: dict[str, Any] | None

@@ -25,11 +25,11 @@ Place = tuple[str, int]  # topic and partition
 
 
 class Killed(BaseException):
-    """As by kill -9: what the program does afterwards has no effect."""
+    """The program is killed as by kill -9: its later actions have no effect."""
 
 
 class DatabaseDown(Exception):
-    """What a failing add raises."""
+    """Raised by an add that fails."""
 
 
 class Life:
@@ -92,8 +92,8 @@ class Database(Accounts):
 
 
 class Consumer:
-    """Hands out each partition from its committed offset on, and ends when there is no
-    more.
+    """Returns each partition's records from its committed offset on, and ends when
+    there are no more.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""What a learner's class remembers by itself, put back as it was.
+"""Resets everything that a learner's class remembers outside its state.
 
-Each task of Spark unpacks a processor anew: what another task has left in an attribute
-of the class, in a default or in a global name of the notebook is not there. In one
-Python process it would be, so a check puts it back before each micro-batch, and in the
-end.
+Each Spark task unpacks a new processor: values that another task has left in an
+attribute of the class, in a default or in a global name of the notebook are not there.
+In one Python process they would be, so a check resets them before each micro-batch, and
+in the end.
 """
 
 import copy
@@ -19,7 +19,7 @@ _NOT_THE_LEARNERS = ("builtins", "abc", "pyspark", "pandas")
 
 
 class Memory:
-    """Of this class and those that it is made of, as they are now."""
+    """The current state of this class and of its bases."""
 
     def __init__(self, owner: Any) -> None:
         self._classes: list[_Class] = []
@@ -97,7 +97,7 @@ def _data_of(owner: type) -> dict[str, Any]:
 
 
 def _globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """What is data among the global names that a function uses."""
+    """The global names used by a function that hold data."""
     found = {}
     for name in names_in(function.__code__):
         value = function.__globals__.get(name)

@@ -19,7 +19,7 @@ NextChange = Callable[[Random, Image, Changes], Changes]
 
 
 class Case(NamedTuple):
-    """What the answer is given. log: from where the snapshot ends."""
+    """The input of the answer. log: from the end of the snapshot on."""
 
     snapshot: Changes
     log: Log
@@ -86,7 +86,7 @@ def in_controlled_shutdown(broker: int) -> Change:
 
 
 def unregistered(broker: int) -> Change:
-    """A broker goes for good."""
+    """The record that unregisters a broker for good."""
     return "UnregisterBrokerRecord", {"broker_id": broker}
 
 
@@ -103,7 +103,7 @@ def partition(topic_id: str, number: int, isr: Sequence[int], epoch: int = 0) ->
 
 
 def change(topic_id: str, number: int, **fields: Any) -> Change:
-    """What has changed in a partition."""
+    """The record of a partition's change."""
     where = {
         "topic_id": topic_id,
         "partition_id": number,
@@ -162,12 +162,12 @@ def some_changes(source: Random, next_change: NextChange) -> Changes:
 
 
 def image(changes: Changes) -> Image:
-    """What these changes come to."""
+    """The image after these changes."""
     return image_of(changes, [], 0)
 
 
 def brokers_only(source: Random, now: Image, changes: Changes) -> Changes:
-    """A broker comes, goes or does nothing."""
+    """A broker registers, leaves, or nothing happens."""
     broker = source.choice(BROKERS)
     is_known = broker in now["brokers"]
     if not is_known or source.random() < 0.15:
@@ -195,7 +195,7 @@ def no_removal(source: Random, now: Image, changes: Changes) -> Changes:
 
 
 def new_leader_or_isr(source: Random) -> Fields:
-    """What changes in a partition: one of the two, or both."""
+    """The fields of a partition that change: leader, ISR, or both."""
     in_sync = source.randint(0, 3)
     isr = source.sample(BROKERS, in_sync)
     leader = source.choice([-1, *BROKERS])
@@ -274,7 +274,7 @@ def ids(changes: Changes) -> dict[str, str]:
 
 
 def snapshot_of(changes: Changes) -> Changes:
-    """What these changes come to, as records: as short as can be."""
+    """The same image as records: as few as possible."""
     now = image(changes)
     topics = ids(changes)
     found = []

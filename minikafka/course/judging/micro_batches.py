@@ -25,7 +25,7 @@ Row = tuple[Any, ...]
 
 
 class Timer(NamedTuple):
-    """When it goes off, by the watermark, and for which key."""
+    """When a timer goes off, by the watermark, and for which key."""
 
     expiry_ms: int
     key: Key
@@ -38,7 +38,9 @@ def _no_values() -> dict[str, dict[Key, Any]]:
 
 @dataclass
 class Store:
-    """What survives a micro-batch. values: state variable -> key -> its value."""
+    """The state that survives a micro-batch. values: state variable -> key ->
+    its value.
+    """
 
     values: dict[str, dict[Key, Any]] = field(default_factory=_no_values)
     timers: set[Timer] = field(default_factory=set)
@@ -57,7 +59,7 @@ class Store:
 
 
 class Handle:
-    """What a processor's init gets. key: whose turn it is, after init."""
+    """The handle that a processor's init gets. key: the current one, after init."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

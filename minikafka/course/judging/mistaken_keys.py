@@ -1,4 +1,6 @@
-"""What a partitioner makes of a key that is none: bytes of its own, or no key."""
+"""How a partitioner treats a key that isn't one: as bytes that it made, or as
+no key.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ Partition = Callable[[Any, list[int], list[int]], int]
 
 
 def taken_for(answer: Partition, key: Any, found: int) -> str:
-    """What a mistaken key, which went to this partition, was taken for."""
+    """How a mistaken key, which went to this partition, was treated."""
     hidden = f"the key {key!r} is a mistake, and it went to {found}"
     made = _hashed_as(answer, key)
     if made is not None:
@@ -22,8 +24,8 @@ def taken_for(answer: Partition, key: Any, found: int) -> str:
 
 
 def _hashed_as(answer: Partition, key: Any) -> bytes | None:
-    """The bytes that an answer has made of a key that is none: those that explain where
-    it goes, whatever the number of partitions. None where no bytes do.
+    """The bytes that an answer has made of a mistaken key: those that explain where it
+    goes, whatever the number of partitions. None if no bytes do.
     """
     made: dict[bytes, list[bool]] = {}
     with contextlib.suppress(Exception):
@@ -40,7 +42,7 @@ def _hashed_as(answer: Partition, key: Any) -> bytes | None:
 
 
 def _as_bytes(key: Any) -> Iterator[bytes]:
-    """What people write to make bytes of a text or a number."""
+    """Common ways to make bytes of a text or a number."""
     words = [str(key), repr(key), str(key).lower(), str(key).upper()]
     for encoding in ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32"):
         yield from (each.encode(encoding) for each in words)
@@ -54,8 +56,8 @@ def _as_bytes(key: Any) -> Iterator[bytes]:
 
 
 def _goes_with_the_available(answer: Partition, key: Any) -> bool:
-    """As a record without a key does: to the one partition that has a leader, whichever
-    it is.
+    """Whether it goes where a record without a key goes: to the one partition that has
+    a leader, whichever that is.
     """
     everything = list(range(7))
     try:

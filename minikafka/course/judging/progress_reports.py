@@ -22,7 +22,7 @@ TOPICS = ("orders", "payments", "orders-old", "Orders", "order", "0")
 
 
 def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
-    """A report on one topic, and on so many others at most."""
+    """A report on one topic, and on at most `others` more."""
     how_many = 1 + source.randint(0, others)
     topics = source.sample(TOPICS, how_many)
     read = {}
@@ -42,7 +42,7 @@ def a_report(source: random.Random, new: int = 0, others: int = 0) -> Report:
 
 
 def _some_offsets(source: random.Random) -> dict[int, int]:
-    """Of a topic with up to twelve partitions."""
+    """The offsets of a topic with up to twelve partitions."""
     count = source.choice((1, 2, 3, 5, 12))
     return {number: source.randrange(400) for number in range(count)}
 
@@ -68,7 +68,7 @@ MORE = 2  # records that a limited micro-batch leaves in each partition
 
 
 def beyond(offsets: Offsets, more: int) -> Offsets:
-    """The offsets so much further on."""
+    """The offsets moved on by this many."""
     found: Offsets = {}
     for topic, partitions in offsets.items():
         found[topic] = {}
@@ -104,7 +104,7 @@ def progress_of(case: Report) -> Any:
 
 
 def _source(case: Report, topics: Iterable[str]) -> dict[str, Any]:
-    """What the report says of one that reads these topics."""
+    """The report's part about a source that reads these topics."""
     offsets: Offsets = {}
     for topic in topics:
         offsets[topic] = {}

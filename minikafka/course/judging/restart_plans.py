@@ -1,4 +1,4 @@
-"""What becomes of a plan for a rolling restart (lesson 10): the simulator carries it out
+"""The outcome of a plan for a rolling restart (lesson 10): the simulator carries it out
 while orders come.
 """
 
@@ -63,7 +63,7 @@ def controller_of(seed: int) -> int:
 
 
 def controllers(cluster: Cluster) -> list[int]:
-    """Who was elected, in this order."""
+    """The brokers that were elected, in this order."""
     return [
         int(event.node.split()[1])
         for event in cluster.trace
@@ -72,7 +72,7 @@ def controllers(cluster: Cluster) -> list[int]:
 
 
 def outcome(plan: Plan, case: Case) -> Outcome:
-    """What becomes of it when the simulator's brokers 1 to 3 carry it out."""
+    """The outcome when the simulator's brokers 1 to 3 carry it out."""
     numbers = {told: number for number, told in enumerate(case.brokers, 1)}
     real = tuple(
         (what, *(numbers[each] for each in which))
@@ -118,7 +118,9 @@ def restarted(plan: Plan, seed: int, start_s: int) -> Outcome:
 def carried_out(
     cluster: Cluster, step: tuple[Any, ...], start_s: int, down: set[int]
 ) -> Wrong | None:
-    """Does one step; what is wrong with it and of which broker, or None."""
+    """Carry out one step. Returns what is wrong with it, and for which broker,
+    or None.
+    """
     what, *which = step
     try:
         if what == "stop":

@@ -101,7 +101,7 @@ class Kafkas:
         self.partition.committed(change)
 
     def left(self) -> Handed:
-        """What may be handed out next."""
+        """The records that may be delivered next."""
         handed: Handed = []
         while found := self.acquire(NEXT):
             handed.append(found)
@@ -109,7 +109,9 @@ class Kafkas:
 
 
 def kafkas(history: History) -> Handed:
-    """What may be handed out after this history: (offset, delivery count)."""
+    """The records that may be delivered after this history: (offset, delivery
+    count).
+    """
     partition = Kafkas(history)
     for step in history.steps:
         partition.do(step)
@@ -264,5 +266,5 @@ def fewer(history: History) -> Iterator[History]:
 
 
 def fewer_honest(history: History) -> Iterator[History]:
-    """The same, where members still speak of their own records only."""
+    """Smaller histories in which members still acknowledge only their own records."""
     return filter(is_honest, fewer(history))

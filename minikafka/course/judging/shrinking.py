@@ -18,7 +18,7 @@ Scenario = Callable[[random.Random], Any]
 
 
 class _TooMany(Exception):
-    """A scenario that asks for ever more numbers: a loop until one fits."""
+    """A scenario asks for more and more numbers: a loop until one fits."""
 
 
 class Noted(random.Random):
@@ -36,7 +36,7 @@ class Noted(random.Random):
         return self._note(self._source.getrandbits(k))
 
     def _randbelow(self, n: int) -> int:
-        """What randint, choice, sample and shuffle ask."""
+        """Called by randint, choice, sample and shuffle."""
         return self._note(self._source._randbelow(n))  # type: ignore[attr-defined]
 
     def _note(self, number: Any) -> Any:
@@ -100,7 +100,7 @@ class _Search:
         self._left = _MOST_MADE
 
     def lower(self) -> bool:
-        """Each number as small as it goes. Whether one did."""
+        """Make each number as small as possible. Returns whether one got smaller."""
         goes = False
         at = 0
         while at < len(self._drawn):
@@ -153,7 +153,9 @@ class _Search:
 
 
 def _less(number: int | float) -> list[int | float]:
-    """Of a share both ends: which of them means less, only the scenario knows."""
+    """For a share both ends are tried, because only the scenario knows which of them
+    means less.
+    """
     if isinstance(number, float):
         return [each for each in (0.0, 1 - 2**-53) if each != number]
     steps = (0, number // 4, number // 2, number - 1)

@@ -1,5 +1,5 @@
-"""Offsets as Spark hands them to a source of one's own, for checks of what a micro-batch
-reads: where it starts, where it ends, and the first that the topics still have.
+"""Offsets as Spark passes them to a custom source, for checks of what a micro-batch
+reads: where it starts, where it ends, and the first offsets that the topics still have.
 """
 
 import random
@@ -142,8 +142,8 @@ def some_offsets(source: random.Random, new: int = 0, trouble: bool = False) -> 
 
 
 def add_topic(case: Case, topic: str, source: random.Random, new: int) -> None:
-    """A topic of a few partitions. new: so many more, at most, that the micro-batch
-    before did not know.
+    """A topic of a few partitions. new: at most this many more that the previous
+    micro-batch did not know.
     """
     starts = case.start[topic] = {}
     ends = case.end[topic] = {}

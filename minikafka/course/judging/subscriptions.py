@@ -58,7 +58,7 @@ def a_group(source: random.Random) -> Case:
 
 
 def _some_names(source: random.Random) -> list[str]:
-    """Of up to five members, now and then twelve."""
+    """The names of up to five members, occasionally twelve."""
     pool = NAMES
     most = len(NAMES)
     if source.random() < 0.9:
@@ -103,7 +103,7 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def _without_topic(members: Mapping[str, Member], topic: str) -> dict[str, Member]:
-    """The same members, with what else they read."""
+    """The same members, with their other topics."""
     found = {}
     for name, member in members.items():
         others = [each for each in member.topics if each != topic]

@@ -26,7 +26,9 @@ BEFORE, AFTER = ALL_EVENTS[:8], ALL_EVENTS[8:]  # the late team comes
 
 
 def seen_by_teams(tool: str) -> dict[str, list[str]]:
-    """What each team has seen in the end. One of them comes after eight events."""
+    """The records that each team has seen in the end. One of them comes after eight
+    events.
+    """
     if tool == QUEUE:
         return teams_on_queue()
     return teams_on_kafka(tool)
@@ -133,7 +135,7 @@ def calls(tool: str) -> Calls:
 
 
 def calls_on_kafka(tool: str) -> Calls:
-    """Each caller has a group of its own, else another one might get its answer."""
+    """Each caller has a group of its own, otherwise it might miss its answer."""
     waited_ms: dict[str, int | None] = {}
     with Cluster(seed=7, configs=CONFIGS) as cluster:
         cluster.create_topic(ASKED, partitions=1)
@@ -240,7 +242,7 @@ def calls_on_queue() -> Calls:
 
 
 def one_call_on_queue(broker: QueueBroker, name: str) -> int | None:
-    """It waits a second. Its queue goes with it."""
+    """It waits a second. Its queue is deleted with it."""
     began_ms = broker.now_ms
     waited_ms: int | None = None
     caller = broker.channel(name)

@@ -1,12 +1,12 @@
 """The same work on three tools (lesson 15): a consumer group, a share group and a
-queue, each used as somebody would who knows it.
+queue, each used the way an expert would.
 
-A consumer group takes one record at a time and commits it; what is to be tried again
-later goes to a retry topic. A share group takes one record at a time, too, and says of
-each what became of it; its topic has fewer partitions than it has members, else each
-member would be given some of its own. The queue pushes with prefetch_count 1, and a
-worker rejects what is redelivered: it may have killed somebody. What is rejected goes
-to the dead letters; where jobs are to be tried again, these come back after a while.
+A consumer group takes one record at a time and commits it; records to be retried later
+go to a retry topic. A share group takes one record at a time, too, and acknowledges
+each; its topic has fewer partitions than the group has members, otherwise each member
+would be given partitions of its own. The queue pushes with prefetch_count 1, and a
+worker rejects redelivered messages: they may have killed a worker. Rejected messages go
+to the dead letters; if jobs are to be retried, they come back after a while.
 """
 
 from collections.abc import Callable, Sequence
@@ -94,8 +94,8 @@ def always_done(work: Work, at_ms: int) -> str:
 
 
 class Plan(NamedTuple):
-    """What is to be done, by how many workers, of how many partitions, and for how
-    long we look.
+    """What is to be done, by how many workers, from how many partitions, and how long
+    we watch.
     """
 
     works: Sequence[Work]
@@ -110,7 +110,9 @@ class Plan(NamedTuple):
 
 
 def pieces(tool: str, plan: Plan) -> list[Piece]:
-    """What is done, in the order in which it ended; time 0 is when the work is sent."""
+    """The pieces of work, in the order in which they ended; time 0 is when the work is
+    sent.
+    """
     done = on_queue(plan) if tool == QUEUE else OnKafka(tool, plan).pieces()
     return sorted(done, key=lambda piece: (piece.ended_ms, piece.worker))
 
@@ -179,7 +181,7 @@ class OnKafka:
             self.cluster.start(self.retrier, consumer)
 
     def let_time_pass(self) -> None:
-        """Who dies is started again a little later."""
+        """Let time pass. A worker that dies is started again a little later."""
         cluster = self.cluster
         ends_ms = self.began_ms + round(self.plan.seconds * 1000)
 

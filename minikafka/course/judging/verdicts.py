@@ -1,7 +1,8 @@
-"""What a learner reads back: a verdict on an answer, and other short texts.
+"""The texts that a learner reads: a verdict on an answer, and other short ones.
 
-A verdict says in one line what holds or what broke, then the smallest counterexample as
-data and as a picture to play, and last the learner's own lines of a traceback.
+A verdict says in one line what holds or what broke. Then come the smallest
+counterexample, as data and as a picture to play, and last the learner's own lines of a
+traceback.
 """
 
 from dataclasses import dataclass, field

@@ -1,9 +1,9 @@
-"""Stops a learner's endless loop, on every platform, and never for what the machine
-does beside it.
+"""Stops a learner's endless loop, on every platform, and never because the machine is
+busy with something else.
 
-What counts is the CPU time of the learner's own code: its clock runs inside `theirs()`
-and rests inside `ours()`. Code that waits instead, in a sleep or for a lock, takes no
-CPU time: for that there is a generous limit on the wall.
+It counts the CPU time of the learner's own code: its clock runs inside `theirs()` and
+rests inside `ours()`. Code that waits instead, in a sleep or for a lock, takes no CPU
+time: for that there is a generous limit of wall time.
 
 A second thread raises StillRunning inside the thread that runs the answer, with
 CPython's PyThreadState_SetAsyncExc. A trace function would slow every line down and
@@ -12,10 +12,10 @@ it, where the answer runs in the main thread, as a notebook's cells do.
 
 In a browser's tab there is no second thread: there CPython's monitoring (PEP 669) looks
 at every jump and call of the learner's code, and raises in it. That begins when this
-module is loaded, and never ends: whenever it is switched, CPython walks the frames of all
-stacks, and those of programs that stand aside can't be walked in WebAssembly (see
-fibres_in_browser.py). A wait that blocks the whole kernel can only be ended by restarting
-that.
+module is loaded, and never ends: whenever it is switched, CPython walks the frames of
+all stacks, and those of programs that stand aside can't be walked in WebAssembly (see
+fibres_in_browser.py). A wait that blocks the whole kernel can only be ended by
+restarting that.
 """
 
 import contextlib
@@ -133,9 +133,9 @@ class Watchdog:
                 continue  # it came while we waited for the lock: once more
 
     def _meet(self) -> None:
-        """What was sent may be on its way still, and comes too late: it ends here. To
-        take it back isn't enough: then CPython before 3.13 looks for it ever after, which
-        slows it down, and hangs when a debugger or a profiler looks on.
+        """An exception that was sent may still be on its way, too late: it ends here.
+        Taking it back isn't enough: CPython before 3.13 would then look for it forever,
+        which slows it down, and hangs when a debugger or a profiler is attached.
         """
         self._is_sent = False
         self._send()
@@ -192,7 +192,7 @@ class Watchdog:
         if time.monotonic() < self._looked + _LOOK_EVERY_SECONDS:
             return
         self._look()
-        # what stands between us and their code has time to stop their clock
+        # the code between us and theirs has time to stop their clock
         self._looked = time.monotonic()
         if self.over is not None:
             raise StillRunning
@@ -216,8 +216,8 @@ class _InTab:
     """
 
     TOOL = 4  # of the six that may look: none of those with a name
-    # where no endless loop of a learner's stands: our code, Python's own, and what that
-    # makes while it runs (a dataclass's methods)
+    # where a learner's endless loop can't be: our code, Python's own, and code that
+    # this generates while it runs (a dataclass's methods)
     OTHERS = (
         str(_source(_source).parents[2]),
         str(_source(contextlib.contextmanager).parent),

@@ -226,7 +226,7 @@ def dials(sentence: str, run: Callable[..., Picture], **dials: Dial) -> Dials:
 
 
 def do_to_broker(cluster: Cluster, change: Change) -> None:
-    """What a lever on a broker's card does."""
+    """Carry out a lever on a broker's card."""
     for method, brokers in _broker_calls(change, list(cluster._brokers)):
         getattr(cluster, method)(*brokers)
 
@@ -324,7 +324,7 @@ def _is_member(value: Any) -> bool:
 
 
 def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
-    """What a lever does. ValueError: not at this moment."""
+    """Carry out a lever. ValueError: it isn't possible at this moment."""
     what, who = change.what, change.who
     number, to = change.place
     if what == "add":

@@ -53,7 +53,7 @@ class Stage:
         self.width.add_class("minikafka-width")
         self.width.observe(lambda change: self._redraw(), names="value")
         self.first: Picture | None = None
-        self._shown: Picture | None = None  # in the first one's place
+        self._shown: Picture | None = None  # replaces the first picture
         self._turn = 0
         if on_act is not None:
             self.clicked.observe(
@@ -80,7 +80,9 @@ class Stage:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Of the layouts to draw: all, until the page has said which it shows."""
+        """The widths of the layouts to draw: all of them until the page has said which
+        one it shows.
+        """
         return (int(self.width.value),) if self.width.value else LAYOUTS
 
     def _redraw(self) -> None:
@@ -95,7 +97,7 @@ class Stage:
         self.send({"error": words})
 
     def send(self, data: dict[str, Any]) -> None:
-        """What the page is to play or to know, as notebook.js takes it."""
+        """Send what the page is to play or to know, as notebook.js takes it."""
         self._turn += 1
         if not text_only():
             turn = {**data, "turn": self._turn}
@@ -108,8 +110,8 @@ class Stage:
             on_act(found["act"], found["at"], found.get("onto", ""))
 
     def display(self, controls: Any, text: str, before: str = "") -> None:
-        """As a cell's value: the frame first, then controls and what is hidden. before:
-        HTML above the frame.
+        """The value of a cell: the frame first, then controls and hidden widgets.
+        before: HTML above the frame.
         """
         import ipywidgets
         from IPython.display import display

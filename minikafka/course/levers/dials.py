@@ -1,7 +1,7 @@
 """A sentence whose numbers are settings of a run: the learner turns one, and the run
-plays anew under it.
+plays again below.
 
-Where no kernel is the sentence has its numbers as plain text.
+Without a kernel the sentence has its numbers as plain text.
 """
 
 import re
@@ -46,7 +46,7 @@ class Dials:
 
     @property
     def values(self) -> dict[str, int]:
-        """What the dials stand at."""
+        """The dials' current values."""
         return {name: dial.value for name, dial in self.dials.items()}
 
     @property
@@ -103,7 +103,7 @@ class Dials:
 
 
 def _dial(name: str, value: int, numbers: range) -> Any:
-    """A small field in a line of text. Its name is for those who hear it, and takes no
+    """A small field in a line of text. Its name is for screen readers, and takes no
     room.
     """
     import ipywidgets

@@ -51,8 +51,8 @@ class FaultsLive:
         self.stage.show(self.picture, at_end=True)
 
     def press(self, act: str) -> None:
-        """What is asked on the strip: "cell 0/3" shows a run, "pin 0/3" lets its fault
-        happen in every run, "unpin 0" takes it out again.
+        """Carry out a request from the strip: "cell 0/3" shows a run, "pin 0/3" lets
+        its fault happen in every run, "unpin 0" removes it again.
         """
         what, _, which = act.partition(" ")
         if what == "cell":
@@ -135,7 +135,9 @@ class FaultsLive:
         return picture(self.name, cell.trace, **self.options)
 
     def _strip(self, found: FaultMap, chosen: Place | None = None) -> Data:
-        """What the page draws of a map. chosen: the cell whose run is shown."""
+        """The data that the page draws of a map. chosen: the cell whose run is
+        shown.
+        """
         faults = []
         rows = []
         for cells in found.rows:
@@ -181,7 +183,7 @@ def place_of(which: str) -> Place:
 
 
 def ended(cell: Cell) -> Ended:
-    """As the strip shows a cell."""
+    """A cell as the strip shows it."""
     return Ended(
         kind=cell.outcome.kind,
         sign=cell.outcome.sign,
@@ -193,8 +195,8 @@ def ended(cell: Cell) -> Ended:
 def played(
     shown: Picture, plan: Sequence[Fault], widths: Sequence[int] = LAYOUTS
 ) -> Data:
-    """What the player plays of a run, from its last fault on. widths: of the layouts
-    that it needs.
+    """The part of a run that the player plays, from its last fault on. widths: of the
+    layouts that it needs.
     """
     struck = []
     begins_ms = None

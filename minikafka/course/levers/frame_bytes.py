@@ -59,8 +59,8 @@ class BytesLive:
         return chosen
 
     def press(self, at: int, byte: int, step: int | None = None) -> None:
-        """What typing does. step: the one that is looked at; what was changed after it
-        is undone.
+        """Change a byte that was typed. step: the one on the screen; later changes are
+        undone.
         """
         self._show([*self.changes[:step], (at, byte)])
 

@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int]:
-        """What it was dragged to: of what, and where there."""
+        """The partition and offset, or the member and rate, to which it was dragged."""
         thing, _, where = self.to.rpartition("/")
         return thing, int(where or 0)
 
@@ -63,7 +63,7 @@ class Reruns:
         self.first = list(members)
 
     def press(self, what: str, who: str = "", at_ms: float = 0, to: str = "") -> None:
-        """What a click or a drag does: to whom, at which moment of the run (virtual
+        """Carry out a click or a drag: on whom, at which moment of the run (virtual
         ms), and where to.
         """
         at_ms = round(at_ms)

@@ -60,7 +60,7 @@ class WatermarkLive:
         self._show(self.first)
 
     def press(self, name: str) -> None:
-        """What a click on an order does."""
+        """Carry out a click on an order."""
         self._show(self.later(self.orders, name))
 
     def reset(self) -> None:

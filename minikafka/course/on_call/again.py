@@ -22,7 +22,7 @@ TWO_RECORDS = "in the log twice, by a second try of the producer"
 
 @dataclass
 class Repeats:
-    """What a line is about: what one pod handled again, for one reason."""
+    """Records that one pod handled again, for one reason."""
 
     pod: str
     why: str
@@ -79,7 +79,7 @@ def _pairs(orders: list[list[Handling]]) -> Iterable[tuple[Handling, Handling]]:
 
 
 def _why(before: Handling, again: Handling) -> str:
-    """What became of the time before, that there was another."""
+    """The reason for the repetition: how the handling before ended."""
     is_same_record = (
         before.partition == again.partition and before.offset == again.offset
     )

@@ -2,9 +2,9 @@
 started, stopped, scaled, and told what to do by environment variables.
 
 A variable is a client's config (`max.poll.records`) or one of the program's own
-(`work.ms`). Whoever sets one starts the pods anew, as `kubectl set env` does. A pod
-that ends by itself is started again, each time after a longer pause, as by Kubernetes.
-What the programs do is in `programs.py`.
+(`work.ms`). Setting one restarts the pods, as `kubectl set env` does. A pod that ends
+by itself is restarted, each time after a longer pause, as Kubernetes does. The programs
+are in `programs.py`.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GRACE_S = 30  # between the request to stop and kill -9
 FIRST_BACK_OFF_S = 10  # from a pod's death to its next life; then twice as long,
 MOST_BACK_OFF_S = 300  # up to this
-WELL_S = 600  # whoever has lived for so long begins with the first again
+WELL_S = 600  # a pod that has lived this long starts with the first pause again
 FOR_EVER_S = 1_000_000
 MOST_PODS = 12
 WARNINGS = ("BackOff",)
@@ -51,7 +51,9 @@ class Death(NamedTuple):
 
 
 class Happening(NamedTuple):
-    """What Kubernetes notes: kubectl get events. of: pod/NAME or deployment/NAME."""
+    """An event as Kubernetes notes it: kubectl get events. of: pod/NAME or
+    deployment/NAME.
+    """
 
     at_ms: int
     reason: str
@@ -261,10 +263,12 @@ class App:
             self.left(pod)
 
     def left(self, pod: Pod) -> None:
-        """What becomes of what a pod had begun when it ended: by itself nothing."""
+        """Called when a pod ends, for work that it had begun; by default it does
+        nothing.
+        """
 
     def _main(self, pod: Pod) -> Callable[[Any], None]:
-        """What a pod runs: the app's program, and what becomes of its errors."""
+        """The function that a pod runs: the app's program, with its errors handled."""
 
         def program(client: Any) -> None:
             try:

@@ -1,4 +1,6 @@
-"""What several of Kafka's tools ask of the cluster, as an admin client does."""
+"""Requests that several of Kafka's tools send to the cluster, as an admin
+client does.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ def topic_names(world: "World") -> list[str]:
 
 
 def leaders(world: "World", topic: str) -> dict[int, int]:
-    """Partition -> who leads it, -1 for nobody. Raises KafkaError without the topic."""
+    """Partition -> its leader, -1 for none. Raises KafkaError without the topic."""
     body = {
         "topics": [{"name": topic}],
         "allow_auto_topic_creation": False,
@@ -39,7 +41,7 @@ def leaders(world: "World", topic: str) -> dict[int, int]:
 
 
 def leader(world: "World", partition: TopicPartition) -> int:
-    """Who leads a partition. Raises KafkaError where nobody does."""
+    """The leader of a partition. Raises KafkaError if it has none."""
     found = leaders(world, partition.topic).get(partition.partition, -1)
     if found < 0:
         raise KafkaError(Error.LEADER_NOT_AVAILABLE)
@@ -68,8 +70,8 @@ def offset_at(world: "World", place: TopicPartition, when: int, leader: int) -> 
 
 
 def coordinator(world: "World", name: str, kind: int) -> int:
-    """Of a group, or of a transactional id. Raises KafkaError where there is none for
-    as long as an admin client would wait.
+    """The coordinator of a group, or of a transactional id. Raises KafkaError if there
+    is none for as long as an admin client would wait.
     """
     body = {
         "coordinator_keys": [name],

@@ -67,8 +67,8 @@ def _best(program: str, tools: list[Tool], words: list[str]) -> tuple[Tool, Give
 
 
 def _fitting(program: str, tools: list[Tool], words: list[str]) -> list[Tool]:
-    """Those whose fixed words are all there, and that have most of them. Raises
-    Refused where there is none.
+    """The tools whose fixed words are all there, and that have most of them. Raises
+    Refused if there are none.
     """
     names = set()
     for word in words:

@@ -1,4 +1,4 @@
-"""What became of the orders: which are in the log, and which nobody will handle."""
+"""The fate of the orders: which are in the log, and which nobody will handle."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,7 @@ class InTheLog(NamedTuple):
 
 
 def false_payouts(world: "World") -> set[str]:
-    """What was booked, and never committed."""
+    """Orders that were booked, but never committed."""
     committed: set[str] = set()
     for app in world.apps.values():
         if isinstance(app, Payouts):
@@ -66,7 +66,9 @@ def lost(world: "World", app: Reader) -> set[int]:
 
 
 def cut_off(world: "World", app: Reader) -> set[int]:
-    """Accepted orders that a leader has cut off, whoever had read them before."""
+    """Accepted orders that a leader has truncated, even if somebody had read them
+    before.
+    """
     mine = [event for event in world.events if event.detail.get("topic") == app.topic]
     kinds = {event.kind for event in mine}
     if "LogTruncated" not in kinds or "TopicDeleted" in kinds:

@@ -1,6 +1,6 @@
-"""What people are used to type, in the one form that usage lines have: without the
-address of the cluster, with options in their long form, and for kubectl with one name
-for each kind of thing.
+"""Normalizes what people usually type to the one form that usage lines have: without
+the address of the cluster, with options in their long form, and for kubectl with one
+name for each kind of thing.
 """
 
 from collections.abc import Collection
@@ -47,7 +47,7 @@ NO_KUBECTL = {
 DEPLOYMENT = ("deploy", "deployment", "deployments", "deployment.apps")
 POD = ("po", "pod", "pods")
 EVENT = ("ev", "event", "events")
-# kubectl's words before which a deployment's name may stand apart: scale deployment APP
+# kubectl's words before which a deployment's name may be separate: scale deployment APP
 PARTS_NAMES = ("scale", "rollout", "set")
 
 
@@ -105,7 +105,7 @@ def _kubectl(words: list[str]) -> list[str]:
 
 
 def _plural(word: str) -> str:
-    """As `get` names a kind of thing."""
+    """The name of a kind of thing as `get` uses it."""
     for kinds, name in ((DEPLOYMENT, "deployments"), (POD, "pods"), (EVENT, "events")):
         if word in kinds:
             return name

@@ -42,7 +42,7 @@ class Incident:
         return self._world
 
     def opening(self) -> str:
-        """What one gets, and what it might be."""
+        """The message that starts the night, and the possible causes."""
         lines = [self.plan.opens, "", "What is it?"]
         for number, cause in enumerate(self.plan.causes, 1):
             lines.append(f"  {number}  {cause.text}")
@@ -87,7 +87,7 @@ class Incident:
         self._say(f"{self.world.clock()}  {minutes:g} {later}", *self._news())
 
     def report(self) -> None:
-        """Shows the score board, as things stand."""
+        """Show the score board with the current state."""
         Report(self.outcome(), list(self.world.samples)).show()
 
     def outcome(self) -> Outcome:
@@ -128,8 +128,8 @@ class Incident:
         return count
 
     def _lost(self) -> int:
-        """Orders that a leader has cut off, whoever had read them, count once; those
-        that a group will never handle, for each group.
+        """Orders that a leader has truncated, even if somebody had read them, count
+        once; those that a group will never handle count for each group.
         """
         readers = self.world.readers()
         cut_off: set[int] = set()
@@ -157,7 +157,7 @@ class Incident:
         screen.show(self._told(asked, said, *self._news()))
 
     def _news(self) -> list[str]:
-        """What people have written since."""
+        """The messages that people have written since."""
         messages = self.world.messages[self._heard :]
         self._heard += len(messages)
         return messages
@@ -190,5 +190,5 @@ def _can_wait(minutes: float) -> bool:
 
 
 def _minutes(samples: Sequence[Sample]) -> float:
-    """How long so many samples are."""
+    """The length of this many samples, in minutes."""
     return len(samples) * SAMPLE_MS / 60_000

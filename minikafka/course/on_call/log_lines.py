@@ -1,4 +1,4 @@
-"""What a program's log shows: its own lines, and its Kafka client's or its broker's."""
+"""A program's log: its own lines, and those of its Kafka client or its broker."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def of_broker(world: "World", broker: int) -> list[Line]:
-    """What kafka-1 and so on has logged."""
+    """The lines that a broker has logged."""
     found = []
     for event in world.events:
         if event.node == f"broker {broker}":
@@ -37,7 +37,7 @@ def of_broker(world: "World", broker: int) -> list[Line]:
 
 
 def of_pods(world: "World", app: str) -> list[Line]:
-    """What all pods of a deployment have logged, in all their lives."""
+    """The lines that all pods of a deployment have logged, in all their lives."""
     found = [Line(*line) for line in world.apps[app].log]
     for event in world.events:
         is_mine = event.node.startswith(f"{app}-")

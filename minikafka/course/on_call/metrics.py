@@ -1,4 +1,4 @@
-"""What a monitoring system shows: the brokers' own numbers, over time."""
+"""A monitoring system's view: the brokers' own numbers, over time."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,7 +79,7 @@ def metrics(world: "World", given: Given) -> str:
 
 
 def _headings(groups: list[str]) -> list[str]:
-    """What stands above the numbers."""
+    """The headings above the numbers."""
     own = [metric.heading for metric in METRICS]
     lags = [f"lag({group})" for group in groups]
     return ["time", *own, *lags, "errors(shop)"]

@@ -107,7 +107,7 @@ def _in_hand(pod: Pod) -> int:
 
 
 def _freeze(world: "World", rest: str) -> None:
-    """As in a garbage collection without end."""
+    """Freeze an app's pods, as in a garbage collection without end."""
     for pod in world.apps[rest].pods:
         world.cluster.freeze(pod.program)
 

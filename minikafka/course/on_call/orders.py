@@ -1,5 +1,5 @@
-"""What customers would say: which orders were accepted, which were handled, how often,
-and how long they waited.
+"""The customers' view: which orders were accepted, which were handled, how often, and
+how long they waited.
 """
 
 from collections import defaultdict
@@ -21,9 +21,9 @@ class Place(NamedTuple):
 
 @dataclass
 class Handling:
-    """A time that a pod has handled an order. offset: of the record that it read.
-    commit: what became of the commit behind it: None before it is known, and where the
-    pod ended first; "" where it was accepted; else why it was not.
+    """One time that a pod has handled an order. offset: of the record that it read.
+    commit: the result of the commit after it: None before it is known, or if the pod
+    ended first; "" if it was accepted; otherwise why it wasn't.
     """
 
     at_ms: int

@@ -1,8 +1,8 @@
 """An incident as data: a file of its own, `incidents/NAME.toml`.
 
-What runs, what goes wrong and when (as the command lines of `tools.py` and
-`mishaps.py`), what somebody is told, which causes there are to choose from, and when
-all is well again. The teacher's page of lesson 22 says how to write one.
+It says what runs, what goes wrong and when (as command lines of `tools.py` and
+`mishaps.py`), the messages that people get, the causes to choose from, and when all is
+well again. The teacher's page of lesson 22 says how to write one.
 """
 
 import tomllib
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a good answer to the incident stays within."""
+    """The limits within which a good answer to the incident stays."""
 
     lost: int
     twice: int
@@ -67,7 +67,9 @@ def names() -> list[str]:
 
 
 def read(name: str) -> Plan:
-    """The plan of this name, or in this file. Raises ValueError for what is none."""
+    """The plan with this name, or in this file. Raises ValueError if it isn't a
+    plan.
+    """
     if not isinstance(name, str):
         raise ValueError(f"an incident has a name, not {name!r}")
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"

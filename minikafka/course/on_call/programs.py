@@ -1,4 +1,4 @@
-"""What the shop's deployments run: a program that sends orders, groups that handle
+"""The programs of the shop's deployments: one that sends orders, groups that handle
 them, one with transactions, and one that only fills disks.
 """
 
@@ -60,13 +60,13 @@ class Shop(App):
         sent.add_errback(self._refused(number, pod))
 
     def _customer(self, number: int) -> str:
-        """Who orders: the same number, the same customer."""
+        """The customer of an order: the same number, the same customer."""
         if number * 37 % 100 < int(self.env["megamart"]):
             return "megamart"
         return NAMES[number * 7 % len(NAMES)]
 
     def _accepted(self, number: int) -> Callable[[Any], None]:
-        """What is noted when the order is acknowledged."""
+        """The callback for an order that is acknowledged."""
 
         def note(told: Any) -> None:
             place = Place(
@@ -79,13 +79,13 @@ class Shop(App):
         return note
 
     def left(self, pod: Pod) -> None:
-        """Its customers hear nothing any more, and turn away."""
+        """The pod's customers get no answer any more, and turn away."""
         orders = self.world.orders
         for number in pod.sent - orders.accepted.keys():
             orders.refused.setdefault(number, "NoAnswer")
 
     def _refused(self, number: int, pod: Pod) -> Callable[[Any], None]:
-        """What is noted when it has failed for good."""
+        """The callback for an order that has failed for good."""
 
         def note(error: Any) -> None:
             self.world.orders.refused[number] = type(error).__name__
@@ -95,9 +95,9 @@ class Shop(App):
 
 
 class Reader(App):
-    """A consumer group that handles each order: that takes work.ms.
+    """A consumer group that handles each order, which takes work.ms.
 
-    commit: before or after the work. on.error: what becomes of a record that it can't
+    commit: before or after the work. on.error: what to do with a record that it can't
     read. once: whether it knows the orders that it has handled, and does none twice.
     """
 
@@ -161,7 +161,7 @@ class Reader(App):
         return None
 
     def _handling(self, pod: Pod, record: Any) -> Handling:
-        """What is noted of an order that was handled now."""
+        """The record of an order that is being handled now."""
         return Handling(
             at_ms=self.world.now_ms,
             pod=pod.name,
@@ -171,7 +171,7 @@ class Reader(App):
         )
 
     def _fail(self, pod: Pod, record: Any) -> None:
-        """What becomes of a record that it can't read."""
+        """Deal with a record that can't be read, as on.error says."""
         where = f"{record.topic}-{record.partition} offset {record.offset}"
         if self.env["on.error"] == "exit":
             raise Poison(f"{where}: can't be read as an order")
@@ -195,8 +195,8 @@ LOST = "they went to others before the first commit"
 
 
 class _Done:
-    """What a pod has handled and not committed. It is committed before partitions go to
-    somebody else, too.
+    """The orders that a pod has handled and not committed. They are also committed
+    before partitions go to another member.
     """
 
     def __init__(self, app: Reader, pod: Pod, client: Any) -> None:
@@ -230,7 +230,7 @@ class _Done:
             self._end(LOST)
 
     def _end(self, failed: str) -> None:
-        """Begin anew. failed: why what was handled is not committed, or ""."""
+        """Start over. failed: why the handled orders are not committed, or ""."""
         for handling in self._handlings:
             handling.commit = failed
         self._handlings.clear()
@@ -247,19 +247,19 @@ def _records(polled: Any) -> Iterator[Any]:
 
 
 def _told(record: Any) -> tuple[str, str]:
-    """What a record's first word says that it is, and the rest."""
+    """A record's kind, from its first word, and the rest."""
     what, _, rest = record.value.decode().partition(" ")
     return what, rest
 
 
 def _number(record: Any) -> int:
-    """Of the order; -1 where it is none."""
+    """The number of the order; -1 if it isn't one."""
     what, rest = _told(record)
     return int(rest.split()[0]) if what == "order" else -1
 
 
 def _numbers(polled: Any) -> Iterator[int]:
-    """Of the orders among these records."""
+    """The numbers of the orders among these records."""
     for record in _records(polled):
         number = _number(record)
         if number >= 0:
@@ -313,7 +313,7 @@ PAUSE_S = 40  # between two transactions
 
 
 class Noise(App):
-    """Writes so many bytes every so often, which nobody misses."""
+    """Writes some bytes at regular intervals, which nobody reads."""
 
     kind = "producer"
     own: ClassVar = {

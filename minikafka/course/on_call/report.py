@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
     @property
     def limits(self) -> Limits:
-        """What a good play stays within."""
+        """The limits within which a good play stays."""
         return self.plan.limits
 
     def lines(self) -> list[str]:

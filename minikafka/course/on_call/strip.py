@@ -52,7 +52,9 @@ def strip(samples: Sequence[Sample], called_ms: int) -> str:
 
 
 def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
-    """What is shown: the brokers' numbers, the lag of each group, and the customers."""
+    """The numbers that are shown: the brokers', the lag of each group, and the
+    customers.
+    """
     found = {}
     for metric in METRICS:
         found[metric.heading] = list(map(metric.of, samples))
@@ -63,7 +65,7 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 
 def _in_words(numbers: dict[str, list[int]]) -> str:
-    """What is heard in place of the lines."""
+    """The text for screen readers instead of the lines."""
     most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
     return ", ".join(most)
 

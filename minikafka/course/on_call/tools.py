@@ -1,4 +1,4 @@
-"""What can be asked, and what can be done: one table."""
+"""The tools for asking and for acting: one table."""
 
 import re
 from collections.abc import Callable
@@ -134,8 +134,8 @@ def do(world: "World", line: str) -> str:
 
 
 def printed(call: Call, world: "World") -> str:
-    """What the tool prints, also where the cluster refuses or doesn't answer. Raises
-    Refused for a value that can't be meant.
+    """The tool's output, also if the cluster refuses or doesn't answer. Raises Refused
+    for a value that makes no sense.
     """
     tool, given = call
     try:

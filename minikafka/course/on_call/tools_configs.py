@@ -29,7 +29,7 @@ DYNAMIC = (1, 2, 8)
 
 
 class Entity(NamedTuple):
-    """What has configs. kind: one of TYPES."""
+    """A resource with configs. kind: one of TYPES."""
 
     kind: str
     name: str
@@ -63,7 +63,7 @@ def _line(config: Any) -> str:
 
 
 def _as_java_has_it(value: str | None) -> str:
-    """What has no value is null."""
+    """The value in Java's notation: null if there is none."""
     return "null" if value is None else value
 
 
@@ -95,7 +95,7 @@ def alter_configs(world: "World", given: Given) -> str:
 
 
 def _entity(given: Given) -> Entity:
-    """What the line names. Raises Refused."""
+    """The resource that the line names. Raises Refused."""
     kind = given["--entity-type"]
     if kind not in TYPES:
         raise Refused(f"--entity-type is {', '.join(TYPES)} here, not {kind!r}.")

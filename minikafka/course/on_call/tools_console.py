@@ -1,5 +1,5 @@
-"""kafka-console-consumer, with the lines of Apache Kafka 4.3.1's. Without an end it
-would go on for ever: here it shows what there is.
+"""kafka-console-consumer, with the lines of Apache Kafka 4.3.1's. Without an end the
+real one would go on forever: this one shows what is there.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +31,8 @@ TIME_IS_OVER = (
 
 
 class _Wanted(NamedTuple):
-    """What is to be shown: most records, of these partitions, each from an offset on;
-    how long to wait for them, and how each looks.
+    """The records to be shown: at most this many, from these partitions, each from an
+    offset on; how long to wait for them, and how each is printed.
     """
 
     topic: str
@@ -59,7 +59,7 @@ def consume(world: "World", given: Given) -> str:
 
 
 def _wanted(world: "World", given: Given) -> _Wanted:
-    """What a line asks for. Raises Refused."""
+    """The records that a line asks for. Raises Refused."""
     topic = given["--topic"]
     timeout_ms = whole_or(given, "--timeout-ms", 0, most=LONGEST_MS)
     numbers = _partitions(world, given, waits=timeout_ms > 0)

@@ -93,7 +93,7 @@ RESETS = (
 
 
 class Member(NamedTuple):
-    """As DescribeGroups tells of it."""
+    """A member as DescribeGroups describes it."""
 
     member_id: str
     client_id: str
@@ -160,8 +160,8 @@ def _described(world: "World", name: str, given: Given) -> str:
 
 
 def find(world: "World", name: str) -> Group | None:
-    """What its coordinator says of it; None if there is none. Raises KafkaError where
-    no coordinator is.
+    """The coordinator's description of a group; None if there is none. Raises
+    KafkaError if there is no coordinator.
     """
     coordinator = asking.coordinator(world, name, FOR_GROUPS)
     answer = world.ask("DescribeGroups", {"groups": [name]}, coordinator)
@@ -262,19 +262,19 @@ def _offsets(world: "World", group: Group) -> str:
 
 
 def _owner(member: Member | None) -> Row:
-    """Who reads a partition, in three columns."""
+    """The owner of a partition, in three columns."""
     if member is None:
         return [NONE] * 3
     return [member.member_id, member.host, member.client_id]
 
 
 def _or_dash(number: int | None) -> str:
-    """What isn't there is a dash."""
+    """The number, or a dash for None."""
     return NONE if number is None else str(number)
 
 
 def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]:
-    """What the group has committed."""
+    """The offsets that the group has committed."""
     asked = {
         "group_id": group.name,
         "topics": None,
@@ -416,7 +416,7 @@ def _shift(text: str) -> int:
 
 
 def _duration_ms(text: str) -> int:
-    """As ISO 8601 has it: PT15M, PT1H, PT90S. Raises Refused."""
+    """A duration in ISO 8601, in ms: PT15M, PT1H, PT90S. Raises Refused."""
     number, unit = number_in(text[2:-1]), text[-1:]
     is_known = text.startswith("PT") and unit in UNITS_MS
     if not is_known or number is None or number < 0:

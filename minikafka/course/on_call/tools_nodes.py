@@ -112,7 +112,7 @@ def _log_dir(told: Any) -> dict[str, Any]:
 
 
 class Quorum(NamedTuple):
-    """What DescribeQuorum tells. leader: the voter that leads."""
+    """The answer to DescribeQuorum. leader: the voter that leads."""
 
     nodes: Any
     partition: Any
@@ -128,7 +128,7 @@ class Quorum(NamedTuple):
         return int(self.leader.last_caught_up_timestamp - at_ms)
 
     def most_lag_ms(self, voters: Sequence[Any]) -> int:
-        """Of all voters; -1: one was never heard of."""
+        """The largest lag of any voter, in ms; -1 if one was never heard of."""
         if any(each.last_caught_up_timestamp < 0 for each in voters):
             return -1
         return max(0, *map(self.lag_ms, voters))
@@ -139,7 +139,7 @@ class Quorum(NamedTuple):
 
 
 def _quorum(world: "World") -> Quorum:
-    """Ask the controller. Raises KafkaError where there is none."""
+    """The controller's answer. Raises KafkaError if there is no controller."""
     topic = {
         "topic_name": METADATA,
         "partitions": [{"partition_index": 0}],

@@ -103,7 +103,7 @@ def events(world: "World", given: Given) -> str:
 
 
 def _each_once(world: "World") -> list[Happening]:
-    """What happened; of the same the newest."""
+    """The events, with only the newest of equal ones."""
     newest: dict[tuple[str, str, str], Happening] = {}
     for app in world.apps.values():
         for happening in app.happened:
@@ -166,7 +166,7 @@ def describe_pod(world: "World", given: Given) -> str:
 
 
 def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
-    """What it does, and how its last life ended."""
+    """The pod's state, and how its last life ended."""
     state = [
         ("State:", "Running"),
         ("  Started:", world.clock(pod.lives[-1])),

@@ -231,7 +231,7 @@ def delete(world: "World", given: Given) -> str:
 
 
 def _done(answer: Any, said: str = "") -> str:
-    """What the tool says when it has been done, or refused."""
+    """The tool's message when the request has been carried out or refused."""
     error = Error(answer.error_code)
     if error is Error.NONE:
         return said
@@ -282,6 +282,6 @@ def elect(world: "World", given: Given) -> str:
 
 
 def java_class(error: Error) -> str:
-    """What the tools, which are Java's, call it."""
+    """The error's name in the tools, which are Java programs."""
     words = map(str.capitalize, error.name.split("_"))
     return f"org.apache.kafka.common.errors.{''.join(words)}Exception"

@@ -1,11 +1,11 @@
-"""What a command line may be.
+"""The grammar of command lines.
 
 A usage line is the grammar and the help at once:
 
     kafka-topics --describe [--topic TOPIC] [--under-replicated-partitions]
 
-Words in capitals are values; what stands in brackets may be left out; a word that ends
-in "..." takes all that follows; an option with PAIRS may come more than once.
+Words in capitals are values; parts in brackets may be left out; a word that ends in
+"..." takes the rest of the line; an option with PAIRS may come more than once.
 """
 
 import difflib
@@ -41,7 +41,7 @@ class Option(NamedTuple):
 
 
 class Usage:
-    """What one usage line allows."""
+    """The command lines that one usage line allows."""
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -68,7 +68,7 @@ class Usage:
         )
 
     def fixed(self) -> set[str]:
-        """What tells this usage from the program's others."""
+        """The words that distinguish this usage from the program's others."""
         found = set()
         for word in self.words:
             if not _is_value(word.name):
@@ -79,7 +79,7 @@ class Usage:
         return found
 
     def given(self, words: list[str]) -> Given:
-        """What a line gives. Raises Refused."""
+        """The values in a line. Raises Refused."""
         given: Given = {}
         positional = []
         rest = list(words)
@@ -133,7 +133,7 @@ class Usage:
         return given
 
     def _matched(self, wanted: str, word: str) -> Given:
-        """What a word gives where this one is wanted."""
+        """The value that a word gives where this one is wanted."""
         kind, slash, name = wanted.partition("/")
         prefix = f"{kind}/"
         if slash and word.startswith(prefix):
@@ -157,7 +157,7 @@ class Usage:
 
 
 def _is_value(word: str) -> bool:
-    """Whether a word of a usage line stands for something else."""
+    """Whether a word of a usage line stands for a value."""
     has_capitals = any(map(str.isupper, word))
     return has_capitals and word[0] not in "-["
 
@@ -185,7 +185,7 @@ def whole(given: Given, name: str, least: int = 0, most: int = INT_MAX) -> int:
 def whole_or(
     given: Given, name: str, other: int, least: int = 0, most: int = INT_MAX
 ) -> int:
-    """The same where it may be left out."""
+    """The same where it may be left out; then the value is `other`."""
     if name not in given:
         return other
     return whole(given, name, least, most)

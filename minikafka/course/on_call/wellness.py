@@ -20,7 +20,7 @@ FALLS_BY = 5  # records, in that time
 
 
 def still_wrong(world: "World") -> list[str]:
-    """What the plan's tests say, and whether customers still wait."""
+    """The plan's tests that still fail, and whether customers still wait."""
     found = []
     lately = world.samples[-QUIET_SAMPLES:]
     if any(sample.is_outage for sample in lately):
@@ -80,8 +80,8 @@ def _pods(world: "World", given: Given) -> Wrong:
 
 
 def _env(world: "World", given: Given) -> Wrong:
-    """app, name, and one of: `is`, a value or several; `least`; `most`. default: what
-    the program goes by where the variable is not set.
+    """app, name, and one of: `is`, a value or several; `least`; `most`. default: the
+    value that the program uses if the variable is not set.
     """
     app = world.apps[given["app"]]
     name = given["name"]

@@ -1,5 +1,5 @@
-"""Three brokers with load, on which something goes wrong by a plan; and what a
-monitoring system notes of them every ten seconds.
+"""Three brokers with load, on which things go wrong according to a plan; and what a
+monitoring system records about them every ten seconds.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from minikafka.trace import Event
 BROKERS = (1, 2, 3)
 SAMPLE_MS = 10_000
 FIRST_HOST = 10  # pods get the addresses after it
-LEFT_HOST = "10.0.0.10"  # of whoever is no pod any more
+LEFT_HOST = "10.0.0.10"  # of a client that isn't a pod any more
 DELETE_DELAY_MS = 60_000  # the default of file.delete.delay.ms
 HEARD_MS = 2000  # until all brokers have heard of a deletion
 MIN_ISR = "min.insync.replicas"
@@ -61,7 +61,7 @@ KEPT = {
 
 
 class Sample(NamedTuple):
-    """What was measured at one time. Kafka's names are in `metrics.py`."""
+    """The measurements at one time. Kafka's names are in `metrics.py`."""
 
     at_ms: int
     under_replicated: int
@@ -159,12 +159,12 @@ class World:
         return self._asking.ask(api, body, node)
 
     def new_address(self) -> str:
-        """Of a pod; no other has or had it."""
+        """An address for a pod that no other has or had."""
         self._addresses += 1
         return f"10.0.0.{FIRST_HOST + self._addresses}"
 
     def address_of(self, client_id: str) -> str:
-        """Of the pod that calls itself so."""
+        """The address of the pod with this client id."""
         for app in self.apps.values():
             for pod in app.pods:
                 if pod.name == client_id:
@@ -184,11 +184,11 @@ class World:
         return self.cluster._brokers[broker].disk
 
     def cluster_id(self) -> str | None:
-        """As all brokers have it."""
+        """The cluster id, the same on all brokers."""
         return self.cluster._brokers[1].broker.config.cluster_id
 
     def image(self) -> Any:
-        """What the best informed broker knows; None while none is up."""
+        """The image of the best informed broker; None while no broker is up."""
         try:
             return best_informed(self.cluster._brokers).image
         except IllegalStateError:
@@ -201,8 +201,8 @@ class World:
     # time
 
     def run(self, seconds: float) -> None:
-        """Time passes; the plan goes on, dead pods are started again, and every ten
-        seconds all is measured.
+        """Let time pass: the plan goes on, dead pods are restarted, and every ten
+        seconds everything is measured.
         """
         end_ms = self.now_ms + round(seconds * 1000)
         while self.now_ms < end_ms:
@@ -223,7 +223,7 @@ class World:
         return stops
 
     def _do_what_is_due(self) -> None:
-        """Pods come back, and the plan goes on."""
+        """Restart pods that are due, and continue the plan."""
         from minikafka.course.on_call import tools
 
         self._take_leaving()
@@ -255,8 +255,8 @@ class World:
         self._deleted.append(deleted)
 
     def _keep_topic(self, topic: str) -> None:
-        """The same of a topic's folders, on the disks of all brokers that are up: they
-        go in a moment, and their bytes are there until later.
+        """The same for a topic's folders, on the disks of all brokers that are up: they
+        will be removed in a moment, and their bytes are there until later.
         """
         for broker in filter(self.is_up, BROKERS):
             disk = self.disk(broker)
@@ -273,8 +273,8 @@ class World:
             self._leaving.append(deleted)
 
     def _take_leaving(self) -> None:
-        """What topics left behind when they were deleted, as soon as the brokers have
-        heard of it and removed it, so that nothing counts twice.
+        """Count what deleted topics leave behind, as soon as the brokers have removed
+        it, so that nothing counts twice.
         """
         latest_ms = self.now_ms + DELETE_DELAY_MS - HEARD_MS
         while self._leaving and self._leaving[0].until_ms <= latest_ms:
@@ -320,7 +320,7 @@ class World:
         self._refused = refused
 
     def _kinds_since(self, since_ms: int) -> list[str]:
-        """Of what has happened after a time, the newest first."""
+        """The kinds of events after a time, newest first."""
         kinds = []
         for event in reversed(self.events):
             if event.at <= since_ms:
@@ -329,7 +329,7 @@ class World:
         return kinds
 
     def _unwell(self) -> UnhealthyPartitions:
-        """As the best informed broker sees its partitions."""
+        """The partitions as the best informed broker sees them."""
         found = UnhealthyPartitions()
         image = self.image()
         if image is None:
@@ -362,7 +362,9 @@ class World:
         return [self.leader_of(topic, number) for number in range(count)]
 
     def lag(self, group: str) -> int:
-        """Of all its partitions that are led; while nobody can tell, what it was."""
+        """The lag in all partitions that have a leader; while nobody can tell, the last
+        known value.
+        """
         now = lag(self.cluster, group)
         if now is not None:
             return now

@@ -41,7 +41,7 @@ from minikafka.theatre.text import listed
 
 KILLED_IN = 1  # the micro-batch of the orders: the second of the morning's two
 SHOWN = 3  # differences of each kind
-OWN_PER_BATCH = 100_000  # records of somebody's own topic
+OWN_PER_BATCH = 100_000  # records of a learner's own topic
 INTERRUPTED, TERMINATED = 130, 143  # as shells say it
 
 _NOBODY = """minikafka: nobody answers at {bootstrap}.
@@ -77,8 +77,8 @@ class Part(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """What is in the topics and the Parquet files in the end. sent: the records of the
-    two topics of results.
+    """The content of the topics and the Parquet files in the end. sent: the records of
+    the two topics of results.
     """
 
     revenue: dict[tuple[str, str], tuple[int, int]]
@@ -163,8 +163,8 @@ def run(args: argparse.Namespace, bootstrap: str | None, out: Path | None) -> in
 
 
 def _remove_begun(tables: Path) -> None:
-    """What a job that was killed had begun to write, under names that readers pass
-    over.
+    """Remove files that a killed job had begun to write, under names that readers
+    ignore.
     """
     for begun in tables.rglob(".batch=*"):
         shutil.rmtree(begun, ignore_errors=True)
@@ -284,7 +284,7 @@ def _send(lab: Lab, job: Job, part: Part, called: str) -> None:
 
 
 def what_arrived(lab: Lab, job: Job) -> Arrived:
-    """Read with kafka-python and pandas: whoever comes after Spark sees the same."""
+    """Read with kafka-python and pandas: any program after Spark sees the same."""
     import pandas
 
     changes = pandas.read_parquet(job.table("customers")).sort_values("lsn")

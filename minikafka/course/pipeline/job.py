@@ -138,16 +138,14 @@ def run(job: Job, spark: Any, told_to_end: threading.Event) -> None:
 
 
 def end_between_batches(query: Any) -> None:
-    """What the last micro-batch has written gets noted, too."""
+    """Wait until the last micro-batch has been committed, too."""
     while query.isActive and query.status["isTriggerActive"]:
         threading.Event().wait(0.1)
     query.stop()
 
 
 def customers(job: Job, spark: Any) -> Any:
-    """What is known of the customers, after a query that writes all changes that are
-    there now.
-    """
+    """The known customers, after a query that writes all changes that are there now."""
     if "customers" not in job.topics:
         return spark.createDataFrame([], CUSTOMERS_TABLE)
     changes = changes_of(source(job, spark, "customers"))
@@ -243,7 +241,7 @@ def keep_changes(job: Job, frame: Any, batch_id: int) -> None:
 def write_orders(
     job: Job, known: Any, account: Account, frame: Any, batch_id: int
 ) -> None:
-    """Each sink can stand being written again. known: the changes of the customers."""
+    """Each sink tolerates being written again. known: the changes of the customers."""
     from pyspark.sql import functions as F
 
     frame.persist()  # else each sink would read the topic again
@@ -269,8 +267,9 @@ def write_orders(
 
 
 def set_aside(job: Job, rows: Any, batch_id: int) -> int:
-    """What can't be read goes to a table and a topic of its own, as it came, with its
-    address: whoever looks knows two of one record. Returns how many.
+    """Write records that can't be read to a table and a topic of their own, as they
+    came, with their address, so that a repetition can be recognized. Returns how many
+    there were.
     """
     from pyspark.sql import functions as F
 

@@ -20,7 +20,7 @@ class JobFailed(Exception):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: what Ctrl-C is for who has no keyboard."""
+    """SIGTERM or SIGHUP: the same as Ctrl-C, for a process without a keyboard."""
 
 
 @contextmanager

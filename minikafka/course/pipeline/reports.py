@@ -1,5 +1,5 @@
-"""What the job says while it runs: lag, rate and state, and in the end what became of
-each record.
+"""The job's reports while it runs: lag, rate and state, and in the end the fate of each
+record.
 
 The lag is counted as group tools count it, from Kafka's end offsets. Spark commits
 nothing to Kafka, so no group tool shows this one.
@@ -18,12 +18,12 @@ from minikafka.theatre.text import counted
 
 @dataclass
 class Account:
-    """What became of the records of the micro-batches so far.
+    """The fate of the records of the micro-batches so far.
 
     again: orders that were there already. late: so late that their ids are forgotten,
-    so nobody can say whether they are new. aside: what is no order. position: partition
-    -> the first offset that no micro-batch has read. rate: records a second of the
-    latest micro-batch. remembered: ids in the query's state.
+    so nobody can say whether they are new. aside: records that aren't orders. position:
+    partition -> the first offset that no micro-batch has read. rate: records a second
+    of the latest micro-batch. remembered: ids in the query's state.
     """
 
     records: int = 0

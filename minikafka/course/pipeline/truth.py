@@ -1,5 +1,5 @@
-"""What the pipeline must lead to, from the generated events in plain Python: neither
-Kafka nor Spark has a part in it.
+"""The right result of the pipeline, computed from the generated events in plain Python,
+without Kafka and Spark.
 
 An order counts once, however often it came, in the hour in which it was placed and in
 the city in which its customer lived at that time.
@@ -44,7 +44,7 @@ class Truth(NamedTuple):
 
 
 def truth(orders: Iterable[Any], changes: Iterable[Any]) -> Truth:
-    """Of the events of the streams `orders` and `customers_cdc`."""
+    """The right result for the events of the streams `orders` and `customers_cdc`."""
     changes = list(changes)
     found: dict[str, Order] = {}
     unreadable: list[bytes] = []
@@ -68,7 +68,7 @@ def truth(orders: Iterable[Any], changes: Iterable[Any]) -> Truth:
 
 
 def order_in(value: bytes) -> Order | None:
-    """The order of either format; None for what is none."""
+    """The order in either format; None if it isn't an order."""
     try:
         row = json.loads(value.decode())
         cents = row["amount_cents"] if "amount_cents" in row else row["amount"]["cents"]

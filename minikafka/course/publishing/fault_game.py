@@ -104,7 +104,7 @@ def checked(given: dict[str, Any]) -> Settings:
 
 
 def read(word: str) -> Striking:
-    """ "freeze~1~5030~12000" as a fault. ValueError: there is none like that."""
+    """The fault that a word such as freeze~1~5030~12000 means. Errors: ValueError."""
     what, where, *numbers = word.split("~")
     brokers = [int(each) for each in where.split("-")]
     at_ms, *for_ms = map(int, numbers)

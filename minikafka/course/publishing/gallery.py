@@ -57,9 +57,9 @@ def main(args: argparse.Namespace) -> int:
 
 
 def write(folder: Path, home: str = "") -> None:
-    """All lessons, and the index anew after each: what is there can be looked at, at
-    any time. home: the way from the folder to the page that leads here, if there is
-    one.
+    """Write all lessons, and the index again after each, so that the finished ones can
+    be looked at at any time. home: the way from the folder to the page that leads here,
+    if there is one.
     """
     chosen = [
         lesson for lesson in contents().values() if leading_to_pictures(lesson.code)
@@ -143,7 +143,7 @@ def leading_home(home: str) -> list[str]:
 
 
 def without_levers(each: Shown) -> Picture:
-    """What was clicked here would reach no kernel."""
+    """The picture without levers: a click here would reach no kernel."""
     if each.alone:
         return each.alone()
     if not each.levers:
@@ -169,8 +169,8 @@ def title(lesson: Contents) -> str:
 
 
 def heading(each: Shown, pictures: Sequence[Shown]) -> str:
-    """What a picture is called, as HTML: the heading that it stands under, numbered
-    from the second one on.
+    """A picture's name, as HTML: the heading above it, numbered from the second
+    one on.
     """
     same = [other.cell for other in pictures if other.heading == each.heading]
     words = re.sub(r" \((core|stretch)\b[^)]*\)$", "", each.heading)
@@ -181,7 +181,7 @@ def heading(each: Shown, pictures: Sequence[Shown]) -> str:
 
 
 def line(each: Shown) -> str:
-    """What it is about: its question, or what it shows."""
+    """What the picture is about: its question, or what it shows."""
     picture = each.picture
     if picture.prediction is not None:
         return picture.prediction.question

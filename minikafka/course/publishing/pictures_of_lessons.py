@@ -21,11 +21,11 @@ FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Shown:
-    """One picture of a lesson, and where it stands: lesson "05", the cell's id, the
-    heading above it.
+    """A picture of a lesson, and its place: lesson "05", the cell's id, the heading
+    above it.
 
     levers: in the lesson it is a live one, with controls; this is how it begins. alone:
-    what is shown instead where no kernel is.
+    shown instead where there is no kernel.
     """
 
     lesson: str
@@ -110,7 +110,7 @@ def _names(source: str) -> tuple[set[str], set[str]]:
 
 
 def _at_top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """What is in no function and in no class, in the order of lines."""
+    """The nodes that are in no function and in no class, in the order of lines."""
     for node in ast.iter_child_nodes(tree):
         yield node
         if not isinstance(node, FUNCTIONS):

@@ -85,8 +85,8 @@ def answer(question: str) -> str:
 
 
 def follow(question: str) -> None:
-    """What is shown, and its moment (ms): a run stands ready there, so that what is
-    changed next is answered sooner.
+    """Prepare a run at the moment on the screen (ms), so that the next change is
+    answered sooner.
     """
     asked = json.loads(question)
     settings = checked(asked["settings"])

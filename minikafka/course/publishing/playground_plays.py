@@ -28,7 +28,7 @@ class Ready(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What answers with its page, too."""
+        """The question that is answered with its page, too."""
         asked = {
             "settings": self.settings,
             "changes": self.changes,

@@ -35,7 +35,7 @@ class Settings(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Of the members that there are at first."""
+        """The names of the members at the beginning."""
         return [f"consumer {letter}" for letter in "ABCD"[: self.members]]
 
     @property
@@ -45,7 +45,8 @@ class Settings(NamedTuple):
 
 
 class Run:
-    """From its beginning until its members have joined, and then as far as one asks.
+    """A run from its beginning until its members have joined, and then as far as
+    requested.
 
     done: the changes so far.
     """
@@ -71,8 +72,8 @@ class Run:
         self.joined_ms = self.cluster.now_ms
 
     def leads_to(self, settings: Settings, changes: Sequence[Change], ms: int) -> bool:
-        """Whether the run of these settings and changes, up to this moment, goes on
-        from here.
+        """Whether the run of these settings and changes, up to this moment, can
+        continue from here.
         """
         done, to_do = changes[: len(self.done)], changes[len(self.done) :]
         next_ms = min([ms, *(change.at_ms for change in to_do)])
@@ -114,7 +115,7 @@ class Run:
 
 
 class Ready:
-    """The run that stands ready, if there is one."""
+    """The prepared run, if there is one."""
 
     def __init__(self) -> None:
         self._run: Run | None = None
@@ -129,7 +130,9 @@ class Ready:
         self._run = run
 
     def take(self, settings: Settings, changes: Sequence[Change], ms: int) -> Run:
-        """The one that leads there, else a new one. It is the caller's."""
+        """The run that leads there, or else a new one. From now on it belongs to the
+        caller.
+        """
         run, self._run = self._run, None
         if run is not None and run.leads_to(settings, changes, ms):
             return run
@@ -139,7 +142,9 @@ class Ready:
 
 
 class Rerun:
-    """What runs a cluster to its end, with changes. watch: what was seen meanwhile."""
+    """Runs a cluster to its end, with changes. watch: the numbers that were seen
+    meanwhile.
+    """
 
     def __init__(self, settings: Settings, ready: Ready) -> None:
         self.settings = settings

@@ -1,5 +1,5 @@
-"""What one watches at work, while the playground's cluster runs: five of Kafka's numbers,
-asked for twice a second, for the strip under the picture.
+"""The numbers that people watch at work, while the playground's cluster runs: five of
+Kafka's metrics, twice a second, for the strip under the picture.
 
 Each is a line over the whole run; the page draws it up to the moment that is shown.
 """
@@ -33,7 +33,7 @@ class Watch:
         self.trace: list[Event] = []
 
     def run_to(self, cluster: Cluster, at_ms: int) -> None:
-        """The same run as cluster.run_ms, in pieces."""
+        """The same as cluster.run_ms, in pieces."""
         while cluster.now_ms < at_ms:
             next_ms = EVERY_MS * (cluster.now_ms // EVERY_MS + 1)
             cluster.run_ms(min(next_ms, at_ms) - cluster.now_ms)
@@ -54,7 +54,7 @@ class Watch:
         )
 
     def lines(self) -> dict[str, Any]:
-        """As JSON: the moments, and the values of each number at these."""
+        """The lines as JSON: the moments, and the values of each number at these."""
         numbers = {
             "under-replicated partitions": [
                 each.under_replicated for each in self.samples

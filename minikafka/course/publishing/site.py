@@ -133,8 +133,8 @@ def write(folder: Path) -> None:
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder anew; refuse one that holds something else, of which a file might
-    be lost.
+    """Make the folder again; refuse one that holds something else, of which a file
+    might be lost.
     """
     if folder.exists():
         index = folder / "index.html"
@@ -145,7 +145,7 @@ def prepare(folder: Path) -> None:
             )
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    save(folder / "index.html", MADE_BY)  # what was begun can be made anew
+    save(folder / "index.html", MADE_BY)  # a folder in progress can be made again
 
 
 def say(what: str) -> None:
@@ -262,7 +262,7 @@ def cheat_sheet() -> str:
 
 
 def errors_page() -> str:
-    """What clients' messages mean."""
+    """The meaning of clients' error messages."""
     body = filled(site_errors.TEMPLATE, **site_errors.parts())
     return page(site_errors.TITLE, body, policy=may_run(site_errors.script()))
 
@@ -278,7 +278,9 @@ def write_claims(folder: Path) -> None:
 
 
 def matrix_page() -> str:
-    """What minikafka and Apache Kafka do alike: tests/conformance/MATRIX.md."""
+    """The behaviours that minikafka and Apache Kafka share:
+    tests/conformance/MATRIX.md.
+    """
     text = (NOTEBOOKS.parent / MATRIX).read_text(encoding="utf-8")
     begins, *sections = re.split("(?=<h2)", from_markdown(text))
     listed = "\n".join(f"<section>\n{each}</section>" for each in sections)
@@ -294,7 +296,7 @@ def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
 
 
 def may_run(script: str) -> str:
-    """What a page may load besides: this one script, which stands in it."""
+    """The part of a content security policy that allows this one inline script."""
     digest = hashlib.sha256(script.encode()).digest()
     encoded = base64.b64encode(digest).decode()
     return f"; script-src 'sha256-{encoded}'"
@@ -344,8 +346,8 @@ def card(lesson: Contents) -> str:
 
 
 def sentence(lesson: Contents) -> str:
-    """What a lesson begins with, without Markdown's marks; of a long paragraph as many
-    sentences as a card has room for.
+    """The beginning of a lesson, without Markdown's marks; from a long paragraph, as
+    many sentences as fit on a card.
     """
     paragraphs = re.split(r"\n\s*\n", lesson.sections[0].text)
     words = re.sub("[*`]", "", paragraphs[2]).replace("\n", " ")
@@ -402,7 +404,9 @@ def read(lesson: Contents, site: Path) -> str:
 
 
 def linked(markdown: str) -> str:
-    """What links to files of the project links to pages of the site."""
+    """The Markdown with links to files of the project replaced by links to pages of the
+    site.
+    """
     links = site_address.links(site_address.address())
     start_here = links["notebooks/00_start_here.ipynb"]
     front = f"[{site_address.NAME}](../{site_address.PAGE})"
@@ -413,7 +417,7 @@ def linked(markdown: str) -> str:
 
 
 def reading(name: str) -> str:
-    """A page of Markdown that stands beside the notebooks."""
+    """A Markdown page from beside the notebooks."""
     text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((\d\w+)\.ipynb\)", rf"]({LESSONS}/\1.html)", text)
     html = from_markdown(text.replace("](../notebooks/", "]("))

@@ -23,7 +23,7 @@ def address(project: Path = PROJECT) -> str:
 
 
 def links(base: str) -> dict[str, str]:
-    """Of each file that says where the site is, how it does."""
+    """For each file that names the site's address, the form it uses."""
     is_an_address = "://" in base
     named = f"[{NAME}]({base}{PAGE})" if is_an_address else NAME
     return {

@@ -22,7 +22,7 @@ _ROOT = NOTEBOOKS.parent
 
 
 def parts() -> dict[str, str]:
-    """What site_claims.html leaves open."""
+    """The parts that site_claims.html leaves open."""
     ledger = claims.ledger()
     lessons = sorted({claim.lesson for claim in ledger})
     sections = [_section(topic) for topic in topics()]
@@ -137,7 +137,7 @@ def _ran_on(claim: Claim) -> str:
 
 
 def _evidence(claim: Claim) -> Iterator[str]:
-    """One item for each place; what ran on several is there once."""
+    """One item for each place; evidence that ran on several is listed once."""
     places: dict[str, list[str]] = {}
     for evidence in claim.evidence:
         places.setdefault(evidence.where, []).append(evidence.on)

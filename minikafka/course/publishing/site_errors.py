@@ -17,7 +17,7 @@ _SCRIPT = "errors.js"
 
 
 def parts() -> dict[str, str]:
-    """What site_errors.html leaves open."""
+    """The parts that site_errors.html leaves open."""
     entries = errors.entries()
     items = [_item(entry) for entry in entries]
     sections = [_section(entry) for entry in entries]
@@ -32,7 +32,7 @@ def parts() -> dict[str, str]:
 
 
 def script() -> str:
-    """The box, as it stands in the page."""
+    """The search box, as it is in the page."""
     text = files(__package__).joinpath(_SCRIPT).read_text(encoding="utf-8")
     return f"\n{text}"
 
@@ -66,7 +66,7 @@ def _printed(entry: errors.Entry) -> str:
 
 
 def _others(entry: errors.Entry) -> str:
-    """The same in other clients' words."""
+    """The same error in other clients' words."""
     told = []
     for other in entry.others:
         words = escape(other.words)
@@ -108,7 +108,7 @@ def _commands(text: str) -> str:
 
 
 def _provoked(entry: errors.Entry) -> str:
-    """How to see it oneself, folded away: who is on call has it already."""
+    """How to provoke it, folded away: a reader on call has it already."""
     server = entry.server
     ours = entry.on_minikafka
     parts = ["<details><summary>Bring it about</summary>"]
@@ -149,7 +149,7 @@ def _lesson(entry: errors.Entry) -> str:
 
 
 def _found_by(entry: errors.Entry) -> str:
-    """What errors.js looks in, as `minikafka error` does."""
+    """The words that errors.js searches, as `minikafka error` does."""
     phrases = "|".join(errors.all_phrases(entry))
     rare = " ".join(sorted(errors.rare_words(entry)))
     return f'data-phrases="{phrases}" data-rare="{rare}"'

@@ -42,8 +42,8 @@ def run() -> list[Event]:
 
 
 def facts(trace: Sequence[Event]) -> dict[str, Any]:
-    """What the page plays, as JSON: the choice of each record's partition, what was
-    read, and what is true of each answer.
+    """The data that the page plays, as JSON: the choice of each record's partition, the
+    records that were read, and the truth about each answer.
     """
     chosen, read = [], []
     for event in trace:
@@ -101,6 +101,6 @@ def record(choice: dict[str, Any]) -> str:
 
 
 def script() -> str:
-    """What plays it, as it stands in its element."""
+    """The script that plays it, as it is in its element."""
     text = files(__package__).joinpath("site_hook.js").read_text(encoding="utf-8")
     return f"\n{text}"

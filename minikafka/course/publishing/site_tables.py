@@ -24,7 +24,7 @@ BAD = ("lost", "twice")  # what a cell that tells a record's fate may begin with
 
 
 def fitted(html: str) -> str:
-    """The same page, whose tables and pictures fit any width."""
+    """The same page, with tables and pictures that fit any width."""
     html = re.sub(r"<p>(?=<img )", '<p class="wide" tabindex="0">', html)
     return STYLE + re.sub(
         "<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL

@@ -19,7 +19,7 @@ PAGES = {
     "what_is_promised": "What is promised when",
     "settings_on_monday": "Which settings on Monday",
 }
-# what stands in `<!-- NAME -->` -> what computes it
+# the name in `<!-- NAME -->` -> the function that computes its table
 TABLES: dict[str, Callable[[], str]] = {
     "fences": fences.in_words,
     "writing": promises.writing,
@@ -40,7 +40,7 @@ def tables(text: str) -> dict[str, str]:
 
 
 def computed(text: str) -> str:
-    """The same page with its tables as they are computed now."""
+    """The same page with its tables computed again."""
     return _TABLE.sub(lambda found: _block(found[1]), text)
 
 

@@ -54,8 +54,8 @@ def hero() -> str:
 def moving(
     shown: Picture, title: str, seconds: float, frames: int, since_ms: float
 ) -> str:
-    """A moving SVG file's text: so many moments, even in virtual time from since_ms on,
-    and the end held.
+    """The text of a moving SVG file: this many moments, evenly spaced in virtual time
+    from since_ms on, and the end held.
     """
     times = [scene["at"] for scene in shown.scenes]
     last = len(times) - 1
@@ -79,9 +79,9 @@ class Span(NamedTuple):
 
 
 def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) -> str:
-    """Several steps as one SVG file that goes round and round: no script, so that a
-    README can show it. Each state of a shape is there once, and a CSS animation shows
-    it while its frames last; who wants no motion sees the last frame.
+    """Several steps as one SVG file that loops: without a script, so that a README can
+    show it. Each state of a shape is there once, and a CSS animation shows it while its
+    frames last; readers who prefer no motion see the last frame.
     """
     count = len(frames)
     keys: dict[str, None] = {}  # in the order in which they first appear

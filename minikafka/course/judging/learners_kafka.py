@@ -47,8 +47,8 @@ class NotStarted(Exception):
     """The file did not print `ready HOST:PORT`; the message says what it did."""
 
 
-class SomebodysKafka:
-    """`with SomebodysKafka(path) as kafka:` has a data folder, and a process when it is
+class LearnersKafka:
+    """`with LearnersKafka(path) as kafka:` has a data folder, and a process when it is
     started. frames: what was said through the proxy, over all its lives.
     """
 
@@ -67,7 +67,7 @@ class SomebodysKafka:
         self._reader: threading.Thread | None = None
         self._proxy: Proxy | None = None
 
-    def __enter__(self) -> "SomebodysKafka":
+    def __enter__(self) -> "LearnersKafka":
         return self
 
     def __exit__(
@@ -143,7 +143,7 @@ class SomebodysKafka:
         return int(port)
 
     def kill(self) -> None:
-        """kill -9: it hears nothing of it, and nothing of it is left but its files."""
+        """kill -9: it isn't told, and nothing of it is left but its files."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
