@@ -2,22 +2,22 @@
 SVG, or a table.
 
 The one idea: a picture is data from beginning to end. A story folds a trace into a cast
-and scenes, plain JSON; a play draws these and sees nothing else (play.py). What it
-draws are shapes under stable keys (drawing.py), so that the player in the page moves
-whatever has another place in the next step. picture.py holds one picture and shows it;
+and scenes, plain JSON; a play draws these and sees nothing else (play.py). It draws
+shapes under stable keys (drawing.py), so that the player in the page can move the
+shapes whose place changes in the next step. picture.py holds one picture and shows it;
 page.py writes the page, svg.py one step of it.
 
-What more pictures share is here, too: a partition as a row of records (row.py,
-columns.py), the axis of time (axis.py, with lanes in time_lanes.py), lanes whose story
-is order (lanes.py), what moments are called (clock.py), brokers with their copies of a
-log (nodes.py) and their lanes (broker_lanes.py), who is shown where there are too many
-(casting.py), colours by name (palette.py), words that fit (text.py), the axis along
-which an answer is dragged (ruler.py), and a map of many runs that stands over one of them
-(strip.py). The pictures themselves are in pictures/.
-A new one is a subclass of play.Story and one of play.Play, and its name in PLAYS.
+The parts that several pictures share are here, too: a partition as a row of records
+(row.py, columns.py), the axis of time (axis.py, with lanes in time_lanes.py), lanes
+whose story is order (lanes.py), names for moments (clock.py), brokers with their copies
+of a log (nodes.py) and their lanes (broker_lanes.py), the choice of what is shown when
+there is too much (casting.py), colours by name (palette.py), words that fit (text.py),
+the axis along which an answer is dragged (ruler.py), and a map of many runs above the
+picture of one of them (strip.py). The pictures themselves are in pictures/. A new one
+is a subclass of play.Story and one of play.Play, and its name in PLAYS.
 
-This room knows the trace, what is asked about it, and nothing else of minikafka, so
-that a picture can show a simulation, a server, or a recorded file.
+This room knows the trace and the predictions about it, and nothing else of minikafka,
+so that a picture can show a simulation, a server, or a recorded file.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""The axis of time, the same in every picture whose story is time: what takes eight
-times as long is eight times as wide.
+"""The axis of time, the same in every picture whose story is time: something that takes
+eight times as long is eight times as wide.
 
 Silence keeps its length, and is played fast. A burst of some milliseconds is a hair's
 breadth, and is played in slow motion; the player says both (pace.py, player.js). Under
-the lanes stand the chapters as strokes, round moments, and "now", which moves.
+the lanes are the chapters as strokes, round moments, and "now", which moves.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -77,7 +77,7 @@ def _chapters(scenes: Sequence[Scene], first_ms: int) -> list[Chapter]:
 
 
 class Moment(NamedTuple):
-    """A round one, where its words stand under an axis."""
+    """A round moment, and the place of its words under an axis."""
 
     at_ms: int
     x: float
@@ -98,7 +98,9 @@ class Axis(NamedTuple):
         return self.right - self.left
 
     def x(self, ms: int | None) -> float:
-        """Where a moment is: not beyond now. None: of what goes on."""
+        """The x of a moment, never beyond now. None: for something that still
+        goes on.
+        """
         if ms is None or ms > self.now_ms:
             ms = self.now_ms
         since_ms = max(ms - self.time.first_ms, 0)
@@ -199,10 +201,10 @@ def _near(
 def draw_times(
     d: Drawing, y: float, times: Iterable[tuple[int, float, str]], bent: bool = False
 ) -> None:
-    """Under an axis: (what makes its key, x, words) of each moment, as far as they
-    don't meet the one before.
+    """Draw words under an axis, for each moment (a part of its key, x, words), unless
+    they would touch those before.
 
-    bent: equal times are not equally long on it, and that is said.
+    bent: equal times are not equally long on the axis, and a note says so.
     """
     free_from = -1000.0
     said = ""

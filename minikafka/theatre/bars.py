@@ -29,8 +29,8 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Lane:
-    """What lasted: a name, its bars, and a number at the end. Without a bar it has not
-    begun, and has no name yet.
+    """A lane of durations: a name, its bars, and a number at the end. Without a bar it
+    has not begun, and has no name yet.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Lane:
 
 
 def lane(name: str, spans: Sequence[Sequence[Any]], fill: str, now: int) -> Lane:
-    """spans: each as [begin, end or None, number], as stories keep them. At the lane's
-    end stands how long the last one is.
+    """spans: each as [begin, end or None, number], as stories keep them. The lane ends
+    with the length of the last one.
     """
     bars = [Bar(begin, end, fill, number) for begin, end, number in spans]
     number = ""

@@ -12,8 +12,8 @@ from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 
 
 class Leads(NamedTuple):
-    """Who leads: broker -1 is nobody. life: what is wrong with the broker, if
-    anything.
+    """The leader: broker -1 means that there is none. life: what is wrong with the
+    broker, if anything.
     """
 
     broker: int
@@ -72,8 +72,8 @@ def leader_lane(
     leads: Callable[[Scene], Leads],
     key: str = "leader",
 ) -> TimeLane:
-    """Who leads, in the leader's colour; hatched while nobody does, since the leader is
-    away.
+    """The lane of the leader, in the leader's colour; hatched while there is none
+    because the leader is away.
     """
     bars = []
     for span in spans(scenes, leads):

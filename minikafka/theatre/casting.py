@@ -1,5 +1,5 @@
-"""Who is shown, where a trace holds too much, and keys as short grey letters: colours
-belong to actors.
+"""The choice of what is shown when a trace holds too much, and keys as short grey
+letters: colours belong to actors.
 """
 
 from collections import Counter
@@ -40,7 +40,9 @@ class OfTopic(Story):
         ]
 
     def is_mine(self, event: Event) -> bool:
-        """Whether it is about what is shown, as far as it says what it is about."""
+        """Whether an event is about something that is shown, as far as the event says
+        what it is about.
+        """
         d = event.detail
         if d.get("topic", self.topic) != self.topic:
             return False
@@ -61,7 +63,7 @@ def busiest_topic(trace: Sequence[Event]) -> str:
 
 
 def busiest_partitions(mine: Sequence[Event], most: int) -> list[int]:
-    """As many as may be shown, those that most of these events are about first."""
+    """As many partitions as may be shown, those with the most of these events first."""
     named = [event.detail.get("partition") for event in mine]
     used = Counter(number for number in named if isinstance(number, int))
     sizes = [
@@ -89,16 +91,14 @@ def busiest_group(trace: Sequence[Event], topic: str) -> str:
 
 
 def groups_of_members(trace: Sequence[Event]) -> dict[str, str]:
-    """Client -> its group, as far as clients speak of one. (A broker speaks of
-    many.)
-    """
+    """Client -> its group, for clients that name one. (A broker names many.)"""
     speak = ("MemberStateChanged", "PartitionsAssigned", "CommitSent")
     return {event.node: event.detail["group"] for event in trace if event.kind in speak}
 
 
 def letters(keys: Iterable[str | None]) -> Letters:
-    """One to three letters for each key, different as far as three letters go: alice ->
-    a, customer-17 -> 17.
+    """One to three letters for each key, different as far as three letters suffice:
+    alice -> a, customer-17 -> 17.
     """
     texts = sorted({key for key in keys if key is not None})
     common = _beginning(texts)
@@ -114,8 +114,8 @@ def letters(keys: Iterable[str | None]) -> Letters:
 
 
 def _beginning(texts: Sequence[str]) -> str:
-    """What all of these begin with, if it is no part of a number and no short word.
-    texts: in order, so what the first and the last begin with, all others do too.
+    """The common beginning of all texts, unless it is part of a number or a short word.
+    texts: sorted, so the common beginning of the first and the last is common to all.
     """
     if len(texts) < 2:
         return ""

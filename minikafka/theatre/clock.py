@@ -1,6 +1,6 @@
-"""What moments are called. All that stands on one page reads alike, and the latest
-moment decides how (trace.moment): seconds, a clock, or a day and a clock; where the
-story lasts for days, nobody asks for its seconds.
+"""The names of moments. All moments on a page have the same form, and the latest one
+decides which (trace.moment): seconds, a clock, or a day and a clock; where the story
+lasts for days, nobody asks for its seconds.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def in_short(ms: int) -> str:
 def round_times(
     first_ms: int, last_ms: int, now_ms: int, most: int
 ) -> list[tuple[int, str]]:
-    """Round moments up to now, and their words: at most so many from the first to the
+    """Round moments up to now, and their words: at most this many from the first to the
     last one.
     """
     tick = _tick(last_ms - first_ms, most)

@@ -1,8 +1,7 @@
 """Which records of a log have a place on the page.
 
-Where a log is longer than the page, the middle is left out and counted; what stays
-visible are the end, the start, the edges of segments and the places where readers
-stand.
+If a log is longer than the page, the middle is left out and counted; the end, the
+start, the edges of segments and the readers' positions stay visible.
 """
 
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ class Column(NamedTuple):
 
 
 def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
-    """Which records stand side by side in `room` columns, and which are only counted.
+    """The records to be drawn in `room` columns, and those that are only counted.
     readers: next offsets.
     """
     end = partition["log_end_offset"]
@@ -43,7 +42,7 @@ def columns(partition: Log, readers: Iterable[int], room: int) -> list[Column]:
     for offset in [end - 1, start, *places, *before, end - 2, *edges, *after]:
         if first <= offset < end and has_room_for(offset):
             shown.add(offset)
-    # the rest of the room goes to the latest records
+    # the rest of the room is for the latest records
     for offset in reversed(range(first, end)):
         if not has_room_for(offset):
             break

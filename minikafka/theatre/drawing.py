@@ -47,7 +47,7 @@ IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
 # places come nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
-COLOURS = 6  # of actors: so many are told apart by everybody, in both themes
+COLOURS = 6  # of actors: as many as everybody can tell apart, in both themes
 
 NARROW_LETTERS = frozenset(" .,:;'|!ijltfI()·")
 
@@ -67,7 +67,7 @@ def text_width(
 def widest(
     text: str, size: float = 13, *, mono: bool = False, bold: bool = False
 ) -> float:
-    """What a text takes on the narrowest page of a layout, in the layout's units."""
+    """The width of a text on the narrowest page of a layout, in the layout's units."""
     return text_width(text, size, mono=mono, bold=bold) / LEAST_STRETCH
 
 
@@ -105,7 +105,7 @@ def fitting(
 
 
 def lamp_width(words: str) -> float:
-    """What a lamp takes, at most."""
+    """The greatest width of a lamp with these words."""
     return widest(words, 12, bold=True) + 16
 
 
@@ -133,8 +133,8 @@ def ink_on_actor(number: int) -> str:
 
 
 def actor_number(name: str, others: Sequence[str]) -> int:
-    """Whose colour: A to F have their own everywhere ("consumer a" is A); who has no
-    letter gets the next by order.
+    """The number of an actor's colour: A to F have their own everywhere ("consumer a"
+    is A); an actor without a letter gets the next one in order.
     """
     *_, last_word = name.replace("-", " ").split(" ")
     letter = last_word.upper()
@@ -181,7 +181,9 @@ class Drawing:
         return Part(self, key, x, y)
 
     def add(self, key: str, kind: str, **attributes: Any) -> None:
-        """What is None is not said, so that equal shapes are equal."""
+        """Add a shape. Attributes that are None are left out, so that equal shapes are
+        equal.
+        """
         assert key not in self.shapes, f"two shapes with one key: {key}"
         shape: Shape = {"kind": kind}
         for name, value in attributes.items():
@@ -268,7 +270,7 @@ class Drawing:
     def cursor(
         self, x: float, top: float, bottom: float, key: str = "time/cursor"
     ) -> None:
-        """Where the time stands on an axis."""
+        """Draw the current time on an axis."""
         self.upright(key, x=x, top=top, bottom=bottom, line="ink", width=1.5)
         self.circle(key + "/head", x=x, y=top, r=4, fill="ink")
 
@@ -299,7 +301,7 @@ class Drawing:
         anchor: str = "start",
         **more: Any,
     ) -> None:
-        """Words in one line. y: of the line that they stand on."""
+        """Draw words in one line. y: of the baseline."""
         assert size >= 12, "text under 12 px can't be read"
         # as shapes have it: what is plain is not said
         look: Look = {
@@ -485,7 +487,7 @@ class Drawing:
         broken: bool,
         anchor: str = "start",
     ) -> float:
-        """What must hold, in words: green while it does. Returns its width, for the
+        """Draw a condition in words: green while it holds. Returns its width, for the
         narrowest stretch of a layout.
         """
         width = lamp_width(text)

@@ -30,7 +30,7 @@ MOST_BREAKS = 8
 
 @dataclass(frozen=True)
 class Lane:
-    """A row: number is what stands at its end and holds at the cursor."""
+    """A row. number: drawn at its end; it is the value at the cursor."""
 
     key: str
     name: str
@@ -48,7 +48,7 @@ class Bent(NamedTuple):
     now: int
 
     def middle(self, step: int) -> float:
-        """Of the silence before a step."""
+        """The middle of the silence before a step."""
         before = self.xs[step - 1]
         after = self.xs[step]
         return (before + after) / 2
@@ -134,8 +134,8 @@ class Lanes:
     def _breaks(
         self, d: Drawing, breaks: Sequence[int], axis: Bent, bottom: float, top: float
     ) -> None:
-        """Where a silence is cut short, and how long it was: as far as words don't meet
-        each other and the cursor, which stands where it is over.
+        """Draw where a silence is cut short, and how long it was, unless the words
+        would touch each other or the cursor.
         """
         y = top - 3
         free = 0.0
@@ -197,8 +197,8 @@ def _break(d: Drawing, step: int, x: float, top: float, bottom: float) -> None:
 
 
 def _which_tell(marks: Sequence[tuple[int, Mark]], axis: Bent) -> Sequence[bool]:
-    """Of each mark whether its words are there: as far as they have room, and letters
-    all of them or none.
+    """For each mark whether its words are drawn: if they have room, and for letters all
+    or none.
     """
     begins = [axis.xs[step] for step, _ in marks]
     ends = [*begins[1:], axis.right]

@@ -30,7 +30,7 @@ CARD, CARD_NARROW, GUTTER = 236, 150, 22  # widths: of a card; between it and th
 # heights of a row above and below its records, and of a card's levers
 HEAD, FOOT, LEVER = 17, 26, 24
 CHIP = 22  # and of a narrow card's chip, which has a line of its own
-# by what became of the node
+# by the node's state
 LEVERS = {
     "": ("kill", "freeze"),
     "cut off": ("kill", "freeze"),
@@ -41,7 +41,9 @@ LEVERS = {
 
 
 class Links:
-    """Which of these brokers hear each other, as cuts are told."""
+    """Which of these brokers can reach each other, according to the cuts in the
+    trace.
+    """
 
     def __init__(self, brokers: Collection[str]) -> None:
         self.brokers = brokers
@@ -61,7 +63,7 @@ class Links:
         return frozenset((one, other)) in self.cut
 
     def parted(self, broker: str) -> list[str]:
-        """Those that it does not hear, of those that hear anybody."""
+        """The brokers that it can't reach, among those that reach any other."""
         found = []
         for other in self.brokers:
             hears_somebody = self.life(other, "") == ""
@@ -70,7 +72,7 @@ class Links:
         return found
 
     def life(self, broker: str, life: str) -> str:
-        """What is shown of a broker's life: who hears no other one is cut off."""
+        """The life of a broker as it is shown: one that reaches no other is cut off."""
         if life:
             return life
         others = [other for other in self.brokers if other != broker]
@@ -196,7 +198,7 @@ class Row:
             self.part.wire("link", self.gutter, 12, self.name, cut, other.name)
 
     def _levers(self, life: str) -> None:
-        """What can be done to the broker, by what became of it."""
+        """Draw the levers that the broker's state allows."""
         x = 8.0
         y = self.height - 33
         look: Look = {"line": "rule", "r": 10, "bold": False}
@@ -210,7 +212,7 @@ class Row:
             x += box.w + 5
 
     def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
-        """An arrow in the gutter to the one who is asked."""
+        """Draw an arrow in the gutter to the broker that is asked."""
         begin = self.y + 36
         end = other.y + 30
         if other.y < self.y:
@@ -230,12 +232,12 @@ class Row:
 
 
 def _dash(life: str) -> str | None:
-    """Who is away is drawn in dashes."""
+    """The dashes with which a broker that is away is drawn."""
     return "5 4" if life else None
 
 
 def _living(life: str, words: str) -> str:
-    """What a broker is now: who is cut off goes on with what it was."""
+    """A broker's role in words: one that is cut off keeps the role it had."""
     if life == "cut off":
         return f"{life}, {words}"
     return life or words
@@ -270,7 +272,7 @@ class Columns:
             self.first = end - count + self.shift
 
     def __call__(self, offset: int) -> float:
-        """x of a record; those left out stand in the first column."""
+        """The x of a record; those left out are in the first column."""
         column = max(offset - self.first + self.shift, 0)
         return self.left + column * self.pitch
 
@@ -289,7 +291,7 @@ class Copied(NamedTuple):
 
     @property
     def same(self) -> str:
-        """What it shares with itself in the other copies."""
+        """The name that a record shares with itself in the other copies."""
         return f"{self.offset}/{self.epoch}"
 
     @property
@@ -475,8 +477,8 @@ class _Copy:
 
 
 def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, str]:
-    """What a record's cell says: a short word and a longer one, below each other in a
-    tall cell; else one of them, where there is no room for both.
+    """The words in a record's cell: a short one and a longer one, below each other in a
+    tall cell; otherwise one of them, if there isn't room for both.
     """
     if tall:
         room = width * LEAST_STRETCH - 4
@@ -501,7 +503,7 @@ def rows_of(
 
 
 def colour(broker: int) -> str:
-    """The same in every picture."""
+    """The broker's colour, the same in every picture."""
     return actor_colour(broker - 1)
 
 

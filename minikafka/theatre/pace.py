@@ -1,11 +1,11 @@
 """How long a picture's steps stay while it plays, at speed 1.
 
-Two things take time: what has happened is read (rests), and time passes until the next
+Two things take time: reading what has happened (rests), and the time until the next
 step (passes: only in pictures whose story is time). A learner who has answered a
 question hears the verdict within a quarter of a minute, and a whole picture takes a
 minute: so where there is more to read than that, the steps between chapters go by,
-quickly, then silence is played faster, and captions give way last. Nothing is left
-out, and an axis keeps its lengths: it is only played at another speed.
+quickly, then silence is played faster, and captions give way last. Nothing is left out,
+and an axis keeps its lengths: it is only played at another speed.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ VERDICT_MS, WHOLE_MS = 12_500, 46_000
 
 
 class Step(NamedTuple):
-    """What a step asks for. reading_ms: for its sentence, and a look. gap_ms: of the
-    picture's own time until the next one. is_caption: a chapter begins, or it is about
-    one thing.
+    """The time that a step asks for. reading_ms: for its sentence, and a look. gap_ms:
+    of the picture's own time until the next one. is_caption: a chapter begins, or the
+    step is about one thing.
     """
 
     reading_ms: float
@@ -43,8 +43,9 @@ class Stay:
 def stays(
     steps: Sequence[Step], *, ms_a_second: float, stop: int | None, decided: int | None
 ) -> list[Stay]:
-    """Of each step. ms_a_second: what a second of the picture's time takes, 0 where its
-    story is not time. stop, decided: where it asks, and where the verdict is heard.
+    """The stay of each step. ms_a_second: how many ms a second of the picture's time
+    takes, 0 if its story is not time. stop, decided: the steps at which it asks, and at
+    which the verdict is given.
     """
     found = []
     for step in steps:
@@ -106,7 +107,7 @@ class _Stretch:
         over = min(self.lasts - most_ms, silence - LEAST_SILENCE)
         _scale(self.stays, "passes", over)
         _give_up(self.captions, "rests", self.lasts - most_ms, least=LEAST_CAPTION)
-        # there are so many steps that even this takes too long
+        # so many steps that even this takes too long
         if self.lasts > most_ms:
             _scale(self.stays, "rests", self.lasts - most_ms)
 

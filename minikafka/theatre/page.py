@@ -1,9 +1,9 @@
 """The page: shapes of all steps as data, and the player that moves them.
 
-What a page says of a step is only what differs from the step before, as numbers:
-[shape, attribute, value, attribute, value, ...] a changed shape (-1 names the shape
-that a new one resembles), then who comes and who goes. Texts and colours stand once, in
-a list. 100 steps in two layouts stay under 120 kB.
+For each step the page has only the differences to the step before, as numbers: [shape,
+attribute, value, attribute, value, ...] for a changed shape (-1 names the shape that a
+new one resembles), then the shapes that come and go. Texts and colours are in a list,
+once each. 100 steps in two layouts stay under 120 kB.
 """
 
 import base64
@@ -66,7 +66,7 @@ NUMBER_OF = {name: number for number, name in enumerate(ATTRIBUTES)}
 # one after the other they are the player
 SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
 STYLES = ("player.css",)
-# a line in which no text and no pattern stands
+# a line without texts and patterns
 WITHOUT_TEXT = re.compile(r"(?m)^[^'\"`/\n]+$")
 # what only some pages need: those with a map of runs, those whose answer is dragged
 EXTRAS = ("strip", "drag")
@@ -76,7 +76,9 @@ ASKING = 70  # and of a question
 
 
 def packed(steps: Sequence[Step], layouts: Sequence[Sequence[Drawing]]) -> Data:
-    """What the player plays: of each step what differs from the one before."""
+    """The data that the player plays: for each step the differences to the one
+    before.
+    """
     texts: dict[str, int] = {}  # each text once, and where it is in the list
     told = [_news(before, step) for before, step in pairwise([{}, *steps])]
     drawn = [_layout(drawings, texts) for drawings in layouts]
@@ -90,7 +92,7 @@ def packed(steps: Sequence[Step], layouts: Sequence[Sequence[Drawing]]) -> Data:
 
 
 def _news(before: Step, step: Step) -> Step:
-    """What is told of a step: what is not as it was."""
+    """The parts of a step that have changed."""
     return {
         name: value
         for name, value in step.items()
@@ -125,7 +127,7 @@ def _extras(data: Data) -> list[str]:
 def script(extras: Sequence[str] = ()) -> str:
     """The player's JavaScript, with extra files by name, shortened for a page."""
     js = _joined([*SCRIPTS, *(f"{name}.js" for name in extras)])
-    # comments, indents and spaces are for who reads the files, and a page has them in
+    # comments, indents and spaces are for people who read the files; a page has them in
     # each lesson
     js = re.sub(r"(?m)^ *//.*\n", "", js)
     js = re.sub(r"(?m)^ +", "", js)
@@ -156,7 +158,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def script_hash(extras: Sequence[str] = ()) -> str:
-    """What the page's policy names: it lets this one script run, and no other."""
+    """The hash in the page's policy, which allows only this script to run."""
     inside = f"\n{script(extras)}".encode()
     digest = hashlib.sha256(inside).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
@@ -229,7 +231,7 @@ def _is_a_cursor(key: str) -> bool:
 
 
 class _Changes:
-    """What the player knows so far, and what it must be told next."""
+    """What the player knows so far, and the changes it needs next."""
 
     def __init__(self, order: Mapping[str, int], texts: dict[str, int]) -> None:
         self.order = order
@@ -241,7 +243,7 @@ class _Changes:
         self.there: set[str] = set()
 
     def step(self, drawing: Drawing) -> list[Any]:
-        """The shapes that changed, who comes, and who goes."""
+        """The shapes that changed, those that come, and those that go."""
         changes = []
         for key, shape in drawing.shapes.items():
             if self.known.get(key) == shape:
@@ -284,7 +286,7 @@ class _Changes:
         return pairs
 
     def _place_of(self, text: str) -> int:
-        """Where a text stands in the list of all; a new one is added."""
+        """The index of a text in the list of all texts; a new one is added."""
         return self.texts.setdefault(text, len(self.texts))
 
 
@@ -295,8 +297,8 @@ def _family(key: str, shape: Shape) -> str:
 
 
 def _back_to_front(drawings: Sequence[Drawing]) -> list[str]:
-    """One order of all shapes that ever appear, in which each step's own order is kept
-    as far as one order can.
+    """One order of all shapes that ever appear, which keeps each step's own order as
+    far as possible.
     """
     order: list[str] = []
     for drawing in drawings:

@@ -86,11 +86,11 @@ class Picture:
 
     @property
     def title(self) -> str:
-        """What is shown, in a few words."""
+        """The picture's title, in a few words."""
         return str(self.cast["title"])
 
     def sentence(self, scene: Scene) -> str:
-        """What happened, as the page, the file and the table say it."""
+        """The sentence of a scene, as the page, the file and the table show it."""
         return spoken(scene["sentence"])
 
     def summary(self, scene: Scene) -> str:
@@ -116,16 +116,16 @@ class Picture:
         return drawing
 
     def _step_of(self, number: int) -> int:
-        """The step that shows an event, which plays know by its number; what a page
-        skips shows its effect a step later.
+        """The step that shows an event, which plays know by its number; if the page
+        skips the event, its effect appears a step later.
         """
         step = bisect_left(self._numbers, number)
         return min(step, len(self.scenes) - 1)
 
     @property
     def crisis_ms(self) -> float | None:
-        """When it comes to a head: the first step that is about something in
-        particular, else the last trouble.
+        """The time of the crisis: the first step that is about something in particular,
+        or else the last trouble.
         """
         for scene in self.scenes[:-1]:  # the last may be a summary
             if "light" in scene:
@@ -154,7 +154,7 @@ class Picture:
         )
 
     def _empty_svg(self) -> str:
-        """What is shown where nothing has happened."""
+        """The SVG for a trace in which nothing happened."""
         return svg.svg(
             Drawing(WIDE),
             title=self.title,
@@ -199,7 +199,7 @@ class Picture:
         at_ms: float | None = None,
         widths: Sequence[int] = LAYOUTS,
     ) -> Data:
-        """What the page's player plays. at_end, at_ms: where it opens. widths: of the
+        """The data for the page's player. at_end, at_ms: where it opens. widths: of the
         layouts that it needs.
         """
         begin = self._begin(at_end, at_ms)
@@ -228,7 +228,7 @@ class Picture:
     def _questioned(
         self, layouts: Sequence[Data], widths: Sequence[int]
     ) -> Data | None:
-        """What the page asks. Where its answer is dragged, each layout gets a ruler."""
+        """The page's question. If its answer is dragged, each layout gets a ruler."""
         if self.prediction is None:
             return None
         asked = self.prediction.to_json()
@@ -274,7 +274,7 @@ class Picture:
         )
 
     def _steps(self) -> list[Step]:
-        """What the page says of all steps, and how long each stays, in ms."""
+        """The page's data for all steps, and how long each stays, in ms."""
         steps = []
         for scene, stay in zip(self.scenes, self.stays(), strict=True):
             told = self._step(scene)
@@ -284,7 +284,7 @@ class Picture:
         return steps
 
     def _step(self, scene: Scene) -> Step:
-        """What the page says of a step around its drawing."""
+        """The page's data for a step, apart from its drawing."""
         told = {name: scene[name] for name in AS_TOLD}
         told["sentence"] = self.sentence(scene)
         told["scenario"] = self.play.scenario(scene)
@@ -296,7 +296,9 @@ class Picture:
         return told
 
     def _flows(self) -> str:
-        """What moves while time passes: all, the axis with its cursor, or nothing."""
+        """What moves while time passes: everything, the axis with its cursor, or
+        nothing.
+        """
         if self.play.whole_s:
             return "all"
         return "axis" if self.play.ms_a_second else ""
@@ -328,7 +330,7 @@ class Picture:
         return 1_000_000 * self.play.whole_s / (whole_ms or 1)
 
     def _paced(self, step: int, gap_ms: float) -> pace.Step:
-        """What a step asks for while it plays."""
+        """The time that a step asks for while the picture plays."""
         scene = self.scenes[step]
         is_decided = self.prediction is not None and self.prediction.decided == step
         is_held = is_decided or "light" in scene
@@ -401,7 +403,7 @@ class Picture:
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> dict[str, str]:
-        """What a notebook shows of it: text, and the page where pictures are wanted."""
+        """The output in a notebook: text, and the page if pictures are wanted."""
         bundle = {"text/plain": repr(self)}
         if self.scenes and not text_only():
             bundle["text/html"] = self.frame()

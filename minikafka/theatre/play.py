@@ -76,8 +76,8 @@ class Says:
     mark: Marking | None = None
 
 
-# What becomes of a node: kinds of events that most pictures tell, and the state that
-# each leaves.
+# The states of a node: kinds of events that most pictures show, and the state that each
+# leads to.
 LIVES = {
     "ClientClosed": "closed",
     "NodeCrashed": "crashed",
@@ -121,12 +121,12 @@ class Story:
             )
 
     def see(self, event: Event) -> Told | None:
-        """What one event changes."""
+        """The change of one event."""
         handler = self.handler(event)
         return handler(event, event.detail) if handler else None
 
     def clock(self, ms: Sequence[int]) -> list[str]:
-        """What the scenes' times are called."""
+        """The words for the scenes' times."""
         return times(ms)
 
     def handler(self, event: Event) -> Handler | None:
@@ -185,7 +185,7 @@ class Story:
         )
 
     def details(self, event: Event) -> Detail:
-        """What the words of a table may name in braces."""
+        """The names that the words of a table may use in braces."""
         return event.detail | {"node": event.node}
 
     def is_mine(self, event: Event) -> bool:
@@ -193,11 +193,11 @@ class Story:
         return True
 
     def space(self) -> Space:
-        """What is where now: plain JSON, made anew at each call."""
+        """The current state: plain JSON, new at each call."""
         raise NotImplementedError
 
     def cast(self) -> Cast:
-        """Who is shown, after the last event: plain JSON."""
+        """The cast after the last event: plain JSON."""
         cast: Cast = {"title": self.title}
         if self.live:
             cast["live"] = self.live
@@ -205,11 +205,11 @@ class Story:
 
     @property
     def away(self) -> dict[str, str]:
-        """Who is not there now, and why."""
+        """The nodes that are away now, and why."""
         return {node: state for node, state in sorted(self.down.items()) if state}
 
     def asker(self, event: Event) -> str | None:
-        """Who sent the request that a broker was serving, or None."""
+        """The sender of the request that a broker was serving, or None."""
         request = self.requests.get(event.cause) if event.cause else None
         return request.node if request else None
 
@@ -219,7 +219,7 @@ class Story:
         """
 
     def once(self, what: Any) -> Any:
-        """The same (a chapter, say) the first time, then None."""
+        """The value (a chapter, say) the first time, then None."""
         if what in self.said:
             return None
         self.said.add(what)
@@ -238,7 +238,7 @@ class Story:
 
 
 def picked(source: object, *names: str) -> Detail:
-    """What it keeps under these names, to be told as JSON."""
+    """The attributes with these names, as JSON."""
     return {name: getattr(source, name) for name in names}
 
 
@@ -264,9 +264,7 @@ class Play:
     def stage(
         cls, trace: Sequence[Event], **options: Any
     ) -> "tuple[type[Play], Story, Sequence[Event]]":
-        """Who draws, who folds, and what: the trace, unless an option brings another
-        one.
-        """
+        """The play, the story and the trace, unless an option brings another trace."""
         return cls, cls.story(trace, **options), trace
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
@@ -332,7 +330,7 @@ def fold(story: Story, trace: Sequence[Event]) -> list[Scene]:
 
 
 def _scene(event: Event, told: Told, step: int, position: int, story: Story) -> Scene:
-    """What an event changed, as JSON."""
+    """The change of an event, as JSON."""
     scene: Scene = {
         "step": step,
         "number": step + 1,

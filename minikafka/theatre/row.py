@@ -51,7 +51,7 @@ class Record(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """What is marked above the records, before one of them."""
+    """A mark above the records, before one of them."""
 
     name: str
     offset: int
@@ -95,7 +95,7 @@ class Style:
 
     @property
     def above(self) -> int:
-        """What stands above the records."""
+        """The height of the parts above the records."""
         return 58 if self.header else 2
 
     def height(self, call_outs: int) -> int:
@@ -112,7 +112,7 @@ TALL = Style(header=True, cell=44, words=42)
 MIDDLE = Style(header=False, cell=30, words=34)
 SMALL = Style(header=False, cell=24, words=27)
 
-# of a text's width: what stands left of the place that it is anchored at
+# the part of a text's width that is left of its anchor
 LEFT_OF_ANCHOR = {"start": 0, "middle": 0.5, "end": 1}
 
 
@@ -162,7 +162,7 @@ class Row:
         self.columns = self.columns_with(reader.next for reader in readers)
 
     def columns_with(self, offsets: Iterable[int]) -> list[Column]:
-        """As many as there is room for, these offsets and the next one among them."""
+        """As many columns as fit, with these offsets and the next one among them."""
         count = int(self.width // self.pitch) - 1
         return columns(self.partition, offsets, count)
 
@@ -242,8 +242,8 @@ class Row:
             self._name_segment(key, segment, box)
 
     def _name_segment(self, key: str, segment: Segment, box: Box) -> None:
-        """Its file's name and its state in its upper corners, as far as they have
-        room.
+        """Draw its file's name and its state in its upper corners, as far as
+        they fit.
         """
         room = box.w - 14 / LEAST_STRETCH
         corner = self.d.part(key, box.x, box.y)
@@ -259,7 +259,7 @@ class Row:
             corner.note("state", box.w - 6, 17, state, "end", bold=True)
 
     def _record(self, record: Record, x: float) -> None:
-        """A record as it was written; what is deleted is an outline."""
+        """Draw a record as it was written; a deleted one is an outline."""
         is_gone = record.offset < self.partition["log_start_offset"]
         is_new = record.number == self.now
         value = "null" if record.value is None else record.value
@@ -283,7 +283,7 @@ class Row:
         self.d.cell(key, *self._cell_at(x), of=record.number, same=same, **look)
 
     def look(self, record: Record) -> Look:
-        """What a picture shows differently of a record."""
+        """The look of a record, where a picture shows it differently."""
         return {}
 
     def _gap(self, column: Column, x: float) -> None:
@@ -296,7 +296,7 @@ class Row:
         self.d.left_out(key, middle, y, count, tip=tip, tip_of_more=tip)
 
     def boundaries(self) -> list[Boundary]:
-        """What is marked above the records."""
+        """The marks above the records."""
         log = self.partition
         start = Boundary("log start offset", log["log_start_offset"])
         end = Boundary("log end offset", log["log_end_offset"])
@@ -332,7 +332,7 @@ class Row:
         return self.x - 3 <= label.left and label.right <= self.right + 3
 
     def _labels_of(self, mark: Boundary) -> list[Label]:
-        """Where its words may stand, the best place first."""
+        """The places for its words, the best first."""
         sides = ("over", "right", "left")
         return [self._boundary(mark, side, level) for level in (1, 0) for side in sides]
 
@@ -417,11 +417,11 @@ class Row:
 
     @property
     def lines(self) -> int:
-        """Of the readers' labels."""
+        """How many lines the readers' labels take."""
         return max((label.level + 1 for _, label in self.call_outs()), default=0)
 
     def _name(self, reader: Reader) -> str:
-        """As it stands on the page."""
+        """A reader's name on the page."""
         width = LABEL * 0.6 if self.d.narrow else LABEL
         return fit(reader.name, width, bold=True)
 
@@ -477,8 +477,8 @@ def lines_needed(
 def _placed(
     options: Sequence[Sequence[Label]], cost: Callable[[Sequence[int]], Any]
 ) -> list[Label]:
-    """One of each so that all keep clear, and the first ones as far as that can be;
-    nothing if it can't.
+    """One label of each so that none overlap, preferring the first ones; empty if that
+    is impossible.
     """
     numbers = [range(len(labels)) for labels in options]
     for way in sorted(product(*numbers), key=cost):

@@ -49,7 +49,7 @@ class Ruler(NamedTuple):
         return cls(left, right, first, last, step_ms, edge, reach, says)
 
     def place(self) -> dict[str, Any]:
-        """What the page needs to know of each layout."""
+        """What the page needs to know for each layout."""
         told = self._asdict()
         del told["says"], told["step"]
         return told

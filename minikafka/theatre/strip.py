@@ -40,7 +40,9 @@ class Ended(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What happens in every run at a moment of the strip, such as an order."""
+    """Something that happens in every run at a moment of the strip, such as an
+    order.
+    """
 
     at_ms: int
     words: str
@@ -79,12 +81,12 @@ def strip(
 
 
 def key(row: int, column: int) -> str:
-    """What the page calls a cell."""
+    """The page's key for a cell."""
     return f"{row}/{column}"
 
 
 def packed_run(play: Data) -> str:
-    """What the player plays of a run, small enough for a page that holds many."""
+    """The player's data for a run, small enough for a page that holds many."""
     text = json.dumps(play, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
@@ -96,7 +98,7 @@ def _told(cell: Ended) -> list[str | bool]:
 def _placed(
     marks: Sequence[Mark], moments_ms: Sequence[int]
 ) -> list[list[str | float]]:
-    """Where each mark stands, in columns: a moment is at its cell's left edge."""
+    """The place of each mark, in columns: a moment is at its cell's left edge."""
     found: list[list[str | float]] = []
     for mark in marks:
         column = bisect_right(moments_ms, mark.at_ms) - 1

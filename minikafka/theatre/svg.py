@@ -79,7 +79,7 @@ def svg(
 
 
 def _headline(header: Drawing, title: str, corner: str) -> None:
-    """The title, as far as the corner leaves room."""
+    """Draw the title, as far as the corner leaves room."""
     room = header.width - text_width(corner, 12, mono=True) - 16
     words = fit(title, room, 16, bold=True)
     header.text("title", MARGIN, 24, words, bold=True, size=16)
@@ -211,7 +211,7 @@ def _words(shape: Shape, fade: str) -> str:
 
 
 def _more_words(shape: Shape) -> str:
-    """What stands beside a text, in the other font."""
+    """The text beside another one, in the other font."""
     gap, font = (4, SANS) if shape.get("mono") else (8, MONO)
     look = (
         f'font-family="{font}" font-size="12.5" font-weight="400"'
@@ -221,8 +221,8 @@ def _more_words(shape: Shape) -> str:
 
 
 def _parts(cell: Shape) -> list[Shape]:
-    """As stage.js has them: a box, words in the middle (below each other in a tall
-    box), a number under it.
+    """The parts of a cell, as stage.js has them: a box, words in the middle (below each
+    other in a tall box), a number under it.
     """
     text = cell.get("text", "")
     more = cell.get("more", "")
@@ -279,6 +279,6 @@ def _below(cell: Shape) -> Shape:
 
 
 def _attributes(values: Mapping[str, object]) -> str:
-    """What there is of these; None is not said."""
+    """The attributes that aren't None."""
     said = {name: value for name, value in values.items() if value is not None}
     return "".join(f' {name}="{value}"' for name, value in said.items())

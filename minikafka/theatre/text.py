@@ -1,5 +1,5 @@
-"""What clients, groups and records are named is text, whatever it holds: the one place
-where it becomes a picture's.
+"""The names of clients, groups and records are arbitrary text: this is the only place
+where they enter a picture.
 
 Names come in through readable(): one line, nothing invisible, not too long. They go out
 through escape() into HTML and SVG, and through script_json() into the page's data.
@@ -42,8 +42,8 @@ def readable(value: Any) -> Any:
 
 
 def _is_readable(value: Any) -> bool:
-    """Whether readable() would leave it as it is. Nothing is made anew: a trace may
-    have 100,000 events and more.
+    """Whether readable() would leave it as it is. No new text is made, because a trace
+    may have 100,000 events and more.
     """
     kind = type(value)
     if kind is str:
@@ -56,7 +56,7 @@ def _is_readable(value: Any) -> bool:
 
 
 def _is_a_name(text: str) -> bool:
-    """Whether a text can stand on a page as it is."""
+    """Whether a text can be on a page as it is."""
     return len(text) <= MOST and text.isprintable()
 
 
@@ -110,7 +110,7 @@ def span_of(offsets: Sequence[int]) -> str:
 
 
 def dotted(*parts: str) -> str:
-    """What there is of these, in one line."""
+    """The non-empty parts, in one line."""
     return " · ".join(filter(None, parts))
 
 
@@ -129,6 +129,6 @@ def lasting(ms: int) -> str:
 
 
 def quoted(value: str, most: int) -> str:
-    """A value in a sentence, cut to at most so many characters."""
+    """A value for a sentence, cut to at most this many characters."""
     shown = value if len(value) <= most else value[: most - 1] + "…"
     return f"“{shown}”"

@@ -13,7 +13,7 @@ from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
 from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
 from minikafka.theatre.text import key_part
 
-# width of what stands left of the lanes
+# width of the area left of the lanes
 NAMES, NAMES_NARROW, NAMES_PHONE = 132, 116, 124
 NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 124, 92, 106  # and right of them
 BOX = 6  # width of a mark
@@ -25,7 +25,7 @@ WHOLE, APART = 0.42, 30
 
 
 class Bar(NamedTuple):
-    """words: the first that have room stand in it."""
+    """words: the first ones that fit are drawn in it."""
 
     span: Span
     words: Sequence[str]
@@ -42,7 +42,7 @@ def gone(span: Span, words: Sequence[str]) -> Bar:
 
 @dataclass(frozen=True)
 class TimeLane:
-    """A row. number: what stands at its end and holds at the cursor. colour: of its
+    """A row. number: drawn at its end; it is the value at the cursor. colour: of its
     marks. bars: up to the cursor.
     """
 
@@ -62,7 +62,7 @@ class Marked(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What words take of a lane."""
+    """The stretch of a lane that words take."""
 
     begin: float
     end: float
@@ -153,7 +153,7 @@ def _ends_of(row: Drawing, axis: Axis, lane: TimeLane) -> None:
 def _inside(
     time: Time, lane: TimeLane, marks: Sequence[Marked]
 ) -> tuple[TimeLane, list[Marked]]:
-    """What there is of a lane in a burst. A bar that began before has its words on the
+    """The part of a lane in a burst. A bar that began before it has its words on the
     whole axis.
     """
     bars = []
@@ -229,8 +229,8 @@ class _Drawn(NamedTuple):
             self._mark(key, each, lane, [*later, *after])
 
     def _bar(self, key: str, bar: Bar, marks: Sequence[float]) -> Place:
-        """As long as it lasted; its words stand where marks leave room for them. Returns
-        from where to where they go.
+        """Draw a bar as long as its duration, with words where marks leave room.
+        Returns where the words are.
         """
         row = self.row
         begin = self.axis.x(bar.span.begin_ms)

@@ -53,7 +53,7 @@ TITLES = {
 
 
 class Entry(NamedTuple):
-    """Of the map: the last offset of a key."""
+    """An entry of the map: the last offset of a key."""
 
     letter: str
     offset: int
@@ -81,7 +81,9 @@ class CleanedRow(Row):
         ]
 
     def look(self, record: Record) -> Look:
-        """What goes and what is gone, tombstones and markers."""
+        """The look of records that are being dropped or are gone, and of tombstones and
+        markers.
+        """
         offset = record.offset
         look: Look = {}
         tips = [f"offset {offset}"]
@@ -149,7 +151,7 @@ class CleanedRow(Row):
 
 
 def _told(of: Sequence[tuple[int, str]], offset: int) -> str | None:
-    """What is told of an offset."""
+    """The words about an offset, if there are any."""
     return dict(of).get(offset)
 
 
@@ -277,7 +279,7 @@ class CleanerPlay(Play):
         return here
 
     def _map(self, d: Drawing, space: Space, y: float) -> None:
-        """An entry for each key, as far as there is room."""
+        """Draw an entry for each key, as far as there is room."""
         is_on = space["half"] >= MAPPING
         _title(d, "map", y, is_on)
         entries = []
@@ -321,7 +323,7 @@ class CleanerPlay(Play):
         d.cell(f"map/{entry.letter}", *place, **look)
 
     def _copy(self, d: Drawing, space: Space, row: CleanedRow, y: float) -> None:
-        """What is copied so far, each record below its place in the log."""
+        """Draw the records copied so far, each below its place in the log."""
         base = space["into"]
         is_on = space["half"] == COPYING and base is not None
         file = f"{base or 0:020d}.log"
@@ -379,7 +381,9 @@ class CleanerPlay(Play):
 
 
 def _title(d: Drawing, key: str, y: float, is_on: bool, file: str = "") -> None:
-    """Of the map or the copy: faint where the cleaner isn't at it."""
+    """Draw the title of the map or the copy, faint while the cleaner isn't working on
+    it.
+    """
     long, short = TITLES[key]
     words = short
     if is_on:

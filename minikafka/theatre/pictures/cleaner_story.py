@@ -1,8 +1,8 @@
-"""What a trace tells of the log cleaner: the log's story, and in it the passes over one
+"""The story of the log cleaner: the log's story, and in it the passes over one
 compacted partition (cleaner.py draws it).
 
-A pass has two halves: the map of each key's last offset, then the copy. What is copied
-stands beside the log until it takes its place.
+A pass has two halves: the map of each key's last offset, then the copy. The copy is
+drawn beside the log until it takes the log's place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,7 +139,7 @@ class CleanerStory(LogStory):
         self.letters = letters(self._keys(trace))
 
     def _keys(self, trace: Sequence[Event]) -> list[str | None]:
-        """Of the records, and not of the markers."""
+        """The keys of the records, without markers."""
         return [
             key
             for event in trace
@@ -152,7 +152,7 @@ class CleanerStory(LogStory):
         return super().cast() | {"min_ratio": self.min_ratio}
 
     def space(self) -> Space:
-        """The log's, and how the cleaner stands to it."""
+        """The log's space, and how far the cleaner is."""
         space = super().space()
         for log in space["partitions"]:
             for segment in log["segments"]:
@@ -183,7 +183,7 @@ class CleanerStory(LogStory):
         return "clean" if base < self.clean_up_to else "dirty"
 
     def _bytes_of(self, state: str) -> int:
-        """Of all segments in this state."""
+        """The bytes of all segments in this state."""
         size = 0
         for log in self.logs.values():
             for segment in log.segments:
@@ -339,7 +339,7 @@ class CleanerStory(LogStory):
         )
 
     def _horizons_of(self, d: Detail) -> list[str]:
-        """What is told now when it may go, in words."""
+        """The times at which tombstones and markers may be dropped, in words."""
         said = []
         for offset in d["horizons"]:
             at = self.at + d["delete_retention_ms"]
@@ -374,7 +374,7 @@ class CleanerStory(LogStory):
     # -- in the end
 
     def ends(self, last: Scene) -> None:
-        """What came of it for a reader."""
+        """Add what a reader sees in the end."""
         if self.live or "light" in last:
             return
         if self.unheard:

@@ -40,7 +40,7 @@ WIDEST = 560  # card
 
 
 def draw_producers(d: Drawing, space: Space, width: float, now: int) -> None:
-    """Who wrote to this partition. now: the event that is shown."""
+    """Draw the producers of this partition. now: the event that is shown."""
     names = space["producers"]
     if not names:
         return
@@ -209,7 +209,9 @@ class _Card:
         return widest(words, 12)
 
     def _room_for_words(self) -> float:
-        """On a wide page its records stand before them."""
+        """The room for words; on a wide page the card's records are in front of
+        them.
+        """
         if self.d.narrow:
             return self.box.w / 2
         records = STEP * len(self.hand)
@@ -250,7 +252,7 @@ class _Card:
         return width
 
     def _states(self) -> Sequence[str]:
-        """What its memory holds, the longest words first."""
+        """The content of its memory in words, the longest first."""
         committed = self.space["committed"] or 0
         waiting = self.reader["holds"]
         undone = []

@@ -1,5 +1,5 @@
-"""What the commit point's story keeps of each reader, and its picture draws: the
-records in its memory, and the commit that it has on its way.
+"""The state of each reader in the commit point's story, which its picture draws: the
+records in its memory, and the commit that is in flight.
 """
 
 from collections.abc import Collection, Sequence
@@ -57,7 +57,7 @@ class Hand:
         return [list(held) for held in latest]
 
     def takes(self, offsets: Sequence[int], state: str, number: int) -> None:
-        """Records are handed over; what was there before lies under them."""
+        """Records are handed over to it; those from before are below them."""
         for offset in offsets:
             self.held.pop(offset, None)
             self.held[offset] = Held(
@@ -68,7 +68,7 @@ class Hand:
             )
 
     def to_do(self) -> list[int]:
-        """What is not written, in the order in which it came."""
+        """The records that aren't written yet, in the order in which they came."""
         return [held.offset for held in self.held.values() if held.state == TO_DO]
 
     def is_done(self, offset: int, number: int) -> None:
@@ -77,7 +77,7 @@ class Hand:
         self.held[offset] = held._replace(state=DONE, number=number)
 
     def puts_down(self, up_to: int) -> None:
-        """What is done and committed needs no memory."""
+        """Records that are done and committed no longer need memory."""
         kept = {}
         for offset, held in self.held.items():
             if offset >= up_to or held.state == TO_DO:
@@ -103,14 +103,14 @@ class Hands:
         return self.of.get(name, Hand())
 
     def to_do(self) -> list[int]:
-        """What anybody has and is not written."""
+        """The records that any reader has and that aren't written yet."""
         found = []
         for hand in self.of.values():
             found += hand.to_do()
         return found
 
     def oldest(self, writer: str) -> int | None:
-        """What a writer would do next; where it has nothing, anybody."""
+        """The record that a writer would process next; if it has none, any reader's."""
         its_own = self.hand(writer).to_do()
         in_hand = [*its_own, *self.to_do()]
         return in_hand[0] if in_hand else None
@@ -133,7 +133,7 @@ class Hands:
         hand.takes(offsets, state, number)
 
     def is_done(self, offset: int, committed: int, number: int) -> str:
-        """Whoever holds the record has it to do no more; returns who that was."""
+        """The record is done for the reader that holds it; returns that reader."""
         holder = ""
         for name, hand in self.of.items():
             if offset in hand.to_do():

@@ -1,4 +1,4 @@
-"""What becomes of the records of one partition in one group: handed over, done, done
+"""The fates of the records of one partition in one group: handed over, done, done
 again, or skipped.
 
 A record is skipped when it was handed over and never will be done, or when the group
@@ -68,7 +68,7 @@ class Fates:
         return [offset for offset in offsets if offset not in self.effects]
 
     def undone_before(self, offset: int) -> list[int]:
-        """Records that were handed over, are not done, and stand before an offset."""
+        """Records before an offset that were handed over and aren't done."""
         return [each for each in self.undone if each < offset]
 
     def give_up(self, passed: int, held: Collection[int], number: int) -> list[int]:
@@ -80,8 +80,8 @@ class Fates:
         return self._skip(given_up, number)
 
     def jump(self, offset: int, known: Collection[int], number: int) -> list[int]:
-        """A reader goes past records without reading them, where the group was before.
-        known: the records that are in the log.
+        """A reader skips records that the group hasn't read. known: the records that
+        are in the log.
         """
         if self.furthest is None or offset <= self.furthest:
             return []

@@ -35,7 +35,7 @@ from minikafka.theatre.play import Play, Space
 from minikafka.theatre.row import Reader, Record, Style, lines_needed
 from minikafka.theatre.text import dotted
 
-# where records begin: the rows' names stand before them, as the lanes' do
+# where records begin: the rows' names are in front of them, like the lanes'
 LEFT = {WIDE: 124, NARROW: 96, PHONE: 96}
 LAMPS = 23  # their height, above the records
 PITCHES = (94, 78, 62, 47)  # from one record to the next: the widest that fits
@@ -150,9 +150,9 @@ class CommitPlay(Play):
         return for_all if for_all >= LEAST_FOR_ALL else LEAST_NARROW
 
     def _style(self, d: Drawing) -> Style:
-        """How high the records are, and what stands under them."""
+        """The height of the records, and the parts below them."""
         words = 74 if self.again else 60
-        if d.narrow:  # where a reader's name is as likely to stand below an effect
+        if d.narrow:  # where a reader's name may well be below an effect
             words += 6
         return Style(header=True, cell=30, words=words)
 
@@ -244,7 +244,7 @@ class CommitPlay(Play):
             right -= width + 8
 
     def _lanes(self, space: Space, is_short: bool) -> list[Lane]:
-        """The readers, the commits, the effects, and what became of the log."""
+        """The lanes of the readers, the commits, the effects, and the log."""
         states = {reader["name"]: reader["state"] for reader in space["readers"]}
         rows = []
         for name, colour in self.cast["readers"].items():
@@ -280,7 +280,7 @@ class CommitPlay(Play):
 
 
 def _wrong(space: Space) -> str:
-    """What went wrong, as the lamps say it."""
+    """The faults, as the lamps name them."""
     doubled = len(twice(space))
     lost = len(space["skipped"])
     if doubled and lost:
@@ -291,7 +291,7 @@ def _wrong(space: Space) -> str:
 
 
 def _draw_effects(row: CommitRow, space: Space, cards: Cards) -> None:
-    """Under each record what became of it."""
+    """Draw the fate of each record below it."""
     home = cards.home_of(space["wrote"])
     for number, column in enumerate(row.columns):
         is_a_gap = column.up_to - column.first > 1
@@ -308,8 +308,8 @@ def _draw_effects(row: CommitRow, space: Space, cards: Cards) -> None:
 
 
 def _named(name: str, space: Space, asks: bool) -> tuple[str, ...]:
-    """What a shaded span is called: what holds of it now, where a prediction still asks
-    what comes of it.
+    """The name of a shaded span: its present meaning while a prediction still asks
+    about its future.
     """
     comes_again = space["comes_again"]
     if name == "lost":
@@ -347,5 +347,5 @@ def _reader(reader: Space, colour: str) -> Reader:
 
 
 def _placed(space: Space) -> list[Space]:
-    """The readers that stand somewhere."""
+    """The readers that have a position."""
     return [reader for reader in space["readers"] if reader["next"] is not None]

@@ -1,5 +1,5 @@
-"""The commit point's log: its records with what became of each under it, the flag of
-the committed offset, and what a crash would make of what lies behind or before it.
+"""The commit point's log: its records with their fates below, the flag of the committed
+offset, and what a crash would do to the records behind or before it.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class CommitRow(Row):
         )
 
     def place_of(self, offset: int) -> Point:
-        """Where a record stands, or would."""
+        """The place of a record, whether it exists or not."""
         return Point(self.left_of(offset), self.cells_y)
 
     def look(self, record: Record) -> Look:
@@ -87,8 +87,8 @@ class CommitRow(Row):
         """Files are no story of this picture."""
 
     def boundaries(self) -> list[Boundary]:
-        """The end stands under the empty place; the committed offset is what this is
-        about.
+        """The end's label is below the empty place, because the committed offset is the
+        subject here.
         """
         shown = []
         for mark in super().boundaries():
@@ -101,8 +101,8 @@ class CommitRow(Row):
         return shown
 
     def _boundaries(self) -> None:
-        """The line of the committed offset goes down through the effects, and its name
-        is the flag that a reader has sent.
+        """The line of the committed offset goes down through the effects; the flag that
+        a reader has sent is its name.
         """
         super()._boundaries()
         self._expired()
@@ -179,8 +179,8 @@ class CommitRow(Row):
 
 
 def draw_flag(d: Drawing, number: int | None, words: str, place: Box) -> None:
-    """What a commit is, on its way and where it is noted: one thing that travels.
-    number: of the event that sent it.
+    """Draw a commit as a flag, the same in flight as where it is stored. number: of the
+    event that sent it.
     """
     look: Look = {
         "fill": "ink",
@@ -193,8 +193,8 @@ def draw_flag(d: Drawing, number: int | None, words: str, place: Box) -> None:
 
 @dataclass(frozen=True)
 class Effect:
-    """Under a record what became of it. home: where its effect comes from, if not out
-    of the record itself.
+    """The effect of a record, drawn below it. home: where the effect comes from, if not
+    from the record itself.
     """
 
     d: Drawing
@@ -206,7 +206,7 @@ class Effect:
 
     @property
     def key(self) -> str:
-        """Of the shape that tells what became of the record."""
+        """The key of the shape that shows the record's fate."""
         return f"effect/{self.offset}"
 
     @property
@@ -215,7 +215,9 @@ class Effect:
         return self.row.pitch > 65
 
     def draw(self) -> None:
-        """What is true now, and a second time below where it was done again."""
+        """Draw the current state, and below it a second one if the record was done
+        again.
+        """
         numbers = self.space["effects"].get(str(self.offset), [])
         lost_by = self.space["skipped"].get(str(self.offset))
         if lost_by is not None:

@@ -1,11 +1,11 @@
-"""What a trace tells about one partition, its readers in one group, and what they do
-with each record: the fold of the commit point's picture (commit_point.py draws it).
+"""One partition, its readers in one group, and what they do with each record: the fold
+of the commit point's picture (commit_point.py draws it).
 
 A record is done when its effect is written to a table outside Kafka (EffectWritten); in
 a trace without such events, when it is handed over. Between the two it is *in hand*: in
 the memory of a process that may crash. From this follow, at the exact event, the two
-anomalies: a record is skipped when nobody holds it any more and a reader begins after
-it; it is a duplicate when its effect is written a second time.
+anomalies: a record is skipped when no process holds it any more and a reader begins
+after it; it is a duplicate when its effect is written a second time.
 """
 
 from collections.abc import Sequence
@@ -148,7 +148,7 @@ class CommitStory(LogStory):
         return space
 
     def _spans(self) -> Detail:
-        """What a crash would make of the records between the committed offset and the
+        """What a crash would do to the records between the committed offset and the
         position, as [from, up to].
         """
         begins = self.began if self.committed is None else self.committed
@@ -166,7 +166,7 @@ class CommitStory(LogStory):
         return {"lost": lost, "again": again}
 
     def _comes_again(self) -> bool:
-        """Whether the group goes over records once more, whatever happens now."""
+        """Whether the group will read records again, whatever happens now."""
         position = self._position()
         furthest = self.fates.furthest or 0
         return position is None or position < furthest
@@ -179,7 +179,7 @@ class CommitStory(LogStory):
         return max(self._places(alive), default=None)
 
     def _places(self, readers: Sequence[Position]) -> list[int]:
-        """Where those of these readers stand that stand anywhere."""
+        """The positions of those of these readers that have one."""
         places = []
         for reader in readers:
             place = reader.next.get(self.partition)
@@ -188,7 +188,9 @@ class CommitStory(LogStory):
         return places
 
     def is_mine(self, event: Event) -> bool:
-        """An effect may be anybody's; of members it is who reads this partition."""
+        """An effect may be anybody's; events of members belong to this picture if they
+        read this partition.
+        """
         if event.kind == "EffectWritten":  # it may say no topic, group or partition
             return True
         is_of_a_member = event.node in self.groups and event.node not in self.readers
@@ -286,7 +288,9 @@ class CommitStory(LogStory):
         return told
 
     def _is_of_another(self, d: Detail) -> bool:
-        """Whether an effect is of another table or partition, as far as it says."""
+        """Whether an effect belongs to another table or partition, as far as it
+        says.
+        """
         mine = picked(self, "table", "topic", "partition")
         for name, value in mine.items():
             said = d.get(name)
@@ -295,7 +299,9 @@ class CommitStory(LogStory):
         return False
 
     def _out_of_hand(self, offset: int, writer: str) -> None:
-        """Whoever holds the record has it to do no more. writer: of its effect."""
+        """The reader that holds the record has finished it. writer: of the record's
+        effect.
+        """
         holder = self.hands.is_done(
             offset,
             committed=self.committed or 0,
@@ -426,7 +432,7 @@ class CommitStory(LogStory):
         return told
 
     def _crash(self, told: Told, node: str, held: Sequence[int]) -> None:
-        """What a reader forgets, and what stays."""
+        """A reader crashes: tell what it forgets, and what stays."""
         committed = self.committed or 0
         done = []
         for offset in sorted(self.fates.effects):
@@ -456,7 +462,7 @@ class CommitStory(LogStory):
         return self.fates.give_up(passed, held, self.number)
 
     def _jump(self, offset: int) -> list[int]:
-        """Records that a reader goes past without reading them."""
+        """Records that a reader skips."""
         known = self._log(self.partition).records
         return self.fates.jump(offset, known, self.number)
 
@@ -480,8 +486,8 @@ class CommitStory(LogStory):
         return told
 
     def _light(self, offsets: Sequence[int], lamp: str) -> list[str]:
-        """The first time, the keys of what the picture is about: these records, what
-        became of them, and the lamp.
+        """The first time, the keys of the shapes that the step is about: these records,
+        their fates, and the lamp.
         """
         partition = self.partition
         keys = []

@@ -1,9 +1,9 @@
-"""Two leaders, one log: each broker's copy, the offset at which they part, and what
-falls off when they meet again. Producers stand beside the broker that they reach, with
-what they have in hand.
+"""Two leaders, one log: each broker's copy, the offset at which they diverge, and the
+records that are cut off when the brokers meet again. Producers are beside the broker
+that they reach, with the records in their hands.
 
-Below, as lengths: who believed to lead, and who waited for an answer. Options: topic,
-partition (without them: the one that is copied most).
+Below, as lengths: the brokers that believed they led, and the producers that waited for
+an answer. Options: topic, partition (without them: the one that is copied most).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ HEAD, WALL, TRAY, CELL = 20, 20, 46, 28
 BETWEEN = 5  # records
 MOST_LANES = 3  # producers with a lane
 
-# by what producers have heard of a record that was cut off: what became of it, in two
-# lines
+# the fate of a record that was cut off, in two lines, by the answer that its producer
+# got
 FATES = {
     "": ("cut off", "nobody was told done"),
     "acknowledged": ("acknowledged,", "then cut off: lost"),
@@ -210,7 +210,7 @@ class _Stage:
             self._cut_here(row, offset)
 
     def _wall(self, y: float) -> None:
-        """Between those that don't hear each other."""
+        """Draw the wall between brokers that can't reach each other."""
         words = "nothing passes"
         left = widest(words, 12, bold=True) + 10
         y += WALL / 2 - 4
@@ -292,7 +292,7 @@ class _Stage:
         )
 
     def _dropped(self, y: float) -> None:
-        """What was cut off: nobody has it any more."""
+        """Draw the records that were cut off: no broker has them any more."""
         told = None
         for copy in self.space["copies"]:
             broker = copy["broker"]
@@ -354,7 +354,7 @@ def _offset(offset: float) -> str:
 
 
 def _words(copy: Mapping[str, Any], narrow: bool) -> str:
-    """What a broker believes; on a narrow page a leader's epoch is a chip."""
+    """A broker's belief in words; on a narrow page a leader's epoch is a chip."""
     epoch = "" if narrow else f", epoch {copy['epoch']}"
     if copy["asked_to"] is not None:
         return f"must end at {copy['asked_to']}"

@@ -1,5 +1,5 @@
-"""Who acts in the fork's picture: brokers with what they believe, and producers with what
-they wait for.
+"""The actors in the fork's picture: brokers with their beliefs, and producers with the
+answers they wait for.
 """
 
 from collections.abc import Sequence
@@ -125,8 +125,8 @@ class Producer:
         self.since = None
 
     def in_hand(self, promises: Promises) -> list[RecordId]:
-        """What it has sent, and heard nothing of; a batch that was written twice is one
-        thing.
+        """The records that it has sent without an answer; a batch that was written
+        twice is one thing.
         """
         if self.since is None:
             return []
@@ -139,7 +139,7 @@ class Producer:
         return list(latest.values())
 
     def to_json(self, promises: Promises) -> list[Any]:
-        """As fork_hands.Waiting has it."""
+        """The producer in the form of fork_hands.Waiting."""
         hand = []
         for record in self.in_hand(promises):
             words = promises.describe(record)

@@ -1,5 +1,5 @@
-"""What came of two leaders, in one sentence: for how long there were two, what was cut
-off, and what its producer was told.
+"""The result of two leaders, in one sentence: for how long there were two, which
+records were cut off, and what their producer was told.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _cut(story: "ForkStory", copy: Copy) -> str:
 
 
 def _fate(story: "ForkStory", dropped: Sequence[RecordId]) -> str:
-    """What the producer of the first one was told, and where it is now."""
+    """What the producer of the first record was told, and where the record is now."""
     promises = story.promises
     lost = [each for each in dropped if promises.was_told(each) == "acknowledged"]
     if lost:

@@ -1,5 +1,5 @@
-"""What producers have in hand, beside the broker that they reach: the record that they
-have sent and not heard of, and the answer that has come back.
+"""Producers beside the broker that they reach, with the record that they have sent and
+not heard of, or the answer that has come back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from minikafka.theatre.nodes import Row
 from minikafka.theatre.pictures.replica_names import Names
 from minikafka.theatre.text import key_part, span_of
 
-PRODUCERS, PRODUCERS_NARROW = 200, 108  # width of what stands right of a log
+PRODUCERS, PRODUCERS_NARROW = 200, 108  # width of the area right of a log
 MARGIN = 10  # left of them
 AT_A_BROKER = 2  # producers beside one broker
 HIGH, HAND = 36, 18  # heights: of a producer, of what it has in hand
@@ -62,8 +62,8 @@ class Waiting(NamedTuple):
 
 
 class Hands:
-    """Where producers stand in one layout, and what they have in hand. place(offset): x
-    of a record.
+    """The places of producers in one layout, and the records in their hands.
+    place(offset): x of a record.
     """
 
     def __init__(
@@ -124,7 +124,9 @@ class Hands:
         return waited if self.d.narrow else f"waits {waited}"
 
     def _record(self, part: Drawing, producer: Waiting) -> None:
-        """What it has sent lies in a log, and it keeps its own until it hears."""
+        """The record it has sent is in a log, and it keeps its own copy until there is
+        an answer.
+        """
         hand = [InHand(*each) for each in producer.hand]
         first = hand[0]
         text, more = self.names.words(first.letter, first.name)
@@ -145,7 +147,7 @@ class Hands:
         )
 
     def _box(self) -> Box:
-        """As wide as a record, where there is room."""
+        """A box as wide as a record, if there is room."""
         width = self.width if self.names.are_whole else ANSWER_NARROW
         width = min(width, self.place(1) - self.place(0) - 5)
 
@@ -179,7 +181,7 @@ class Hands:
         part.cell(f"answer/{last}", 0, WORDS, width, HAND, **look)
 
     def _speaks(self, producer: Waiting, row: Row, end: int) -> None:
-        """An arrow: its record goes to the log, or the answer comes back."""
+        """Draw an arrow: its record goes to the log, or the answer comes back."""
         at_log = self.place(end + 1) + 2
         at_hand = self.left - 6
         if at_hand - at_log < 12:

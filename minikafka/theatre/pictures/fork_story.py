@@ -138,7 +138,9 @@ class ForkStory(PartitionStory):
             self.title += f": {part}"
 
     def _place_brokers(self, mine: Sequence[Event]) -> None:
-        """Who has a replica, in which row, and who hears whom."""
+        """Find the brokers with a replica, their rows, and which of them reach each
+        other.
+        """
         replicas = [event for event in mine if event.kind in OF_REPLICAS]
         brokers = sorted(brokers_of(replicas) - {0})
         self.order = _old_leader_last(brokers, replicas)
@@ -173,7 +175,7 @@ class ForkStory(PartitionStory):
 
     @property
     def newest(self) -> int:
-        """The largest leader epoch that there is."""
+        """The largest leader epoch so far."""
         return max(self.leaders, default=-1)
 
     @property
@@ -215,7 +217,7 @@ class ForkStory(PartitionStory):
         return shown
 
     def _dropped(self, record: RecordId) -> list[Any]:
-        """As a log has it, and what its producer was told."""
+        """A record in the form that a log has it, and what its producer was told."""
         promises = self.promises
         return [
             *record,
@@ -311,7 +313,7 @@ class ForkStory(PartitionStory):
         )
 
     def _append(self, copy: Copy, d: Detail) -> None:
-        """Who appends leads, as far as it knows."""
+        """A broker that appends leads, as far as it knows."""
         epoch = latest_epoch(d)
         copy.take(d, self.number)
         copy.lead(epoch, self.at, self.number)
@@ -374,7 +376,7 @@ class ForkStory(PartitionStory):
         )
 
     def _who_was_told(self, gone: Sequence[RecordId]) -> str:
-        """Of records that were just cut off."""
+        """What producers were told about records that were just cut off."""
         promises = self.promises
         for record in gone:
             if promises.was_told(record) == "acknowledged":

@@ -36,13 +36,13 @@ LINE = 16  # height of a field
 INDENT = 9
 COLUMN_GAP, WIDEST_COLUMN = 14, 420
 END = 0  # the number of the line that says what is not read
-FEW = 16  # lines stand in one column
+FEW = 16  # lines that fit into one column
 READ_ONLY = "read-only here: in the lesson's notebook, with its kernel, you change it"
 HOW_TO = "click a byte, or go there with the arrow keys, and type two hex digits"
 
 
 class Hex(NamedTuple):
-    """How the bytes stand. pitch: from one to the next."""
+    """The arrangement of the bytes. pitch: from one to the next."""
 
     a_row: int
     pitch: float
@@ -68,7 +68,7 @@ PHONE_ROWS = Hex(a_row=12, pitch=34)
 
 
 class Columns(NamedTuple):
-    """Where the tree stands. most: lines of each column."""
+    """The place of the tree. most: lines per column."""
 
     left: float
     top: float
@@ -241,7 +241,7 @@ class BytesPlay(Play):
 
 
 def _rows(d: Drawing) -> Hex:
-    """How the bytes stand on a page."""
+    """The arrangement of the bytes on a page."""
     if d.phone:
         return PHONE_ROWS
     return NARROW_ROWS if d.narrow else WIDE_ROWS
@@ -260,7 +260,7 @@ def _unread(space: Space) -> str:
 
 
 def _number_at(parts: Sequence[Part], at: int) -> int | None:
-    """Of the field that a byte belongs to."""
+    """The number of the field that a byte belongs to."""
     part = part_at(parts, at)
     if part is None:
         return None
@@ -314,7 +314,7 @@ def _tip(at: int, byte: int, part: Part | None, is_read: bool) -> str:
 
 
 def _same(part: Part) -> str:
-    """What the bytes of a field and its line share."""
+    """The name that the bytes of a field and its line share."""
     return f"field/{part.first}/{part.name}"
 
 

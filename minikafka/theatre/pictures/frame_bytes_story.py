@@ -1,5 +1,6 @@
-"""What a frame says, as it was sent and with bytes that were changed (frame_bytes.py
-draws it). It is told by course/experiments/lesson_12_frames.py, one event a change.
+"""The content of a frame, as it was sent and with bytes that were changed
+(frame_bytes.py draws it). course/experiments/lesson_12_frames.py emits one event per
+change.
 """
 
 from collections.abc import Sequence

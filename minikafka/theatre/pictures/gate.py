@@ -1,6 +1,6 @@
-"""An open transaction as a gate on the log: what is behind it waits, whoever wrote it,
-until the transaction ends. Beside each other a reader of all records and one of
-committed ones, with what they were handed.
+"""An open transaction as a gate on the log: all records behind it, of any producer,
+wait until the transaction ends. Beside each other are a reader of all records and one
+of committed ones, with the records that they were given.
 
 A record has the colour of its writer, an outline while its transaction is open. Below,
 as lengths: how long a transaction was open, and how long others' records waited.
@@ -130,7 +130,7 @@ class GatePlay(Play):
         return d.width / max(shown, 2)
 
     def _writers(self, d: Drawing, space: Space) -> None:
-        """Who writes, and what has become of it."""
+        """Draw the producers, and what has happened to them."""
         pitch = self._pitch(d)
         shown = _writers(space)[:MOST_WRITERS]
         for number, writer in enumerate(shown):
@@ -264,7 +264,9 @@ class GatePlay(Play):
         found: Sequence[Any],
         places: Sequence[Columns],
     ) -> None:
-        """What a reader was handed, in its order; new ones come from the log."""
+        """Draw the records that a reader was given, in order; new ones come from the
+        log.
+        """
         room = box.w - 16
         pitch = min(max(room / self.most_read, LEAST_PITCH), self.widest)
         fits = int(room / pitch + 0.1)
@@ -319,8 +321,8 @@ class GatePlay(Play):
 
 
 class Writer(NamedTuple):
-    """As the story tells it. ended: how its last transaction did. told: how many of its
-    records were acknowledged.
+    """A producer as the story describes it. ended: how its last transaction ended.
+    told: how many of its records were acknowledged.
     """
 
     name: str
@@ -378,18 +380,18 @@ def _writer(part: Part, number: int, writer: Writer, pitch: float) -> None:
 
 
 def _values(records: Sequence[Sequence[Any]]) -> str:
-    """What they say, one after the other."""
+    """The values of records, one after the other."""
     texts = [Record(*each).text for each in records]
     return ", ".join(texts) or "nothing"
 
 
 def _second_line(d: Drawing) -> float:
-    """What a line below a name takes; beside it there is room on wider pages."""
+    """The height of a line below a name; on wider pages there is room beside it."""
     return LINE if d.phone else 0
 
 
 def _became(writer: Writer) -> tuple[str, Paint]:
-    """What a writer's chip says."""
+    """The words on a producer's chip."""
     if writer.is_open:
         return "transaction open", OPEN
     if writer.ended == "aborted":

@@ -1,5 +1,5 @@
-"""What the gate's story keeps: who writes, and for how long a transaction was open; what
-readers were handed, and what waited until then.
+"""The state of the gate's story: the producers, and how long a transaction was open;
+the records that readers were given, and those that waited until then.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,9 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Of a record. log: the number of its partition among those that are shown."""
+    """The place of a record. log: the number of its partition among those that are
+    shown.
+    """
 
     log: int
     offset: int
@@ -35,7 +37,7 @@ class Read(NamedTuple):
 
 
 class Freed(NamedTuple):
-    """A record that had waited, and who was handed it then."""
+    """A record that had waited, and the reader that was given it then."""
 
     place: Place
     reader: str

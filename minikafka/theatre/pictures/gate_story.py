@@ -42,8 +42,9 @@ SAYS = {
 
 
 class GateStory(Story):
-    """The gate of a partition is its last stable offset, which Log computes from what
-    is open. The story adds who waits behind it, since when, and until when.
+    """The gate of a partition is its last stable offset, which Log computes from the
+    open transactions. The story adds which readers wait behind it, since when, and
+    until when.
     """
 
     name = "gate"
@@ -84,7 +85,9 @@ class GateStory(Story):
         self.freed: Freed | None = None
 
     def cast(self) -> Cast:
-        """Who writes, and whose records ever wait, for the names of the lanes."""
+        """The producers, and those whose records ever wait, for the names of
+        the lanes.
+        """
         transactional = []
         for name, writer in self.writers.items():
             if writer.spans:
@@ -112,7 +115,7 @@ class GateStory(Story):
         return logs[number]
 
     def _number(self, part: Part) -> int:
-        """Of a partition among those that are shown."""
+        """The number of a partition among those that are shown."""
         parts = list(self.logs)
         return parts.index(part)
 
@@ -292,7 +295,7 @@ class GateStory(Story):
             return None
 
         high_watermark = d["high_watermark"]
-        # a follower hears of it later
+        # a follower learns it later
         if high_watermark <= log.high_watermark:
             return None
         log.replicate(high_watermark)
@@ -301,7 +304,7 @@ class GateStory(Story):
     # -- fold: who reads, who is away
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told | None:
-        """What a reader was handed, and whether it had to wait for that."""
+        """The records that a reader was given, and whether they had to wait."""
         part = part_of(event)
         name = event.node
         if name not in self.read or part not in self.logs or not d["records"]:
@@ -359,7 +362,7 @@ class GateStory(Story):
         return freed
 
     def ends(self, last: Scene) -> None:
-        """How long somebody's record waited, and for what."""
+        """Tell how long a record waited, and for what."""
         if self.freed is None:
             return
         place, reader = self.freed
@@ -382,7 +385,7 @@ class GateStory(Story):
         )
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        """Who goes away leaves its transaction open."""
+        """A producer that goes away leaves its transaction open."""
         kind = event.kind
         if event.node not in self.writers:
             return None
@@ -392,7 +395,7 @@ class GateStory(Story):
 
 
 def _appended(trace: Sequence[Event]) -> list[Event]:
-    """What was written to the topics of programs."""
+    """The records written to the topics of programs."""
     found = []
     for event in trace:
         if event.kind != "RecordsAppended":
@@ -420,5 +423,5 @@ def _quoted(texts: Sequence[str]) -> str:
 
 
 def _seconds(ms: int) -> str:
-    """As one says them of a minute and more."""
+    """A duration in words, for a minute and more."""
     return f"{ms / 1000:.0f} s"

@@ -43,7 +43,7 @@ class Seen(NamedTuple):
 
     @property
     def same(self) -> str:
-        """What it shares with the record in the log."""
+        """The name that it shares with the record in the log."""
         return f"{self.partition}/{self.offset}"
 
 
@@ -62,14 +62,14 @@ class Lost(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Who wrote a record, as a number among the producers, and when."""
+    """The producer of a record, by its number, and the time."""
 
     producer: int
     at: int
 
 
 class Chosen(NamedTuple):
-    """By the hash of a key: its partition among so many."""
+    """A choice by the hash of a key: its partition, among this many."""
 
     partitions: int
     partition: int
@@ -115,7 +115,7 @@ class JourneyStory(LogStory):
         self.saw: dict[str, list[Seen]] = {}
         # by reader and partition
         self.lost: dict[tuple[str, int], list[Lost]] = {}
-        # reader -> where it would stand, had it begun at the earliest record
+        # reader -> the position it would have if it had begun at the earliest record
         self.passed: dict[str, int] = {}
         # (reader, key) -> the latest written of those it has read, and its partition
         self.latest: dict[tuple[str, str], tuple[int, Written]] = {}
@@ -168,7 +168,7 @@ class JourneyStory(LogStory):
         return round((self.at - at) / DAY_MS)
 
     def _see_PartitionChosen(self, event: Event, d: Detail) -> None:
-        """What the append shows that comes of it."""
+        """Note the choice, which the append that follows will show."""
         if d["reason"] != "murmur2":
             return
         self.first_key = self.first_key or d["key"]
@@ -204,7 +204,9 @@ class JourneyStory(LogStory):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        """What was handed over is in the reader's tray, and no longer lost to it."""
+        """Records that were handed over are in the reader's tray, and no longer lost to
+        it.
+        """
         told = super()._reads(event, name, partition, offsets, position)
         self.passed.pop(name, None)
         told = _of_record(told, partition, offsets)
@@ -323,8 +325,8 @@ class JourneyStory(LogStory):
     # -- what is older than retention allows
 
     def _kept(self, log: PartitionLog) -> Kept | None:
-        """Its records that are: a segment goes as a whole. What is lost to somebody is
-        another story.
+        """The records of the log that are kept: a segment is deleted as a whole.
+        Records that are lost to a reader are another matter.
         """
         if self.retention_ms is None or self.lost:
             return None
@@ -379,7 +381,7 @@ class JourneyStory(LogStory):
         return told
 
     def _delete(self, told: Told, partition: int) -> Told:
-        """What is gone is lost to every reader that had not come so far."""
+        """Deleted records are lost to every reader that hadn't got that far."""
         if told is QUIETLY:
             return told
         start = self._log(partition).log_start_offset
@@ -458,7 +460,7 @@ class JourneyStory(LogStory):
 
 
 def _time_of_day(timestamp: int) -> str:
-    """As a reader asks for it; seconds only where there are some."""
+    """The time as a reader asks for it; with seconds only if there are any."""
     hours = timestamp // HOUR_MS % 24
     minutes = timestamp // MINUTE_MS % 60
     seconds = timestamp // SECOND_MS % 60

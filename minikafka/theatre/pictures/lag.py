@@ -1,11 +1,11 @@
-"""Lag over time: what is written and what is committed as two lines, the gap between
-them, and who reads.
+"""Lag over time: written and committed records as two lines, the gap between them, and
+the readers.
 
 Above, in the sum of all partitions, a rate is a slope. Below, the height is each
-partition's lag as tools show it: log end offset less committed offset. The pale part is
-what the reader has not been handed yet: log end offset less position. Hatched: nobody
-reads the partition. At the end of each lane its lag lies as a pile of squares,
-before its reader or behind a hatch. Time is the story: it flows. Options: topic, group,
+partition's lag as tools show it: log end offset less committed offset. The pale part
+has not been handed to the reader yet: log end offset less position. Hatched: nobody
+reads the partition. At the end of each lane its lag is a pile of squares, before its
+reader or behind a hatch. Time is the story: it flows. Options: topic, group,
 partitions. Without them: the topic most commits are about, and up to six partitions.
 """
 
@@ -45,7 +45,7 @@ LONGEST = "2,000"  # a lag beside which a pile has its place
 
 
 class LagPlay(Play):
-    """Two charts over one axis of time, and who reads."""
+    """Two charts over one axis of time, and the readers."""
 
     story = LagStory
     legend = "Pale: what its reader has not been handed yet."
@@ -108,7 +108,7 @@ class LagPlay(Play):
 
     @property
     def _lanes_height(self) -> int:
-        """Of all partitions' lanes."""
+        """The height of all partitions' lanes."""
         return self.many * self.pitch
 
     def _chart(self, d: Drawing, now: int) -> Field:
@@ -130,7 +130,7 @@ class LagPlay(Play):
         )
 
     def _pile(self, d: Drawing, field: Field) -> Pile:
-        """Of a partition's lane: right of its lag as a number."""
+        """The pile of a partition's lane, right of its lag as a number."""
         number = widest(LONGEST, 14, mono=True, bold=True)
         left = field.right + BESIDE + number + 6
         box = Box(
@@ -211,7 +211,9 @@ class LagPlay(Play):
             top += self.pitch
 
     def _told(self, speed: Rates | None, space: Space, lag: int) -> str:
-        """Slopes in words, or that nothing comes of it, or is to do any more."""
+        """The slopes in words, or that the lag won't clear, or that nothing is left to
+        do.
+        """
         if "again" in space:
             records, times = space["again"]
             return f"The same {records} records handed over {times} times, 0 committed."

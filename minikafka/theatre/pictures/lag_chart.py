@@ -1,5 +1,5 @@
-"""The upper part of the lag's picture: what is written and what is committed, in the sum
-of all partitions, as two lines, and who reads meanwhile in the gap between them.
+"""The upper part of the lag's picture: written and committed records, summed over all
+partitions, as two lines, and the readers in the gap between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ class Chart:
     # -- the lines, and what is between them
 
     def _shade(self, key: str, now: Told, then: Told, has_members: bool) -> None:
-        """Who reads from now until then."""
+        """Shade the time for which the group had these readers."""
         field = self.field
         before = now.sums
         after = then.sums
@@ -99,7 +99,9 @@ class Chart:
         self.d.rect(key, *wider, fill=fill)
 
     def _lines(self, moments: Sequence[Told]) -> None:
-        """What is written and what is committed; and the log's start, once it moves."""
+        """Draw the lines of written and committed records; and the log's start, once it
+        moves.
+        """
         now = moments[-1].sums
         if now.start:
             starts = [Value(at, each.start) for at, each in moments]
@@ -223,7 +225,7 @@ class Chart:
     # -- below
 
     def _headings(self) -> None:
-        """Over what stands at the end of each partition's lane."""
+        """Draw the headings above the ends of the partitions' lanes."""
         y = self.field.bottom + ROW * self.rows
         if self.d.narrow and self.rows > 1:
             y += ROW  # words of brackets end here
@@ -286,8 +288,8 @@ class Chart:
         )
 
     def _middle(self, left: float, right: float, half: float) -> float:
-        """Of the words of a bracket: on it, right of it, or left of it. half: of their
-        width.
+        """The x for the words of a bracket: on it, right of it, or left of it. half:
+        half their width.
         """
         middle = right + half + 4
         if right - left > 2 * half + 12:

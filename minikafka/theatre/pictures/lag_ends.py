@@ -1,5 +1,5 @@
-"""What the lag's story says in the end: all of it in one sentence, with what it came of
-and how much it was.
+"""The last words of the lag's story: everything in one sentence, with the causes and
+the numbers.
 """
 
 from collections import Counter
@@ -33,8 +33,8 @@ class Again:
 
 
 class Busy(NamedTuple):
-    """A member was out of its group, since it polled too late: when it was handed what
-    it was busy with, when it was put out, and when it polled again.
+    """A member was out of its group because it polled too late: when it was given its
+    records, when it was evicted, and when it polled again.
     """
 
     handed_ms: int
@@ -54,9 +54,9 @@ class Busy(NamedTuple):
 
 @dataclass
 class SoFar:
-    """What is kept for the end. handed_ms: when each member was handed records last.
-    out_ms: those that are out of the group, and since when. given_up: by members,
-    partitions. came, committed: while the group caught up.
+    """Notes for the end. handed_ms: when each member was last given records. out_ms:
+    members that are out of the group, and since when. given_up: by members, partitions.
+    came, committed: while the group caught up.
     """
 
     most_lag: int = 0
@@ -118,12 +118,12 @@ class SoFar:
 
     @property
     def last(self) -> Done:
-        """Of the partitions that were caught up with."""
+        """The last of the partitions that were caught up with."""
         return max(self.done.values(), key=lambda done: done.at_ms)
 
 
 def nothing_committed(again: Again, so_far: SoFar, lag: int) -> str:
-    """The same records again and again."""
+    """The sentence for a group that reads the same records again and again."""
     handed = f"{again.reader} was handed the same {again.records} records"
     words = f"{handed} {again.times} times"
     given_up = so_far.given_up[again.reader]
@@ -157,7 +157,7 @@ def in_short(spells: Sequence[Spell], lasted_ms: int, so_far: SoFar) -> str:
 
 
 def all_caught_up(group: str, lasted_ms: int, so_far: SoFar) -> str:
-    """Who was the last, and how much earlier all others were done."""
+    """The member that finished last, and how much earlier all others were done."""
     many = counted(so_far.committed, "record")
     words = f"{capital(group)} has caught up with {many} in {lasting(lasted_ms)}"
     last = so_far.last
@@ -176,7 +176,7 @@ def all_caught_up(group: str, lasted_ms: int, so_far: SoFar) -> str:
 
 
 def saw(group: str, so_far: SoFar) -> str:
-    """Why the lag goes up and down where nothing waits."""
+    """Why the lag goes up and down although nothing waits."""
     every = text.lasting(so_far.commits_every_ms)
     waited = counted(so_far.most_waiting, "record")
     return (
@@ -196,7 +196,7 @@ def added_up(partitions: Partitions, lasted_ms: int, so_far: SoFar) -> str:
 
 
 def still_behind(partitions: Partitions, chosen: Sequence[int]) -> str:
-    """Who catches up, and who has nothing to do meanwhile."""
+    """The members that catch up, and those that have nothing to do meanwhile."""
     late = partitions.late(partitions.behind)
     readers = partitions.readers(late)
     who = listed(readers) if readers else "nobody"
@@ -213,7 +213,7 @@ def still_behind(partitions: Partitions, chosen: Sequence[int]) -> str:
 
 
 def counts_in_words(counts: Mapping[str, int], partitions: Partitions) -> str:
-    """What steps that merely count came to."""
+    """The totals of the steps that only count."""
     parts = []
     written = counts.get("written", 0)
     if written:

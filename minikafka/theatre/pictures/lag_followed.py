@@ -1,5 +1,5 @@
-"""What the lag's story keeps of partitions: each as its group sees it, and all of them
-together.
+"""The state of partitions in the lag's story: each as its group sees it, and all of
+them together.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,8 +38,8 @@ class Followed:
     began_committed: int = 0
 
     def lags(self) -> Lags:
-        """From the committed offset to the end, and from the position; both count from
-        the log's start where there is none.
+        """From the committed offset to the end, and from the position to the end;
+        without either they count from the log's start.
         """
         committed = position = self.start
         if self.committed is not None:
@@ -108,7 +108,7 @@ class Partitions(dict[int, Followed]):
         return [number for number, each in self.items() if each.owner == node]
 
     def late(self, behind: Sequence[int]) -> list[int]:
-        """Of these that catch up, those in which something waits."""
+        """Those of these partitions, which catch up, in which records wait."""
         late = [number for number in behind if self[number].lags().lag]
         return late or list(behind)
 
@@ -118,7 +118,7 @@ class Partitions(dict[int, Followed]):
         return [owner for owner in owners if owner]
 
     def idle(self) -> list[str]:
-        """Of several readers those that have nothing to read."""
+        """Members that have nothing to read, if there are several."""
         readers = sorted(self.readers(self))
         if len(readers) < 2:
             return []

@@ -23,7 +23,7 @@ from minikafka.theatre.pictures.lag_pile import PALE, STEPS, Pile
 from minikafka.theatre.play import Space
 
 THINNEST = 0.5  # what lasts for a moment is seen, too
-BESIDE = 16  # from the end of the axis to what stands there
+BESIDE = 16  # from the end of the axis to the words there
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ class Field:
         return self.bottom - self.height * records / self.most
 
     def grid(self, d: Drawing, key: str, most: float, least: int) -> None:
-        """Round numbers of records: at most so many steps, from that one on."""
+        """Draw round numbers of records: at most this many steps, beginning with
+        `least`.
+        """
         step = next(step for step in STEPS if self.most / step <= most)
         for records in range(least * step, self.most + 1, step):
             name = f"{key}/{records}"
@@ -106,7 +108,7 @@ class PartitionLane:
 
     @property
     def part(self) -> Part:
-        """Of the drawing: this lane."""
+        """The drawing's part for this lane."""
         return self.d.part(self.key, 0, self.field.top)
 
     @property
@@ -164,7 +166,7 @@ class PartitionLane:
             self._reader(place, room - 14)
 
     def _margin(self) -> float:
-        """What the numbers of the grid take."""
+        """The width of the grid's numbers."""
         if self.is_alone and not self.d.phone:
             return 6
         return 14 + widest(f"{self.field.most:,}", 12, mono=True)
@@ -252,7 +254,7 @@ class PartitionLane:
         self._read(key, whole, partition)
 
     def _read(self, key: str, whole: Box, partition: Space) -> None:
-        """What is in the reader's hand; below that, pale, what is not."""
+        """Draw the records in the reader's hand; below that, pale, the others."""
         colour = self._colour(partition["owner"])
         tip = _sum_of(partition)
         _, waiting = partition["lags"]
@@ -295,7 +297,7 @@ class PartitionLane:
     # -- the lag now
 
     def _lag(self) -> None:
-        """As a number and as things, at the end of the lane."""
+        """Draw the lag as a number and as things, at the end of the lane."""
         lag, _ = self.now["lags"]
         x = self.field.right + BESIDE
         self.part.text(
@@ -338,7 +340,9 @@ def _sum_of(partition: Space) -> str:
 
 
 def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
-    """Of one partition up to the cursor, a state as long as it looks the same."""
+    """The states of one partition up to the cursor; a state lasts as long as it looks
+    the same.
+    """
     told = [(scene["at"], scene["space"]["partitions"][row]) for scene in scenes]
     alike = groupby(told, lambda each: _looks(each[1], field))
     begun = [next(group) for _, group in alike]
@@ -352,7 +356,7 @@ def states(scenes: Sequence[Scene], row: int, field: Field) -> list[State]:
 
 
 def _looks(partition: Space, field: Field) -> tuple[Any, ...]:
-    """What tells two states apart on the page."""
+    """The parts in which two states differ on the page."""
     lag, waiting = partition["lags"]
     heights = round(field.y(lag)), round(field.y(waiting))
     return *heights, partition["owner"], partition["unread"], not lag

@@ -29,7 +29,7 @@ class Pile:
 
     @property
     def rows(self) -> int:
-        """Of squares above each other."""
+        """How many rows of squares there are."""
         gap = STEP - SQUARE
         return max(int((self.box.h + gap) // STEP), 1)
 
@@ -45,7 +45,9 @@ class Pile:
 
     @property
     def records(self) -> int:
-        """That a square stands for: so that all that waits has room."""
+        """How many records a square stands for, so that all waiting records
+        have room.
+        """
         # squares keep their row, so the first column may have one only
         has_room_for = (self.columns - 1) * self.rows + 1
         for records in STEPS:
@@ -123,7 +125,7 @@ class Pile:
 
 
 def legend(d: Drawing, pile: Pile, y: float) -> None:
-    """What a square stands for, over the piles as far as there is room."""
+    """Draw the meaning of a square above the piles, as far as there is room."""
     words = f"= {counted(pile.records, 'record')}"
     taken = 16 + widest(words, 12.5)
     x = min(pile.squares_x, d.width - taken)

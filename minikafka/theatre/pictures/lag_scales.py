@@ -104,8 +104,8 @@ class Scales:
 
 
 def _nearest(notches: Sequence[int], ms: int) -> int:
-    """The place of the notch for so many ms a record. Where a record takes no time, that
-    is the fastest.
+    """The place of the notch for this many ms per record. If a record takes no time,
+    that is the fastest.
     """
     wanted_ms = ms or notches[-1]
     far = [abs(notch_ms - wanted_ms) for notch_ms in notches]

@@ -1,5 +1,5 @@
-"""What the picture of the lag tells of times and not of moments: spells in which
-somebody was slow or nobody read, and steps that merely count, folded into few.
+"""The parts of the lag's picture that are about stretches of time: spells in which a
+member was slow or nobody read, and steps that only count, folded into few.
 """
 
 from collections.abc import Sequence
@@ -121,8 +121,8 @@ class Folding:
     def counted(
         self, at: int, counts: dict[str, int], before: Scene, *, is_calm: bool
     ) -> bool:
-        """A step that merely counts; returns whether it goes on with the one before.
-        before: that one's moment. is_calm: steps are longer.
+        """A step that only counts. Returns whether it continues the one before. before:
+        that one's moment. is_calm: steps are longer.
         """
         most_ms = self.fold_ms * (CALM if is_calm else 1)
         goes_on = self.began is not None and at - self.began < most_ms

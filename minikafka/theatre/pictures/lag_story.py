@@ -1,8 +1,8 @@
-"""What the picture of the lag tells: each partition as a group sees it, how long it
-takes to catch up, what is lost.
+"""The story of the lag: each partition as a group sees it, how long it takes to catch
+up, and the records that are lost.
 
-A group catches up with a partition from the moment at which somebody reads it again, to
-the commit with which all that had waited, and what came in meanwhile, is done.
+A group catches up with a partition from the moment at which a member reads it again
+until the commit of all records that had waited or came in meanwhile.
 """
 
 from collections.abc import Sequence
@@ -162,7 +162,7 @@ class LagStory(OfTopic):
         return told
 
     def _in_short(self, counts: dict[str, int]) -> str:
-        """What steps that merely count came to."""
+        """The totals of the steps that only count."""
         spell = self.spells.going_on
         if spell is not None:
             return self._goes_on(spell)
@@ -343,7 +343,9 @@ class LagStory(OfTopic):
         return told
 
     def _caught_up(self, number: int, told: Told) -> None:
-        """What had waited in the partition is done; it is told with the last one."""
+        """The records that had waited in the partition are done; this is told together
+        with the last partition.
+        """
         partition = self.followed[number]
         self.so_far.caught_up(number, partition, self.at)
         begin = partition.behind_since or 0
@@ -402,7 +404,7 @@ class LagStory(OfTopic):
         return told
 
     def _whose(self, mine: Sequence[int], node: str) -> str:
-        """Who had these partitions before."""
+        """The members that had these partitions before."""
         moved: dict[str, list[int]] = {}
         for number in mine:
             former = self.former.get(number, node)
@@ -466,8 +468,8 @@ class LagStory(OfTopic):
         return told
 
     def _see_life(self, event: Event, d: Detail) -> Told | None:
-        """Of a crash and a close the group hears later; nobody reads what the member
-        had from now on.
+        """The group learns of a crash or a close later; from now on nobody reads the
+        member's partitions.
         """
         node = event.node
         state = LIVES[event.kind]

@@ -1,5 +1,5 @@
-"""What the picture of the lag computes from its scenes: sums over all partitions, the
-bends of a line, and how fast records are written and done with.
+"""Numbers computed from the scenes of the lag's picture: sums over all partitions, the
+bends of a line, and how fast records are written and processed.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from minikafka.theatre.lanes import Scene
 
 
 class Value(NamedTuple):
-    """What holds from a moment on."""
+    """A value, and the moment from which it holds."""
 
     at: int
     value: int
 
 
 class Sums(NamedTuple):
-    """Of all partitions, at a moment."""
+    """The sums over all partitions, at a moment."""
 
     end: int
     start: int
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
 
     @property
     def lag(self) -> int:
-        """What waits in all partitions."""
+        """The records that wait in all partitions."""
         return self.end - self.done
 
 
@@ -113,8 +113,8 @@ class Rates(NamedTuple):
 
 
 def rates(scenes: Sequence[Scene], told: Sequence[Told], whole_ms: int) -> Rates | None:
-    """In the latest quarter, and since it changed who reads and records came. told: the
-    sums of these scenes.
+    """The rates in the latest quarter, but only since the readers last changed and
+    records came. told: the sums of these scenes.
 
     None where that is too short to say.
     """
@@ -145,7 +145,9 @@ def _since_readers_changed(scenes: Sequence[Scene]) -> Sequence[Scene]:
 
 
 def _readers(scene: Scene) -> Sequence[Any]:
-    """Who reads what, and how. Whoever has caught up reads only what comes in."""
+    """The reader of each partition, and its pace. A reader that has caught up reads
+    only new records.
+    """
     space = scene["space"]
     owners = [partition["owner"] for partition in space["partitions"]]
     processing_ms = space.get("processing_ms")

@@ -13,7 +13,7 @@ MOST_ROWS = 4  # lines of brackets
 
 
 class Unit(NamedTuple):
-    """What rates are told in, and for how long a play."""
+    """The unit in which a play gives its rates, and its duration."""
 
     name: str
     ms: int
@@ -85,8 +85,8 @@ def _add_up(written: float, done: float) -> bool:
 
 
 def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
-    """How long it took until nothing waited any more, and whether that comes nearer
-    now; or how long a member was busy each time that it was put out for it.
+    """How long it took until nothing waited any more, and whether that is getting
+    closer; or how long a member was busy each time that it was evicted for it.
     """
     busy = [Busy(*each) for each in space.get("busy", ())]
     if busy:

@@ -1,4 +1,4 @@
-"""The log: one partition with its segments, or several small ones, and who reads where.
+"""The log: one partition with its segments, or several small ones, and its readers.
 
 A reader stands before the record that it will read next. Reading removes nothing;
 retention removes whole segments, oldest first. The way of a record: its producer on the
@@ -45,7 +45,7 @@ PRODUCERS = 76  # width of a card on a wide page
 PRODUCER = 44  # height of a card there
 PRODUCERS_NARROW, PRODUCER_NARROW = 124, 26  # on a narrow page
 STRIP = 36  # what they take there
-BRACKET = 11  # height of what stands under lost records
+BRACKET = 11  # height of the brackets under lost records
 # units from one record to the next: at most; so that every record is there; else
 WIDEST, WIDEST_OF_SEVERAL = 94, 120
 LEAST_FOR_ALL = 31
@@ -53,7 +53,7 @@ LEAST_WIDE, LEAST_NARROW = 47, 40
 
 
 class Room(NamedTuple):
-    """Where the records of a log stand."""
+    """The area for the records of a log."""
 
     left: int
     width: int
@@ -113,7 +113,7 @@ class LogPlay(Play):
         return "; ".join(parts) or "nothing yet"
 
     def _places(self, reader: Space) -> list[str]:
-        """Where a reader stands, in words."""
+        """A reader's position in words."""
         places = reader["next"].items()
         if self.several:
             return [f"{offset} in partition {number}" for number, offset in places]
@@ -196,7 +196,7 @@ class LogPlay(Play):
             )
 
     def _captions(self, d: Drawing, row: Row) -> None:
-        """What the numbers in and under the records are."""
+        """Draw captions for the numbers in and under the records."""
         x = row.x - 8
         middle = row.cells_y + row.style.cell / 2 + 5
         inside = "days old" if self.cast["in_days"] else ""
@@ -276,7 +276,9 @@ class LogPlay(Play):
             )
 
     def _producer(self, d: Drawing, name: str, place: Point, writes: bool) -> None:
-        """A card: what it does stands beside its name, or below it on a wide page."""
+        """Draw a producer's card, with its activity beside its name, or below it on a
+        wide page.
+        """
         key = f"producer/{key_part(name)}"
         card = d.part(key, *place)
         width, height = PRODUCERS, PRODUCER
@@ -321,7 +323,9 @@ class LogPlay(Play):
         return LEAST_NARROW if d.narrow else LEAST_WIDE
 
     def _style(self, d: Drawing) -> Style:
-        """With room for what stands under records: brackets, or what a search says."""
+        """The style of a row, with room for brackets or the result of a search under
+        the records.
+        """
         style = self._plain_style(d)
         speaks = ("loses", "keeps", "looks_up")
         if not any(self.cast[name] for name in speaks):
@@ -400,7 +404,7 @@ class LogPlay(Play):
         return here
 
     def _rows(self, space: Space) -> list[Lane]:
-        """The lanes: who wrote, who read, what became of the log."""
+        """The lanes: producers, readers, and the log's fate."""
         written = 0
         for log in space["partitions"]:
             written += log["log_end_offset"]
@@ -466,7 +470,7 @@ def _reader(reader: Space, partition: str, cast: Cast, short: bool) -> Reader:
 
 
 def _passed(space: Space) -> int | None:
-    """Where the reader that came last would stand, had it begun at the start."""
+    """The position of the reader that came last, if it had begun at the start."""
     for reader in reversed(space["readers"]):
         if reader["passed"] is not None:
             return int(reader["passed"])

@@ -1,9 +1,9 @@
-"""One log on several brokers: what the pictures of the replica set and of the controller
-quorum tell alike.
+"""One log on several brokers: the common part of the pictures of the replica set and of
+the controller quorum.
 
-The metadata log is replicated as a topic's partition is. So both keep the same of each
-broker: which records its log holds and how far it goes, what it has just cut, and what
-has become of the broker and of the links to others.
+The metadata log is replicated as a topic's partition is. So both keep the same for each
+broker: the records in its log and how far it goes, the records it has just truncated,
+and the state of the broker and of its links to others.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,8 @@ class LogCopy:
     def described(
         self, near: int, describe: Callable[[RecordId], Described]
     ) -> dict[str, Any]:
-        """What nodes.draw_log draws of the records: the latest ones, and what was cut.
+        """The records that nodes.draw_log draws: the latest ones, and those that were
+        truncated.
 
         near: how many offsets before the end are shown.
         """

@@ -67,12 +67,12 @@ def busiest_part(
 
 
 def brokers_of(replicas: Sequence[Event]) -> set[int]:
-    """Who tells of a replica. The controller, 0, has none."""
+    """The nodes that emit events about a replica. The controller, 0, has none."""
     return {node_id(event.node) for event in replicas}
 
 
 def longest(mine: Sequence[Event]) -> int:
-    """How far any of the logs ever goes."""
+    """The greatest length of any of the logs."""
     last = [event.detail.get("last_offset", -1) for event in mine]
     return max(last, default=-1) + 1
 
@@ -81,7 +81,7 @@ def longest(mine: Sequence[Event]) -> int:
 
 
 def offsets_of(d: Detail) -> range:
-    """Of records that get into a log."""
+    """The offsets of records that are appended to a log."""
     return range(d["base_offset"], d["last_offset"] + 1)
 
 
@@ -93,11 +93,11 @@ def latest_epoch(d: Detail) -> int:
 
 
 def acknowledged(d: Detail) -> range:
-    """The offsets that a producer hears of."""
+    """The offsets that are acknowledged to a producer."""
     first = d["base_offset"]
     return range(first, first + d["count"])
 
 
 def batch_of(event: Event) -> Batch:
-    """What a producer's event is about."""
+    """The batch that a producer's event is about."""
     return event.node, event.detail["batch"]

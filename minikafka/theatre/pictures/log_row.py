@@ -1,5 +1,5 @@
-"""A partition of the log's picture: its records come from producers, and what readers
-lose stands under it.
+"""A partition of the log's picture: its records come from producers, and records lost
+to readers are marked under it.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ MOST = 4  # producers are drawn
 # from one producer to the next, on a narrow page and on a wide one
 APART_NARROW, APART = 132, 50
 TWO_WORDS = 40  # height of a record that has room for them
-# where a reader would stand that now has begun at the end
+# the position of a reader that began at the end, if it had begun at the start
 EARLIEST = ("“earliest” would begin here", "“earliest”: here", "earliest")
 
 
@@ -34,9 +34,9 @@ class Span(NamedTuple):
 
 
 class JourneyRow(Row):
-    """A partition whose records come from producers. cast: what the whole play holds;
-    home_y: of the first producer. passed: where a reader that began at the end would
-    stand, had it begun at the start.
+    """A partition whose records come from producers. cast: of the whole play; home_y:
+    of the first producer. passed: the position of a reader that began at the end, if it
+    had begun at the start.
     """
 
     cast: Cast
@@ -44,7 +44,7 @@ class JourneyRow(Row):
     passed: int | None = None
 
     def columns_with(self, offsets: Iterable[int]) -> list[Column]:
-        """What is kept longer than it should be has a place, too."""
+        """Records that are kept longer than they should be have a place, too."""
         kept = self.partition["kept"]
         old = range(kept[0], kept[1]) if kept else ()
         return super().columns_with([*offsets, *old])
@@ -117,8 +117,8 @@ class JourneyRow(Row):
                 self._lose(span, y)
 
     def _other_place(self, offset: int) -> None:
-        """Where a reader would stand that begins at the earliest record, as far as
-        there is room beside those that are there.
+        """Mark the position of a reader that begins at the earliest record, if there is
+        room.
         """
         x = self.left_of(offset) - 2.5
         ends = [label.left for _, label in self.call_outs()]
@@ -217,7 +217,7 @@ def room_in(cell: float) -> float:
 
 
 def producer_at(d: Drawing, number: int, y: float) -> Point:
-    """Where a producer stands. y: of the first one, on a wide page."""
+    """The place of a producer. y: of the first one, on a wide page."""
     if d.narrow:
         return Point(number * APART_NARROW, 1)
     return Point(0, y + number * APART)

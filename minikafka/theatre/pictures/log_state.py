@@ -1,5 +1,5 @@
-"""What the log's stories keep: each partition's offsets, segments and records, and
-where each reader stands.
+"""The state of the log's stories: each partition's offsets, segments and records, and
+the readers' positions.
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ class PartitionLog:
             del self.records[offset]
 
     def space(self, readers: Sequence[int]) -> Space:
-        """readers: where they stand."""
+        """readers: their positions."""
         edges = [segment.base for segment in self.segments]
         points = [self.log_start_offset, self.log_end_offset, *readers, *edges]
         numbers = ("partition", "log_start_offset", "log_end_offset", "high_watermark")
@@ -112,13 +112,13 @@ class PartitionLog:
 
 @dataclass
 class Position:
-    """A reader: where it stands in each partition, and whether it lives."""
+    """A reader: its position in each partition, and whether it lives."""
 
     name: str
     colour: str
     state: str = ""  # "", closed, crashed, frozen
     next: dict[int, int] = field(default_factory=dict)
-    # partition -> error, until it stands somewhere new
+    # partition -> error, until it has a new position
     refused: dict[int, str] = field(default_factory=dict)
     refusal: EventId | None = None
     started: tuple[int, int] | None = None  # when, and at which offset

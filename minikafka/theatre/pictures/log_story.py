@@ -1,6 +1,4 @@
-"""What a trace tells about logs and their readers: the fold of the log's picture
-(log.py draws it).
-"""
+"""Logs and their readers: the fold of the log's picture (log.py draws it)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -142,7 +140,7 @@ class LogStory(OfTopic):
         self.most = _longest(appended)
 
     def _which(self) -> str:
-        """What the picture is about, for its title."""
+        """The subject of the picture, for its title."""
         if len(self.chosen) == 1:
             return f"Partition {self.chosen[0]}"
         return "The partitions"
@@ -170,7 +168,7 @@ class LogStory(OfTopic):
         return log.space(here)
 
     def _reader_space(self, reader: Position) -> Space:
-        """Where a reader stands, and by how much it lags."""
+        """A reader's positions, and its lag."""
         places = sorted(reader.next.items())
         lags = {
             str(partition): self._log(partition).log_end_offset - offset
@@ -234,7 +232,7 @@ class LogStory(OfTopic):
         return Told(sentence, self.once("first record"), marks=marks)
 
     def _written(self, d: Detail) -> str:
-        """What the mark of an append says."""
+        """The words on the mark of an append."""
         records = d.get("records")
         count = d["last_offset"] - d["base_offset"] + 1
         many = f"+{count}"
@@ -321,7 +319,7 @@ class LogStory(OfTopic):
         offsets: Sequence[int],
         position: int,
     ) -> Told:
-        """A reader was handed these offsets and stands at its position now."""
+        """A reader was given these offsets, and this is its position now."""
         reader = self._reader(name)
         log = self._log(partition)
         reader.next[partition] = position
@@ -347,7 +345,7 @@ class LogStory(OfTopic):
         )
 
     def _read(self, partition: int, offsets: Sequence[int], value: str | None) -> str:
-        """What the mark of a read says. value: of a single record."""
+        """The words on the mark of a read. value: of a single record."""
         several = len(self.chosen) > 1
         if several and value:
             return value[:12]
@@ -427,7 +425,7 @@ class LogStory(OfTopic):
 
 
 def _appended(d: Detail, who: str | None) -> str:
-    """Who wrote what where, in a sentence."""
+    """A sentence that says which producer wrote what where."""
     first = d["base_offset"]
     last = d["last_offset"]
     where = f"partition {d['partition']}"

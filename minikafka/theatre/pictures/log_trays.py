@@ -33,12 +33,12 @@ LOST: Look = {
     "ink": "trouble",
     "dash": "3 3",
 }
-LEAST_OF_MANY = 104  # width of what stands for several records
+LEAST_OF_MANY = 104  # width of a shape for several records
 
 
 class Slots(NamedTuple):
-    """How many records stand side by side, and how many of these places a loss or a
-    long poll takes.
+    """How many records fit side by side, and how many of these places a loss or a long
+    poll takes.
     """
 
     across: int
@@ -46,7 +46,7 @@ class Slots(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where something stands: its first slot, and how many it takes."""
+    """The place of something: its first slot, and how many it takes."""
 
     item: Seen
     slot: int
@@ -118,14 +118,14 @@ class Trays:
         return 160
 
     def height(self, d: Drawing, room: float) -> int:
-        """Of all trays. room: what the log's rows take."""
+        """The height of all trays. room: the height that the log's rows need."""
         height = 0
         for lines in self._lines(d, room).values():
             height += _height(lines)
         return height
 
     def _slots(self, d: Drawing) -> Slots:
-        """As many as have room beside each other."""
+        """As many slots as fit beside each other."""
         inside = self.width(d) - 8
         pitch = min(self.widest[d.width], inside) + GAP
         count = max(int(inside // pitch), 1)
@@ -326,12 +326,12 @@ class Trays:
 
 
 def _saw(reader: Space) -> list[Seen]:
-    """What a reader was handed, in its order."""
+    """The records that a reader was given, in order."""
     return [Seen(*told) for told in reader["saw"]]
 
 
 def _width_of(text: str, more: str) -> int:
-    """What a record takes in a tray."""
+    """The width of a record in a tray."""
     width = text_width(text, 13.5, mono=True) + text_width(more, 12.5)
     if text and more:
         width += 6
@@ -339,7 +339,7 @@ def _width_of(text: str, more: str) -> int:
 
 
 def _height(lines: int) -> int:
-    """Of a tray with so many lines of records."""
+    """The height of a tray with this many lines of records."""
     return HEAD + lines * (CHIP + GAP) + 10
 
 
@@ -364,7 +364,7 @@ def in_slots(items: Sequence[Seen], slots: Slots) -> list[Placed]:
 
 
 def last_lines(items: Sequence[Seen], slots: Slots, lines: int) -> list[Placed]:
-    """The latest of them that so many lines hold."""
+    """The latest of them that fit into this many lines."""
     placed = in_slots(items, slots)
     while placed and placed[-1].slot >= slots.across * lines:
         items = items[1:]

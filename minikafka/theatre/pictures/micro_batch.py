@@ -34,7 +34,7 @@ from minikafka.theatre.text import counted
 MOST, MOST_ATTEMPTS = 8, 4  # micro-batches, and attempts of each, that are shown
 LEFT, LEFT_NARROW = 124, 96  # where the axis begins
 QUERY = 40  # height of the query's card
-# where files stand and how high they are; where the sink begins; an attempt's lane
+# where files are and how high; where the sink begins; an attempt's lane
 PLAN_Y, FILE, SINK_Y, LANE, BAR = 58, 24, 108, 24, 20
 PAD = 7  # of the sink's box, above and below the lanes
 BETWEEN = 26  # from the sink to the commits, and from the plans to the sink
@@ -225,7 +225,7 @@ class _Stage:
             )
 
     def _names(self) -> None:
-        """What the rows of the picture are."""
+        """Draw the names of the picture's rows."""
         look: Look = {"bold": True, "anchor": "end"}
         d = self.d
         right = self.left - 12
@@ -260,8 +260,8 @@ class _Stage:
         mono: bool = False,
         **look: Any,
     ) -> None:
-        """As long as the records that it is about, with the longest of these words that
-        has room.
+        """Draw a bar as long as its records, with the longest of these words
+        that fits.
         """
         self.d.rect(key, *box, **look)
         shown = fitting(
@@ -425,8 +425,9 @@ class _Stage:
             self._named(f"{key}/words", at.x, at.y)
 
     def _where(self, kill: Killed, earlier: Sequence[Killed]) -> Point | None:
-        """Before the rows of a micro-batch, at the end of a part of them, or before the
-        commit. earlier: those at one place stand beside each other.
+        """The place of a kill: before the rows of a micro-batch, after a part of them,
+        or before the commit. earlier: kills at the same place are drawn beside each
+        other.
         """
         if kill.batch not in self.batches:
             return None
@@ -481,7 +482,7 @@ def _ink(attempt: Attempt) -> str:
 
 
 def _words(attempt: Attempt) -> list[str]:
-    """What an attempt has left, the longest words first."""
+    """The rows that an attempt has left, in words, the longest first."""
     if not attempt.rows:
         return ["known: 0 more", "0"]
     rows = str(attempt.rows)

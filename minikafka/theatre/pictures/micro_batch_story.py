@@ -1,6 +1,6 @@
-"""What a Spark query's checkpoint and its sink tell, micro-batch by micro-batch
-(micro_batch.py draws it): Spark writes a plan, offsets/N; the sink gets the rows; Spark
-writes a commit, commits/N. The query may die between any two.
+"""A Spark query's checkpoint and its sink, micro-batch by micro-batch (micro_batch.py
+draws it): Spark writes a plan, offsets/N; the sink gets the rows; Spark writes a
+commit, commits/N. The query may die between any two.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ PLANNED, WRITING, WRITTEN, COMMITTED = "planned", "writing", "written", "committ
 
 
 class Attempt(NamedTuple):
-    """What a life of the query has left in the sink. too_many: rows that were there.
-    number: of the event.
+    """The rows that one life of the query has left in the sink. too_many: rows that
+    were there already. number: of the event.
     """
 
     rows: int
@@ -29,8 +29,8 @@ class Attempt(NamedTuple):
 
 
 class Killed(NamedTuple):
-    """The end of a life, in a micro-batch, or between two (None). attempts: so many
-    had been made of it by then.
+    """The end of a life, in a micro-batch, or between two (None). attempts: how many
+    there had been by then.
     """
 
     life: int
@@ -92,7 +92,7 @@ class MicroBatchStory(Story):
         return [f"look {number}" for number in range(1, len(ms) + 1)]
 
     def see(self, event: Event) -> Told | None:
-        """What one event changes; its cause is what was done last for the same
+        """The change of one event; its cause is the last event about the same
         micro-batch.
         """
         told = super().see(event)
@@ -243,7 +243,7 @@ class MicroBatchStory(Story):
         last["sentence"] = f"The query died {died}. {what} done again: {came}."
 
     def _killed(self, batch: MicroBatch | None) -> Killed:
-        """What this life was doing."""
+        """What this life was doing when it was killed."""
         when = COMMITTED
         number = None
         attempts = 0

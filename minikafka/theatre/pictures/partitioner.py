@@ -182,7 +182,7 @@ def _caption(way: Space) -> str:
 
 
 def _held(keys: Sequence[tuple[str | None, int]]) -> str:
-    """What a partition holds, in words."""
+    """The keys in a partition, in words."""
     words = [f"{key or 'no key'} ×{count}" for key, count in keys]
     if len(words) > MOST_HELD:
         named = words[: MOST_HELD - 1]
@@ -192,7 +192,7 @@ def _held(keys: Sequence[tuple[str | None, int]]) -> str:
 
 
 def _rule_of(way: Space) -> str:
-    """What a column's caption says of it."""
+    """The rule in a column's caption."""
     if all(key is None for key, _ in way["keys"]):
         return partitions(way["count"])
     if way["rule"] == HASH:

@@ -35,7 +35,7 @@ SMALL, LARGE = 13, 16  # sizes of what is computed, and of what comes out
 
 
 class Line(NamedTuple):
-    """What is computed in the machine, and what comes out."""
+    """A line of the computation in the machine, and its result."""
 
     words: str
     result: str
@@ -56,8 +56,8 @@ class Machine:
 
     @property
     def hand(self) -> Box:
-        """Where a record lies before it goes in: the machine is between this place and
-        the partitions.
+        """The place of a record before it goes in: the machine is between this place
+        and the partitions.
         """
         y = self.box.y + (self.box.h - SQUARE) / 2
         if self.d.narrow:
@@ -71,7 +71,7 @@ class Machine:
 
     @property
     def part(self) -> Part:
-        """Of the drawing: what is in the machine."""
+        """The drawing's part inside the machine."""
         return self.d.part("machine", self.box.x, self.box.y)
 
     def draw(self) -> None:
@@ -166,11 +166,11 @@ class Machine:
         return wide + 8
 
     def _base(self, line: int) -> float:
-        """Of the words in a line, from 0 on."""
+        """The baseline of a line's words, counted from 0."""
         return FIRST_LINE + line * self.pitch
 
     def _computation(self, now: Space, room: float) -> None:
-        """What is computed, and what comes out."""
+        """Draw the computation and its result."""
         if now["gauge"]:
             self._gauge(now, room)
             return
@@ -232,7 +232,7 @@ class Machine:
     def _result(
         self, key: str, y: float, room: float, line: Line, size: int = LARGE
     ) -> None:
-        """What comes out stands out."""
+        """Draw the result, so that it is noticed."""
         self._pair(key, y, room, line, size=size, bold=True)
 
     def _pair(

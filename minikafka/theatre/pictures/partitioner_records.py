@@ -1,4 +1,4 @@
-"""What the partitioner's story keeps: rules, and the records that they sent to
+"""The state of the partitioner's story: rules, and the records that they sent to
 partitions, with a name for each value.
 """
 
@@ -13,7 +13,7 @@ from minikafka.trace import Event
 
 Key = str | None  # of a record
 
-NEAR = 16  # the latest records of a key in a partition: so many are drawn at most
+NEAR = 16  # the latest records of a key in a partition: at most this many are drawn
 HASH = "hash"  # the rule of the default partitioner
 POSITIVE = 0x7FFFFFFF  # all but the sign bit
 # a reason that is told in other words
@@ -32,9 +32,9 @@ class Gauge(NamedTuple):
 
 @dataclass
 class Choice:
-    """A producer has chosen a partition for a record. partitions: how many it knows
-    of. hash: of the key, if the rule looks at it. kind: the rule in a word or two,
-    somebody's own by its name.
+    """A producer has chosen a partition for a record. partitions: how many it knows.
+    hash: of the key, if the rule looks at it. kind: the rule in a word or two, a
+    learner's own by its name.
     """
 
     producer: str
@@ -120,7 +120,7 @@ class Way:
 
     @property
     def name(self) -> str:
-        """Of the rule, in a sentence."""
+        """The name of the rule, for a sentence."""
         return "murmur2" if self.rule == HASH else self.rule
 
     @property
@@ -196,8 +196,8 @@ class Ways:
         return self.every.index(way)
 
     def pair(self) -> list[Way]:
-        """What is compared: before and after, or two rules; with the way that the
-        record at hand took.
+        """The two ways that are compared: before and after, or two rules; one of them
+        is that of the current record.
         """
         last = self.every[-2:]
         if self.taken is None or self.taken in last:
@@ -276,7 +276,7 @@ def busiest(used: Counter[Key], most: int) -> list[Key]:
 
 
 def pairs(counts: Mapping[Any, int]) -> list[list[Any]]:
-    """As JSON has it, where keys may be numbers or None."""
+    """The counts as JSON can hold them, where keys may be numbers or None."""
     return [list(pair) for pair in counts.items()]
 
 

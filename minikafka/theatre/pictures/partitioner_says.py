@@ -1,5 +1,5 @@
-"""What the partitioner's story says: why a record went where it went, and in the end
-what came of all of it.
+"""The sentences of the partitioner's story: why a record went to its partition, and in
+the end the result.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from minikafka.theatre.text import capital, counted, listed
 
 
 def sentence(choice: Choice, anew: bool) -> str:
-    """Why a record went where it went. anew: its producer had another one before."""
+    """Why a record went to its partition. anew: its producer had another one before."""
     key = choice.key
     partition = choice.partition
     if choice.is_hashed and choice.hash is not None:
@@ -48,7 +48,7 @@ def _stays(gauge: Gauge) -> str:
 
 
 def notices(choice: Choice, after_ms: int) -> str:
-    """What the time was for between the growth and the first key that moves."""
+    """The use of the time between the growth and the first key that moves."""
     minutes = round(after_ms / 60_000)
     if not minutes:
         return ""
@@ -63,7 +63,7 @@ def notices(choice: Choice, after_ms: int) -> str:
 
 
 def compared(first: Way, second: Way) -> str:
-    """What the difference between two ways came to."""
+    """The total difference between two ways."""
     pair = [first, second]
     of_all = f"{len(differing(pair))} of {len(alike(pair))} keys"
     if first.rule == second.rule:

@@ -1,4 +1,4 @@
-"""What the partitioner's machine tells: each record's way to a partition, and where
+"""The story of the partitioner's machine: each record's way to a partition, and where
 keys go when the divisor changes.
 
 A way is one rule with one number of partitions. Two ways are compared: before and after
@@ -117,8 +117,8 @@ class PartitionerStory(OfTopic):
         return self.tell(event, many=partitions(self.count))
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
-        """What stayed with one partition can leave in one batch: this is what sticking
-        is for.
+        """Records that stay with one partition can be sent in one batch: that is the
+        purpose of sticking.
         """
         base = d["base_offset"]
         count = d["last_offset"] - base + 1

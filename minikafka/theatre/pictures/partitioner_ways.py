@@ -111,7 +111,7 @@ class Column:
 
     @property
     def label_x(self) -> float:
-        """Of the partitions, at the outer edge."""
+        """The x of the partitions' labels, at the outer edge."""
         if self.side:
             return self.box.right - LABEL
         return self.box.x
@@ -144,7 +144,7 @@ class Column:
         return ends
 
     def _is_hit(self, group: Group) -> bool:
-        """Whether the record at hand goes to this partition."""
+        """Whether the current record goes to this partition."""
         return self.now is not None and self.now["partition"] == group.partition
 
     def _label(self, group: Group, y: float) -> None:
@@ -301,8 +301,8 @@ class Column:
 
 
 def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -> None:
-    """From where a key went before to where it goes after. Those that move stand out;
-    new: the key of the record at hand, too.
+    """Draw threads from the partition of a key before to the one after. Keys that move
+    stand out; new: the key of the current record does, too.
     """
     before, after = map(_alone, ways)
     drawn_before, drawn_after = ends

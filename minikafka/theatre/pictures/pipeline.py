@@ -136,7 +136,7 @@ class PipelinePlay(Play):
             _free_place(d, row, column.row(row))
 
     def _name(self, partition: int) -> str:
-        """Of a batch for this partition."""
+        """The name of a batch for this partition."""
         return f"batch P{partition}" if self.logs.are_many else "batch"
 
     def _wire(self, d: Drawing, space: Space, column: Column) -> None:
@@ -159,7 +159,7 @@ class PipelinePlay(Play):
         )
 
     def _messages(self, space: Space) -> list[Message]:
-        """What travels in each row; what waited too long is shown as stuck."""
+        """The messages in each row; one that waited too long is shown as stuck."""
         messages = []
         for row, each in enumerate(in_flight(space)[: self.rows]):
             state = each.request["state"]
@@ -259,7 +259,9 @@ def _that_have_room(told: Sequence[Outcome], most: int) -> list[Outcome]:
 
 
 def _outcome(d: Drawing, box: Box, outcome: Outcome) -> None:
-    """What the program was told of one record; a dashed place where nothing yet."""
+    """Draw what the program was told about one record; a dashed place if it was told
+    nothing yet.
+    """
     letter = str(outcome.letter)
     if not outcome.word:
         key = f"future/{outcome.number}"

@@ -1,4 +1,4 @@
-"""Who is shown of a trace: the producer that sent most, and its records under short
+"""The choice of what is shown: the producer that sent most, and its records under short
 letters.
 """
 
@@ -66,7 +66,7 @@ def busiest_producer(sent: Sequence[Event]) -> str:
 
 
 def config_of(trace: Sequence[Event], producer: str) -> dict[str, Any]:
-    """As the producer told it when it started."""
+    """The producer's configuration, from the event of its start."""
     for event in trace:
         if event.kind != "ClientStarted" or event.node != producer:
             continue

@@ -1,6 +1,4 @@
-"""Where things stand in the pipeline's picture: columns of rows, on pages of each
-width.
-"""
+"""The layout of the pipeline's picture: columns of rows, on pages of each width."""
 
 from typing import NamedTuple
 

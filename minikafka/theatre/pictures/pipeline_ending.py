@@ -1,5 +1,5 @@
-"""What came of it, in one sentence: how many records are in the log, and why some are
-there twice, late, or not at all; or why nothing went wrong although something was lost.
+"""The result, in one sentence: how many records are in the log, and why some are there
+twice, late, or not at all; or why nothing went wrong although something was lost.
 """
 
 from collections.abc import Sequence

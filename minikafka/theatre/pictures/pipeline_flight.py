@@ -23,8 +23,8 @@ class Stuck(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What a broker was serving. batch: the one of the request that is for the
-    partition of which the broker tells.
+    """The batch that a broker was serving. batch: the one in the request for the
+    partition that the broker's event names.
     """
 
     request: Request
@@ -122,8 +122,8 @@ class Flight:
             self.open.pop(request.key, None)
 
     def land(self, batch: Batch) -> None:
-        """The batch is in flight no longer; a request that carries no other goes with
-        it.
+        """The batch is no longer in flight; neither is its request, if it carries no
+        other batch.
         """
         for request in list(self.open.values()):
             if batch not in request.open:

@@ -11,7 +11,7 @@ from minikafka.theatre.play import Space
 
 MOST_LINES = 3  # of a log
 OFFSET = 14  # height of an offset below a record
-OVER = 8  # so much the lamps may begin before the log, and not at the broker's door
+OVER = 8  # how far the lamps may begin before the log, but not at the broker's door
 LAMP = 22  # pitch of the lamps' lines
 BETWEEN_LAMPS = 4
 LABEL = 30  # width of a partition's name
@@ -24,7 +24,7 @@ WRONG = {
 
 
 class Lines(NamedTuple):
-    """Of logs. high: of their records."""
+    """The lines of logs. high: the height of their records."""
 
     pitch: float
     high: float
@@ -40,7 +40,7 @@ class Lamp(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A log in lines of so many records. pitch: of its lines. end: its end offset."""
+    """A log in lines of this many records. pitch: of its lines. end: its end offset."""
 
     x: float
     y: float
@@ -178,7 +178,7 @@ def lamps_of(space: Space) -> list[Lamp]:
 
 
 def width_of(lamps: Sequence[Lamp]) -> float:
-    """Of lamps beside each other."""
+    """The width of lamps beside each other."""
     widths = [lamp_width(lamp.words) + BETWEEN_LAMPS for lamp in lamps]
     return sum(widths) - BETWEEN_LAMPS
 

@@ -1,4 +1,4 @@
-"""The records that a program sent: what the log holds of them, and what the program was
+"""The records that a program sent: which of them the log has, and what the program was
 told. Everything that goes wrong here goes wrong between the two.
 """
 
@@ -32,8 +32,8 @@ class Entry(NamedTuple):
 
 
 class Append(NamedTuple):
-    """What is wrong with records that were just written. again: they were there
-    already; late: sent before the one that is there, overtaken_by.
+    """The faults of records that were just written. again: they were there already;
+    late: sent before the one that is there, overtaken_by.
     """
 
     again: list[int]
@@ -42,8 +42,8 @@ class Append(NamedTuple):
 
 
 class Wrong(NamedTuple):
-    """What is wrong with records that were just written. lamp: the one that turns red.
-    records: what it is about.
+    """A fault of records that were just written. lamp: the one that turns red. records:
+    those concerned.
     """
 
     words: str
@@ -53,7 +53,7 @@ class Wrong(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the program was told of a record, and whether that is untrue."""
+    """What the program was told about a record, and whether that is untrue."""
 
     number: int
     letter: str
@@ -125,7 +125,7 @@ class Records:
         return Append(again, late, highest)
 
     def held(self) -> list[str]:
-        """What the logs hold, as letters."""
+        """The records in the logs, as letters."""
         found = []
         for log in self.logs.values():
             for entry in log:
@@ -136,8 +136,8 @@ class Records:
         return found
 
     def wrong(self, numbers: Sequence[int], found: Append, state: str) -> Wrong | None:
-        """What is wrong with a batch of these that was just written. state: of the
-        batch.
+        """The fault of a batch of these records that was just written, if any. state:
+        of the batch.
         """
         if found.again:
             twice = "The record is" if len(found.again) == 1 else "Its records are"

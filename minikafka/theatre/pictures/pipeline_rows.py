@@ -95,7 +95,7 @@ def draw_batch(
 
 
 def _ways_to_say(state: str, sequence: int) -> list[str]:
-    """From the one that says most on. sequence: -1 where there is none."""
+    """The possible words, the most informative first. sequence: -1 if there is none."""
     latest = state.split(", ")[-1]
     if sequence < 0:
         return [state, latest, ""]

@@ -90,8 +90,8 @@ def leaves(what: str, *, why: str, attempt: int, is_before_others: bool) -> str:
 
 
 def unsure(producer: str, reason: str, *, is_in_front: bool) -> str:
-    """What the producer can't tell of a batch that it takes back. is_in_front: of
-    others.
+    """What the producer can't know about a batch that it takes back. is_in_front:
+    before other batches.
     """
     who = capital(producer)
     if reason == "refused":
@@ -108,7 +108,7 @@ def all_turned(count: int) -> str:
 
 
 def done_where(base_offset: int, many: int) -> str:
-    """Where so many records are that are done; with acks=0 no answer tells."""
+    """Where this many acknowledged records are; with acks=0 no answer says."""
     if base_offset < 0:
         return ""
     where = f", from offset {base_offset} on"

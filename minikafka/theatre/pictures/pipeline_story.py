@@ -1,9 +1,9 @@
-"""What a trace tells of a producer's records on their way: the fold of the pipeline's
-picture (pipeline.py draws it).
+"""A producer's records on their way: the fold of the pipeline's picture (pipeline.py
+draws it).
 
 A record waits in a batch, the batch travels in a request, the broker writes it, an
 answer comes back. A batch whose answer does not come goes back to the front and leaves
-again. The story keeps apart what the log holds and what the producer knows of it,
+again. The story distinguishes what is in the log from what the producer knows about it,
 because everything that goes wrong here goes wrong between the two.
 """
 
@@ -77,7 +77,7 @@ class PipelineStory(OfTopic):
         self.naming = Naming.of(own)
         self.legend = self.naming.legend
         self.records = Records(differ=self.naming.differ)
-        # by number; a producer that starts again counts anew
+        # by number; a producer that starts again counts from the beginning
         self.batches: dict[int, Batch] = {}
         self.every: list[Batch] = []
         self.buffer = Buffer()
@@ -88,7 +88,7 @@ class PipelineStory(OfTopic):
         self.stuck: list[Stuck] = []  # what waited too long, now
 
     def see(self, event: Event) -> Told | None:
-        """What is stuck is shown in the one scene in which its time is up."""
+        """A message that is stuck is shown in the scene in which its time is up."""
         self.stuck = []
         return super().see(event)
 
@@ -112,8 +112,8 @@ class PipelineStory(OfTopic):
         return space
 
     def is_mine(self, event: Event) -> bool:
-        """What other producers do is left aside, but not what the broker writes for
-        them: that is in the log, too.
+        """Other producers' events are left out, but not the appends of their records,
+        which are in the log, too.
         """
         d = event.detail
         if d.get("topic", self.topic) != self.topic:
@@ -313,7 +313,9 @@ class PipelineStory(OfTopic):
         self.parted = True
 
     def _do_LinkHealed(self, event: Event, d: Detail) -> None:
-        """What was held back arrives: the request for another connection, too."""
+        """Messages that were held back arrive, even a request for another
+        connection.
+        """
         self.parted = False
         self.cut = False
 
@@ -409,7 +411,7 @@ class PipelineStory(OfTopic):
     # -- fold: what the producer learns
 
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told:
-        """No answer came, or a refusal that may pass: the batch goes back into the
+        """There was no answer, or a retriable refusal: the batch goes back into the
         buffer.
         """
         batch = self.batches[d["batch"]]
@@ -442,7 +444,9 @@ class PipelineStory(OfTopic):
         return told
 
     def _turned_round(self) -> list[Batch]:
-        """What was in flight, once all of it has come back in the other order."""
+        """The batches that were in flight, once all of them have come back in reverse
+        order.
+        """
         if self.flight.open:
             return []
         return self.buffer.turned_round()
@@ -484,7 +488,7 @@ class PipelineStory(OfTopic):
         )
 
     def ends(self, last: Scene) -> None:
-        """What came of it, where nothing is on its way any more."""
+        """Tell the result, once nothing is on its way any more."""
         is_any_on_its_way = self.buffer.batches or self.flight.open
         if is_any_on_its_way or not self.records.sent:
             return

@@ -12,7 +12,7 @@ ANSWERED = ("written", "known", "refused")
 
 
 class Message(NamedTuple):
-    """What travels. state: of the request, or what of it got lost."""
+    """A message on its way. state: of the request, or the part of it that got lost."""
 
     row: int
     batch: int
@@ -54,7 +54,7 @@ def draw_wire(
         _row(d, key=f"wire/{row}", wire=wire, y=y, state=state)
     for row, number, state in messages:
         y = box.y + row * pitch + 12
-        # What broke, broke behind what is on its way; what was cut by hand holds it
+        # A break is drawn after the messages on their way; a cut by hand holds them
         # back.
         past = space["cut"] and not by_hand and state == "on its way"
         _message(

@@ -18,7 +18,7 @@ SETTINGS = {
 
 
 def settings(config: Mapping[str, Any]) -> list[str]:
-    """Those of a producer that decide what becomes of its records."""
+    """The producer's settings that decide on the fate of its records."""
     said = []
     for name, words in SETTINGS.items():
         if name in config:
@@ -31,7 +31,7 @@ def settings(config: Mapping[str, Any]) -> list[str]:
 
 
 def in_one_line(space: Space) -> str:
-    """What the logs hold, what came of the requests, and what the lamps say."""
+    """The logs' records, the requests' results, and the lamps' words."""
     logs = [_held(log) for log in space["logs"]]
     in_logs = "; ".join(logs) or "nothing yet"
     counts = ", ".join(_counts(space))

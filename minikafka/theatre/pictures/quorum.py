@@ -1,5 +1,5 @@
-"""The controller quorum: who is the active controller in which term, who votes for
-whom, and the metadata log from which every broker learns who is fenced and who leads.
+"""The controller quorum: the active controller of each term, the votes, and the
+metadata log from which every broker learns which brokers are fenced and which lead.
 
 Options: topic, partition: of which partition the brokers' knowledge is shown; since_ms:
 what happens earlier is not told; live: with levers on the cards.
@@ -138,7 +138,7 @@ class QuorumPlay(Play):
             self.time_lanes.draw(d, foot - 8, rows_of_time, scene)
 
     def _columns(self, d: Drawing, end: int) -> Columns:
-        """As many as have room, over the whole width."""
+        """As many columns as fit into the whole width."""
         right = -4 if d.phone else 4  # behind the last place there is a gap
 
         def of(pitch: float) -> Columns:
@@ -158,7 +158,7 @@ class QuorumPlay(Play):
         return of(room / whole - 0.1)
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        """Each voter, the metadata log, and who leads the partition."""
+        """The lanes of each voter, the metadata log, and the partition's leader."""
         space = scenes[-1]["space"]
         lanes = []
         for number in range(len(space["voters"])):
@@ -168,8 +168,8 @@ class QuorumPlay(Play):
         return [*lanes, *self._part(scenes)]
 
     def _few(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        """Of many brokers only who is the controller, who leads the partition, and who
-        is away in the end.
+        """With many brokers, only the lanes of the controller, the partition's leader,
+        and the brokers that are away in the end.
         """
         lanes = [leader_lane("controller", scenes, _active, key="controller")]
         lanes += self._part(scenes)
@@ -235,10 +235,12 @@ class QuorumPlay(Play):
 
 
 def _link(row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]) -> None:
-    """The lever on one link of a voter: of one that is cut, else to the controller."""
+    """Draw the lever on one link of a voter: a link that is cut, or else the one to the
+    controller.
+    """
     apart = voter.get("apart", [])
     if voter["life"]:
-        return  # who hears nobody is healed by its wire
+        return  # a voter that reaches nobody is healed at its wire
     other = rows.get(apart[0] if apart else voter["leader"])
     if other is not None and other is not row:
         row.link(other, cut=bool(apart))
@@ -302,7 +304,7 @@ def _is_controller(voter: Mapping[str, Any]) -> str:
 
 
 def _leader(scene: Scene) -> Leads:
-    """Of the partition, as it is decided."""
+    """The partition's leader, as it is decided."""
     space = scene["space"]
     lives = {voter["broker"]: voter["life"] for voter in space["voters"]}
     leader = space["leader"]

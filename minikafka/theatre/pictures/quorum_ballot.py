@@ -16,7 +16,7 @@ CONTENDERS = ("candidate", LOST, "controller")
 
 
 def votes_of(space: Mapping[str, Any], contender: Mapping[str, Any]) -> list[int]:
-    """Who has voted for it in its epoch: first itself."""
+    """The voters that have voted for it in its epoch, itself first."""
     broker = contender["broker"]
     mine = broker, contender["epoch"]
     voters = []
@@ -61,7 +61,7 @@ def _name(row: Row, right: float, y: float) -> None:
 
 
 def _vote(row: Row, voter: int, x: float, y: float) -> None:
-    """It goes there from the card of who gives it."""
+    """Draw a vote, which comes from the card of its voter."""
     row.d.disc(
         f"vote/{voter}",
         x=x,

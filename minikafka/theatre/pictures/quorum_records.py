@@ -65,7 +65,7 @@ def _part(fields: Fields, topics: Mapping[str, str]) -> str:
 
 
 def _change(fields: Fields) -> str:
-    """What a PartitionChangeRecord changes, the most important of it."""
+    """The most important change in a PartitionChangeRecord."""
     leader = fields.get("leader", UNCHANGED)
     if leader != UNCHANGED:
         return f"leader {leader}" if leader >= 0 else "leader –"

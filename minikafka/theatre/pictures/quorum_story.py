@@ -1,6 +1,6 @@
 """The fold of the controller quorum's picture: terms and votes, the metadata log of
-each voter, and what follows from its committed records: who is fenced, who leads a
-partition, and which client still believes otherwise.
+each voter, and what follows from its committed records: which brokers are fenced, which
+one leads a partition, and which client still believes otherwise.
 """
 
 from collections import Counter
@@ -99,7 +99,7 @@ SAYS = OF_NODES | {
 
 
 class Image(NamedTuple):
-    """What the committed records say. leader: of the partition that is shown."""
+    """The image from the committed records. leader: of the partition that is shown."""
 
     fenced: frozenset[int]
     leader: int
@@ -146,8 +146,8 @@ class QuorumStory(CopiesStory):
         return told if is_told else None
 
     def is_mine(self, event: Event) -> bool:
-        """What is about the metadata log; and who sends records of the partition whose
-        leader is shown.
+        """Events about the metadata log, and those of clients that send records to the
+        partition whose leader is shown.
         """
         d = event.detail
         is_of_metadata = d.get("topic", METADATA_TOPIC) == METADATA_TOPIC
@@ -196,18 +196,18 @@ class QuorumStory(CopiesStory):
 
     @property
     def decided(self) -> Image:
-        """What the active controller's committed records say."""
+        """The image from the active controller's committed records."""
         active = self.active
         return self.image(active) if active else Image(frozenset(), -1)
 
     def _leads(self) -> str:
-        """Who leads the partition and is there, or ""."""
+        """The partition's leader if it is there, or ""."""
         name = f"broker {self.decided.leader}"
         leader = self.voters.get(name)
         return name if leader and not leader.life else ""
 
     def image(self, voter: Voter) -> Image:
-        """What this voter's committed records say."""
+        """The image from this voter's committed records."""
         fenced = set[int]()
         leader = -1
         for offset in sorted(voter.records):
@@ -376,8 +376,8 @@ class QuorumStory(CopiesStory):
         )
 
     def _take(self, voter: Voter, d: Detail, writer: int) -> list[Described]:
-        """The records get into a voter's log. writer: who is the controller of their
-        epoch, where nobody has said it yet.
+        """Records are appended to a voter's log. writer: the controller of their epoch,
+        if nobody has named it yet.
         """
         voter.cut = ()
         voter.end = d["last_offset"] + 1
@@ -413,7 +413,7 @@ class QuorumStory(CopiesStory):
         )
 
     def _news(self, before: Image, now: Image) -> list[str]:
-        """What has been decided between the two; a new leader comes last."""
+        """The decisions between the two images; a new leader comes last."""
         fenced = sorted(now.fenced - before.fenced)
         unfenced = sorted(before.fenced - now.fenced)
         news = [f"broker {node} is fenced" for node in fenced]
@@ -483,7 +483,7 @@ class QuorumStory(CopiesStory):
 
 
 def _observers(trace: Sequence[Event], names: Sequence[str]) -> list[str]:
-    """Who never voted, where others did."""
+    """The nodes that never voted, if others did."""
     voting = {event.node for event in trace if event.kind in VOTES}
     if not voting:
         return []
@@ -491,7 +491,7 @@ def _observers(trace: Sequence[Event], names: Sequence[str]) -> list[str]:
 
 
 def _longest(trace: Sequence[Event]) -> int:
-    """How far the metadata log goes in the end."""
+    """The length of the metadata log in the end."""
     appended = (event for event in trace if event.kind == "MetadataAppended")
     return max((event.detail["last_offset"] + 1 for event in appended), default=0)
 

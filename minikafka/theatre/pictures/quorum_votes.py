@@ -72,11 +72,11 @@ class Voter(LogCopy):
 
 
 class Votes:
-    """Of all voters, in every epoch. observers: those who have no vote."""
+    """The votes of all voters, in every epoch. observers: nodes without a vote."""
 
     def __init__(self, voters: Collection[Voter], observers: Sequence[str]) -> None:
         self.voters = [voter for voter in voters if voter.name not in observers]
-        # (candidate, epoch) -> who has refused it
+        # (candidate, epoch) -> the voters that have refused it
         self.refusals: dict[tuple[int, int], set[int]] = {}
 
     @property
@@ -84,8 +84,8 @@ class Votes:
         return len(self.voters) // 2 + 1
 
     def refused(self, voter: Voter, candidate: int, epoch: int) -> list[Voter]:
-        """A voter has refused a candidate. Returns those that stand for this epoch, once
-        none of them may win it.
+        """A voter has refused a candidate. Returns the candidates of this epoch, once
+        none of them can win it.
         """
         self.refusals.setdefault((candidate, epoch), set()).add(voter.broker)
         stood = []
@@ -132,7 +132,7 @@ class Votes:
 
 
 def answer_in_words(voter: Voter, d: Detail) -> str:
-    """What it has said to a candidate, and why."""
+    """A voter's answer to a candidate, and the reason."""
     name = capital(voter.name)
     candidate = f"broker {d['candidate']}"
     epoch = d["epoch"]

@@ -61,7 +61,7 @@ class Band:
         self.begun = begun
 
     def columns(self, key: str, y: float) -> None:
-        """What the numbers at the lanes' ends are."""
+        """Draw headings for the numbers at the lanes' ends."""
         d = self.d
         d.note(
             f"{key}/waiting",
@@ -374,7 +374,7 @@ class Block:
         self._label(key, box, [who])
 
     def _label(self, key: str, box: Box, words: Sequence[str]) -> None:
-        """The first that has room, on paper: nobody reads what stands on hatching."""
+        """Draw the first words that fit, on paper: words on hatching can't be read."""
         said = fitting(words, box.w - 12, bold=True)
         if said:
             d = self.d
@@ -387,7 +387,9 @@ class Block:
 
 
 def paper_width(d: Drawing, words: str) -> float:
-    """Of what bold words stand on; a phone's page is narrower than its layout."""
+    """The width of the paper under bold words; a phone's page is narrower than its
+    layout.
+    """
     if d.phone:
         return widest(words, 12, bold=True)
     return text_width(words, 12, bold=True)

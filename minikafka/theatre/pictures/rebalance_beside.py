@@ -19,7 +19,7 @@ from minikafka.theatre.play import Cast, Play, Space, Story, Told
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
-# before the names of the second trace's nodes: its ids are the first one's too
+# prefix of the names of the second trace's nodes, whose ids are also in the first one
 OTHER = "beside "
 HEADER, GAP = 46, 9
 COLUMNS = 20  # on a phone: a line for what the numbers at the end are
@@ -221,7 +221,7 @@ class BesidePlay(Play):
     def _header(
         self, d: Drawing, y: float, number: int, space: Space, band: Band
     ) -> None:
-        """What it is called, and the group's state in Kafka's word."""
+        """Draw a group's name, and its state in Kafka's word."""
         key = f"group/{number}"
         state = space["state"]
         room = 300.0
@@ -287,7 +287,7 @@ class BesidePlay(Play):
 def _in_short(
     words: str, actor: Actor, assigns: str, room: float, *, is_phone: bool
 ) -> str:
-    """What a member does, in as much room; which partitions, is seen below."""
+    """A member's activity in words that fit; its partitions are shown below."""
     first = re.split("[:,]", words)[0]
     if has_room(first, room, 12.5):
         return first
@@ -301,7 +301,7 @@ def _in_short(
 
 
 def _protocols(trace: Sequence[Event], beside: Sequence[Event]) -> list[str]:
-    """What the two used; numbered where it was the same."""
+    """The protocols of the two groups; numbered if they are the same."""
     first = _protocol(trace)
     second = _protocol(beside)
     if first == second:

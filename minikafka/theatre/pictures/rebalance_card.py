@@ -33,7 +33,7 @@ LEVERS_OF = {"": LEVERS, "cut off": LEVERS, "frozen": ("crash",)}
 
 
 def wrapped(words: str, width: float) -> list[str]:
-    """What a card says, in lines, where it is narrowest."""
+    """The words of a card, wrapped to its narrowest width."""
     indent = 44 if width >= WIDE_CARD else 18
     return wrap(words, (width - indent) * LEAST_STRETCH, 12.5)
 
@@ -193,7 +193,7 @@ class Card:
     # -- levers
 
     def draw_levers(self) -> None:
-        """What can be done to this member now."""
+        """Draw the levers that this member's state allows."""
         member = self.member
         box = self.box
         words = LEVERS_OF.get(member["life"], ()) if member["inside"] else ()

@@ -1,5 +1,5 @@
-"""Who is on the stage of the rebalance: the members of one group, and the partitions
-that they share.
+"""The actors of the rebalance: the members of one group, and the partitions that they
+share.
 
 A consumer that was restarted comes back with a new member id and is the same actor,
 unless the coordinator still holds the old id as a member: then there are two, and the
@@ -88,7 +88,7 @@ class Cast:
 
     @cached_property
     def short(self) -> dict[str | None, str]:
-        """Topic -> what stands before a partition's number: P, or a letter of each of
+        """Topic -> the prefix of a partition's number: P, or a letter for each of
         several topics.
         """
         if len(self.topics) == 1:
@@ -99,7 +99,7 @@ class Cast:
         return f"{self.short.get(part.topic, part.topic)}{part.number}"
 
     def to_json(self) -> dict[str, Any]:
-        """What the picture shows of it. legend: the topics' letters, where there are
+        """The cast as the picture shows it. legend: the topics' letters, if there are
         several.
         """
         told = picked(self, "group", "kind", "keeps")
@@ -219,8 +219,8 @@ def _actors(names: Sequence[str]) -> list[Actor]:
 
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
-    """A letter each: the one a name ends with ("consumer b" is B) where that tells them
-    all apart, else in order.
+    """A letter for each: the one that a name ends with ("consumer b" is B) if that
+    distinguishes them all, otherwise in order.
     """
     ends = [_last_word(name).upper() for name in names]
     if all(len(end) == 1 and end in ALPHABET for end in ends):

@@ -15,7 +15,7 @@ from minikafka.theatre.play import Cast
 SHORT = 1 / 40  # of the axis: what is longer is seen there
 BEFORE, BEHIND = 0.2, 0.35  # how much of its length is shown around it
 ABOVE = 12  # from the main axis's words to the lane, for the lines between the two
-LINE = 15  # on a phone: from one chapter's words to the next one's
+LINE = 15  # on a phone: from one chapter's words to the next
 TWO_OWNERS = "two owners"  # the chapter that is what the lane shows
 
 
@@ -73,7 +73,7 @@ class Close(NamedTuple):
     def _chapters(
         self, d: Drawing, band: Band, y: float, chapters: Sequence[Chapter]
     ) -> None:
-        """What happened in it, under the lane: words behind a stroke, or before it."""
+        """Draw the chapters under the lane, as words behind a stroke, or before it."""
         if d.phone:
             self._below_each_other(d, band, y, chapters)
             return
@@ -117,7 +117,9 @@ class Close(NamedTuple):
     def _below_each_other(
         self, d: Drawing, band: Band, y: float, chapters: Sequence[Chapter]
     ) -> None:
-        """A line for each name, the last one's highest: no stroke crosses words."""
+        """Draw one line per name, the last one's highest, so that no stroke crosses
+        words.
+        """
         names = list(dict.fromkeys(each.name for each in self.time.chapters))
         firsts = {each.name: each for each in reversed(chapters)}
         for each in firsts.values():

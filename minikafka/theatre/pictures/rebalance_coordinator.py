@@ -1,8 +1,8 @@
-"""What the coordinator tells of a rebalance: it becomes the group's state, and a
-sentence.
+"""The coordinator's events about a rebalance: each becomes a change of the group's
+state, and a sentence.
 
-A classic group is told in generations, a consumer group (KIP-848) in epochs. Where the
-members don't speak themselves (a server's trace), what they do follows from it.
+A classic group has generations, a consumer group (KIP-848) epochs. If the members emit
+no events (in a server's trace), their actions are derived from these.
 """
 
 from collections.abc import Iterable
@@ -247,7 +247,9 @@ class Coordinator(Voice):
         return _refuses(f"{member.actor.name}'s {api} with", error)
 
     def _must_join_again(self, member: Member, api: str) -> Told:
-        """REBALANCE_IN_PROGRESS: with its heartbeat a member hears of a rebalance."""
+        """REBALANCE_IN_PROGRESS: a heartbeat tells a member that there is a
+        rebalance.
+        """
         group = self.group
         name = member.actor.name
         error = "REBALANCE_IN_PROGRESS"

@@ -1,6 +1,5 @@
-"""What members of the group do outside Kafka: effects that their programs write to a
-table, for records that they were handed. Kafka refuses no effect, so one record may
-have two.
+"""The members' effects outside Kafka: rows that their programs write to a table, for
+records that they were given. Kafka refuses no effect, so one record may have two.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -84,7 +83,7 @@ class Effects(Voice):
     # -- what is there twice
 
     def twice(self) -> str:
-        """The key of the first such effect; nothing where there is none."""
+        """The key of the first effect that is there twice; "" if there is none."""
         seen = set[str]()
         for each in self.written:
             if each.key in seen:
@@ -106,7 +105,7 @@ class Effects(Voice):
         return f"{words}{self._was_out(second)}."
 
     def _was_out(self, effect: Effect) -> str:
-        """Where a member wrote that the group had put out before."""
+        """Tell that a member wrote although the group had evicted it before."""
         silence = self.story.lengths.silence
         if silence is None or silence.out_ms is None or silence.who != effect.who:
             return ""

@@ -1,8 +1,8 @@
-"""What is known of the group at one moment, and since when.
+"""The state of the group at one moment, and since when it holds.
 
-A partition is read while one member that holds it lives and is in the group. What
-coordinators tell is enough to know that; where the members tell too (a simulation),
-their word says when they begin and stop.
+A partition is read while a member that holds it lives and is in the group. The
+coordinators' events are enough to know that; if the members emit events too (in a
+simulation), those say when they begin and stop.
 """
 
 from collections.abc import Iterable
@@ -69,15 +69,15 @@ class Group:
         return found[-1] if found else None
 
     def client(self, node: str) -> Member | None:
-        """The same, and who has not joined yet may be it too."""
+        """The same, but also a member that has not joined yet."""
         actors = [actor for actor in self.cast.actors if actor.client == node]
         if not actors:
             return None
         return self.named(node) or self.of(actors[-1])
 
     def about(self, event: Event) -> Member:
-        """Whom an event is about: the member that it names, else the client that tells
-        it. (Where that is nobody of the group, whatever it does is not shown.)
+        """The member that an event is about: the one it names, or else the client that
+        emits it. (If that doesn't belong to the group, its actions are not shown.)
         """
         member_id = event.detail.get("member")
         found = self.member(member_id) if member_id else self.named(event.node)
@@ -174,7 +174,7 @@ class Group:
         return any(self.cast.label(part) in self.spans for part in self.cast.parts)
 
     def note(self, at: int) -> None:
-        """Write down who reads what from now on."""
+        """Note which member reads what from now on."""
         all_owners = self._all_owners()
         for part in self.cast.parts:
             lane = self.cast.label(part)
@@ -239,7 +239,9 @@ class Group:
         return space
 
     def _free(self) -> list[Part]:
-        """Partitions that nobody has; what a removed member believes is not asked."""
+        """Partitions that no member has; the belief of a removed member doesn't
+        count.
+        """
         if not self.state:
             return []
         held = {part for each in self.inside for part in each.owns}
@@ -259,7 +261,7 @@ class Group:
         return [each for each in members if each in chosen]
 
     def _assigns(self, step: int) -> str:
-        """Who is busy assigning now: a member's name, "coordinator" or nobody."""
+        """The one that is assigning now: a member's name, "coordinator", or ""."""
         if self.is_classic:
             return self.leader if self.state == "CompletingRebalance" else ""
         assigns = self.state == "Assigning" or self.assigned_at == step

@@ -1,9 +1,9 @@
-"""What the rebalance's picture shows as lengths and counts, beside who reads what: how
-long a newcomer waits for its first partition, how long a member is silent before it is
-put out, and how many of the partitions shown have changed hands.
+"""The lengths and counts in the rebalance's picture: how long a newcomer waits for its
+first partition, how long a member is silent before it is evicted, and how many of the
+partitions shown have changed hands.
 
-Who that is, is looked up in the whole trace: so a row has its room from the start. What
-is told of them is never later than the step that is shown.
+The members concerned are found in the whole trace, so each row has its room from the
+start. What the rows show is never later than the current step.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from minikafka.theatre.pictures.rebalance_cast import Actor, Cast, Part
 from minikafka.theatre.play import Detail, picked
 from minikafka.trace import Event
 
-# requests after which the coordinator counts a session anew
+# requests after which the coordinator starts a session again
 SIGNS_OF_LIFE = ("Heartbeat", "OffsetCommit", "ConsumerGroupHeartbeat")
 
 
 @dataclass
 class Wait:
-    """Of a newcomer. until_ms: it has its first partition, part, which giver had.
-    rebalances: that began meanwhile.
+    """The wait of a newcomer. until_ms: when it has its first partition, part, which
+    giver had. rebalances: how many began meanwhile.
     """
 
     who: str
@@ -45,9 +45,9 @@ class Wait:
 
 @dataclass
 class Silence:
-    """Of a member. signs: when it sent a sign of life. crashed_ms: it is gone, which
-    nobody knows. out_ms: it is put out. heard_ms, by: another member hears of that, with
-    its heartbeat.
+    """The silence of a member. signs: when it sent signs of life. crashed_ms: when it
+    died, which nobody knows. out_ms: when it was evicted. heard_ms, by: when another
+    member learns of that, with its heartbeat.
     """
 
     who: str
@@ -78,7 +78,7 @@ class Lengths:
         self.moved: set[Part] = set()
 
     def cast_json(self) -> dict[str, Any]:
-        """Who has a row in the picture."""
+        """The members that have a row in the picture."""
         return {
             "newcomer": self.wait.who if self.wait else "",
             "silent": self.silence.who if self.silence else "",
@@ -161,7 +161,7 @@ def in_tenths(ms: int) -> str:
 
 
 def _newcomer(cast: Cast, mine: Sequence[Event], since_ms: int) -> Actor | None:
-    """Who comes first to a group that has an assignment already."""
+    """The first member that joins a group that has an assignment already."""
     assigned = False
     here = set[str]()
     for event in mine:
@@ -187,5 +187,5 @@ def _silent(cast: Cast, mine: Sequence[Event], since_ms: int) -> Actor | None:
 
 
 def _is_silent(event: Event) -> bool:
-    """Whether a member is put out because its session is over."""
+    """Whether a member is evicted because its session is over."""
     return event.kind == "MemberLeft" and event.detail["reason"] == "session_timeout"

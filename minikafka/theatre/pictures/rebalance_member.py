@@ -29,7 +29,7 @@ class Work(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the coordinator has answered. step: at which it was told."""
+    """An answer of the coordinator. step: at which it was told."""
 
     words: str
     trouble: bool
@@ -101,13 +101,13 @@ class Member:
 
     @property
     def holds(self) -> bool:
-        """What it owns is its own: by the coordinator's word, or because it is at work
-        and believes so.
+        """Whether it owns its partitions: by the coordinator's word, or because it is
+        working and believes so.
         """
         return self.inside or not self.life
 
     def work(self, at: int) -> Work | None:
-        """What keeps it from polling for long."""
+        """The work that keeps it from polling for long."""
         busy = self.busy
         is_long = busy is not None and busy.lasts_ms >= LONG_WORK_MS
         return busy if busy and is_long and at < busy.until_ms else None
@@ -137,7 +137,7 @@ class Member:
         self.overdue = False
 
     def leave(self) -> None:
-        """It is a member no longer; what it believes to own, it still believes."""
+        """It isn't a member any more; it still believes that it owns its partitions."""
         self.inside = False
         self.asked = ""
         self.told = False
@@ -160,13 +160,13 @@ class Member:
         self.revoked = revoked
 
     def assigned(self, parts: list[Part]) -> None:
-        """What it may add, and what it must give up."""
+        """It is told what it may add, and what it must give up."""
         self.given = parts
         self.waits = [part for part in parts if part not in self.owns]
         self.gives = [part for part in self.owns if part not in parts]
 
     def lives(self, life: str) -> None:
-        """What has become of its process: crashed, closed, frozen, or it goes on."""
+        """Its process has crashed, closed, frozen, or goes on."""
         cut_off = "cut off" if self.cut else ""
         self.life = life or cut_off
         if life in ("crashed", "closed"):

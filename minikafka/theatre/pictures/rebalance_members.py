@@ -1,8 +1,8 @@
-"""What members tell of a rebalance: what they ask of the coordinator, which partitions
-they get and give up.
+"""The members' events about a rebalance: their requests to the coordinator, the
+partitions that they get and give up.
 
-Heartbeats are far too many to stop at. Only a simulation lets members speak; in the
-trace of a server the coordinator speaks alone.
+There are far too many heartbeats to stop at. Only in a simulation do members emit
+events; in the trace of a server there are only the coordinator's.
 """
 
 from minikafka.theatre.pictures.rebalance_cast import Part

@@ -1,8 +1,7 @@
-"""What becomes of records while a group rebalances: how many wait, and where nobody
-reads.
+"""The records during a rebalance: how many wait, and where nobody reads.
 
-Records, polls and commits are far too many to stop at: they change the state, and every
-now and then a step shows how many records wait.
+There are far too many records, polls and commits to stop at: they change the state, and
+every now and then a step shows how many records wait.
 """
 
 from collections import Counter
@@ -32,8 +31,8 @@ RECORDS = (
     "RequestSent",
     "ResponseReceived",
 )
-# a member hears of a rebalance sooner, with its heartbeat: who takes longer is waited
-# for
+# a member usually learns of a rebalance sooner, with its heartbeat; one that takes
+# longer is waited for
 LONG_MS = 3000
 
 

@@ -22,7 +22,7 @@ TOO_LONG = 1.5  # times the longest time between two signs of life
 
 
 class Rows:
-    """Of one group, up to the cursor."""
+    """The rows of one group, up to the cursor."""
 
     def __init__(self, band: Band, cast: Cast, space: Space, height: int) -> None:
         self.d = band.d
@@ -60,7 +60,7 @@ class Rows:
     def _bracket(
         self, key: str, y: float, since_ms: int, until_ms: int | None, line: str
     ) -> Box:
-        """From one moment to another; None: it goes on."""
+        """Draw a bracket from one moment to another; None: it still goes on."""
         left = self.axis.x(since_ms)
         right = self.axis.x(until_ms)
         middle = y + self.height / 2
@@ -108,7 +108,7 @@ class Rows:
         return True
 
     def _behind(self, key: str, box: Box, texts: Sequence[str], ink: str) -> None:
-        """Behind it, as far as there is room before the axis ends."""
+        """Draw words behind a bracket, if there is room before the axis ends."""
         left = box.right + AFTER
         said = fitting(texts, self.axis.right - left, bold=True)
         if said:
@@ -146,8 +146,8 @@ class Rows:
     # -- a member that is silent
 
     def silence(self, key: str, y: float) -> None:
-        """Its signs of life; how long it is silent, and until when another member hears
-        that it is out.
+        """Draw a member's signs of life, how long it is silent, and when another member
+        learns that it is out.
         """
         silence = Silence(**self.space["silence"])
         actor = self.actors[silence.who]
@@ -207,7 +207,9 @@ class Rows:
     # -- what was written outside Kafka
 
     def effects(self, key: str, y: float) -> None:
-        """A tick for each; what is there twice has its key and a letter."""
+        """Draw a tick for each effect; one that is there twice has its key and
+        a letter.
+        """
         d = self.d
         told = [Effect(*each) for each in self.space["effects"]]
         count = str(len(told)) if d.phone else counted(len(told), "row")

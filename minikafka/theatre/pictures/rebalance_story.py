@@ -2,8 +2,8 @@
 tell (rebalance_coordinator.py, rebalance_members.py, rebalance_records.py), and move
 one group on (rebalance_group.py).
 
-Here is what concerns all of them: when a step is told, two owners of one partition, and
-what becomes of nodes and links.
+This file has what concerns all of them: when a step is told, two owners of one
+partition, and the states of nodes and links.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ OF_CLIENTS = (
     "PositionReset",
 )
 ALIKE_MS = 100  # partitions that were not read for about as long are named together
-STEPS_OF_RECORDS = 36  # about so many steps show nothing but records
+STEPS_OF_RECORDS = 36  # about this many steps show only records
 
 
 class RebalanceStory(Story):
@@ -179,7 +179,7 @@ class RebalanceStory(Story):
         told.light = light
 
     def ends(self, last: Scene) -> None:
-        """What came of it: the first of these that there was."""
+        """Tell the result: the first of these that applies."""
         twice = self.effects.twice()
         two_ms = self._lasted("two", last)
         unread_ms = self._lasted("nobody", last)
@@ -204,7 +204,9 @@ class RebalanceStory(Story):
             self._end_with_shares(last)
 
     def _end_with_shares(self, last: Scene) -> None:
-        """Who reads what, and why some read nothing: these have light."""
+        """Tell which member reads what, and why some read nothing; their shapes are
+        highlighted.
+        """
         said = []
         idle = []
         light = [f"time/{self.who.label(part)}" for part in self.who.parts]
@@ -224,7 +226,7 @@ class RebalanceStory(Story):
         add_to_last(last, words)
 
     def why_waited(self) -> str:
-        """What a newcomer waited for, as the protocol has it."""
+        """What a newcomer waited for, in the protocol's terms."""
         wait = self.lengths.wait
         assert wait is not None
         if self.who.kind == "consumer":
@@ -346,8 +348,8 @@ class RebalanceStory(Story):
 
 
 def add_to_last(last: Scene, words: str) -> None:
-    """What came of it, after the last scene's own words; instead of them where it shows
-    nothing but records.
+    """Add the result to the last scene's own words; replace these if it shows only
+    records.
     """
     if last["kind"] in RECORDS:
         last["sentence"] = words

@@ -1,4 +1,6 @@
-"""Time below: who reads each partition, what that means, and the rows under it."""
+"""The time below: which member reads each partition, the meaning of the colours, and
+the rows under it.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -55,8 +57,8 @@ def draw_lanes(
 
 
 def _legend(d: Drawing, y: float, cast: Cast, space: Space, right: float) -> None:
-    """What is hatched, and what is split, where something is; and how many partitions
-    have changed hands, where the picture ends with that.
+    """Draw the legend for hatched and split lanes, if there are any; and how many
+    partitions have changed hands, if the picture ends with that.
     """
     key = "time/legend"
     x = 200.0 if d.narrow else 220.0

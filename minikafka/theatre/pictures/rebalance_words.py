@@ -67,7 +67,9 @@ def _overdue_or_leaving(group: "Group", member: Member) -> str:
 
 
 def _joining(group: "Group", member: Member) -> str:
-    """It hears of a rebalance, joins again, and waits for what the leader assigns."""
+    """The member learns of a rebalance, joins again, and waits for the leader's
+    assignment.
+    """
     work = member.work(group.at)
     if member.told and work:
         return f"busy, joins in {_left(work, group.at)}"
@@ -103,8 +105,8 @@ def _taking_over(group: "Group", member: Member) -> str:
 
 
 def _reconciling(group: "Group", member: Member, waits: list[Part]) -> str:
-    """Of KIP-848's members each waits until others have given up what it is to have; a
-    classic one reads all that its leader gives it.
+    """A member under KIP-848 waits until others have given up its partitions; a classic
+    one reads everything that its leader gives it.
     """
     for part in waits:
         for owner in group.owners(part):

@@ -1,5 +1,5 @@
-"""Who acts in the replica set's picture: one partition's replicas, with what each broker
-believes and says.
+"""The actors in the replica set's picture: one partition's replicas, and what each
+broker believes and says.
 """
 
 from dataclasses import dataclass
@@ -55,12 +55,12 @@ class Copy(LogCopy):
             self.records[offset] = Held(epoch, number)
 
     def cut_off(self, end: int) -> None:
-        """What the leader hasn't is dropped from its log."""
+        """Records that the leader doesn't have are dropped from its log."""
         self.truncate(end)
         self.high_watermark = min(self.high_watermark, end)
 
     def forget(self) -> None:
-        """What it knew before it crashed; its log stays."""
+        """It forgets what it knew before it crashed; its log stays."""
         self.leads = False
         self.follows = -1
         self.cut = ()

@@ -1,5 +1,5 @@
-"""What came of a partition's replicas, in one sentence: what was acknowledged and is
-lost, and why; else for how long a producer waited, and for whom.
+"""The result for a partition's replicas, in one sentence: the acknowledged records that
+are lost, and why; otherwise how long a producer waited, and for which replica.
 """
 
 from collections.abc import Iterable, Sequence

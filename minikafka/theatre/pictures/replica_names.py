@@ -1,6 +1,6 @@
-"""What records are called in the pictures of replicas: by their values where all of
-these have room, else by a letter each. Letters are keys to nothing unless somebody says
-what they mean: a line above the brokers does.
+"""The names of records in the pictures of replicas: their values if all of these fit,
+otherwise a letter each. Letters mean nothing unless they are explained, which a line
+above the brokers does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.nodes import Columns
 from minikafka.theatre.text import dotted
 
-MOST_NAMES = 6  # so many letters can be explained in a line or two
+MOST_NAMES = 6  # this many letters can be explained in a line or two
 BETWEEN = 5  # records
 READABLE = 40  # width of a cell in which the beginning of a name says something
 LINE = 16  # height of a line of the legend
@@ -75,7 +75,7 @@ class Names:
     # -- which letter is whose
 
     def height(self, d: Drawing) -> float:
-        """Of the legend with all names, so that nothing jumps later."""
+        """The height of the legend with all names, so that nothing jumps later."""
         return LINE * len(self._lines(d, self.pairs)) if self.has_legend else 0
 
     @property
@@ -83,7 +83,7 @@ class Names:
         return bool(self.pairs) and not self.are_whole
 
     def legend(self, d: Drawing, space: Mapping[str, Any]) -> None:
-        """What the letters mean of records that there have been so far."""
+        """Draw the meaning of the letters, for records that have appeared so far."""
         if not self.has_legend:
             return
         known = [name for name in self.pairs if name in space["names"]]

@@ -1,8 +1,8 @@
-"""What producers were told of their records, and whether that is still true.
+"""What producers were told about their records, and whether that is still true.
 
 A record is known by its offset and its leader epoch: two logs may hold different ones
-at one offset. Who was told that a record is acknowledged keeps that word; whether the
-leader still has the record is looked up at every step.
+at one offset. An acknowledgement that was given stays given; whether the leader still
+has the record is looked up at every step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -94,7 +94,7 @@ class Promises:
         return Described(letter, written.name, f"{key}, {written.name}")
 
     def named_so_far(self) -> list[str]:
-        """The names of all that were written, as far as letters stand for them."""
+        """The names of all records written so far, if letters stand for them."""
         names = dict.fromkeys(written.name for written in self.written.values())
         return list(names) if self.names.are_few else []
 
@@ -107,7 +107,7 @@ class Promises:
             written.told_at = number
 
     def was_told(self, record: RecordId) -> str:
-        """What its producer has heard of it."""
+        """What its producer was told about it."""
         written = self.written.get(record)
         return written.told if written else ""
 
@@ -173,7 +173,7 @@ class Promises:
         return self.written[record].producer or "the producer"
 
     def space(self, lost: set[RecordId], first: int) -> list[list[Any]]:
-        """What was told of each record after the offset first."""
+        """What was told about each record after the offset first."""
         told = []
         for record in sorted(self.written):
             if record.offset <= first:
@@ -209,7 +209,7 @@ def _records(d: Detail) -> Iterable[tuple[RecordId, str | None, str | None]]:
 
 
 def _name(key: str | None, value: str | None) -> str:
-    """What a record is called: by what it says."""
+    """The name of a record: its content."""
     return value if value is not None else key or ""
 
 

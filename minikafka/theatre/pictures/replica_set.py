@@ -1,4 +1,4 @@
-"""The replica set: one partition's copies, how far each goes, who leads in which epoch,
+"""The replica set: one partition's copies, how far each goes, the leader of each epoch,
 and what producers were told.
 
 Options: topic, partition (without them: the one that is copied most); live: with levers
@@ -30,7 +30,7 @@ from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 # heights: of the lamp's line, of a record
 HEAD, CELL = 24, 26
 LINE = 16  # of the words beside a log
-# width of what stands right of a log
+# width of the area right of a log
 NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 136, 100, 118
 IN_ISR = ("ISR", "good", "ink")
 NOT_IN_ISR = ("not in ISR", "chip", "trouble")
@@ -193,7 +193,7 @@ def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
 
 
 def _lanes(scenes: Sequence[Scene]) -> list[TimeLane]:
-    """What producers were told, who leads, each broker, and the ISR."""
+    """The lanes: what producers were told, the leader, each broker, and the ISR."""
     space = scenes[-1]["space"]
     lost = space["lost"]
     words = f"{lost} lost" if lost else ""
@@ -234,7 +234,7 @@ def _leader(scene: Scene) -> Leads:
 
 
 def _isr(scenes: Sequence[Scene]) -> TimeLane:
-    """Who was in sync: pale while somebody is missing."""
+    """The lane of the ISR: pale while a replica is missing."""
     bars = []
     for span in spans(scenes, lambda scene: tuple(scene["space"]["isr"])):
         if span.what:

@@ -172,7 +172,7 @@ class ReplicaStory(PartitionStory):
         self.partition = part.partition
 
     def _place_brokers(self, mine: Sequence[Event]) -> None:
-        """Who has a replica, and who hears whom."""
+        """Find the brokers with a replica, and which of them reach each other."""
         self.copies: dict[str, Copy] = {}
         for number in _brokers(mine):
             copy = Copy(number)
@@ -295,7 +295,7 @@ class ReplicaStory(PartitionStory):
         return told
 
     def _add_loss(self, told: Told, begin: str) -> None:
-        """What was acknowledged and is lost with this step."""
+        """Tell the acknowledged records that are lost with this step."""
         leader = self.leader
         lost = self.promises.newly_lost(leader)
         if not lost:
@@ -414,7 +414,7 @@ class ReplicaStory(PartitionStory):
         return told
 
     def _who_has_it_still(self, gone: Sequence[RecordId]) -> str:
-        """Of acknowledged records that a log has just lost."""
+        """The brokers that still have acknowledged records that a log has just lost."""
         left = 0
         for copy in self.copies.values():
             left += any(copy.holds(record) for record in gone)
@@ -444,7 +444,7 @@ class ReplicaStory(PartitionStory):
         return told or self.tell(event)
 
     def _see_ProduceAnswered(self, event: Event, d: Detail) -> Told | None:
-        """What a producer hears, where none says so itself."""
+        """The broker's answer to a producer, if the producer emits no events itself."""
         if self.clients_speak:
             return None
         last = d["last_offset"]
@@ -492,7 +492,7 @@ class ReplicaStory(PartitionStory):
         return told
 
     def _with_acks(self, who: str) -> str:
-        """What its producer asked for, as far as that was seen."""
+        """The acks that its producer asked for, as far as that was seen."""
         if who not in self.acks:
             return ""
         return f" (acks={self.acks[who]})"
@@ -532,7 +532,7 @@ class ReplicaStory(PartitionStory):
 
 
 def _brokers(mine: Sequence[Event]) -> list[int]:
-    """Who has a replica, or is told to have one."""
+    """The brokers that have a replica, or are named as having one."""
     replicas = [event for event in mine if event.kind in REPLICATED]
     found = brokers_of(replicas)
     for event in replicas:

@@ -1,6 +1,6 @@
-"""Above the logs, over each offset: what the producer of the record heard. A record that
-was acknowledged and is lost stands one line higher, with its name: the one thing that
-must not be overlooked.
+"""Above the logs, over each offset: what the record's producer was told. A record that
+was acknowledged and is lost is one line higher, with its name: nobody should overlook
+that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ SIGNS = {
 
 
 class WasTold(NamedTuple):
-    """What the producer of a record heard: "", "acknowledged" or "failed". number: of
-    the event that it heard it with. lost: the leader doesn't have it; cut: somebody
-    has cut it off.
+    """What the producer of a record was told: "", "acknowledged" or "failed". number:
+    of the event with which it was told. lost: the leader doesn't have it; cut: a broker
+    has truncated it.
     """
 
     offset: int
@@ -36,7 +36,7 @@ class WasTold(NamedTuple):
 
     @property
     def record(self) -> str:
-        """What it shares with the record in the logs."""
+        """The name that it shares with the record in the logs."""
         return f"{self.offset}/{self.epoch}"
 
 

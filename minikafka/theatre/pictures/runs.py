@@ -373,7 +373,7 @@ def _is_narrow(d: Drawing) -> bool:
 def _record(
     part: Drawing, key: str, box: Box, word: str, became: str, tip: str
 ) -> None:
-    """A square, and what became of it."""
+    """Draw a square with the record's fate."""
     paint = PAINTS[became]
     part.rect(key, *box, paint.fill, paint.line, r=4, dash=paint.dash, tip=tip)
     look: Look = {"size": 12, "mono": True, "bold": True, "anchor": "middle"}

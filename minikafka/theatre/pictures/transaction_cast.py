@@ -1,5 +1,5 @@
-"""Who is shown of a trace with transactions: the id of which most is told, the
-partitions to which it writes, its producers, and two readers.
+"""The choice of what is shown of a trace with transactions: the transactional id with
+the most events, the partitions to which it writes, its producers, and two readers.
 """
 
 from collections import Counter

@@ -1,5 +1,5 @@
-"""What came of a transaction, in one sentence: when it was decided, and when readers of
-committed records heard of that.
+"""The result of a transaction, in one sentence: when it was decided, and when readers
+of committed records were told.
 """
 
 from typing import NamedTuple

@@ -135,7 +135,7 @@ def _in_short(text: str, room: float) -> str:
 
 
 def draw_ground(d: Drawing, key: str, columns: Columns, stable: int, end: int) -> None:
-    """What is behind a gate that is shut. stable: the last stable offset."""
+    """Draw the ground behind a closed gate. stable: the last stable offset."""
     begins = columns.box(max(stable, columns.first)).x
     width = columns.box(end).x - begins
     if width <= 0:
@@ -185,7 +185,7 @@ class Look(NamedTuple):
 
 
 def look_of(state: str, actor: int | None) -> Look:
-    """By what became of its transaction."""
+    """The look of a record, by the fate of its transaction."""
     colour = "quiet" if actor is None else actor_colour(actor)
     if state == "COMMIT":
         return Look("good", "ink")

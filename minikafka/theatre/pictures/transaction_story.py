@@ -135,7 +135,7 @@ class TransactionStory(Story):
         return told
 
     def _producer(self, d: Detail) -> str:
-        """Who has the producer id and epoch of an event."""
+        """The producer with the producer id and epoch of an event."""
         key = (d.get("producer_id", -1), d.get("producer_epoch", -1))
         return self.by_epoch.get(key, "")
 
@@ -154,8 +154,8 @@ class TransactionStory(Story):
         return space
 
     def _waits(self, reader: str) -> list[list[int]]:
-        """What is written, and a reader of committed records has not been handed: place
-        and offset.
+        """Records that are written and that a reader of committed records has not been
+        given: place and offset.
         """
         if self.levels[reader] != READ_COMMITTED:
             return []
@@ -169,7 +169,7 @@ class TransactionStory(Story):
         return found
 
     def _life(self, name: str) -> str:
-        """What is shown of a producer."""
+        """The state of a producer that is shown."""
         epoch = self.epochs.get(name, -1)
         if self.lives.get(name):
             return self.lives[name]
@@ -263,7 +263,7 @@ class TransactionStory(Story):
         )
 
     def _decided(self, state: str) -> list[str]:
-        """What is decided, and what is still open then, the first time."""
+        """The decision, and what is still open then, the first time."""
         light = [state, "coordinator"]
         for part, log in self.logs.items():
             light += [f"record/{key_part(part.name)}/{offset}" for offset in log.open]
@@ -289,7 +289,7 @@ class TransactionStory(Story):
         )
 
     def ends(self, last: Scene) -> None:
-        """What came of it, where there was one transaction, and it is over."""
+        """Tell the result, if there was one transaction and it is over."""
         if len(self.decided) != 1 or not self.state.startswith("Complete"):
             return
         words = in_short(self.decided[0], last["at"], self.heard_by, self.handed)

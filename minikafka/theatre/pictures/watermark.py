@@ -26,7 +26,7 @@ RADIUS = 9.5  # of an order
 
 
 class Fate(NamedTuple):
-    """What has become of an order, in words, and how it looks."""
+    """The fate of an order in words, and its look."""
 
     words: str
     fill: str
@@ -53,8 +53,8 @@ class Axis(NamedTuple):
     last: int
 
     def x(self, minute: float) -> float:
-        """Of a time; those before the first window and after the last one stand at the
-        edge.
+        """The x of a time; times before the first window and after the last one are at
+        the edge.
         """
         part = (minute - self.first) / (self.last - self.first)
         part = min(max(part, 0.0), 1.0)
@@ -62,7 +62,7 @@ class Axis(NamedTuple):
 
 
 class Stand(NamedTuple):
-    """Where the watermark stands in the row of a micro-batch."""
+    """The place of the watermark in the row of a micro-batch."""
 
     batch: int
     y: float
@@ -136,7 +136,7 @@ class WatermarkPlay(Play):
 
     @property
     def _foot(self) -> int:
-        """Of the last micro-batch."""
+        """The foot of the last micro-batch."""
         return _row_y(self.cast["batches"])
 
     def _axis(self, d: Drawing) -> Axis:
@@ -171,7 +171,7 @@ class WatermarkPlay(Play):
             )
 
     def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
-        """What is in state of it, and below what the sink has got."""
+        """Draw a window's state, and below it the count that the sink has."""
         begin = window["begin"]
         end = begin + self.size
         left = self.axis.x(begin)
@@ -228,7 +228,7 @@ class WatermarkPlay(Play):
     def _written(
         self, d: Drawing, batch: int, begin: int, count: int, y: float
     ) -> None:
-        """What the micro-batch writes for the window that begins then."""
+        """Draw the row that the micro-batch writes for this window."""
         left = self.axis.x(begin)
         right = self.axis.x(begin + self.size)
         middle = (left + right) / 2
@@ -299,7 +299,9 @@ class WatermarkPlay(Play):
             d.line(key + "/gone", *ends, line="trouble", width=1.5)
 
     def _watermark(self, d: Drawing, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A stair: it stands within a micro-batch, and moves between two."""
+        """Draw the watermark as a stair: it is constant within a micro-batch, and moves
+        between two.
+        """
         stands = []
         for number, row in enumerate(rows):
             minute = row["watermark"]

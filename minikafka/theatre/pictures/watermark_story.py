@@ -49,7 +49,7 @@ class Row:
     written: list[tuple[int, int]] = field(default_factory=list)
 
     def settle(self, name: str, fate: str) -> None:
-        """What becomes of one of its orders."""
+        """Settle the fate of one of its orders."""
         names = [order.name for order in self.orders]
         place = names.index(name)
         self.orders[place] = self.orders[place]._replace(fate=fate)
@@ -205,7 +205,9 @@ class WatermarkStory(Story):
         )
 
     def ends(self, last: Scene) -> None:
-        """All in one sentence: how many orders counted, and why no more."""
+        """Tell everything in one sentence: how many orders counted, and why not
+        more.
+        """
         orders = [order for row in self.rows for order in row.orders]
         if not orders or "light" in last:
             return
