@@ -19,7 +19,7 @@ from typing import Any
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROLLER_LISTENER
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster import controller, registration
 from minikafka.cluster.metadata import (
     TOPIC_RESOURCE,
@@ -29,6 +29,7 @@ from minikafka.cluster.metadata import (
     MetadataRecord,
 )
 from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -48,14 +49,14 @@ class ActiveController:
     _image: Image
     _quorum: Quorum
     _trace: Trace
+    _timer: Timer
     # when each broker was heard of last
     _heard_ms: dict[int, int] = field(default_factory=dict)
     # the offset up to which each broker has read the metadata
     _knows: dict[int, int] = field(default_factory=dict)
     # the offset that all must know before a broker may stop
     _left_at: dict[int, int] = field(default_factory=dict)
-    # when to look who should lead again, monotonic; None: never
-    _balance_at_ms: int | None = None
+    _balance_at_ms: int = NEVER_MS  # when to look who should lead again, monotonic
 
     @property
     def _session_ms(self) -> int:
@@ -72,12 +73,17 @@ class ActiveController:
 
     def leader_changed(self, now: Now) -> None:
         """This node leads now, or another."""
-        self._balance_at_ms = None
+        self._balance_at_ms = NEVER_MS
         if self._quorum.is_leader:
             self._heard_ms = dict.fromkeys(self._image.brokers, now.monotonic_ms)
             self._knows = {}
             self._left_at = {}
             self._balance_later(now)
+        self._set_timer()
+
+    def committed(self, now: Now) -> None:
+        """More metadata is committed: there may be others to watch."""
+        self._set_timer()
 
     def broker_changed(self, change: BrokerChange, now: Now) -> None:
         """A broker that has just registered lives."""
@@ -91,24 +97,21 @@ class ActiveController:
         # not while what was just decided is on its way
         if self._watches_others:
             self._balance(now)
+        self._set_timer()
 
-    def next_deadline(self) -> int | None:
-        """Monotonic ms at which somebody's session is over, or leaders are looked
-        at.
-        """
-        if not self._watches_others:
-            return None
-        session_ms = self._session_ms
-        listened_to = self._listened_to()
-        ends_ms = [heard_ms + session_ms for heard_ms in listened_to.values()]
-        return soonest(self._balance_at_ms, *ends_ms)
+    def _set_timer(self) -> None:
+        """For the first session that will be over, and the next look at leaders."""
+        at_ms = NEVER_MS
+        if self._watches_others:
+            heard_ms = min(self._listened_to().values(), default=NEVER_MS)
+            at_ms = min(self._balance_at_ms, heard_ms + self._session_ms)
+        self._timer.set(at_ms)
 
     # -- leaders
 
     def _balance(self, now: Now) -> None:
         """Preferred leaders lead again, if it is time to look at that."""
-        at_ms = self._balance_at_ms
-        if at_ms is None or at_ms > now.monotonic_ms:
+        if self._balance_at_ms > now.monotonic_ms:
             return
         self._balance_later(now)
         records = controller.rebalanced(self._image, self.topic_value)
@@ -247,6 +250,7 @@ class ActiveController:
             # nobody has read what this controller hasn't
             raise KafkaError(Error.INVALID_REQUEST)
         self._heard_ms[broker_id] = now.monotonic_ms
+        self._set_timer()
         self._knows[broker_id] = asked.current_metadata_offset
         is_caught_up = asked.current_metadata_offset >= known.broker_epoch
         answer = {
@@ -321,6 +325,7 @@ class ActiveController:
             raise KafkaError(Error.NOT_CONTROLLER)
         assert quorum.is_settled, "the controller decides on committed state only"
         offset = quorum.append(records, now)
+        self._set_timer()
         epoch = quorum.epoch
 
         def attempt(*_: object) -> Answer | None:

@@ -20,12 +20,13 @@ from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.peers import CONTROL
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.clock import NodeClock, Now, soonest
+from minikafka.clock import NodeClock, Now
 from minikafka.cluster.controller import LOST_DIRECTORY
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.storage.checks import Damage
 from minikafka.storage.disk import unusable
 from minikafka.storage.file_names import LOG
@@ -57,6 +58,7 @@ class DamagedReplicas:
     _ask_node: AskNode
     _storage_failed: Callable[[KafkaError], None]
     _notice: Callable[[str], None]
+    _timers: Timers
     # By topic id and partition: the leader epoch in which this run had led or fetched
     # when it was found; -1: neither.
     _found: dict[tuple[bytes, int], int] = field(default_factory=dict)
@@ -64,10 +66,12 @@ class DamagedReplicas:
         default_factory=dict
     )  # for the controller to hear
     _is_asking: bool = False
-    _ask_at: int | None = None  # monotonic ms
     # with records of an earlier run
     _to_look: deque[Replica] = field(default_factory=deque)
-    _look_at: int | None = None
+
+    def __post_init__(self) -> None:
+        self._next_request = self._timers.new()  # not set while one is on its way
+        self._next_look = self._timers.new()
 
     # -- finding it
 
@@ -113,7 +117,8 @@ class DamagedReplicas:
         """Begin to look at what earlier runs wrote."""
         held = self._replicas.replicas.values()
         self._to_look.extend(replica for replica in held if replica.log.unchecked)
-        self._look_at = now.monotonic_ms if self._to_look else None
+        if self._to_look:
+            self._next_look.set(now.monotonic_ms)
 
     def _look(self, now: Now) -> None:
         """At the next part of it."""
@@ -138,7 +143,8 @@ class DamagedReplicas:
             if damage is not None:
                 log.unchecked = range(0)
                 self.found(replica, *damage)
-        self._look_at = now.monotonic_ms + LOOK_INTERVAL_MS if self._to_look else None
+        at_ms = now.monotonic_ms + LOOK_INTERVAL_MS
+        self._next_look.set(at_ms if self._to_look else NEVER_MS)
 
     def found(self, replica: Replica, offset: int, why: str) -> None:
         """What lies there is not what was written."""
@@ -216,8 +222,8 @@ class DamagedReplicas:
 
     def _tell(self, key: Key) -> None:
         self._to_tell[key] = None
-        if self._ask_at is None:
-            self._ask_at = self._clock.now.monotonic_ms
+        if not self._is_asking and self._next_request.at_ms == NEVER_MS:
+            self._next_request.set(self._clock.now.monotonic_ms)
 
     def _pending(self) -> Iterator[Replica]:
         held = self._replicas.replicas
@@ -225,21 +231,11 @@ class DamagedReplicas:
 
     def tick(self, now: Now) -> None:
         """Look, and ask, when it is time to."""
-        if self._look_at is not None and self._look_at <= now.monotonic_ms:
+        if self._next_look.at_ms <= now.monotonic_ms:
             self._look(now)
-        if (
-            self._ask_at is not None
-            and self._ask_at <= now.monotonic_ms
-            and not self._is_asking
-        ):
-            self._ask_at = None
+        if self._next_request.at_ms <= now.monotonic_ms:
+            self._next_request.stop()
             self._ask()
-
-    def next_deadline(self) -> int | None:
-        """When tick is due next, in monotonic ms; None if nothing is to be
-        looked at.
-        """
-        return soonest(None if self._is_asking else self._ask_at, self._look_at)
 
     def _ask(self) -> None:
         asked = [*self._pending()][:MOST_ASKED]
@@ -248,7 +244,7 @@ class DamagedReplicas:
         if not asked:
             return
         if own is None or leader == NO_LEADER:
-            self._ask_at = self._clock.now.monotonic_ms + RETRY_BACKOFF_MS
+            self._next_request.set(self._clock.now.monotonic_ms + RETRY_BACKOFF_MS)
             return
         assert not self._is_asking, "one AssignReplicasToDirs at a time is on its way"
         self._is_asking = True
@@ -258,9 +254,8 @@ class DamagedReplicas:
             if reply is not None and not reply.error_code:
                 for replica in asked:
                     self._to_tell.pop(key_of(replica), None)
-            self._ask_at = (
-                now.monotonic_ms + RETRY_BACKOFF_MS if self._to_tell else None
-            )
+            if self._to_tell:
+                self._next_request.set(now.monotonic_ms + RETRY_BACKOFF_MS)
 
         parts = [
             (replica.topic_id, {"partition_index": replica.log.partition})

@@ -2,22 +2,14 @@
 slices.
 """
 
-from typing import Protocol
-
 from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING
 from minikafka.broker.parts import Parts
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
+from minikafka.cluster.timers import NEVER_MS
 from minikafka.wire.errors import KafkaError
 
 BACKGROUND_BUDGET_BYTES = 4 << 20  # of each kind of background work in one tick
 IDLE_MS = 1000  # without any deadline, as long as the node is not in the cluster yet
-
-
-class HasDeadline(Protocol):
-    """A part of the node that has something to do at a time."""
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms; None: nothing to do."""
 
 
 class Due:
@@ -25,20 +17,6 @@ class Due:
 
     def __init__(self, broker: Parts) -> None:
         self._broker = broker
-        parts: list[HasDeadline] = [
-            broker.waiting,
-            broker.groups,
-            broker.transactions,
-            broker.verifier.requests,
-            broker.sharing,
-            broker.replicas,
-            broker.registration,
-            broker.forwarding,
-        ]
-        if broker.config.peers:  # else nobody is asked, and nobody is missed
-            parts += [broker.peers, broker.quorum, broker.active_controller]
-            parts += [broker.fetcher, broker.isr, broker.damage]
-        self._deadlines = [part.next_deadline for part in parts]
 
     def next_deadline(self) -> int:
         """Monotonic ms at which something is due, later than the last time that the
@@ -50,10 +28,10 @@ class Due:
         is_recovering = broker.life.state == RECOVERING
         if is_recovering or is_busy or broker.quorum.is_publishing:
             return next_ms
-        due_ms = soonest(*[next_deadline() for next_deadline in self._deadlines])
-        if due_ms is None:
+        at_ms = broker.timers.next()
+        if at_ms == NEVER_MS:
             return next_ms + IDLE_MS
-        return max(next_ms, due_ms)
+        return max(next_ms, at_ms)
 
     def do_a_slice(self, now: Now) -> None:
         """A slice of background work. What is done before a node's logs are open, and

@@ -14,6 +14,7 @@ from minikafka.clock import Now
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
@@ -56,19 +57,21 @@ class Forwarding:
     _quorum: Quorum
     _controller: ActiveController
     _ask: AskNode
+    _timers: Timers
     _producer_ids: range = range(0)
     _waiting_for_ids: list[Wait] = field(default_factory=list)
     # what the controller could not be asked, and when to try again
     _again: deque[tuple[int, Wait]] = field(default_factory=deque)
 
+    def __post_init__(self) -> None:
+        self._next_again = self._timers.new()
+
     def tick(self, now: Now) -> None:
         """Ask again what could not be asked."""
-        while self._again and self._again[0][0] <= now.monotonic_ms:
-            self._again.popleft()[1].finish({})
-
-    def next_deadline(self) -> int | None:
-        """When the next request is due to be repeated, in monotonic ms."""
-        return self._again[0][0] if self._again else None
+        while self._next_again.at_ms <= now.monotonic_ms:
+            _, wait = self._again.popleft()
+            self._next_again.set(self._again[0][0] if self._again else NEVER_MS)
+            wait.finish({})
 
     def to_decide(
         self, api: str, version: int, split: Callable[[], Split], now: Now
@@ -108,6 +111,7 @@ class Forwarding:
             if answer is None or is_of_no_controller(answer):
                 wait.again = True
                 self._again.append((now.monotonic_ms + RETRY_BACKOFF_MS, wait))
+                self._next_again.set(self._again[0][0])
             else:
                 wait.finish(asked.whole(answer))
 

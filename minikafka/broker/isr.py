@@ -14,11 +14,12 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROL
 from minikafka.broker.replica_manager import ReplicaManager
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER, Image
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
 
@@ -42,11 +43,13 @@ class IsrChanges:
     _quorum: Quorum
     _replicas: ReplicaManager
     _ask_node: AskNode
+    _timers: Timers
     _wanted: dict[Key, Replica] = field(default_factory=dict)
     _is_asking: bool = False
-    # when to ask, and when to look at all leaders, monotonic
-    _ask_at_ms: int | None = None
-    _look_at_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self._next_request = self._timers.new()  # not set while one is on its way
+        self._next_look = self._timers.new()  # at all leaders
 
     def look(self, key: Key, replica: Replica, now: Now) -> None:
         """This leader's followers have moved, or stand still: is the ISR another
@@ -68,37 +71,30 @@ class IsrChanges:
         if replica.log.trace:
             replica.log.tell("IsrAsked", was=sorted(isr), isr=sorted(wanted))
         self._wanted[key] = replica
-        if self._ask_at_ms is None:
-            self._ask_at_ms = now.monotonic_ms
+        if not self._is_asking and self._next_request.at_ms == NEVER_MS:
+            self._next_request.set(now.monotonic_ms)
 
     def tick(self, now: Now) -> None:
         """Look at all leaders every half replica.lag.time.max.ms, and ask."""
-        if self._look_at_ms is not None and self._look_at_ms <= now.monotonic_ms:
+        if self._next_look.at_ms <= now.monotonic_ms:
             self._look_at_all(now)
-        must_ask = self._ask_at_ms is not None and self._ask_at_ms <= now.monotonic_ms
-        if must_ask and not self._is_asking:
-            self._ask_at_ms = None
+        if self._next_request.at_ms <= now.monotonic_ms:
+            self._next_request.stop()
             self._ask(now)
 
     def _look_at_all(self, now: Now) -> None:
         """And again later, while there is a leader with followers."""
-        self._look_at_ms = None
+        self._next_look.stop()
         interval_ms = self._config["replica.lag.time.max.ms"] // 2
         for key, replica in self._replicas.replicas.items():
             if has_followers(replica):
-                self._look_at_ms = now.monotonic_ms + interval_ms
+                self._next_look.set(now.monotonic_ms + interval_ms)
                 self.look(key, replica, now)
 
     def placed(self, replica: Replica, now: Now) -> None:
         """This node may lead a partition with followers now."""
-        if has_followers(replica) and self._look_at_ms is None:
-            self._look_at_ms = now.monotonic_ms
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms at which it asks or looks."""
-        if self._is_asking:
-            return self._look_at_ms
-        return soonest(self._ask_at_ms, self._look_at_ms)
+        if has_followers(replica) and self._next_look.at_ms == NEVER_MS:
+            self._next_look.set(now.monotonic_ms)
 
     def _ask(self, now: Now) -> None:
         """AlterPartition of all that is wanted, as far as one request holds it."""
@@ -109,7 +105,7 @@ class IsrChanges:
             return
         controller = self._quorum.leader_id
         if controller == NO_LEADER:
-            self._ask_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
+            self._next_request.set(now.monotonic_ms + RETRY_BACKOFF_MS)
             return
         asked = self._take_some()
         epochs = {}
@@ -151,7 +147,7 @@ class IsrChanges:
         """
         self._is_asking = False
         if self._wanted:
-            self._ask_at_ms = now.monotonic_ms
+            self._next_request.set(now.monotonic_ms)
         errors = errors_of(reply)
         for key, replica in asked.items():
             if replica.partition.partition_epoch != epochs[key]:
@@ -161,7 +157,7 @@ class IsrChanges:
             if was_refused:
                 replica.pending_isr = frozenset()
                 replica.advance_high_watermark()
-                self._look_at_ms = now.monotonic_ms + RETRY_BACKOFF_MS
+                self._next_look.set(now.monotonic_ms + RETRY_BACKOFF_MS)
 
     def _take_some(self) -> dict[Key, Replica]:
         """As many as fit into one request; the others are asked for with the next

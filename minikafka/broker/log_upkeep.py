@@ -14,7 +14,7 @@ from minikafka.broker.offset_checkpoints import OffsetCheckpoints
 from minikafka.clock import Now
 from minikafka.cluster.metadata import TopicPartition
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.timers import Deadlines, Timer
 from minikafka.storage import retention
 from minikafka.storage.cleaner import Cleaner
 
@@ -26,7 +26,9 @@ Duty = Callable[[Now], None]
 
 @dataclass(eq=False, repr=False)
 class LogUpkeep:
-    """replicas: all that this node holds. events: told where a log begins later now."""
+    """replicas: all that this node holds. events: told where a log begins later now.
+    timer: set to the next duty.
+    """
 
     _config: BrokerConfig
     _configs: LogConfigs
@@ -34,7 +36,7 @@ class LogUpkeep:
     _checkpoints: OffsetCheckpoints
     _notice: Callable[..., object]
     _events: NodeEvents
-    _timers: Deadlines[Duty] = field(default_factory=Deadlines)
+    _timer: Timer
     _periods_ms: dict[Duty, int] = field(default_factory=dict)
     # a duty was done, and is due again when some log has changed
     _some_rest: bool = False
@@ -43,6 +45,7 @@ class LogUpkeep:
     def __post_init__(self) -> None:
         buffer_bytes = self._config["log.cleaner.dedupe.buffer.size"]
         self.cleaner = Cleaner(buffer_bytes, self._notice)
+        self._deadlines: Deadlines[Duty] = Deadlines(self._timer)
 
     def begin(self, now: Now) -> None:
         """The first time each is due."""
@@ -68,7 +71,7 @@ class LogUpkeep:
             self._write_high_watermarks,
             self._compact,
         ):
-            if self._timers.at(duty) is None:
+            if self._deadlines.at(duty) is None:
                 self._arm(duty, now.monotonic_ms)
         self._some_rest = False
 
@@ -85,19 +88,15 @@ class LogUpkeep:
     def _arm(self, duty: Duty, now_ms: int, at_once: bool = False) -> None:
         """Set when a duty is due next. at_once: with the next tick."""
         period_ms = 0 if at_once else self._periods_ms[duty]
-        self._timers.set(duty, now_ms + period_ms)
+        self._deadlines.set(duty, now_ms + period_ms)
 
     def do_what_is_due(self, now: Now) -> None:
         """All but compaction is done at once; compaction is begun."""
         self._now_ms = now.monotonic_ms
-        for duty in self._timers.overdue(self._now_ms):
-            self._timers.set(duty, None)
+        for duty in self._deadlines.overdue(self._now_ms):
+            self._deadlines.set(duty, None)
             self._some_rest = True
             duty(now)
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms of the next duty."""
-        return self._timers.next()
 
     # -- what is done
 

@@ -44,6 +44,7 @@ from minikafka.cluster.metadata import (
     Image,
 )
 from minikafka.cluster.quorum import Listener, Quorum
+from minikafka.cluster.timers import Deadlines, Timers
 from minikafka.cluster.waiting import Waiting
 from minikafka.coordinators.coordinator import (
     GroupCoordinator,
@@ -78,6 +79,7 @@ class Parts:
         self.random = random
         self.trace = trace
         self.clock = NodeClock()
+        self.timers = Timers()
         self.outbox: list[Effect] = []
         self.life = Lifecycle()
         self.loggers = Loggers(self.outbox.append)
@@ -85,11 +87,18 @@ class Parts:
         self.image = Image()
         self.in_force = InForce(config, self.image, node_id)
         self.descriptions: dict[Hashable, Encoded] = {}
-        self.waiting = Waiting()
+        self.waiting = Waiting(self.timers.new())
         self.events = NodeEvents(
             node_id, self.image, self.life, self.clock, self.waiting
         )
-        self.peers = Peers(node_id, config, self.clock, self.outbox.append, self.notice)
+        self.peers = Peers(
+            node_id,
+            config,
+            self.clock,
+            self.outbox.append,
+            self.notice,
+            self.timers.new(),
+        )
         ask = self.peers.ask
         # of the cluster
         self.quorum = Quorum(
@@ -105,19 +114,32 @@ class Parts:
             ask=ask,
             disk=disk,
             random=random.random,
+            timers=self.timers,
             trace=trace,
         )
         self.incarnation = Incarnation(node_id, self.image)
         self.active_controller = ActiveController(
-            self.incarnation, config, self.image, self.quorum, trace
+            self.incarnation,
+            config,
+            self.image,
+            self.quorum,
+            trace,
+            self.timers.new(),
         )
         self.forwarding = Forwarding(
-            self.incarnation, self.quorum, self.active_controller, ask
+            self.incarnation, self.quorum, self.active_controller, ask, self.timers
         )
         self.internal_topics = InternalTopics(self.quorum, ask)
         # of logs
         self.replicas = ReplicaManager(
-            node_id, config, disk, self.image, trace, self.notice, self.events
+            node_id,
+            config,
+            disk,
+            self.image,
+            trace,
+            self.notice,
+            self.events,
+            self.timers,
         )
         self.damage = DamagedReplicas(
             self.incarnation,
@@ -128,12 +150,24 @@ class Parts:
             ask,
             self.storage_failed,
             self.notice,
+            self.timers,
         )
         self.fetcher = ReplicaFetcher(
-            self.incarnation, config, ask, self.damage.cannot_write, self.notice
+            self.incarnation,
+            config,
+            ask,
+            self.damage.cannot_write,
+            self.notice,
+            self.timers,
         )
         self.isr = IsrChanges(
-            self.incarnation, config, self.image, self.quorum, self.replicas, ask
+            self.incarnation,
+            config,
+            self.image,
+            self.quorum,
+            self.replicas,
+            ask,
+            self.timers,
         )
         self.registration = Registration(
             self.incarnation,
@@ -142,6 +176,7 @@ class Parts:
             self.quorum,
             ask,
             self.damage.may_join,
+            self.timers,
         )
         self.fetch_sessions = FetchSessions(
             config["max.incremental.fetch.session.cache.slots"]
@@ -153,6 +188,7 @@ class Parts:
             config,
             self.image,
             self.clock,
+            self.timers,
             trace,
             self.replicas.leader,
             self.notice,
@@ -165,7 +201,9 @@ class Parts:
         self.transactions = TransactionCoordinator(
             host, ask, self.forwarding.next_producer_id
         )
-        self.verifier = TransactionVerifier(self.image, self.in_force, ask)
+        self.verifier = TransactionVerifier(
+            self.image, self.in_force, ask, self.timers.new()
+        )
 
         self.life.begins = {
             RECOVERING: (self.replicas.begin_recovery,),
@@ -182,7 +220,10 @@ class Parts:
                 TRANSACTIONS_TOPIC: self.transactions.high_watermark_advanced,
             },
             read_metadata=self.quorum.publish_committed,
-            metadata_committed=(self.registration.committed,),
+            metadata_committed=(
+                self.registration.committed,
+                self.active_controller.committed,
+            ),
             leader_changed=(
                 self.registration.leader_changed,
                 self.active_controller.leader_changed,
@@ -206,6 +247,7 @@ class Parts:
             self.peers.ask,
             self.forwarding.create,
             coordinator.creation,
+            self.timers.new(),
         )
         partitions = SharePartitions(
             self.node_id,
@@ -215,6 +257,7 @@ class Parts:
             self.events,
             persister,
             self.trace,
+            Deadlines(self.timers.new()),
         )
         most_sessions = self.config["group.share.max.share.sessions"]
         return Sharing(coordinator, persister, partitions, ShareSessions(most_sessions))

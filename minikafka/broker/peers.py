@@ -25,6 +25,7 @@ from minikafka.clock import NodeClock, Now
 from minikafka.cluster import election, quorum
 from minikafka.cluster.election import Then
 from minikafka.cluster.metadata import BrokerChange, Endpoint
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
@@ -63,7 +64,8 @@ class Asked(NamedTuple):
 class Peers:
     """What this node asks of others, and of itself. addresses: of the other nodes, by
     node id. versions: what each of them speaks, as soon as it has said so. send: puts a
-    request into the outbox. to_itself: what this node has still to serve.
+    request into the outbox. timer: for a node that has been silent too long, or is
+    greeted again. to_itself: what this node has still to serve.
     """
 
     _node_id: int
@@ -71,6 +73,7 @@ class Peers:
     _clock: NodeClock
     _send: Callable[[Request | HangUp], None]
     _notice: Callable[[str, Exception], None]
+    _timer: Timer
     addresses: dict[int, Endpoint] = field(init=False)
     versions: dict[int, Versions] = field(default_factory=dict)
     to_itself: deque[OwnRequest] = field(default_factory=deque)
@@ -127,6 +130,7 @@ class Peers:
         asked = Asked(api, version, body, then, deadline_ms)
         on_lane = self._asked.setdefault((node, lane), {})
         on_lane[self._correlation_id] = asked
+        self._timer.set(min(deadline_ms, self._timer.at_ms))
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
@@ -151,6 +155,7 @@ class Peers:
             )
         check_reply(request.api, request.body, reply, {self._node_id, *self.addresses})
         del asked[correlation_id]
+        self._set_timer()
         try:
             request.then(reply, now)
         except (AssertionError, DecodeError):
@@ -168,10 +173,13 @@ class Peers:
         on_lane = self._asked.get((node, lane), {})
         asked = on_lane.pop(correlation_id, None)
         if asked is not None:
+            self._set_timer()
             asked.then(None, now)
 
     def tick(self, now: Now) -> None:
         """Hang up on who is silent, and try again where it is time to."""
+        if self._timer.at_ms > now.monotonic_ms:
+            return
         for lane, asked in list(self._asked.items()):
             if not asked:
                 continue
@@ -185,18 +193,15 @@ class Peers:
             if at_ms <= now.monotonic_ms:
                 del self._greet_at_ms[node]
                 self._greet(node)
+        self._set_timer()
 
-    def next_deadline(self) -> int | None:
-        """Monotonic ms at which somebody has been silent too long, or is greeted
-        again.
-        """
-        soonest_ms = min(self._greet_at_ms.values(), default=None)
+    def _set_timer(self) -> None:
+        at_ms = min(self._greet_at_ms.values(), default=NEVER_MS)
         for asked in self._asked.values():
             if asked:
                 oldest = next(iter(asked.values()))
-                if soonest_ms is None or oldest.deadline_ms < soonest_ms:
-                    soonest_ms = oldest.deadline_ms
-        return soonest_ms
+                at_ms = min(at_ms, oldest.deadline_ms)
+        self._timer.set(at_ms)
 
     def _greet(self, node: int) -> None:
         """Ask a node what it speaks."""
@@ -204,6 +209,7 @@ class Peers:
         def greeted(reply: Message | None, now: Now) -> None:
             if reply is None or reply.error_code:
                 self._greet_at_ms[node] = now.monotonic_ms + RETRY_BACKOFF_MS
+                self._set_timer()
                 return
             versions = {}
             for each in reply.api_keys:

@@ -28,11 +28,12 @@ from minikafka.broker.lifecycle import (
     Lifecycle,
 )
 from minikafka.broker.peers import CONTROL
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster import registration
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER, BrokerRegistration
 from minikafka.cluster.quorum import Quorum
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.wire.schema import Message
 
 RETRY_BACKOFF_MS = 100
@@ -51,18 +52,21 @@ class Registration:
     _quorum: Quorum
     _ask_node: AskNode
     _may_join: Callable[[], bool]
+    _timers: Timers
     _previous_epoch: int = -1  # of the broker, if its last run ended cleanly
-    # monotonic ms: the next registration or heartbeat
-    _contact_at: int | None = None
-    _contacting: int = -1  # the node that has one of ours
-    _leave_by: int = 0  # monotonic ms: who is leaving goes then, handed over or not
+    _contacting: int = -1  # the node that has a registration or a heartbeat of ours
+
+    def __post_init__(self) -> None:
+        self._next_contact = self._timers.new()
+        # a node that is leaving goes then, handed over or not
+        self._end_of_leaving = self._timers.new()
 
     def start(self, previous_epoch: int, now: Now) -> None:
         """Join the cluster as soon as it has a controller. previous_epoch: of a last
         run that ended cleanly, or -1.
         """
         self._previous_epoch = previous_epoch
-        self._contact_at = now.monotonic_ms
+        self._next_contact.set(now.monotonic_ms)
         self.tick(now)
 
     @property
@@ -78,15 +82,15 @@ class Registration:
     def leader_changed(self, now: Now) -> None:
         """Another node is the active controller, or none, or it is this one."""
         self._contacting = -1
-        self._contact_at = now.monotonic_ms
+        self._next_contact.set(now.monotonic_ms)
 
     def committed(self, now: Now) -> None:
         """More metadata is committed: it may be the next step into the cluster."""
         own, state = self._incarnation.registration, self._life.state
         # somebody unregistered or stopped a broker that lives
         is_cast_out = self._has_to_register and self._life.allowed.coordinates
-        if is_cast_out and self._contact_at is None:
-            self._contact_at = now.monotonic_ms
+        if is_cast_out and self._next_contact.at_ms == NEVER_MS:
+            self._next_contact.set(now.monotonic_ms)
         if own is None:
             return
         if state == STARTING:
@@ -97,22 +101,23 @@ class Registration:
 
     def logs_opened(self, now: Now) -> None:
         """The logs are open: ask the controller to be unfenced."""
-        self._contact_at = now.monotonic_ms
+        self._next_contact.set(now.monotonic_ms)
         self.committed(now)
 
     def leave(self, now: Now) -> None:
         """A clean stop is wanted. Who can't hand over within broker.session.timeout.ms
         goes all the same, and so does who has nobody to hand over to.
         """
-        session_ms = self._config["broker.session.timeout.ms"]
-        self._leave_by = now.monotonic_ms + session_ms
-        self._contact_at = now.monotonic_ms
+        self._next_contact.set(now.monotonic_ms)
         if self._life.state == READY:
             self._life.take(ASKED_TO_LEAVE, now)
+            session_ms = self._config["broker.session.timeout.ms"]
+            self._end_of_leaving.set(now.monotonic_ms + session_ms)
             if not self._config.peers:
                 self._handed_over(now)
 
     def _handed_over(self, now: Now) -> None:
+        self._end_of_leaving.stop()
         if self._life.state == LEAVING:
             self._life.take(HANDED_OVER, now)
 
@@ -120,17 +125,11 @@ class Registration:
 
     def tick(self, now: Now) -> None:
         """Tell the controller that this broker is there."""
-        is_leaving = self._life.state == LEAVING
-        if is_leaving and self._leave_by <= now.monotonic_ms:
+        if self._end_of_leaving.at_ms <= now.monotonic_ms:
             self._handed_over(now)
-        if self._contact_at is not None and self._contact_at <= now.monotonic_ms:
-            self._contact_at = None
+        if self._next_contact.at_ms <= now.monotonic_ms:
+            self._next_contact.stop()
             self._contact()
-
-    def next_deadline(self) -> int | None:
-        """When tick is due next, in monotonic ms."""
-        is_leaving = self._life.state == LEAVING
-        return soonest(self._contact_at, self._leave_by if is_leaving else None)
 
     def _contact(self) -> None:
         leader = self._quorum.leader_id
@@ -186,9 +185,9 @@ class Registration:
             answer = None if reply is None or reply.error_code else reply
             if self._life.is_leaving and says_go(api, answer):
                 self._handed_over(now)
-            elif self._contact_at is None:  # else there is news already
+            elif self._next_contact.at_ms == NEVER_MS:  # else there is news already
                 period_ms = self._period_ms(is_heard=answer is not None)
-                self._contact_at = now.monotonic_ms + period_ms
+                self._next_contact.set(now.monotonic_ms + period_ms)
 
         self._ask_node(leader, CONTROL, api, version, body, heard)
 

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
 from minikafka.broker.incarnation import Incarnation
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import NEVER_MS, Timer, Timers
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import MOST_REQUEST_ITEMS
 from minikafka.wire.schema import Message, nested
@@ -46,11 +47,12 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. told: of each partition, as the session knows it;
-    None if that is out of date. is_whole: the last request named all that was to be
-    told, and no others follow at once.
+    """What is fetched from one node. next_fetch: not set while one is on its way. told:
+    of each partition, as the session knows it; None if that is out of date. is_whole:
+    the last request named all that was to be told, and no others follow at once.
     """
 
+    next_fetch: Timer
     followed: dict[Key, Replica] = field(default_factory=dict)
     # monotonic ms, from which it is asked for again
     resting: dict[Key, int] = field(default_factory=dict)
@@ -59,7 +61,6 @@ class Leader:
     session_epoch: int = INITIAL_EPOCH
     is_whole: bool = True
     is_asked: bool = False
-    ask_at: int | None = None  # monotonic ms
 
     def forget_session(self) -> None:
         self.session_id, self.session_epoch = 0, INITIAL_EPOCH
@@ -141,6 +142,7 @@ class ReplicaFetcher:
     _ask_node: AskNode
     _cannot_write: Callable[[Replica, KafkaError], None]
     _notice: Callable[[str], None]
+    _timers: Timers
     _leaders: dict[int, Leader] = field(default_factory=dict)
     _followed: dict[Key, int] = field(default_factory=dict)  # from whom
 
@@ -157,11 +159,14 @@ class ReplicaFetcher:
         assert wanted != self._incarnation.node_id, "nobody fetches from itself"
         if wanted != NO_LEADER:
             self._followed[key] = wanted
-            leader = self._leaders.setdefault(wanted, Leader())
+            leader = self._leaders.get(wanted)
+            if leader is None:
+                leader = self._leaders[wanted] = Leader(self._timers.new())
             leader.followed[key] = replica
             leader.look(key)
             leader.resting.pop(key, None)
-            leader.ask_at = now.monotonic_ms
+            if not leader.is_asked:
+                leader.next_fetch.set(now.monotonic_ms)
 
     def removed(self, replica: Replica) -> None:
         """This node has the replica no more."""
@@ -176,21 +181,9 @@ class ReplicaFetcher:
     def tick(self, now: Now) -> None:
         """Ask whom it is time to ask."""
         for node, leader in self._leaders.items():
-            if (
-                leader.ask_at is not None
-                and leader.ask_at <= now.monotonic_ms
-                and not leader.is_asked
-            ):
-                leader.ask_at = None
+            if leader.next_fetch.at_ms <= now.monotonic_ms:
+                leader.next_fetch.stop()
                 self._ask(node, leader, now)
-
-    def next_deadline(self) -> int | None:
-        """When the next fetch is due, in monotonic ms; None if there is none."""
-        soonest_ms = None
-        for leader in self._leaders.values():
-            if not leader.is_asked:
-                soonest_ms = soonest(soonest_ms, leader.ask_at)
-        return soonest_ms
 
     # -- asking
 
@@ -198,7 +191,7 @@ class ReplicaFetcher:
         assert not leader.is_asked, "one fetch at a time goes to a leader"
         leader.end_rest(now)
         if len(leader.resting) == len(leader.followed):
-            leader.ask_at = min(leader.resting.values(), default=None)
+            leader.next_fetch.set(min(leader.resting.values(), default=NEVER_MS))
             return
         forgotten = leader.forget()
         news = leader.take_news(MOST_NAMED - len(forgotten))
@@ -243,10 +236,11 @@ class ReplicaFetcher:
         now: Now,
     ) -> None:
         leader.is_asked = False
-        leader.ask_at = now.monotonic_ms
+        leader.next_fetch.set(now.monotonic_ms)
         if reply is None:
             leader.forget_session()
-            leader.ask_at += self._config["replica.fetch.backoff.ms"]
+            backoff_ms = self._config["replica.fetch.backoff.ms"]
+            leader.next_fetch.set(now.monotonic_ms + backoff_ms)
             return
         if reply.error_code:
             leader.forget_session()

@@ -27,6 +27,7 @@ from minikafka.cluster.metadata import (
     TopicPartition,
 )
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.cluster.waiting import ALL_BYTES
 from minikafka.storage import checkpoints
 from minikafka.storage.disk import Disk
@@ -55,6 +56,7 @@ class ReplicaManager:
     _trace: Trace
     _notice: Callable[..., object]
     _events: NodeEvents
+    _timers: Timers
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
     _by_topic: dict[bytes, list[TopicPartition]] = field(default_factory=dict)
     _to_create: dict[TopicPartition, None] = field(default_factory=dict)
@@ -65,6 +67,7 @@ class ReplicaManager:
     _now_ms: int = 0
 
     def __post_init__(self) -> None:
+        self._next_slice = self._timers.new()  # of background work
         self._configs = LogConfigs(self._node_id, self._config, self._image)
         self._checkpoints = OffsetCheckpoints(self._disk, self.replicas, self._notice)
         self._recovery = LogRecovery(
@@ -83,6 +86,7 @@ class ReplicaManager:
             _checkpoints=self._checkpoints,
             _notice=self._notice,
             _events=self._events,
+            _timer=self._timers.new(),
         )
 
     # -- who has which
@@ -113,7 +117,11 @@ class ReplicaManager:
         key = topic, number
         if key in self._to_create and self._created >= ASKED_FOR_AT_ONCE:
             return None
-        return self.replicas.get(key) or self._create_waiting(key)
+        replica = self.replicas.get(key)
+        if replica is None and key in self._to_create:
+            replica = self._create_waiting(key)
+            self._set_next_slice()
+        return replica
 
     def begin_recovery(self, now: Now) -> None:
         """At start: what the image has is recovered, in slices (`recover`)."""
@@ -139,6 +147,7 @@ class ReplicaManager:
                 self._to_create[key] = None
                 if self._created < CREATED_AT_ONCE:
                     self._create_waiting(key)
+                self._set_next_slice()
             self._wake(key)
         elif is_held:
             self._by_topic[change.topic_id].remove(key)
@@ -254,6 +263,7 @@ class ReplicaManager:
             self._checkpoints.write_cleaner_offsets()
         for key in removed:
             self._wake(key)
+        self._set_next_slice()
 
     def _begin_removal(self, removal: Work) -> None:
         """Rename the folder, so that a new topic may take its name; its files go
@@ -271,6 +281,7 @@ class ReplicaManager:
         budget_bytes = self._make_and_remove(budget_bytes)
         if self.upkeep.cleaner.busy and budget_bytes > 0:
             self.upkeep.compact_further(now, budget_bytes)
+        self._set_next_slice()
 
     def _make_and_remove(self, budget_bytes: int) -> int:
         """Logs, so far as the budget goes; returns what is left of it."""
@@ -291,12 +302,11 @@ class ReplicaManager:
                 budget_bytes -= max(spent, FILE_COST)
         return budget_bytes
 
-    def next_deadline(self) -> int | None:
-        """Monotonic ms of the next background work."""
+    def _set_next_slice(self) -> None:
+        """With the next tick, while something is left to do."""
         has_to_do = self._to_create or self._removals or self._begun_removals
-        if has_to_do or self.upkeep.cleaner.busy:
-            return self._now_ms + 1
-        return self.upkeep.next_deadline()
+        is_busy = has_to_do or self.upkeep.cleaner.busy
+        self._next_slice.set(self._now_ms + 1 if is_busy else NEVER_MS)
 
     def close(self, broker_epoch: int) -> None:
         """Sync everything and say that the shutdown was clean."""

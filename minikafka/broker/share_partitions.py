@@ -29,7 +29,8 @@ from minikafka.cluster.share_partition import (
     SharePartition,
     StateTransition,
 )
-from minikafka.cluster.waiting import ALL_BYTES, Deadlines, Wait
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import ALL_BYTES, Wait
 from minikafka.coordinators.runtime import Configs
 from minikafka.coordinators.share_limits import configured_text, limits
 from minikafka.coordinators.share_persister import SharePersister, Then
@@ -119,10 +120,10 @@ class SharePartitions:
     _events: NodeEvents
     _persister: SharePersister
     _trace: Trace
+    _locks: Deadlines[ShareKey]
     held: dict[ShareKey, Held] = field(default_factory=dict)
     # writes that are not answered, of those that were dropped too
     _writing: Counter[Led] = field(default_factory=Counter)
-    _locks: Deadlines[ShareKey] = field(default_factory=Deadlines)
 
     # -- coming and going
 
@@ -359,9 +360,6 @@ class SharePartitions:
             self._locks.set(key, held.partition.next_lock_end())
             if batches:
                 self._locks_ended(held, batches)
-
-    def next_deadline(self) -> int | None:
-        return self._locks.next()
 
     def _locks_ended(self, held: Held, batches: Sequence[StateBatch]) -> None:
         self._tell(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from minikafka.broker.effects import Connection
 from minikafka.broker.share_partitions import SharePartitions
 from minikafka.broker.share_sessions import ShareSessions
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster.metadata import PartitionChange, TopicChange
 from minikafka.coordinators.share_coordinator import ShareCoordinator
 from minikafka.coordinators.share_persister import SharePersister
@@ -50,19 +50,6 @@ class Sharing:
         self.coordinator.tick(now, budget_bytes)
         self.persister.tick(now)
         self.partitions.tick(now)
-
-    def next_deadline(self) -> int | None:
-        """Monotonic ms. Where nobody shares, which is asked in every turn, there is
-        none.
-        """
-        parts = self.coordinator.shards, self.persister.later, self.partitions.held
-        if not any(parts):
-            return None
-        return soonest(
-            self.coordinator.next_deadline(),
-            self.persister.next_deadline(),
-            self.partitions.next_deadline(),
-        )
 
     def partition_changed(self, change: PartitionChange) -> None:
         """This node may lead a partition now, or no more."""

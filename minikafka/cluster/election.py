@@ -47,6 +47,7 @@ from minikafka.cluster.roles import (
     WON,
     WOULD_WIN,
 )
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
@@ -97,7 +98,8 @@ class Vote:
 class Election:
     """One node's part in the election. log_end(): the end of this node's log.
     keep(vote): write it to disk, synced. changed(now): called when the role, the epoch
-    or the leader has changed. random(): 0 <= x < 1.
+    or the leader has changed. random(): 0 <= x < 1. timer: runs out when this node has
+    heard of nobody for too long.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Election:
         changed: Callable[[Now], None],
         ask: AskNode,
         random: Callable[[], float],
+        timer: Timer,
         trace: Trace,
     ) -> None:
         self.role = UNATTACHED
@@ -130,7 +133,7 @@ class Election:
         self._ask = ask
         self._random = random
         self._trace = trace
-        self._timer_at: int | None = None  # monotonic ms
+        self._timer = timer
         self._votes: dict[int, bool] = {}
         self._rounds = 0  # votes that this voter has lost in a row
         self._tries = 0  # attempts in a row, lost or not
@@ -154,7 +157,7 @@ class Election:
         """When the timer has run out: a leader checks on its voters, another voter asks
         for votes, and a node without a vote looks for the leader again.
         """
-        if self._timer_at is None or now.monotonic_ms < self._timer_at:
+        if now.monotonic_ms < self._timer.at_ms:
             return
         if self.role == LEADER:
             self._look_after_voters(now)
@@ -162,12 +165,8 @@ class Election:
             self._note(replace(self.vote, leader=NO_LEADER))
             self._ask_for_votes(TIMED_OUT, now)
         else:
-            self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+            self._timer.set(now.monotonic_ms + self._timeouts.fetch_timeout_ms)
             self._forget_leader(now)
-
-    def next_deadline(self) -> int | None:
-        """When tick is due next, in monotonic ms; None if no timer is running."""
-        return self._timer_at
 
     def resign(self, now: Now) -> None:
         """Stop cleanly: tell the voters, naming the one with the longest log as the
@@ -330,7 +329,7 @@ class Election:
         """The leader of this epoch has answered a fetch."""
         self.has_fetched = True
         self._rounds = self._tries = 0
-        self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms
+        self._timer.set(now.monotonic_ms + self._timeouts.fetch_timeout_ms)
 
     def lost_leader(self, now: Now) -> None:
         """The node that this one took for the leader of this epoch says that it
@@ -367,10 +366,10 @@ class Election:
         assert transition is not None, f"nothing is {event} for a {self.role} voter"
         self.role = transition.next_state
         self.has_fetched = False
-        if wait_ms is None and self._timer_at is None:
+        if wait_ms is None and self._timer.at_ms == NEVER_MS:
             wait_ms = self._patience_ms()
         if wait_ms is not None:
-            self._timer_at = now.monotonic_ms + wait_ms
+            self._timer.set(now.monotonic_ms + wait_ms)
         self._changed(now)
 
     def _patience_ms(self) -> int:
@@ -436,7 +435,7 @@ class Election:
             doubled_ms = 50 << min(self._rounds, 10)
             longest_ms = min(self._timeouts.election_backoff_max_ms, doubled_ms)
             wait_ms = max(1, round(longest_ms * self._random()))
-            self._timer_at = now.monotonic_ms + wait_ms
+            self._timer.set(now.monotonic_ms + wait_ms)
 
     def _stand(self, now: Now) -> None:
         self._note(Vote(self.vote.epoch + 1, self._node_id))
@@ -450,7 +449,7 @@ class Election:
         self._heard_ms = dict.fromkeys(self._others, now.monotonic_ms)
         self._take(event, now, None)
         if not self._others:
-            self._timer_at = None
+            self._timer.stop()
             return
         self._look_again_later(now)
         if self._trace:
@@ -476,7 +475,7 @@ class Election:
             self._tell_epoch(voter)
 
     def _look_again_later(self, now: Now) -> None:
-        self._timer_at = now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2
+        self._timer.set(now.monotonic_ms + self._timeouts.fetch_timeout_ms // 2)
 
     def _tell_epoch(self, voter: int) -> None:
         def epoch_told(reply: Message | None, now: Now) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster.election import AskNode, Election, LogEnd, Timeouts
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
@@ -36,6 +36,7 @@ from minikafka.cluster.snapshots import (
     Snapshots,
     encode,
 )
+from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
 from minikafka.storage.log import Log, LogConfig
@@ -134,6 +135,7 @@ class Quorum:
         ask: AskNode,
         disk: Disk,
         random: Callable[[], float],
+        timers: Timers,
         trace: Trace,
     ) -> None:
         self.node_id = node_id
@@ -153,7 +155,8 @@ class Quorum:
         # the leader's snapshot while it is being fetched
         self._incoming: Incoming | None = None
         self._fetching: set[int] = set()  # nodes that still have to answer our fetch
-        self._fetch_at: int | None = None  # monotonic ms of the next fetch
+        self._timers = timers
+        self._next_fetch = timers.new()
         self._next_voter = 0  # the voter that a node without a leader asks next
         # hands committed records to the listener, a piece at a time
         self._reading: Iterator[bool] | None = None
@@ -228,6 +231,7 @@ class Quorum:
                 changed=self._follow_election,
                 ask=self._ask,
                 random=self._random,
+                timer=self._timers.new(),
                 trace=self._trace,
             )
             self.election.start(vote, now)
@@ -258,13 +262,9 @@ class Quorum:
         one is due.
         """
         self.election.tick(now)
-        if self._fetch_at is not None and self._fetch_at <= now.monotonic_ms:
+        if self._next_fetch.at_ms <= now.monotonic_ms:
             self._fetch(now)
         self._save_snapshot(now)
-
-    def next_deadline(self) -> int | None:
-        """When tick is due next, in monotonic ms."""
-        return soonest(self.election.next_deadline(), self._fetch_at)
 
     def replay(self) -> None:
         """At start: hand everything committed to the listener. Errors:
@@ -401,7 +401,7 @@ class Quorum:
 
         def piece_came(reply: Message | None, now: Now) -> None:
             self._fetching.discard(node)
-            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            self._next_fetch.set(now.monotonic_ms + FETCH_BACKOFF_MS)
             answer = None
             if reply is not None and reply.topics:
                 answer = reply.topics[0].partitions[0]
@@ -414,7 +414,7 @@ class Quorum:
             if len(incoming.data) >= answer.size:
                 self._incoming = self._reading = None
                 self._install_snapshot(incoming, now)
-            self._fetch_at = now.monotonic_ms
+            self._next_fetch.set(now.monotonic_ms)
 
         self._fetching.add(node)
         partition = {
@@ -454,7 +454,7 @@ class Quorum:
         """Fetch the next records from the leader; a node that knows no leader and isn't
         a voter asks any voter.
         """
-        self._fetch_at = None
+        self._next_fetch.stop()
         node = self.leader_id
         if node == NO_LEADER and self.node_id not in self._voters:
             node = self._any_voter()
@@ -470,8 +470,8 @@ class Quorum:
             self._fetching.discard(node)
             if self.epoch == epoch and not self.is_leader:
                 self._take(reply, now)
-            if self._fetch_at is None:
-                self._fetch_at = now.monotonic_ms
+            if self._next_fetch.at_ms == NEVER_MS:
+                self._next_fetch.set(now.monotonic_ms)
 
         self._ask(node, LANE, "Fetch", FETCH_VERSION, self._wanted(epoch), fetched)
 
@@ -505,12 +505,12 @@ class Quorum:
         """Process the answer of the leader, or of the node that was taken for it."""
         if reply is None or reply.error_code or not reply.responses:
             self._next_voter += 1
-            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            self._next_fetch.set(now.monotonic_ms + FETCH_BACKOFF_MS)
             return
         answer = reply.responses[0].partitions[0]
         leader = answer.current_leader
         if answer.error_code:
-            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            self._next_fetch.set(now.monotonic_ms + FETCH_BACKOFF_MS)
             if leader.leader_epoch == self.epoch and leader.leader_id != self.leader_id:
                 self.election.lost_leader(now)
             self.election.learn(leader.leader_epoch, leader.leader_id, now)
@@ -531,7 +531,7 @@ class Quorum:
             self._tell(
                 f"{METADATA_LOG}: {what}: {error.message}. It is asked for again"
             )
-            self._fetch_at = now.monotonic_ms + FETCH_BACKOFF_MS
+            self._next_fetch.set(now.monotonic_ms + FETCH_BACKOFF_MS)
         self.replica.log.flush()
 
     # -- called by the election
@@ -550,7 +550,7 @@ class Quorum:
         if self.is_leader:
             voters = list(self._voters)
             self._append(encode_leader_change(self.node_id, voters, now.wall_ms), now)
-        self._fetch_at = None if self.is_leader else now.monotonic_ms
+        self._next_fetch.set(NEVER_MS if self.is_leader else now.monotonic_ms)
         self._listener.leader_changed(now)
 
     def _batches(self, offset: int) -> list[tuple[BatchHeader, memoryview]]:

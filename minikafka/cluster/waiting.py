@@ -14,8 +14,8 @@ that a request can wait for has a key:
     ("metadata",)                           records of the metadata log were committed
 
 Waits are found by key, by connection and by deadline. Nothing searches all of them to
-find one. `Deadlines` are for timers without an answer: sessions, and everything else
-that time ends.
+find one. What has no answer and is ended by time, as a session is, has a deadline in
+timers.py.
 """
 
 import heapq
@@ -23,18 +23,17 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.wire.errors import Error, KafkaError
 
 Answer = dict[str, Any]
 Attempt = Callable[["Wait", Any, bool], Answer | None]
-Resume = Callable[[Any], Any]
 Refuse = Callable[[KafkaError], Answer]
-Key = TypeVar("Key")
+Resume = Callable[[Any], Any]
 
 METADATA = ("metadata",)
-FOR_EVER_MS = 1 << 62
 ALL_BYTES = 1 << 62  # larger than anything a request may wait for
 MOST_KEYS = 200_000  # of all parked requests: each key takes some hundred bytes
 
@@ -70,7 +69,7 @@ class Wait:
     def __init__(
         self,
         keys: Sequence[Hashable] = (),
-        deadline_ms: int = FOR_EVER_MS,
+        deadline_ms: int = NEVER_MS,
         attempt: Attempt | None = None,
         *,
         missing_bytes: int = 0,
@@ -167,11 +166,12 @@ class Waiting:
     moved, so that an attempt is worth it now.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timer: Timer) -> None:
         self.ended: deque[Parked] = deque()
         self.ready: deque[Parked] = deque()
         self._by_connection: dict[Hashable, dict[Parked, None]] = {}
         self._by_key: dict[Hashable, dict[Parked, None]] = {}
+        self._timer = timer
         self._deadlines: list[tuple[int, int, Parked]] = []
         self._numbers = itertools.count()
         self._keys = 0
@@ -200,10 +200,11 @@ class Waiting:
         self._keys += len(wait.keys)
         for key in wait.keys:
             self._by_key.setdefault(key, {})[parked] = None
-        if wait.deadline_ms < FOR_EVER_MS:
-            heapq.heappush(
-                self._deadlines, (wait.deadline_ms, next(self._numbers), parked)
-            )
+        if wait.deadline_ms < NEVER_MS:
+            entry = (wait.deadline_ms, next(self._numbers), parked)
+            heapq.heappush(self._deadlines, entry)
+            if wait.deadline_ms < self._timer.at_ms:
+                self._timer.set(wait.deadline_ms)
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Something arrived under a key: count its bytes for the requests that wait."""
@@ -214,14 +215,16 @@ class Waiting:
 
     def expired(self, now_ms: int) -> Iterator[Parked]:
         """Takes out the requests whose deadline has come."""
-        while (deadline := self.next_deadline()) is not None and deadline <= now_ms:
-            yield heapq.heappop(self._deadlines)[2]
+        while self._timer.at_ms <= now_ms:
+            _, _, parked = heapq.heappop(self._deadlines)
+            self._set_timer()
+            yield parked
 
-    def next_deadline(self) -> int | None:
-        """The earliest deadline, in monotonic ms; None if there is none."""
+    def _set_timer(self) -> None:
+        """For the earliest deadline of those that are still here."""
         while self._deadlines and not self._deadlines[0][2].is_here:
             heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
+        self._timer.set(self._deadlines[0][0] if self._deadlines else NEVER_MS)
 
     def everything(self) -> list[Parked]:
         """All parked requests, for a node that stops."""
@@ -250,6 +253,8 @@ class Waiting:
         remove(self._by_connection, parked.connection, parked)
         for key in parked.wait.keys:
             remove(self._by_key, key, parked)
+        if self._deadlines and not self._deadlines[0][2].is_here:
+            self._set_timer()
         # drop entries of requests that were answered long before their deadlines
         if len(self._deadlines) > 64 + 2 * self._parked:
             self._deadlines = [entry for entry in self._deadlines if entry[2].is_here]
@@ -262,63 +267,3 @@ def remove(
     del index[key][parked]
     if not index[key]:
         del index[key]
-
-
-class Deadlines(Generic[Key]):
-    """Deadlines that move: one per key, in monotonic ms. A key stays overdue until it
-    is moved or removed. Every heartbeat moves a deadline, so that must be cheap: the
-    heap is corrected later.
-    """
-
-    def __init__(self) -> None:
-        self._at: dict[Key, int] = {}
-        # at, a number, key: an entry may be too early, or obsolete
-        self._heap: list[tuple[int, int, Key]] = []
-        self._queued: dict[Key, int] = {}  # the heap entry that counts for a key
-        self._number = 0
-
-    def set(self, key: Key, at_ms: int | None) -> None:
-        """Set a key's deadline; None removes it."""
-        if at_ms is None:
-            self._at.pop(key, None)
-            return
-        self._at[key] = at_ms
-        if at_ms < self._queued.get(key, at_ms + 1):
-            self._push(key, at_ms)
-
-    def next(self) -> int | None:
-        """The earliest deadline, in monotonic ms; None if there is none."""
-        while self._heap:
-            queued_ms, _, key = self._heap[0]
-            at_ms = self._at.get(key)
-            counts = self._queued.get(key) == queued_ms
-            if counts and at_ms == queued_ms:
-                return at_ms
-            heapq.heappop(self._heap)
-            if counts:
-                del self._queued[key]
-                if at_ms is not None:
-                    self._push(key, at_ms)
-        return None
-
-    def at(self, key: Key) -> int | None:
-        return self._at.get(key)
-
-    def is_overdue(self, key: Key, now_ms: int) -> bool:
-        return self._at.get(key, now_ms + 1) <= now_ms
-
-    def overdue(self, now_ms: int) -> list[Key]:
-        """The keys whose deadline has come, in the order of their deadlines."""
-        due = []
-        while (at_ms := self.next()) is not None and at_ms <= now_ms:
-            key = heapq.heappop(self._heap)[2]
-            del self._queued[key]
-            due.append(key)
-        for key in due:
-            self._push(key, self._at[key])
-        return due
-
-    def _push(self, key: Key, at_ms: int) -> None:
-        self._queued[key] = at_ms
-        self._number += 1
-        heapq.heappush(self._heap, (at_ms, self._number, key))

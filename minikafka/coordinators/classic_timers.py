@@ -8,7 +8,7 @@ rebalance.
 from dataclasses import dataclass, field
 
 from minikafka.clock import Now
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.timers import Deadlines
 
 # how long a new member may wait for its first answer (KAFKA-7610)
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minikafka.clock import NodeClock, Now, soonest
+from minikafka.clock import NodeClock, Now
 from minikafka.cluster import features
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import (
@@ -23,6 +23,7 @@ from minikafka.cluster.metadata import (
     TopicChange,
 )
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import Timers
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.expressions import Expressions
 from minikafka.coordinators.runtime import (
@@ -72,6 +73,7 @@ class Host(NamedTuple):
     config: Configs
     image: Image
     clock: NodeClock
+    timers: Timers
     trace: Trace
     leader: Callable[[str, int], Replica]
     notice: Notice
@@ -93,7 +95,9 @@ class Coordinator(Runtime):
         codec: RecordCodec,
         write_timeout_ms: int,
     ) -> None:
-        super().__init__(new_state, codec, write_timeout_ms, host.notice, host.trace)
+        super().__init__(
+            new_state, codec, write_timeout_ms, host.notice, host.trace, host.timers
+        )
         self._host = host
 
     @property
@@ -362,7 +366,7 @@ class TransactionCoordinator(Coordinator):
             )
 
         super().__init__(host, new, codec, WRITE_TIMEOUT_MS)
-        self._markers = Markers(host.image, ask, self._complete)
+        self._markers = Markers(host.image, ask, self._complete, host.timers.new())
 
     def partition(self, key: str) -> int:
         """Errors: INVALID_REQUEST for an empty key, NOT_COORDINATOR while the topic
@@ -393,9 +397,6 @@ class TransactionCoordinator(Coordinator):
     def tick(self, now: Now, budget_bytes: int) -> None:
         super().tick(now, budget_bytes)
         self._markers.requests.tick(now)
-
-    def next_deadline(self) -> int | None:
-        return soonest(super().next_deadline(), self._markers.requests.next_deadline())
 
     # -- helpers
 

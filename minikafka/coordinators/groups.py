@@ -19,7 +19,8 @@ from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Answer, Deadlines, Wait
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.classic_effects import ClassicEffect
 from minikafka.coordinators.classic_group import ClassicGroup, Leaving
 from minikafka.coordinators.consumer_group import ConsumerGroup

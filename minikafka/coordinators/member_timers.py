@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from minikafka.clock import Now, soonest
-from minikafka.cluster.waiting import Deadlines
+from minikafka.cluster.timers import Deadlines
 from minikafka.trace import Reason
 
 

@@ -39,7 +39,8 @@ from typing import Any, NamedTuple, Protocol
 
 from minikafka.clock import Now
 from minikafka.cluster.replica import Replica
-from minikafka.cluster.waiting import Answer, Deadlines, Wait
+from minikafka.cluster.timers import NEVER_MS, Deadlines, Timers
+from minikafka.cluster.waiting import Answer, Wait
 from minikafka.storage.producer_state import Appended, Marker
 from minikafka.trace import Cause, Trace
 from minikafka.wire.errors import CorruptRecord, Error, KafkaError
@@ -481,9 +482,13 @@ class Runtime:
     _write_timeout_ms: int
     _notice: Notice
     _trace: Trace
+    _timers: Timers
     shards: dict[int, Shard] = field(default_factory=dict)
     _loading: dict[int, Shard] = field(default_factory=dict)
-    _deadlines: Timed = field(default_factory=Deadlines)
+
+    def __post_init__(self) -> None:
+        self._deadlines: Timed = Deadlines(self._timers.new())
+        self._next_load = self._timers.new()
 
     def elected(self, partition: int, replica: Replica) -> None:
         """This node leads a partition now: load its state (tick continues that)."""
@@ -499,6 +504,7 @@ class Runtime:
             )
             self.shards[partition] = shard
             self._loading[partition] = shard
+            self._set_next_load()
 
     def resigned(self, partition: int) -> None:
         """This node no longer leads a partition: drop its state; clients must look for
@@ -506,6 +512,7 @@ class Runtime:
         """
         shard = self.shards.pop(partition, None)
         self._loading.pop(partition, None)
+        self._set_next_load()
         if shard is not None:
             shard.close(KafkaError(Error.NOT_COORDINATOR))
 
@@ -537,6 +544,8 @@ class Runtime:
         if shard is not None and not shard.failed:
             with self._failing(shard):
                 shard.commit(now)
+        if partition in self._loading:
+            self._set_next_load()
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """Process deadlines, and load another slice."""
@@ -549,6 +558,12 @@ class Runtime:
                 self.shards[partition].give_up(what, timed_out, now)
             else:
                 self._tick_key(partition, what, now)
+        if self._next_load.at_ms <= now.monotonic_ms:
+            self._load(now, budget_bytes)
+            self._set_next_load()
+
+    def _load(self, now: Now, budget_bytes: int) -> None:
+        """Load a slice, so that no request waits behind it for long."""
         for partition, shard in list(self._loading.items()):
             if not shard.can_load:
                 continue
@@ -563,13 +578,10 @@ class Runtime:
                 for key in shard.state.loaded(now):
                     shard.arm(key)
 
-    def next_deadline(self) -> int | None:
-        """When tick is due next, in monotonic ms; 0 (at once) while something is being
-        loaded.
-        """
-        if self._loading and any(shard.can_load for shard in self._loading.values()):
-            return 0
-        return self._deadlines.next()
+    def _set_next_load(self) -> None:
+        """At once, while there is something that can be loaded."""
+        can_load = any(shard.can_load for shard in self._loading.values())
+        self._next_load.set(0 if can_load else NEVER_MS)
 
     def close(self) -> None:
         """The node stops: give up all partitions."""

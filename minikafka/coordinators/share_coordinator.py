@@ -9,8 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from minikafka.clock import Now, soonest
+from minikafka.clock import Now
 from minikafka.cluster.metadata import SHARE_STATE_TOPIC, TopicChange
+from minikafka.cluster.timers import NEVER_MS
 from minikafka.coordinators.coordinator import Coordinator, Host
 from minikafka.coordinators.runtime import Decision, RecordCodec
 from minikafka.coordinators.share_states import ShareKey, ShareStates
@@ -38,7 +39,7 @@ class ShareCoordinator(Coordinator):
         super().__init__(host, new, codec, timeout_ms)
         interval_ms = host.config["share.coordinator.state.topic.prune.interval.ms"]
         self._prune_interval_ms: int = interval_ms
-        self._prune_at_ms: int | None = None  # None if there is nothing to prune
+        self._next_pruning = host.timers.new()
 
     def tick(self, now: Now, budget_bytes: int) -> None:
         """As for every coordinator. In addition, delete records that are no longer
@@ -46,15 +47,12 @@ class ShareCoordinator(Coordinator):
         """
         super().tick(now, budget_bytes)
         if not self.shards:
-            self._prune_at_ms = None
-        elif self._prune_at_ms is None:
-            self._prune_at_ms = now.monotonic_ms + self._prune_interval_ms
-        elif now.monotonic_ms >= self._prune_at_ms:
-            self._prune_at_ms = now.monotonic_ms + self._prune_interval_ms
+            self._next_pruning.stop()
+        elif self._next_pruning.at_ms == NEVER_MS:
+            self._next_pruning.set(now.monotonic_ms + self._prune_interval_ms)
+        elif self._next_pruning.at_ms <= now.monotonic_ms:
+            self._next_pruning.set(now.monotonic_ms + self._prune_interval_ms)
             self._prune(now)
-
-    def next_deadline(self) -> int | None:
-        return soonest(super().next_deadline(), self._prune_at_ms)
 
     def _prune(self, now: Now) -> None:
         for shard in self.shards.values():

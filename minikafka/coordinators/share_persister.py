@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER, SHARE_STATE_TOPIC, Image
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.runtime import partition_for
 from minikafka.coordinators.share_states import ShareKey
@@ -101,6 +102,7 @@ class SharePersister:
         ask: AskNode,
         create_topics: CreateTopics,
         creation: Callable[[], dict[str, Any]],
+        timer: Timer,
     ) -> None:
         self._image = image
         self._clock = clock
@@ -108,7 +110,8 @@ class SharePersister:
         self._create_topics = create_topics
         self._creation = creation
         # a heap of requests to be sent: when (monotonic ms), a number, the request
-        self.later: list[tuple[int, int, Question]] = []
+        self._later: list[tuple[int, int, Question]] = []
+        self._timer = timer  # set to the first of them
         self._number = 0
         self._asked_at_ms, self._asked = 0, 0  # how many were sent at this time
         self._is_creating = False
@@ -140,13 +143,8 @@ class SharePersister:
 
     def tick(self, now: Now) -> None:
         """Send the requests that are due, up to the limit for one moment."""
-        self._ask_due()
-
-    def next_deadline(self) -> int | None:
-        """When the next request is due, in monotonic ms; None if there is none."""
-        if not self.later:
-            return None
-        return max(self.later[0][0], self._clock.now.monotonic_ms + 1)
+        if self._timer.at_ms <= now.monotonic_ms:
+            self._ask_due()
 
     # -- helpers
 
@@ -159,17 +157,17 @@ class SharePersister:
 
     def _ask_at(self, at_ms: int, question: Question) -> None:
         self._number += 1
-        heapq.heappush(self.later, (at_ms, self._number, question))
+        heapq.heappush(self._later, (at_ms, self._number, question))
+        self._timer.set(self._later[0][0])
 
     def _ask_due(self) -> None:
         now_ms = self._clock.now.monotonic_ms
         if self._asked_at_ms != now_ms:
             self._asked_at_ms, self._asked = now_ms, 0
-        while self._asked < MOST_AT_ONCE and self.later:
-            if self.later[0][0] > now_ms:
-                return
+        while self._asked < MOST_AT_ONCE and self._timer.at_ms <= now_ms:
             self._asked += 1
-            _, _, question = heapq.heappop(self.later)
+            _, _, question = heapq.heappop(self._later)
+            self._timer.set(self._later[0][0] if self._later else NEVER_MS)
             self._ask_now(question)
 
     def _ask_now(self, question: Question) -> None:

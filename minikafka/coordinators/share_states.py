@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_batches import StateBatch
-from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.runtime import (
     Configs,
     CoordinatorRecord,

@@ -35,7 +35,8 @@ from typing import Any
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import group_rules
 from minikafka.coordinators import streams_group_messages as messages
 from minikafka.coordinators.group_rules import (

@@ -31,6 +31,7 @@ from minikafka.cluster.metadata import (
     Image,
     TopicPartition,
 )
+from minikafka.cluster.timers import NEVER_MS, Timer
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import Configs, partition_for
 from minikafka.coordinators.transaction_states import Status, Transaction
@@ -91,10 +92,11 @@ class Batcher(Generic[Part]):
     what came meanwhile. lane, api, version: of the requests. items(part): how many of a
     request's array items a part takes, which must be few enough for one request.
     body(parts): builds a request. take(parts, reply or None, now): called when it has
-    ended.
+    ended. timer: set to the next retry.
     """
 
     _ask_node: AskNode
+    _timer: Timer
     _lane: str
     _api: str
     _version: int
@@ -114,9 +116,12 @@ class Batcher(Generic[Part]):
     def later(self, at_ms: int, do: Callable[[Now], None]) -> None:
         """Call do(now) at a time, in monotonic ms."""
         self._later.append((at_ms, do))
+        self._timer.set(min(at_ms, self._timer.at_ms))
 
     def tick(self, now: Now) -> None:
         """Try again what is due by now."""
+        if self._timer.at_ms > now.monotonic_ms:
+            return
         due = []
         later = []
         for at_ms, do in self._later:
@@ -125,14 +130,9 @@ class Batcher(Generic[Part]):
             else:
                 later.append((at_ms, do))
         self._later = later
+        self._timer.set(min((at_ms for at_ms, _ in later), default=NEVER_MS))
         for do in due:
             do(now)
-
-    def next_deadline(self) -> int | None:
-        """When the next retry is due, in monotonic ms; None if there is none."""
-        if not self._later:
-            return None
-        return min(at_ms for at_ms, _ in self._later)
 
     def _ask(self, node: int) -> None:
         if node in self._asked or not self._queues.get(node):
@@ -277,11 +277,14 @@ class TransactionVerifier:
     configs, as they are now.
     """
 
-    def __init__(self, image: Image, in_force: Configs, ask: AskNode) -> None:
+    def __init__(
+        self, image: Image, in_force: Configs, ask: AskNode, timer: Timer
+    ) -> None:
         self._image = image
         self._in_force = in_force
         self.requests: Batcher[AddPartitions] = Batcher(
             ask,
+            timer,
             _lane="joins",
             _api="AddPartitionsToTxn",
             _version=ADD_VERSION,
@@ -415,13 +418,18 @@ class Markers:
     """
 
     def __init__(
-        self, image: Image, ask: AskNode, complete: Callable[[Pending, Now], None]
+        self,
+        image: Image,
+        ask: AskNode,
+        complete: Callable[[Pending, Now], None],
+        timer: Timer,
     ) -> None:
         self._image = image
         self._complete = complete
         self._pending: dict[str, Pending] = {}
         self.requests: Batcher[Told] = Batcher(
             ask,
+            timer,
             _lane="markers",
             _api="WriteTxnMarkers",
             _version=MARKER_VERSION,

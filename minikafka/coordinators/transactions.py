@@ -30,7 +30,8 @@ from typing import Any, NamedTuple
 
 from minikafka.clock import Now
 from minikafka.cluster.metadata import TopicPartition
-from minikafka.cluster.waiting import Answer, Deadlines
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import Answer
 from minikafka.coordinators.expressions import NeededOnce
 from minikafka.coordinators.runtime import Configs, Decision, Effect, State
 from minikafka.coordinators.transaction_states import (

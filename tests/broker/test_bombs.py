@@ -272,7 +272,7 @@ def test_groups_are_loaded_in_slices_of_what_was_compressed(codec, work):
     node.broker.stop(node.now)
     node.start()
     most, total = 0, 0
-    while node.broker.groups.next_deadline() == 0:
+    while node.broker.timers.next() == 0:
         work.reset()
         node.pass_time(1)
         most, total = max(most, work.records), total + work.records

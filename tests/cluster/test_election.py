@@ -13,6 +13,7 @@ from minikafka.cluster.election import MOST_AHEAD, Election, LogEnd, Timeouts, V
 from minikafka.cluster.metadata import NO_LEADER
 from minikafka.cluster.quorum_state import QuorumState
 from minikafka.cluster.roles import FOLLOWER, LEADER
+from minikafka.cluster.timers import Timers
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.trace import Trace
@@ -39,6 +40,7 @@ class Voter:
 
     def start(self):
         state = QuorumState(self.disk, VOTERS)
+        self.timers = Timers()
         self.election = Election(
             node_id=1,
             voters=VOTERS,
@@ -49,6 +51,7 @@ class Voter:
             changed=lambda now: None,
             ask=self.ask,
             random=Random(7).random,
+            timer=self.timers.new(),
             trace=Trace("broker 1"),
         )
         self.election.start(state.checked(state.vote(), EPOCH), self.now)
@@ -72,7 +75,7 @@ class Voter:
 
     def hears_nothing(self):
         """Until it does something about it."""
-        self.now = Now(self.election.next_deadline(), 0)
+        self.now = Now(self.timers.next(), 0)
         self.election.tick(self.now)
 
     def hear(self, *nodes, granted=True):

@@ -11,6 +11,7 @@ from minikafka.clock import Now
 from minikafka.cluster import roles
 from minikafka.cluster.election import Election, LogEnd, Timeouts, Vote
 from minikafka.cluster.roles import FOLLOWER, LEADER, TRANSITIONS, UNATTACHED
+from minikafka.cluster.timers import Timers
 from minikafka.trace import Trace
 
 NOW = Now(0, 0)
@@ -27,6 +28,7 @@ class Voter(Election):
     def __init__(self, voters=(1, 2, 3)):
         self.moves = []
         self.asked = []
+        self.timers = Timers()
         super().__init__(
             node_id=1,
             voters=voters,
@@ -37,6 +39,7 @@ class Voter(Election):
             changed=lambda now: None,
             ask=lambda *asked: self.asked.append(asked),
             random=Random(7).random,
+            timer=self.timers.new(),
             trace=Trace("broker 1"),
         )
 
@@ -45,7 +48,7 @@ class Voter(Election):
         super()._take(event, now, wait_ms)
 
     def time_out(self):
-        self.tick(Now(self.next_deadline(), 0))
+        self.tick(Now(self.timers.next(), 0))
 
     def hear_votes(self, pre_vote, granted=True):
         """What both others answer to what it asked last."""

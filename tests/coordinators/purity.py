@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from enum import Enum
 
 from minikafka.cluster.metadata import Image
-from minikafka.cluster.waiting import Deadlines, Wait
+from minikafka.cluster.timers import Deadlines
+from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.expressions import Expressions
 from minikafka.trace import Trace
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
+from minikafka.cluster.timers import Timers
 from minikafka.cluster.waiting import Wait
 from minikafka.coordinators.runtime import (
     CoordinatorRecord,
@@ -114,8 +115,14 @@ class Scene:
         self.state = Counters()
         self.now = NOW
         self.trace = Trace("broker 1", [])
+        self.timers = Timers()
         self.runtime = Runtime(
-            lambda _: self.state, CODEC, WRITE_TIMEOUT_MS, self.tell, self.trace
+            lambda _: self.state,
+            CODEC,
+            WRITE_TIMEOUT_MS,
+            self.tell,
+            self.trace,
+            self.timers,
         )
         self.runtime.elected(0, self.replica)
 
@@ -129,7 +136,7 @@ class Scene:
         """The broker tells the runtime when the request at hand has been dealt with."""
 
     def load(self):
-        while self.runtime.next_deadline() == 0:
+        while self.timers.next() == 0:
             self.runtime.tick(NOW, 1)
         return self
 

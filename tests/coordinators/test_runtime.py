@@ -3,6 +3,7 @@
 import pytest
 
 from minikafka.clock import Now
+from minikafka.cluster.timers import NEVER_MS
 from minikafka.coordinators.runtime import TICK_RETRY_MS, Decision
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.errors import Error, KafkaError
@@ -119,7 +120,7 @@ def test_what_is_not_committed_within_offsets_commit_timeout_ms_is_refused_and_s
     first = scene.add("a")
     scene.go_to(3_000)
     second = scene.add("a")
-    assert scene.runtime.next_deadline() == 1_000 + WRITE_TIMEOUT_MS
+    assert scene.timers.next() == 1_000 + WRITE_TIMEOUT_MS
     scene.go_to(6_000)
     assert first.error.error is Error.COORDINATOR_NOT_AVAILABLE and not second.is_done
     scene.go_to(8_000)
@@ -134,7 +135,7 @@ def test_a_record_that_came_too_late_for_its_answer_counts_all_the_same(scene):
     assert scene.state.offsets == {"a": 1}, (
         "the second was refused before it was decided"
     )
-    assert scene.runtime.next_deadline() is None
+    assert scene.timers.next() == NEVER_MS
 
 
 def test_whoever_else_waits_for_a_record_hears_once_that_it_failed_and_its_change_never_comes(
@@ -199,7 +200,7 @@ def test_a_new_leader_loads_when_all_that_the_former_one_answered_for_is_committ
         before.add("a")
     before.log.close()
     after = Scene(TWO, disk, committed=30)
-    assert after.runtime.next_deadline() is None
+    assert after.timers.next() == NEVER_MS
     after.runtime.tick(NOW, 1 << 20)
     with pytest.raises(KafkaError) as refused:
         after.add("a")
@@ -215,7 +216,7 @@ def test_a_load_ends_when_the_partition_moves_away():
     before.log.close()
     after = Scene(ALONE, disk)
     after.runtime.resigned(0)
-    assert after.runtime.next_deadline() is None
+    assert after.timers.next() == NEVER_MS
     after.runtime.tick(NOW, 1 << 20)
     assert after.state.offsets == {}
 
@@ -234,11 +235,11 @@ def test_whoever_waits_when_the_partition_moves_away_is_sent_to_look_for_the_new
 def test_a_key_is_ticked_when_its_deadline_comes_and_not_before(scene):
     scene.state.due["a"] = 5_000
     scene.submit("a", lambda _: Decision((), {}))
-    assert scene.runtime.next_deadline() == 5_000
+    assert scene.timers.next() == 5_000
     scene.runtime.tick(Now(4_999, 0), 1)
     scene.runtime.tick(Now(5_000, 0), 1)
     assert scene.state.ticked == [("a", 5_000)]
-    assert scene.runtime.next_deadline() is None
+    assert scene.timers.next() == NEVER_MS
 
 
 def test_a_deadline_from_before_the_partition_moved_away_and_back_means_nothing_while_it_is_loaded(
@@ -259,7 +260,7 @@ def test_a_tick_that_cannot_write_is_tried_again(scene):
     whole = scene.only_some_in_sync()
     scene.go_to(5_000)
     assert scene.state.ticked == []
-    assert scene.runtime.next_deadline() == 5_000 + TICK_RETRY_MS
+    assert scene.timers.next() == 5_000 + TICK_RETRY_MS
     scene.replica.partition = whole
     scene.go_to(5_000 + TICK_RETRY_MS)
     scene.commit()
@@ -273,7 +274,7 @@ def test_a_key_whose_records_are_not_committed_is_ticked_when_they_are(scene):
     scene.go_to(3_000)
     assert scene.state.ticked == []
     scene.commit()
-    assert scene.runtime.next_deadline() == 2_000
+    assert scene.timers.next() == 2_000
     scene.go_to(3_001)
     assert scene.state.ticked == [("a", 3_001)]
 
