@@ -25,7 +25,7 @@ from minikafka.cluster.controller import LOST_DIRECTORY
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import METADATA_TOPIC, NO_LEADER
 from minikafka.cluster.quorum import Quorum
-from minikafka.cluster.replica import Replica
+from minikafka.cluster.replica import DamagedRecords, Replica
 from minikafka.cluster.timers import NEVER_MS, Timers
 from minikafka.storage.checks import Damage
 from minikafka.storage.disk import unusable
@@ -39,9 +39,6 @@ MOST_ASKED = 2000  # replicas in one request
 # Of what earlier runs wrote: slow enough to be in nobody's way.
 LOOK_BYTES = 256 << 10
 LOOK_INTERVAL_MS = 100
-# Looked at when a follower asks again: the next batch tells whether an offset is right
-DOUBTED_BYTES = 4 << 20
-OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
 
 Key = tuple[str, int]
 
@@ -75,43 +72,17 @@ class DamagedReplicas:
 
     # -- finding it
 
-    def read(
-        self,
-        replica: Replica,
-        node: int | None,
-        offset: int,
-        max_bytes: int,
-        end: int,
-        min_one: bool,
-    ) -> list[memoryview]:
-        """What a consumer is answered, or a follower (node): see Log.read. The last
-        batch may be cut for a consumer, not for a follower, who would only drop it. It
-        is looked at if an earlier run wrote it, if the follower asks for it again, who
-        may have found it wrong, or if there is nothing where something must be. Errors:
-        those of Log.read, and NOT_LEADER_OR_FOLLOWER for damage, since another replica
-        will lead.
+    def read(self, replica: Replica, damaged: DamagedRecords) -> list[memoryview]:
+        """A read met damage. Returns what the log holds, if no other replica has
+        better. Errors: NOT_LEADER_OR_FOLLOWER, because another replica will lead; or
+        why nothing can be read.
         """
-        try:
-            records = replica.log.read(
-                offset, max_bytes, end, min_one, fill_up=node is None
-            )
-        except KafkaError as error:
-            if error.error not in OF_DAMAGE:
-                raise
-            self.found(replica, offset, error.message)
-            if self._is_alone(replica):
-                raise
-            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) from error
-        again = node is not None and bool(records) and replica.is_refetch(node, offset)
-        missing = not records and min_one and offset < end
-        if missing or again or (records and offset in replica.log.unchecked):
-            size_bytes = max(sum(map(len, records)), DOUBTED_BYTES if again else 0)
-            damage = replica.log.look_at(offset, size_bytes).damage
-            if damage is not None:
-                self.found(replica, *damage)
-                if not self._is_alone(replica):
-                    raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
-        return records
+        self.found(replica, *damaged.damage)
+        if not self._is_alone(replica):
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER) from damaged
+        if damaged.records is None:
+            raise damaged
+        return damaged.records
 
     def logs_opened(self, now: Now) -> None:
         """Begin to look at what earlier runs wrote."""

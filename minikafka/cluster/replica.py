@@ -20,6 +20,7 @@ from typing import NamedTuple
 from minikafka.clock import Now
 from minikafka.cluster import replica_events
 from minikafka.cluster.metadata import Partition
+from minikafka.storage.checks import Damage
 from minikafka.storage.disk import as_storage_errors
 from minikafka.storage.log import Appended, Log
 from minikafka.storage.producer_state import Marker
@@ -28,6 +29,23 @@ from minikafka.wire.internal_records import encode_end_transaction
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, read_header
 from minikafka.wire.schema import Message
+
+# checked when a follower asks again: the next batch tells whether an offset is right
+DOUBTED_BYTES = 4 << 20
+OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
+
+
+class DamagedRecords(KafkaError):
+    """The log no longer holds what was written there. records: what it holds instead;
+    None if that can't be read.
+    """
+
+    def __init__(
+        self, error: Error, damage: Damage, records: list[memoryview] | None
+    ) -> None:
+        super().__init__(error, damage.why)
+        self.damage = damage
+        self.records = records
 
 
 class PartitionListener(NamedTuple):
@@ -268,15 +286,43 @@ class Replica:
                 self._doubted_offset = log.log_end_offset
             raise
 
-    def is_refetch(self, node: int, offset: int) -> bool:
-        """As leader: records from this offset on are being sent to a follower. Returns
-        whether they were sent before, so that the follower is asking for them again.
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        end: int,
+        min_one: bool,
+        follower_id: int | None = None,
+    ) -> list[memoryview]:
+        """Read batches for a consumer, or for a follower: see Log.read. The last batch
+        may be cut for a consumer, but not for a follower, which would only drop it.
+
+        Three things are checked before they are sent: batches that an earlier run
+        wrote, batches that a follower asks for again, because it may have found them
+        damaged, and a place where records are missing. Errors: those of Log.read, and
+        DamagedRecords.
         """
-        follower = self.followers.get(node) or self.observers.get(node)
-        if follower is None or follower.log_end_offset != offset:
-            return False
-        again, follower.was_sent = follower.was_sent, True
-        return again
+        log = self.log
+        try:
+            records = log.read(offset, max_bytes, end, min_one, follower_id is None)
+        except KafkaError as error:
+            if error.error not in OF_DAMAGE:
+                raise
+            damage = Damage(offset, error.message)
+            raise DamagedRecords(error.error, damage, None) from error
+        follower = None
+        if follower_id is not None and records:
+            follower = self.followers.get(follower_id, self.observers.get(follower_id))
+        is_refetch = False
+        if follower is not None and follower.log_end_offset == offset:
+            is_refetch, follower.was_sent = follower.was_sent, True
+        must_check = offset in log.unchecked if records else min_one and offset < end
+        if must_check or is_refetch:
+            size_bytes = max(sum(map(len, records)), DOUBTED_BYTES if is_refetch else 0)
+            found = log.look_at(offset, size_bytes).damage
+            if found is not None:
+                raise DamagedRecords(Error.CORRUPT_MESSAGE, found, records)
+        return records
 
     def start_at(self, offset: int) -> None:
         """As a follower: drop all records, because the leader's log begins here."""

@@ -57,7 +57,7 @@ from minikafka.cluster.metadata import METADATA_TOPIC, Image
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.quotas import FETCH
-from minikafka.cluster.replica import Replica
+from minikafka.cluster.replica import DamagedRecords, Replica
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -449,14 +449,13 @@ class Fetching:
             end = replica.log.log_end_offset
         elif committed:
             end = replica.last_stable_offset
-        records = self.handlers.damage.read(
-            replica,
-            node=None if is_consumer else self.follower,
-            offset=one.fetch_offset,
-            max_bytes=max(limit, 0),
-            end=end,
-            min_one=must_give,
-        )
+        follower_id = None if is_consumer else self.follower
+        try:
+            records = replica.read(
+                one.fetch_offset, max(limit, 0), end, must_give, follower_id
+            )
+        except DamagedRecords as damaged:
+            records = self.handlers.damage.read(replica, damaged)
         answer["records"] = records
         if is_consumer and committed and records:
             answer["aborted_transactions"] = aborted_among(

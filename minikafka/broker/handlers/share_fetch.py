@@ -26,6 +26,7 @@ from minikafka.broker.share_sessions import (
 from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
+from minikafka.cluster.replica import DamagedRecords, Replica
 from minikafka.cluster.share_acquiring import Acquired, Asked, Read
 from minikafka.cluster.share_window import Range
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -273,14 +274,7 @@ class ShareFetching:
             end = replica.last_stable_offset if committed else replica.high_watermark
             try:
                 replica.check_leader()
-                records = self.handlers.damage.read(
-                    replica,
-                    node=None,
-                    offset=offset,
-                    max_bytes=most_bytes,
-                    end=end,
-                    min_one=look.size_bytes == 0,
-                )
+                records = self._records(replica, offset, most_bytes, end, look)
             except KafkaError as error:
                 look.failed[at] = FailedPart(held, error.with_traceback(None))
                 continue
@@ -291,6 +285,14 @@ class ShareFetching:
             look.read[at] = part
             look.size_bytes += part.size_bytes
         return look
+
+    def _records(
+        self, replica: Replica, offset: int, most_bytes: int, end: int, look: Look
+    ) -> list[memoryview]:
+        try:
+            return replica.read(offset, most_bytes, end, min_one=look.size_bytes == 0)
+        except DamagedRecords as damaged:
+            return self.handlers.damage.read(replica, damaged)
 
     def _acquire(self, look: Look, now: Now) -> dict[TopicIdPartition, Answer]:
         """The member has what it can get of what was read."""
