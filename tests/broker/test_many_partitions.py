@@ -3,12 +3,12 @@ metadata quorum waits for its leader (KIP-595), and a stop and a start do nothin
 each log that it does not need. Work is counted, not time.
 """
 
+from minikafka.broker import log_recovery
 from minikafka.cluster import controller, placer
 from minikafka.cluster.controller import CHANGES_AT_ONCE
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quorum import RECORDS_AT_ONCE
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.log import Log
 from tests.broker.node import Node
 
 MANY = 2500
@@ -151,7 +151,7 @@ def test_a_broker_that_wants_to_stop_hands_over_in_several_decisions():
 def test_a_start_opens_so_many_logs_in_one_turn(monkeypatch):
     node = with_many()
     node.broker.stop(node.now)
-    opened = counter(monkeypatch, Log, "recover")
+    opened = counter(monkeypatch, log_recovery, "recover")
     node.broker = node.new_broker()
     node.broker.start(node.now)
     most = 0
