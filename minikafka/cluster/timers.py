@@ -18,7 +18,7 @@ NEVER_MS = 1 << 62
 
 
 class Timer:
-    """When a part of a node has something to do. at_ms: monotonic; NEVER_MS: nothing."""
+    """When a part of a node has something to do. at_ms: monotonic; NEVER_MS: never."""
 
     __slots__ = ("_timers", "at_ms", "queued_ms")
 
