@@ -128,7 +128,7 @@ def add_node_options(serve: argparse.ArgumentParser) -> None:
 
 
 def add_cluster_options(serve: argparse.ArgumentParser) -> None:
-    """What the nodes of a cluster know of it."""
+    """Options about the cluster to which the nodes belong."""
     add = serve.add_argument
     add(
         "--voters",
@@ -202,7 +202,7 @@ def add_address_options(serve: argparse.ArgumentParser) -> None:
 
 
 def add_broker_options(serve: argparse.ArgumentParser) -> None:
-    """What each broker keeps, tells, and is set to."""
+    """Options about what each broker stores, reports, and is configured to."""
     add = serve.add_argument
     add(
         "--data",
@@ -379,14 +379,15 @@ def main(argv: list[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # who reads has enough, as `head` has
+    except BrokenPipeError:  # the reader has enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CUT_OFF
 
 
 def program(command: str) -> Callable[[argparse.Namespace], int]:
-    """What runs a command: `main` of its module. Nothing that is imported becomes
-    garbage, so nobody looks for any meanwhile, nor there afterwards.
+    """The function that runs a command: `main` of its module. Nothing that is imported
+    becomes garbage, so the collector is off during the import, and leaves the imported
+    objects alone afterwards.
     """
     gc.disable()
     run: Callable[[argparse.Namespace], int] = import_module(

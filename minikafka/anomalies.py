@@ -1,18 +1,18 @@
-"""What must never happen, looked for in a trace. The same detectors serve lessons,
-checks and the fault simulator.
+"""Detects in a trace what must never happen. The same detectors serve lessons, checks
+and the fault simulator.
 
 A group's promise, whatever fails: a member owns a partition from its assignment until
-it gives it up, loses it, or is fenced, which means that the coordinator has put it out;
-and no partition has two owners who are not fenced. A member may be fenced long before
-it learns of it (a frozen process). It may then still hold partitions, and read; what it
-may not do is commit.
+it gives it up, loses it, or is fenced, which means that the coordinator has evicted it;
+and no partition has two owners that are not fenced. A member may be fenced long before
+it learns of it (a frozen process). It may then still hold partitions, and read, but it
+must not commit.
 
-A share group's promise (KIP-932): a record is accepted once; it is done with when it
-was accepted, rejected, or delivered as often as it may be, and only then does the start
-offset pass it. What is written down counts, whoever leads the partition next. What a
-leader does that has been replaced counts only where it is written, which nobody lets
-it. A record may be delivered again, and by a leader that does not know that it is none,
-even to two members at once.
+A share group's promise (KIP-932): a record is accepted once; it is finished when it was
+accepted, rejected, or delivered as often as it may be, and only then does the start
+offset pass it. State that is written counts, whichever broker leads the partition next.
+The decisions of a leader that has been replaced count only if they are written, and it
+can't write any more. A record may be delivered again, and by a leader that doesn't know
+that it was replaced, even to two members at once.
 
 An anomaly has a name:
 
@@ -47,7 +47,7 @@ ARCHIVED = 4
 FINAL = (ACKNOWLEDGED, ARCHIVED)
 MOST_DELIVERIES = 5  # Kafka's default of group.share.delivery.count.limit
 
-# events that tell what became of a share partition
+# events about the state of a share partition
 OF_SHARE_PARTITIONS = (
     "ShareStateRead",
     "ShareRecordsAcknowledged",
@@ -85,11 +85,11 @@ class Anomaly(NamedTuple):
 
 
 class GroupWatch:
-    """What is known of the groups of a trace, event by event.
+    """What is known about the groups in a trace, event by event.
 
-    holders: who holds a partition by its own account, node -> member id. fenced: member
-    ids that are out. absent: static members that kept their place in a generation which
-    they have not joined: nothing of theirs is accepted.
+    holders: the nodes that say they hold a partition, node -> member id. fenced: ids of
+    members that were evicted. absent: static members that kept their place in a
+    generation which they have not joined: nothing of theirs is accepted.
     """
 
     def __init__(self) -> None:
@@ -133,8 +133,8 @@ class GroupWatch:
                 yield from self._committed(event)
 
     def owners(self, part: Part) -> dict[str, str]:
-        """Who owns a partition: those who hold it and are not fenced, node -> member
-        id.
+        """The owners of a partition: those that hold it and are not fenced, node ->
+        member id.
         """
         out = self.fenced | self.absent.get(part.group, set())
         owners = {}
@@ -154,8 +154,9 @@ class GroupWatch:
         self._instances[group, instance] = member
 
     def _loaded(self, members: dict[str, list[str]]) -> None:
-        """A new coordinator goes on with the last agreement: who was put out in a
-        rebalance that never ended is in it again, and nobody has got its partitions.
+        """A new coordinator starts from the last agreement: a member that was evicted
+        in a rebalance that never ended is in it again, and no other has got its
+        partitions.
         """
         for group, names in members.items():
             self.fenced -= set(names)
@@ -193,8 +194,8 @@ class GroupWatch:
                 yield anomaly(STALE_SHARE, event, what)
 
     def _made_for(self, group: str, generation: int, member: str) -> list[Any] | None:
-        """What a classic leader assigned to a member in a generation; None where no
-        leader assigns (KIP-848).
+        """The assignment that a classic leader made for a member in a generation; None
+        if no leader assigns (KIP-848).
         """
         if not any(name == group for name, _ in self._made):
             return None
@@ -230,12 +231,12 @@ class GroupWatch:
 class SharedPart:
     """What is known of one share partition.
 
-    leader: the node that read its state last; what others do in memory is of no
-    account. start: where it begins, as the leader says; None: nothing is known yet.
-    written_start: the same, as far as it is written down. states: of records; written:
-    those of them that are written down. accepted: offset -> the member that accepted
-    it, ever. had: records that some member had. deliveries: how often the leader delivered
-    each, since it read the state.
+    leader: the node that read its state last; what others do in memory doesn't count.
+    start: where it begins, according to the leader; None if nothing is known yet.
+    written_start: the same, as far as it is written. states: of records; written: those
+    of them that are written. accepted: offset -> the member that accepted it, ever.
+    had: records that some member had. deliveries: how often the leader delivered each,
+    since it read the state.
     """
 
     leader: str = ""
@@ -262,8 +263,8 @@ class SharedPart:
 
 
 class ShareWatch:
-    """What is known of the share groups of a trace, event by event. most_deliveries:
-    the groups' limit. Nobody sets a group's offsets meanwhile: that may take it back.
+    """What is known about the share groups in a trace, event by event. most_deliveries:
+    the groups' limit. It is assumed that nobody resets a group's offsets meanwhile.
     """
 
     def __init__(self, most_deliveries: int = MOST_DELIVERIES) -> None:
@@ -271,7 +272,7 @@ class ShareWatch:
         self._most_deliveries = most_deliveries
         # the first offset of a log
         self._log_starts: dict[Place, int] = {}
-        # partitions with records that nobody who reads committed ones may have
+        # partitions with records that readers of committed ones must not get
         self._with_aborted: set[Place] = set()
 
     def see(self, event: Event) -> Iterator[Anomaly]:
@@ -289,8 +290,8 @@ class ShareWatch:
                 yield from self._see_part(event)
 
     def _see_part(self, event: Event) -> Iterator[Anomaly]:
-        """What became of one share partition. What is only in a leader's memory counts
-        while it leads.
+        """The anomalies in an event about one share partition. State that is only in a
+        leader's memory counts while it leads.
         """
         detail = event.detail
         part = Part(detail["group"], detail["topic"], detail["partition"])
@@ -309,7 +310,7 @@ class ShareWatch:
                 yield from self._start_moved(event, part, known)
 
     def _read(self, event: Event, part: Part, known: SharedPart) -> Iterator[Anomaly]:
-        """A leader goes on from what is written down."""
+        """A leader continues from the written state."""
         begins = event.detail["offset"]
         batches = event.detail["batches"]
         known.leader = event.node

@@ -1,4 +1,4 @@
-"""What time is to a node: two integers that it is handed. It reads no clock."""
+"""Time, as a node sees it: two integers that it is given. It reads no clock."""
 
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ class Now(NamedTuple):
 
 
 class NodeClock:
-    """What time it was when somebody last called a node. Parts that are called back
-    without the time read it here.
+    """The time at which a node was last called. Parts that are called back without the
+    time read it here.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ def node_name(place: Place) -> str:
 
 @dataclass(frozen=True)
 class Crash:
-    """A process ends without a word: at a time, or (a program) on entering its n-th
+    """A process ends without a word: at a time, or (a program) when it enters its n-th
     blocking call, counted from 1.
 
     power: with its machine; what a broker had not synced is lost. silent: nobody is
@@ -38,8 +38,8 @@ class Crash:
 
 @dataclass(frozen=True)
 class Freeze:
-    """A process stands still, and goes on as if nothing had been. Its connections stay
-    open.
+    """A process stands still, and goes on as if nothing had happened. Its connections
+    stay open.
     """
 
     node: Place
@@ -88,8 +88,8 @@ class Lose:
 
 @dataclass(frozen=True)
 class Delay:
-    """Messages between two nodes, in both directions, take so much longer for a
-    while.
+    """Messages between two nodes, in both directions, take this much longer for
+    a while.
     """
 
     one: Place
@@ -101,7 +101,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Skew:
-    """A node's wall clock is off by so many ms; negative: behind. Deadlines don't
+    """A node's wall clock is off by this many ms; negative: behind. Deadlines don't
     follow the wall clock.
     """
 
@@ -113,8 +113,8 @@ Fault = Crash | Freeze | Cut | Reset | Lose | Delay | Skew
 
 
 class Plan:
-    """What the shell asks while it runs. The shell brings the random number, 0 <=
-    chance < 1.
+    """The plan as the shell asks it while it runs. The shell passes the random number,
+    0 <= chance < 1.
     """
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
@@ -132,7 +132,7 @@ class Plan:
         )
 
     def timed(self) -> list[tuple[int, Fault]]:
-        """What begins at a time, in order."""
+        """The faults that begin at a time, in order."""
         found: list[tuple[int, Fault]] = []
         for fault in self.faults:
             if (

@@ -86,10 +86,11 @@ class Prediction:
         self.dragged: Dragged | None = None
         self.truth: Found = None  # of what is dragged
         self.run = ""  # the digest of its trace
-        # to hear what is chosen in the picture of that run (course/predictions.py)
+        # called with a run's name, to listen for a choice in its picture
+        # (course/predictions.py)
         self.listen: Callable[[str], None] | None = None
         self.stop: int | None = None  # the last step before the surprise
-        self.decided: int | None = None  # the step from which on the verdict stands
+        self.decided: int | None = None  # the step from which on the verdict is known
 
     @staticmethod
     def of(
@@ -186,8 +187,8 @@ class Prediction:
 
     @property
     def is_right(self) -> bool | None:
-        """Of what was said of this run; None where nothing was, or there is no
-        answer.
+        """Whether the prediction about this run is right; None if there was none, or
+        there is no answer.
         """
         if not self.mine_words or not self.answer_words or self.another_run:
             return None
@@ -195,7 +196,7 @@ class Prediction:
 
     @property
     def verdict(self) -> str:
-        """What is said when the answer is known."""
+        """The verdict, when the answer is known."""
         return self._verdict(self.mine_words, self.mine)
 
     @property
@@ -252,7 +253,7 @@ class Prediction:
         }
 
     def _number(self, given: object) -> int | None:
-        """An option's number: from a number that is one, else from the text."""
+        """An option's number: the given number if it is one, otherwise by its text."""
         numbers = range(1, len(self.options) + 1)
         is_true = given is True  # and equal to 1
         if isinstance(given, int) and given in numbers and not is_true:

@@ -16,7 +16,7 @@ DAY_MS = 24 * HOUR_MS
 SECONDS_UP_TO_MS = 600_000  # times are told in seconds
 # the longest sentence of an event; clients name groups, members and keys as they like
 SENTENCE_CHARACTERS = 1000
-HIDDEN = "[hidden]"  # what stands for a secret
+HIDDEN = "[hidden]"  # shown instead of a secret
 
 # One sentence a kind. The names in braces are keys of the event's detail; a missing one
 # would be a bug in the emitter. {why} is for people and may be worded anew at any time;
@@ -439,9 +439,9 @@ def moment(at_ms: int, thousandths: bool = True, latest_ms: int | None = None) -
 
 
 def printable(text: str, most: int = 200) -> str:
-    """What others named, as one harmless line of at most `most` characters: control
-    characters, line ends, those that turn the direction of writing and those that show
-    nothing appear as Python writes them ("\\n", "\\x1b", "\\u202e").
+    """A text from outside as one harmless line of at most `most` characters: control
+    characters, line ends, characters that turn the direction of writing and invisible
+    ones appear as Python writes them ("\\n", "\\x1b", "\\u202e").
     """
     shown = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode()
@@ -500,10 +500,10 @@ class Event:
 
 
 class Trace:
-    """What one node uses to tell its listeners. The list of listeners is shared by all
-    nodes; a trace without any is false.
+    """A node's way to tell its listeners. The list of listeners is shared by all nodes;
+    a trace without any is false.
 
-    now: ms, set by the node whenever it is entered. cause: what the node is busy with,
+    now: ms, set by the node whenever it is entered. cause: what the node is processing,
     or None.
     """
 

@@ -7,10 +7,10 @@ to the function with its API's name, and from there to the replicas
 (replica_manager.py), to a coordinator (coordinators/) or to the controller
 (active_controller.py). What happens within the node goes through node_events.py.
 
-What a node asks of others goes through peers.py: it fetches as a follower
-(replica_fetcher.py), asks for another ISR as a leader (isr.py), and says that it is
-there (registration.py).
+Requests to other nodes go through peers.py: a node fetches as a follower
+(replica_fetcher.py), asks for another ISR as a leader (isr.py), and registers and sends
+heartbeats (registration.py).
 
-This room may import all rooms of the core but the clients, and reads no clock, opens no
-file, makes no random source and knows no socket.
+This room may import all rooms of the core except the clients, and reads no clock, opens
+no file, makes no random source and knows no socket.
 """

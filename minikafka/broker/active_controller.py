@@ -2,14 +2,15 @@
 once a decision is committed.
 
 A decision is data: metadata records, made by the functions of cluster/controller.py and
-cluster/registration.py, which change nothing. Here is when one is made, and what it
-waits for: `commit` appends the records, and gives the answer when they have come back,
-committed, from the metadata log. Only then are they in the image (node_events.py tells
-this part of it, too), and nothing here reads the image right after an append. What time
-decides (who is silent, who should lead again) is appended without an answer.
+cluster/registration.py, which change nothing. This file says when one is made, and what
+it waits for: `commit` appends the records, and gives the answer when they have come
+back, committed, from the metadata log. Only then are they in the image (node_events.py
+tells this part of it, too), and nothing here reads the image right after an append.
+Decisions that time triggers (a silent broker, a preferred leader) are appended without
+an answer.
 
-The next decision is made on committed state only. A controller that is replaced doesn't
-know what became of its last one: NOT_CONTROLLER.
+The next decision is made only on committed state. A controller that is replaced doesn't
+know the fate of its last decision: NOT_CONTROLLER.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,8 +41,8 @@ TIMEOUT_MS = 30_000
 
 @dataclass(eq=False, repr=False)
 class ActiveController:
-    """What this node does while it leads the metadata quorum. What it remembers besides
-    the image is soft: a new controller begins without.
+    """This node's work while it leads the metadata quorum. State besides the image is
+    soft: a new controller begins without it.
     """
 
     _incarnation: Incarnation
@@ -91,7 +92,7 @@ class ActiveController:
             self._heard_ms[change.broker_id] = now.monotonic_ms
 
     def tick(self, now: Now) -> None:
-        """Look who is silent, and who should lead again."""
+        """Fence brokers that are silent, and let preferred leaders lead again."""
         if self._watches_others:
             self._fence_silent(now)
         # not while what was just decided is on its way
@@ -276,8 +277,8 @@ class ActiveController:
         return self.commit(records, now, lambda: answer)
 
     def _let_go(self, known: BrokerRegistration) -> tuple[list[MetadataRecord], bool]:
-        """What is decided of a broker that wants to stop, and whether it may: first
-        others lead, then all hear of that, then it is fenced.
+        """The decision about a broker that wants to stop, and whether it may: first
+        others lead, then all learn of that, then it is fenced.
         """
         if known.fenced:
             return [], True
@@ -359,8 +360,8 @@ class ActiveController:
         return self.commit(records, now, committed)
 
     def settled(self, now: Now) -> Wait:
-        """Decisions are made on committed state only: a request that comes between them
-        waits, and then begins anew.
+        """Decisions are made only on committed state: a request that comes in between
+        waits, and then starts over.
         """
         quorum = self._quorum
 

@@ -80,8 +80,8 @@ class Broker(Parts):
         self.requests.go_on(now)
 
     def leave(self, now: Now) -> None:
-        """Begin a clean stop: what this broker leads goes to others first, if there are
-        any. `may_stop` says when they have it.
+        """Begin a clean stop: the partitions that this broker leads go to others first,
+        if there are any. `may_stop` says when they have them.
         """
         self._enter(now)
         self.registration.leave(now)
@@ -133,7 +133,7 @@ class Broker(Parts):
         self.requests.connected(connection, listener, host)
 
     def disconnected(self, connection: Connection) -> None:
-        """A client went; what it waits for is dropped."""
+        """A client has disconnected: drop everything it waits for."""
         self.requests.disconnected(connection)
         self.sharing.disconnected(connection)
 
@@ -146,8 +146,8 @@ class Broker(Parts):
         self.requests.go_on(now)
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
-        """What another node answered. Errors: DecodeError if it is no answer to what it
-        was asked. One that meets a bug ends what asked for it, as a request does.
+        """Another node's answer. Errors: DecodeError if it can't be an answer to the
+        request. A bug in handling it ends only the request for which it was asked.
         """
         self._enter(now)
         try:

@@ -35,10 +35,10 @@ OF_MEMBERS = (
 
 @dataclass(slots=True)
 class Client:
-    """One connection as the broker sees it. allows_pipelining: its next request may come
-    before the last one is answered. asked, answered: how many requests. early: what
-    became of one whose turn to be answered hasn't come, by its number. muted_until_ms:
-    monotonic, before which none of its requests is served.
+    """One connection as the broker sees it. allows_pipelining: its next request may
+    come before the last one is answered. asked, answered: how many requests. early: the
+    outcome of a request whose turn to be answered hasn't come, by its number.
+    muted_until_ms: monotonic, before which none of its requests is served.
     """
 
     listener: str
@@ -53,7 +53,9 @@ class Client:
 
 @dataclass(slots=True, eq=False)
 class Itself:
-    """In the place of a connection: a node asks itself, and hears the answer here."""
+    """Used in place of a connection: a node sends a request to itself, and gets the
+    answer here.
+    """
 
     then: Callable[[Message | None, Now], None]
 
@@ -76,7 +78,7 @@ class Call:
 
 
 def error_fields(error: KafkaError) -> Answer:
-    """What says an error, in an answer or in an item of it."""
+    """The fields that name an error, in an answer or in an item of it."""
     return {"error_code": error.error, "error_message": error.message}
 
 
@@ -115,8 +117,8 @@ class Handler(NamedTuple, Generic[Handlers]):
 def result_of(
     named: Answer, verdict: Callable[[], Answer], say_why: bool = False
 ) -> Answer:
-    """What is answered for one topic, partition or group of a request: what names it,
-    with its verdict or its error.
+    """The result for one topic, partition or group of a request: the fields that name
+    it, with its verdict or its error.
     """
     try:
         return named | {"error_code": Error.NONE} | verdict()
@@ -134,8 +136,8 @@ def results_of(
     verdict: Callable[[Any], Answer],
     say_why: bool = False,
 ) -> list[Answer]:
-    """The same for all of them. named(one): what names it; verdict(one): its other
-    fields.
+    """The results for all of them. named(one): the fields that name it; verdict(one):
+    its other fields.
     """
     return [result_of(named(one), partial(verdict, one), say_why) for one in asked]
 
@@ -143,8 +145,8 @@ def results_of(
 def limit_repeats(
     asked: Iterable[Named], name: Callable[[Named], Hashable] = lambda one: one
 ) -> list[Named]:
-    """What a request names again is described again, as in Apache Kafka, but not more
-    than MOST_TIMES: so no short request has a very long answer.
+    """A repeated name is described again, as in Apache Kafka, but not more than
+    MOST_TIMES: so no short request has a very long answer.
     """
     times: Counter[Hashable] = Counter()
     taken = []
@@ -156,9 +158,9 @@ def limit_repeats(
 
 
 def as_listed(names: Iterable[str], buckets: int = 16) -> list[str]:
-    """Names in the order in which Apache Kafka lists them, and tools show them: that of
-    a Java HashMap, which begins with so many buckets and has more as it fills. In one
-    bucket they stand as they came.
+    """Names in the order in which Apache Kafka lists them and tools show them: that of
+    a Java HashMap, which begins with this many buckets and gets more as it fills.
+    Within a bucket they keep their order.
     """
     listed = list(names)
     while len(listed) > buckets * 3 // 4:
@@ -182,9 +184,10 @@ def results_by_topic(
     say_why: bool = False,
     partitions: str = "partitions",
 ) -> list[Answer]:
-    """What is answered for the partitions of each topic. field: the one that names the
-    topic. named(partition): those that name a partition in the answer. verdict(topic,
-    partition): its others. partitions: as the request calls them.
+    """The results for the partitions of each topic. field: the one that names the
+    topic. named(partition): the fields that name a partition in the answer.
+    verdict(topic, partition): its other fields. partitions: the request's name for
+    them.
     """
 
     def answered(topic: Any) -> list[Answer]:
@@ -217,8 +220,8 @@ def refusal(call: Call, error: KafkaError) -> Answer | Disconnect:
 
 
 def member_refusal(call: Call, answer: Answer) -> dict[str, Any] | None:
-    """What a trace tells of a refused request of a group's member, by whatever the API
-    calls it; None if it is no such request, or was not refused.
+    """The trace's details of a refused request of a group member, by the API's names;
+    None if it is no such request, or was not refused.
     """
     if call.api not in OF_MEMBERS:
         return None

@@ -1,10 +1,10 @@
-"""What a config is, for a topic, a broker or a group: its value, and where it comes
+"""Looks up a config of a topic, a broker or a group: its value, and where it comes
 from.
 
-The names are those of config_table.py. A topic config and the broker config that stands
-behind it (its synonym) have different names for one thing. A topic's config is looked
-up in Kafka's order: set on the topic, set at run time on the broker, set at run time
-for all brokers, given at start, default.
+The names are those of config_table.py. A topic config and the broker config behind it
+(its synonym) are different names for one thing. A topic's config is looked up in
+Kafka's order: set on the topic, set at run time on the broker, set at run time for all
+brokers, given at start, default.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -67,7 +67,7 @@ class Level(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A config as it stands: typed value and where it comes from. synonyms: every
+    """A config's current state: typed value and where it comes from. synonyms: every
     level, strongest first.
     """
 
@@ -92,11 +92,11 @@ class InForce:
 
 @dataclass
 class BrokerConfig:
-    """What a broker is started with. advertised: listener name -> (host, port) told to
-    clients. properties: Kafka's names, as text. peers: node id -> (host, port) where
-    the cluster's nodes listen to each other. voters: those that vote on metadata; none
-    named: all. cluster_id: for an empty disk, so that many become one; None: one is
-    made.
+    """The settings with which a broker is started. advertised: listener name -> (host,
+    port) told to clients. properties: Kafka's names, as text. peers: node id -> (host,
+    port) where the cluster's nodes listen to each other. voters: those that vote on
+    metadata; if none are named, all. cluster_id: for an empty disk, so that many nodes
+    become one cluster; None: one is made.
     """
 
     advertised: dict[str, Endpoint] = field(
@@ -150,8 +150,8 @@ class BrokerConfig:
         return found
 
     def in_force(self, image: Image) -> dict[Hashable, Any]:
-        """What was found to follow from a resource's own configs and the brokers', to
-        be found once. It begins anew when the brokers' have changed.
+        """Values computed from a resource's own configs and the brokers', cached. The
+        cache is emptied when the brokers' configs have changed.
         """
         as_of = image.brokers_configured, level(image, ELR_FEATURE)
         if self._as_of != as_of or len(self._in_force) > MOST_IN_FORCE:
@@ -171,7 +171,7 @@ class BrokerConfig:
         if kind == GROUP_RESOURCE and of_broker is None:
             of_names = [Level(name, show(row.default), Source.DEFAULT)]
             of_broker = name
-        # What only has a longer name is no synonym, though it counts.
+        # A longer name without this one isn't a synonym, but it counts.
         told = levels + _from_name(of_names, of_broker)
         source = told[0].source if told else Source.DEFAULT
         if kind == BROKER_RESOURCE:
@@ -189,7 +189,7 @@ class BrokerConfig:
     def _broker_levels(
         self, image: Image, broker_id: int, name: str | None
     ) -> list[Level]:
-        """Where a broker config is set, or one that stands behind it."""
+        """The levels at which a broker config is set, or one behind it."""
         names = []
         while name is not None:
             names.append(name)
@@ -208,10 +208,10 @@ class BrokerConfig:
         return levels
 
     def of_all(self, image: Image) -> dict[str, str]:
-        """What is set at run time for all brokers. With eligible leader replicas it is
-        always said there how many must be in sync (KIP-966): what no administrator has
-        changed is as this broker was started. (Apache Kafka writes it down when the
-        cluster begins.)
+        """The configs set at run time for all brokers. With eligible leader replicas
+        min.insync.replicas is always among them (KIP-966): unless an administrator
+        changed it, it is the value with which this broker was started. (Apache Kafka
+        writes it when the cluster begins.)
         """
         configs = image.config(BROKER_RESOURCE, "")
         if MIN_ISR in configs or not level(image, ELR_FEATURE):
@@ -221,7 +221,9 @@ class BrokerConfig:
         return configs | {MIN_ISR: given}
 
     def places(self, node_id: int, log_dir: str) -> Iterator[tuple[str, Value]]:
-        """What a node is, as it was started: configs that aren't given as such here."""
+        """The configs that describe how a node was started, where they aren't given as
+        configs.
+        """
         listeners = ",".join(
             f"{name}://{host}:{port}" for name, (host, port) in self.advertised.items()
         )
@@ -294,8 +296,8 @@ def _in_units(value: Any, given: str, wanted: str) -> Any:
 
 
 def quorum_config(node_id: int, config: BrokerConfig) -> QuorumConfig:
-    """Who votes, how patient they are, and when a snapshot of the metadata is due. A
-    node alone is the only voter.
+    """The voters, their timeouts, and when a snapshot of the metadata is due. A node
+    alone is the only voter.
     """
     return QuorumConfig(
         voters=config.voters or tuple(sorted(config.peers)) or (node_id,),

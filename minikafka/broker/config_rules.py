@@ -40,8 +40,8 @@ from minikafka.wire.errors import Error, KafkaError
 
 
 class Rule(NamedTuple):
-    """What bounds and choices can't say: which values are legal, and in words, which
-    may name the config and the value.
+    """A rule that bounds and choices can't express: which values are legal, and the
+    same in words, which may name the config and the value.
     """
 
     holds: Callable[[Any], object]
@@ -131,8 +131,8 @@ MOST_UNKNOWN, MOST_UNKNOWN_SIZE = 100, 100_000
 def checked(
     configs: Mapping[str, str], table: Mapping[str, Config], what: str
 ) -> dict[str, str]:
-    """Every name is in the table, and every value legal: the configs as they will be
-    stored. Else INVALID_CONFIG.
+    """Check that every name is in the table and every value legal. Returns the configs
+    as they will be stored. Errors: INVALID_CONFIG.
     """
     found = {}
     for name, text in configs.items():
@@ -144,7 +144,7 @@ def checked(
 
 
 def check_value(row: Config, text: str) -> None:
-    """Whether a value is legal by itself. Else INVALID_CONFIG."""
+    """Check whether a value is legal by itself. Errors: INVALID_CONFIG."""
     value = parse(row, text)
     rule = RULES.get(row.name)
     if rule is not None and not rule.holds(value):
@@ -166,8 +166,8 @@ def is_legal(row: Config, text: str) -> bool:
 
 
 def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties that a broker is started with. Else INVALID_CONFIG. Apache Kafka
-    wants the defaults of groups to be within their bounds, too.
+    """Check the properties with which a broker is started. Errors: INVALID_CONFIG.
+    Apache Kafka wants the defaults of groups to be within their bounds, too.
     """
     found = checked(properties, BROKER_CONFIGS, "broker config name")
     _refuse_told(found)
@@ -202,7 +202,7 @@ def _out_of_order(what: str) -> KafkaError:
 
 
 def check_topic_configs(configs: Mapping[str, Any], config: Configs) -> dict[str, str]:
-    """The configs that a topic sets, as they will be stored. Else INVALID_CONFIG."""
+    """The configs that a topic sets, as they will be stored. Errors: INVALID_CONFIG."""
     for name, text in configs.items():
         if text is None:
             why = f"Null value not supported for topic configs: {name}"
@@ -233,8 +233,8 @@ def _number_of(topic_configs: Mapping[str, str], name: str) -> int:
 def check_broker_configs(
     configs: Mapping[str, str], of_one: bool, config: Configs
 ) -> None:
-    """Whether a broker's configs may be set while it runs; of_one: for this one, not
-    for all. Else INVALID_REQUEST.
+    """Check whether a broker's configs may be set while it runs. of_one: for this one,
+    not for all. Errors: INVALID_REQUEST.
     """
     known = {name: text for name, text in configs.items() if name in BROKER_CONFIGS}
     rows = [BROKER_CONFIGS[name] for name in known]
@@ -286,8 +286,8 @@ def _check_threads(name: str, text: str, config: Configs) -> None:
 
 
 def check_unknown(configs: Mapping[str, str]) -> None:
-    """What a broker's configs will be: of those that nobody knows, Apache Kafka keeps
-    any number. Else INVALID_REQUEST.
+    """Check a broker's unknown configs, of which Apache Kafka keeps any number. Errors:
+    INVALID_REQUEST.
     """
     names = [name for name in configs if name not in BROKER_CONFIGS]
     size = sum(len(name) + len(configs[name]) for name in names)
@@ -306,8 +306,8 @@ def _refuse_those(rows: list[Config], update: str, why: str) -> None:
 
 
 def check_group_configs(configs: Mapping[str, str], config: Configs) -> None:
-    """The configs that a group sets: within what the brokers allow. Else
-    INVALID_CONFIG.
+    """Check the configs that a group sets: they must be within the brokers' limits.
+    Errors: INVALID_CONFIG.
     """
     checked(configs, GROUP_CONFIGS, "group config name")
     for name, text in configs.items():
@@ -350,8 +350,8 @@ SELECTORS = frozenset(
 
 
 def check_client_metrics_configs(configs: Mapping[str, str]) -> None:
-    """A subscription of clients' metrics (KIP-714). Else INVALID_REQUEST, or
-    INVALID_CONFIG for what is no number or no pattern.
+    """Check a subscription of clients' metrics (KIP-714). Errors: INVALID_REQUEST, or
+    INVALID_CONFIG for a bad number or pattern.
     """
     for name, text in configs.items():
         if name not in CLIENT_METRICS_CONFIGS:

@@ -52,7 +52,7 @@ NUMBERS = (Type.INT, Type.SHORT, Type.LONG, Type.DOUBLE)
 READ_ONLY, CLUSTER_WIDE = "", "cluster-wide"
 PER_BROKER, PER_LISTENER = "per-broker", "per-listener"
 
-# What a node is started as; it is told and can't be given.
+# describes how a node was started; it is shown and can't be set
 TOLD = "told"
 # Why a config has no effect.
 WITHOUT_EFFECT = {
@@ -77,8 +77,8 @@ WITHOUT_EFFECT = {
 
 
 class Config(NamedTuple):
-    """One row of the table. synonym: the broker config that stands behind it. lowest,
-    highest: inclusive bounds of a number. choices: what a string may be.
+    """One row of the table. synonym: the broker config behind it. lowest, highest:
+    inclusive bounds of a number. choices: the allowed strings.
     """
 
     name: str
@@ -136,7 +136,7 @@ def show(value: Any) -> str | None:
 
 
 def _show_float(value: float) -> str:
-    """As Java writes it: with an exponent where it is large or small."""
+    """A number as Java writes it: with an exponent if it is large or small."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return str(value)
     from decimal import Decimal  # seldom, and it takes a while to load
@@ -180,7 +180,7 @@ def invalid(row: Config, text: str, why: str) -> KafkaError:
 
 
 class Columns(NamedTuple):
-    """One line of configs.csv, as it stands."""
+    """One line of configs.csv, unparsed."""
 
     of: str
     name: str
@@ -201,8 +201,8 @@ Lines = dict[str, dict[str, Columns]]
 
 @cache
 def _read(file: str) -> Lines:
-    """The lines of a file, of a topic, a broker, a group, and of client metrics. What
-    stands behind a topic's config, and has no line of its own, is as the topic's.
+    """The lines of a file, for topics, brokers, groups, and client metrics. A broker
+    config behind a topic's, without a line of its own, has the topic's.
     """
     found: Lines = {each: {} for each in ("topic", "broker", "group", "client-metrics")}
     path = Path(__file__).with_name(file)
@@ -256,7 +256,7 @@ class Table(Mapping[str, Config]):
 
 
 def _row(columns: Columns) -> Config:
-    """One row. The default null: there is none."""
+    """One row of the table. The default null means that there is none."""
     row = Config(
         name=columns.name,
         type=Type[columns.type.upper()],

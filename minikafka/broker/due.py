@@ -1,4 +1,4 @@
-"""What is due within a node, and when: questions to other nodes, and background work in
+"""What is due within a node, and when: requests to other nodes, and background work in
 slices.
 """
 
@@ -54,8 +54,8 @@ class Due:
             broker.storage_failed(error)
 
     def ask_others(self, now: Now) -> None:
-        """What is to be asked of other nodes; who has just been answered may have its
-        next question at once.
+        """Send requests that are due to other nodes; a part that has just been answered
+        may send its next one at once.
         """
         broker = self._broker
         try:

@@ -1,5 +1,5 @@
-"""What a node asks of the outside world: data, left in its outbox in order, carried out
-by the shell (turn.py). Nothing that an effect depends on is still to be written.
+"""A node's effects on the outside world: data, left in its outbox in order, carried out
+by the shell (turn.py). Everything that an effect depends on has been written before.
 """
 
 from collections.abc import Hashable, Sequence
@@ -50,7 +50,7 @@ class HangUp(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """Say this to whoever looks after the node."""
+    """Tell this to the person who looks after the node."""
 
     line: str  # one plain sentence that names what it is about
     # what was caught, if something was; its traceback is for those who asked for more

@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 class Row(NamedTuple):
     """One partition of a fetch, looked up for one look at the logs. topic: its name,
-    empty for an id that nobody knows. found: the replica to read, or why there is none.
+    empty for an unknown id. found: the replica to read, or why there is none.
     """
 
     asked: Asked
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the client knows of a partition that has no new records."""
+    """What the client knows about a partition that has no new records."""
 
     high_watermark: int
     log_start_offset: int
@@ -75,8 +75,8 @@ AskedByKey = Mapping[FetchKey, Asked]
 
 
 class Naming(NamedTuple):
-    """What a request says of its session, and of the partitions in it. forgotten: it no
-    longer wants them.
+    """The session in a request, and the partitions in it. forgotten: those it no longer
+    wants.
     """
 
     session_id: int
@@ -102,7 +102,7 @@ class Session:
     names: dict[bytes, str] = field(default_factory=dict)
 
     def take_in(self, naming: Naming) -> None:
-        """What an incremental request changes."""
+        """Apply the changes in an incremental request."""
         self.asked.update(naming.asked)
         for key in naming.asked:
             self.settled.pop(key, None)
@@ -123,9 +123,9 @@ class Opened(NamedTuple):
 
 
 class FetchSessions:
-    """All sessions of a broker. slots: how many are kept at most; without a free one a
-    client goes on sending full requests. So does one whose session is dropped because
-    all together hold too many partitions, and it most of them.
+    """All sessions of a broker. slots: how many are kept at most; a client without a
+    free one goes on sending full requests. So does a client whose session is dropped
+    because all together hold too many partitions, and it holds the most.
     """
 
     def __init__(self, slots: int) -> None:

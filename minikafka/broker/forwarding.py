@@ -1,5 +1,5 @@
-"""What a broker asks of the active controller for its clients, wherever that is: what
-only the controller may decide, producer ids, and topics that somebody needs.
+"""A broker's requests to the active controller for its clients, wherever that is:
+changes that only the controller may decide, producer ids, and topics that are needed.
 """
 
 from collections import deque

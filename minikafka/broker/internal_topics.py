@@ -1,8 +1,8 @@
-"""Internal topics of Streams applications (KIP-1071): their group's coordinator finds
-them missing with a heartbeat, and its broker has the active controller create them.
+"""Internal topics of Streams applications (KIP-1071): at a heartbeat the group's
+coordinator finds them missing, and its broker has the active controller create them.
 
-Nobody waits for that: the member comes again, and hears then what went wrong. A topic
-that could not be created is tried again after a while. (Apache Kafka:
+Nobody waits for that: the member sends another heartbeat, and is told then what went
+wrong. A topic that could not be created is tried again after a while. (Apache Kafka:
 DefaultAutoTopicCreationManager.)
 """
 
@@ -32,7 +32,7 @@ class Failed(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class InternalTopics:
-    """What one broker has created."""
+    """The topics that one broker has had created."""
 
     _quorum: Quorum
     _ask: AskNode
@@ -64,7 +64,9 @@ class InternalTopics:
         self._ask(leader, CONTROL, "CreateTopics", CREATE_TOPICS_VERSION, body, created)
 
     def _heard(self, topic: Message, until_ms: int) -> None:
-        """What the controller said of one; another controller is asked next time."""
+        """The controller's answer about one topic; another controller is asked next
+        time.
+        """
         if topic.error_code in (Error.NONE, Error.NOT_CONTROLLER):
             return
         if len(self._failed) == MOST_REMEMBERED:

@@ -1,9 +1,9 @@
-"""Leaders keep their ISR true: who has fallen behind leaves it, who has caught up comes
-back (KIP-497).
+"""Leaders keep their ISR up to date: replicas that have fallen behind leave it, those
+that have caught up come back (KIP-497).
 
-The controller decides. A leader says what it wants, with the epochs that it believes
-in, and goes on as if the answer could be yes or no: who is to join must already have a
-record before that is committed, who is to leave must still have it.
+The controller decides. A leader proposes an ISR, with the epochs it knows, and until
+the answer comes allows for both outcomes: a record is committed only when replicas that
+are to join have it, and those that are to leave, too.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ Key = tuple[str, int]
 
 @dataclass(eq=False, repr=False)
 class IsrChanges:
-    """What this node's leaders ask of the controller: one request at a time, for all of
+    """The requests of this node's leaders to the controller: one at a time, for all of
     them.
     """
 
@@ -52,8 +52,8 @@ class IsrChanges:
         self._next_look = self._timers.new()  # at all leaders
 
     def look(self, key: Key, replica: Replica, now: Now) -> None:
-        """This leader's followers have moved, or stand still: is the ISR another
-        one?
+        """This leader's followers have moved, or stand still: check whether the ISR
+        must change.
         """
         if replica.pending_isr or not replica.is_leader:
             return
@@ -97,7 +97,9 @@ class IsrChanges:
             self._next_look.set(now.monotonic_ms)
 
     def _ask(self, now: Now) -> None:
-        """AlterPartition of all that is wanted, as far as one request holds it."""
+        """Send an AlterPartition with all proposals, as far as one request
+        holds them.
+        """
         for key, replica in list(self._wanted.items()):
             if not replica.pending_isr or not replica.is_leader:
                 del self._wanted[key]  # the image has changed meanwhile
@@ -141,9 +143,9 @@ class IsrChanges:
         reply: Message | None,
         now: Now,
     ) -> None:
-        """The controller has answered, or nobody has. What it decided comes with the
-        image; what it refused is looked at again. epochs: of the partitions, as they
-        were asked for.
+        """The controller has answered, or nobody has. Its decision comes with the
+        image; partitions that it refused are checked again. epochs: of the partitions,
+        as they were sent.
         """
         self._is_asking = False
         if self._wanted:
@@ -160,9 +162,7 @@ class IsrChanges:
                 self._next_look.set(now.monotonic_ms + RETRY_BACKOFF_MS)
 
     def _take_some(self) -> dict[Key, Replica]:
-        """As many as fit into one request; the others are asked for with the next
-        one.
-        """
+        """As many as fit into one request; the others go with the next one."""
         some: dict[Key, Replica] = {}
         left = MOST_REQUEST_ITEMS
         for key, replica in self._wanted.items():

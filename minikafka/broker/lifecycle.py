@@ -69,9 +69,9 @@ TRANSITIONS = table("""
 class Allowed(NamedTuple):
     """What a node does and may do in a state of its life.
 
-    follows_image: its replicas come, change and go with the image. has_logs: its logs
-    are open. coordinates: clients may come, and it coordinates what it leads. may_stop:
-    nobody needs it to stay.
+    follows_image: its replicas are created, changed and removed as the image says.
+    has_logs: its logs are open. coordinates: clients may come, and it coordinates what
+    it leads. may_stop: nobody needs it to stay.
     """
 
     follows_image: bool = False
@@ -106,7 +106,7 @@ class Lifecycle:
 
     @property
     def allowed(self) -> Allowed:
-        """What goes with the state that it is in."""
+        """What the current state allows."""
         return ALLOWED[self.state]
 
     @property

@@ -1,4 +1,4 @@
-"""What the configs of a topic and of this node come to for a log (KIP-226).
+"""The config of a log, computed from those of its topic and of this node (KIP-226).
 
 A log's config has the names of Kafka's topic configs, with _ for a dot. Topics that set
 the same share one.
@@ -19,7 +19,7 @@ NAMES = {
 
 
 class LogConfigs:
-    """As the image has them now."""
+    """The log configs for the current image."""
 
     def __init__(self, node_id: int, config: BrokerConfig, image: Image) -> None:
         self._node_id = node_id
@@ -35,7 +35,7 @@ class LogConfigs:
         return found.value
 
     def of_log(self, topic: str) -> LogConfig:
-        """All that a log of this topic goes by."""
+        """The config of a log of this topic."""
         in_force = self._config.in_force(self._image)
         own = self._image.config(TOPIC_RESOURCE, topic)
         key = "log", *own.items()

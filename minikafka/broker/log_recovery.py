@@ -43,7 +43,7 @@ class LogRecovery:
     _rest: Work = field(init=False)  # what is left to do
 
     def begin(self) -> None:
-        """What the image has now is what will be recovered."""
+        """Begin to recover the logs of the partitions in the image."""
         for topic, number, _ in self._image.all_partitions():
             self.unloaded[topic, number] = None
         self._rest = self._recover()
@@ -112,7 +112,7 @@ class LogRecovery:
             raise unusable(path, what)
 
     def make_room(self, directory: str) -> None:
-        """A new topic's log goes here: what stands here already is set aside."""
+        """A new topic's log goes into this folder: set aside what is in it already."""
         with as_storage_errors(directory):
             if self._disk.exists(directory):
                 why = "stands where the log of a new topic has to be"
@@ -148,8 +148,8 @@ class LogRecovery:
         self._hold(key, partition, log, noted.high_watermark)
 
     def _look_for_losses(self, log: Log, noted: Noted) -> None:
-        """Whether a log ends where the last run got to. Another replica has what is
-        missing; if there is none, nobody ever will.
+        """Check whether a log ends where the last run got to. Missing records are on
+        another replica; if there is none, they are lost for good.
         """
         end = log.log_end_offset
         recovery_point = noted.recovery_point or 0

@@ -1,4 +1,4 @@
-"""What logs need while time passes: retention, checkpoints and compaction.
+"""Regular work on logs: retention, checkpoints and compaction.
 
 Each has a timer; a node whose logs don't change sets none but retention's, and sleeps.
 Compaction goes in slices, so that no request waits behind it for long.
@@ -101,7 +101,7 @@ class LogUpkeep:
     # -- what is done
 
     def clean_up(self, now: Now) -> None:
-        """Retention. A follower's leader hears where its log begins now."""
+        """Apply retention. A follower tells its leader where its log begins now."""
         for replica in self._replicas.values():
             retention.clean_up(replica.log, now)
             if not replica.is_leader:

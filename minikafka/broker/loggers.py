@@ -1,7 +1,7 @@
-"""What of its mishaps a node tells, and at which level (KIP-412).
+"""Which of its mishaps a node reports, and at which level (KIP-412).
 
-The levels are this run's and this node's own: they are kept nowhere, and nobody else
-hears of them.
+The levels belong to this run of this node: they are stored nowhere, and no other node
+knows them.
 """
 
 from collections import deque
@@ -24,8 +24,8 @@ REQUESTS = "kafka.request.logger"
 
 
 class Loggers:
-    """The levels of one node, and who is told. root: what has no level of its own has
-    this one.
+    """The levels of one node, and the functions that are told. root: the level of
+    loggers that have none of their own.
     """
 
     def __init__(self, tell: Callable[[Effect], object]) -> None:
@@ -36,8 +36,8 @@ class Loggers:
         self.names_requests = False
 
     def notice(self, line: str, error: Exception | None = None) -> None:
-        """Something went wrong that ends one thing and not the node: told by the shell,
-        and once. It is an error or, where there is none, a warning.
+        """Something went wrong that ends one thing and not the node: the shell reports
+        it, once. It is an error, or a warning if there is no exception.
         """
         level = "WARN" if error is None else "ERROR"
         if self.tells(ROOT, level) and line not in self._told:
@@ -56,7 +56,7 @@ class Loggers:
         return found
 
     def tells(self, name: str, level: str) -> bool:
-        """Whether what this logger hears at this level is told."""
+        """Whether a message of this logger at this level is reported."""
         return LEVELS.index(level) >= LEVELS.index(self.level(name))
 
     def check(self, name: str, level: str | None) -> None:

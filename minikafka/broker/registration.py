@@ -105,8 +105,9 @@ class Registration:
         self.committed(now)
 
     def leave(self, now: Now) -> None:
-        """A clean stop is wanted. Who can't hand over within broker.session.timeout.ms
-        goes all the same, and so does who has nobody to hand over to.
+        """Begin a clean stop. A node that can't hand over within
+        broker.session.timeout.ms goes all the same, and so does one that has nobody to
+        hand over to.
         """
         self._next_contact.set(now.monotonic_ms)
         if self._life.state == READY:
@@ -192,7 +193,7 @@ class Registration:
         self._ask_node(leader, CONTROL, api, version, body, heard)
 
     def _period_ms(self, is_heard: bool) -> int:
-        """How long until the next contact: who is on the way in or out is in a
+        """How long until the next contact: a node that is joining or leaving is in a
         hurry.
         """
         own = self._incarnation.registration

@@ -6,8 +6,8 @@ One fetch at a time goes to each leader, for all partitions that this node follo
 there, in a session (KIP-227): only what changed is named again. The fetch offset says
 what the follower has: asking for more acknowledges what came.
 
-What comes is checked before it is appended. A batch that is wrong fails its partition
-and nothing else: it is asked for again after a while, of whoever leads then.
+Records are checked before they are appended. A bad batch fails its partition and
+nothing else: it is fetched again after a while, from the leader at that time.
 """
 
 from collections.abc import Callable, Collection
@@ -82,7 +82,9 @@ class Leader:
                 del self.resting[key]
 
     def forget(self) -> list[Key]:
-        """What the session is to leave out: nobody follows it, or it rests."""
+        """The partitions that the session is to leave out, because nobody follows them
+        or they are paused.
+        """
         gone = []
         for key in self.told:
             if key not in self.followed or key in self.resting:
@@ -93,8 +95,8 @@ class Leader:
         return gone
 
     def take_news(self, most: int) -> dict[Key, Position]:
-        """Where partitions are of which the session knows nothing, or something old; so
-        many at most.
+        """The positions of partitions that the session doesn't know, or not up to date;
+        at most this many.
         """
         untold = []
         for key in self.followed:
@@ -133,8 +135,8 @@ class Leader:
 
 @dataclass(eq=False, repr=False)
 class ReplicaFetcher:
-    """All that this node follows. cannot_write(replica, error): hears which replica the
-    disk refuses.
+    """All replicas with which this node follows. cannot_write(replica, error): called
+    for a replica that the disk refuses.
     """
 
     _incarnation: Incarnation
@@ -147,8 +149,8 @@ class ReplicaFetcher:
     _followed: dict[Key, int] = field(default_factory=dict)  # from whom
 
     def placed(self, replica: Replica, now: Now) -> None:
-        """Who leads this replica's partition may be another node now, or none that it
-        can be fetched from.
+        """The leader of this replica's partition may be another node now, or there may
+        be none to fetch from.
         """
         key = key_of(replica)
         wanted = replica.partition.leader
@@ -169,7 +171,7 @@ class ReplicaFetcher:
                 leader.next_fetch.set(now.monotonic_ms)
 
     def removed(self, replica: Replica) -> None:
-        """This node has the replica no more."""
+        """This node no longer has the replica."""
         self._drop(key_of(replica))
 
     def _drop(self, key: Key) -> None:
@@ -282,7 +284,7 @@ class ReplicaFetcher:
             self._start_over(node, leader, key, replica)
 
     def _failed(self, node: int, replica: Replica, error: KafkaError) -> None:
-        """This replica stands still, and the others go on."""
+        """This replica is paused, and the others go on."""
         log = replica.log
         if error.error is Error.KAFKA_STORAGE_ERROR:
             self._cannot_write(replica, error)
@@ -296,8 +298,8 @@ class ReplicaFetcher:
     def _start_over(
         self, node: int, leader: Leader, key: Key, replica: Replica
     ) -> None:
-        """The leader has deleted what comes next here, or never had what is here: begin
-        anew where its log begins.
+        """The leader has deleted the next records, or never had those that are here:
+        start over where its log begins.
         """
         epoch = replica.leader_epoch
 
@@ -332,7 +334,7 @@ def key_of(replica: Replica) -> Key:
 
 
 def row(replica: Replica) -> Position:
-    """What a follower tells of one partition."""
+    """The follower's position in one partition."""
     log = replica.log
     return Position(
         fetch_offset=log.log_end_offset,

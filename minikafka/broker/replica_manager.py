@@ -237,7 +237,7 @@ class ReplicaManager:
         return replica
 
     def _place(self, replica: Replica, partition: Partition) -> None:
-        """Who leads it, and who is in sync, is as the image has it now."""
+        """Update the leader and ISR from the image."""
         replica.follow_image(partition)
         self._events.placed(replica)
 
@@ -284,7 +284,7 @@ class ReplicaManager:
         self._set_next_slice()
 
     def _make_and_remove(self, budget_bytes: int) -> int:
-        """Logs, so far as the budget goes; returns what is left of it."""
+        """Create and remove logs within the budget; returns what is left of it."""
         self._created = 0
         while self._to_create and budget_bytes > 0:
             first = next(iter(self._to_create))

@@ -1,9 +1,10 @@
-"""What other nodes answer is input like any other: looked at before anybody acts on it.
+"""Other nodes' replies are input like any other: they are checked before anybody acts
+on them.
 
-Here is what a reply must be whoever gets it: about what was asked, with epochs, offsets
-and ids that can be. What the asking part expects beyond that it checks itself. One that
-is nothing of the kind is no reply: the connection is closed with one line, and the
-request has failed, as if there had been none.
+These checks hold for any receiver: a reply must be about what was asked, with possible
+epochs, offsets and ids. The part that asked checks everything beyond that. A reply that
+fails doesn't count as one: the connection is closed with a one-line message, and the
+request has failed, as if there had been no reply.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -40,8 +41,8 @@ def must(holds: bool, what: str) -> None:
 
 
 def only_partition(topics: Iterable[Message], topic: str, partition: str) -> Message:
-    """What is said of the metadata log, and of nothing else. topic, partition: the
-    fields that name them.
+    """The part of a reply about the metadata log, and nothing else. topic, partition:
+    the fields that name them.
     """
     places = []
     parts = []
@@ -57,7 +58,7 @@ def only_partition(topics: Iterable[Message], topic: str, partition: str) -> Mes
 
 
 def of_quorum(asked: Body, reply: Message, nodes: Nodes) -> None:
-    """Vote, BeginQuorumEpoch, EndQuorumEpoch: who leads in which epoch."""
+    """Vote, BeginQuorumEpoch, EndQuorumEpoch: check the leader and epoch."""
     leads(only_partition(reply.topics, "topic_name", "partition_index"), nodes)
 
 
@@ -88,8 +89,8 @@ def of_snapshot(asked: Body, reply: Message, nodes: Nodes) -> None:
 
 
 def of_fetch(asked: Body, reply: Message, nodes: Nodes) -> None:
-    """Fetch: where logs part and what is committed; of the metadata log, who leads
-    it.
+    """Fetch: check where logs diverge and what is committed; for the metadata log also
+    the leader.
     """
     is_of_metadata = any(topic["topic_id"] == TOPIC_ID for topic in asked["topics"])
     places = []
@@ -164,7 +165,7 @@ def of_joins(asked: Body, reply: Message, nodes: Nodes) -> None:
 
 
 def of_markers(asked: Body, reply: Message, nodes: Nodes) -> None:
-    """WriteTxnMarkers: what became of each marker."""
+    """WriteTxnMarkers: check the result of each marker."""
     wanted = [each["producer_id"] for each in asked["markers"]]
     found = [each.producer_id for each in reply.markers]
     must(found == wanted, "is about other markers")

@@ -3,19 +3,18 @@
 It is received and decoded (wire/), and served by the handler of its API (handlers/),
 which returns the answer's fields, or None where the protocol knows no answer (acks=0),
 or a Wait, which is parked (cluster/waiting.py) until what it waits for moves. Then it
-ends: it is answered, or goes on. A node that asks itself something takes the same
-way.
+ends: it is answered, or goes on. A node that asks itself something takes the same way.
 
-What happens meanwhile is queued, and `go_on` takes it from the queues, until nothing
-moves any more, in this order:
+Events meanwhile are queued, and `go_on` takes them from the queues, until nothing moves
+any more, in this order:
 
     waiting.ended    parked requests that have their answer, or their error
     peers.to_itself  requests of the node to itself
     events.moves     keys under which something arrived
     waiting.ready    parked requests that are to look again
 
-Answers go to the outbox, in the order of a connection's requests: one whose turn has
-not come is kept with its client (Client.early).
+Answers go to the outbox in the order of a connection's requests: one whose turn has not
+come is kept with its client (Client.early).
 """
 
 from collections import deque
@@ -51,7 +50,7 @@ MOST_ANSWERED_BYTES = 64 << 20  # of answers that wait for the shell
 
 
 class NotServed(Exception):
-    """What a client asked for is not for it."""
+    """The client may not use this API or version."""
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +82,7 @@ class Requests:
         self.clients[connection] = Client(listener, host)
 
     def disconnected(self, connection: Connection) -> None:
-        """A client went; what it waits for is dropped."""
+        """A client has disconnected: drop everything it waits for."""
         self.clients.pop(connection, None)
         self.waiting.drop(connection)
 
@@ -144,7 +143,7 @@ class Requests:
     # -- serving
 
     def _serve(self, call: Call, now: Now, resume: Resume | None = None) -> None:
-        """resume: how it goes on, if it has waited for something on its way."""
+        """resume: how it continues, if it has waited for something on its way."""
         if call.client.muted_until_ms > now.monotonic_ms:
             answer: Served = wait_while_muted(call.client, resume)
         else:
@@ -181,14 +180,14 @@ class Requests:
             return self._refusal(call, error)
 
     def _name(self, call: Call) -> None:
-        """What kafka.request.logger tells of a request."""
+        """Report a request as kafka.request.logger does."""
         who = "this node" if isinstance(call.connection, Itself) else call.connection
         what = f"{call.api} {call.version}, correlation id {call.correlation_id}"
         self._outbox.append(Notice(f"{who} asks {what}"))
 
     def _split(self, call: Call) -> Split:
-        """What the active controller is asked of a request that it must answer. Errors:
-        NOT_CONTROLLER, to a node that asked as it asks a controller.
+        """The part of a request that the active controller must answer. Errors:
+        NOT_CONTROLLER, for a node that sent it as one sends to a controller.
         """
         if call.client.listener == CONTROLLER_LISTENER:
             raise KafkaError(Error.NOT_CONTROLLER)
@@ -198,7 +197,7 @@ class Requests:
         return split
 
     def _end(self, call: Call, wait: Wait, now: Now) -> None:
-        """A wait has ended: its request is answered, or goes on."""
+        """A wait has ended: its request is answered, or continues."""
         if wait.error is not None:
             refuse = wait.refuse or partial(self._refusal, call)
             self._answer(call, refuse(wait.error))
@@ -220,9 +219,9 @@ class Requests:
         return refused
 
     def _on_behalf(self, call: Call, do: Callable[..., None], *args: object) -> None:
-        """What happens meanwhile has this request as its cause. An error that nobody
-        foresaw ends the request and its connection, not the node. An assertion that
-        fails does stop it: the node no longer trusts itself.
+        """Everything that happens in it has this request as its cause. An error that
+        nobody foresaw ends the request and its connection, not the node. A failed
+        assertion does stop the node: it no longer trusts itself.
         """
         trace = self._trace
         if trace and not isinstance(call.connection, Itself):
@@ -277,7 +276,7 @@ class Requests:
             self._trace.emit("MemberRefused", **refused)
 
     def _finish(self, client: Client, number: int, effect: Effect) -> None:
-        """What becomes of a client's request, in the order in which they came."""
+        """The outcome of a client's request, in the order in which they came."""
         was_answered = number <= client.answered or number in client.early
         assert not was_answered, "a request is answered once"
         client.early[number] = effect
@@ -289,8 +288,8 @@ class Requests:
     # -- going on
 
     def go_on(self, now: Now) -> None:
-        """Who waits for what has moved looks again, until nothing moves; who has ended
-        is answered.
+        """Requests that wait for something that has moved look again, until nothing
+        moves; those that have ended are answered.
         """
         self._settle(now)
         waiting = self.waiting
@@ -348,7 +347,7 @@ def handler_of(request: messages.Request, client: Client) -> Handler[Handlers]:
 
 
 def wait_while_muted(client: Client, resume: Resume | None) -> Wait:
-    """A throttled client is muted for a while (KIP-219); its request goes on then."""
+    """A throttled client is muted for a while (KIP-219); then its request continues."""
 
     def attempt(wait: Wait, now: Now, expired: bool) -> Answer | None:
         if not expired:
@@ -364,8 +363,8 @@ def wait_while_muted(client: Client, resume: Resume | None) -> Wait:
 def refused_version(
     connection: Connection, refused: messages.UnsupportedVersion
 ) -> Effect:
-    """ApiVersions answers in version 0, with what it does speak (KIP-511). Else Kafka
-    closes the connection.
+    """ApiVersions answers in version 0, with the versions it speaks (KIP-511). For
+    other APIs Kafka closes the connection.
     """
     if refused.api_key != API_VERSIONS:
         asked = f"API {refused.api_key} in version {refused.version}"

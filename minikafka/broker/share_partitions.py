@@ -2,10 +2,11 @@
 (KIP-932).
 
 One is made when a member first fetches from it: its state is read from its share
-coordinator, in the epoch of this leader, which fences the one before. Then what members
-say of records, and what the end of locks means, is written there; a change counts when
-it is written (cluster/share_partition.py). It is dropped when this node leads the
-partition no more, when somebody else has it now, and when nobody of the group is here.
+coordinator, in the epoch of this leader, which fences the one before. Then members'
+acknowledgements and the ends of locks are written there; a change counts when it is
+written (cluster/share_partition.py). A share partition is dropped when this node no
+longer leads the partition, when another node has it now, and when no member of the
+group is connected here.
 """
 
 from collections import Counter
@@ -131,9 +132,9 @@ class SharePartitions:
         return self.held.get(key)
 
     def of(self, key: ShareKey, topic: str) -> Held:
-        """The share partition; its state may still have to be read, and who waits for
-        it is woken. Errors: NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION, why its
-        state could not be read.
+        """The share partition; its state may still have to be read, and requests that
+        wait for it are woken then. Errors: NOT_LEADER_OR_FOLLOWER,
+        UNKNOWN_TOPIC_OR_PARTITION, the reason why its state could not be read.
         """
         held = self.held.get(key)
         if held is None:
@@ -148,8 +149,8 @@ class SharePartitions:
         return held
 
     def _read(self, held: Held) -> None:
-        """What this node itself still writes of it, as it was before it was dropped,
-        comes first: nothing would fence that.
+        """Writes of this node itself from before it dropped the share partition must
+        finish first: nothing would fence them.
         """
         if self._writing[held.led]:
             return
@@ -168,7 +169,7 @@ class SharePartitions:
         self._persister.read(held.key, held.leader_epoch, read)
 
     def _persist(self, held: Held, batches: Sequence[StateBatch], then: Then) -> None:
-        """Write down what becomes of records."""
+        """Write the outcome of records."""
         self._writing[held.led] += 1
         fields = held.written(batches)
         held.writes.append(fields)
@@ -226,8 +227,8 @@ class SharePartitions:
         return min(offset, held.replica.high_watermark)
 
     def _drop(self, held: Held) -> None:
-        """It is not this node's any more; who waits for it looks again. One that is
-        over may hear so late: another one may have its key by then.
+        """It doesn't belong to this node any more; requests that wait for it look
+        again. One that is over may be told so late that another has its key by then.
         """
         if held.is_over:
             return
@@ -277,8 +278,8 @@ class SharePartitions:
         said: Sequence[AcknowledgementBatch],
         now: Now,
     ) -> Wait:
-        """What a member says; it ends when that is written. Errors: those of
-        SharePartition; what a failed write is called.
+        """A member's acknowledgement; it ends when that is written. Errors: those of
+        SharePartition, and those of a failed write.
         """
         wait = Wait()
         try:
@@ -300,7 +301,7 @@ class SharePartitions:
         return wait
 
     def session_ended(self, session: ShareSession) -> None:
-        """What its member has comes back."""
+        """Its member's records come back."""
         group_id, member_id = session.key
         for topic_id, number in session.partitions:
             held = self.held.get(ShareKey(group_id, topic_id, number))
@@ -309,7 +310,7 @@ class SharePartitions:
                 self._write(held, member_id, transition, Wait())
 
     def log_starts_later(self, held: Held) -> None:
-        """What it stands at is not in the log any more."""
+        """Its position is not in the log any more."""
         assert held.partition is not None, "its state is there"
         before = held.partition.window.start_offset
         held.partition.window.log_starts_at(held.replica.log.log_start_offset)
@@ -427,7 +428,7 @@ def _as_a_fetch_says(error: KafkaError) -> KafkaError:
 
 
 def is_sane(start_offset: int, batches: Sequence[StateBatch]) -> bool:
-    """Whether records can be in flight so: in order, in states that there are, and not
+    """Whether records can be in flight like this: in order, in existing states, and not
     too many.
     """
     next_offset = start_offset

@@ -94,7 +94,7 @@ class ShareSessions:
         return session
 
     def end(self, key: MemberKey) -> ShareSession | None:
-        """The session is over; what it was."""
+        """End the session, and return it."""
         session = self._sessions.get(key)
         self._drop(key)
         return session

@@ -1,6 +1,6 @@
-"""What a node does for share groups (KIP-932), apart from coordinating their members: it
-keeps the share partitions of the partitions that it leads, the sessions of those who
-read them, and its part of their states.
+"""A node's work for share groups (KIP-932), apart from coordinating their members: it
+keeps the share partitions of the partitions that it leads, the sessions of the members
+that read them, and its part of their states.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class Sharing:
         self.coordinator.close()
 
     def disconnected(self, connection: Connection) -> None:
-        """What the member had that was on this connection comes back; and without
-        members nothing is kept of a group here, whose offsets may be set back.
+        """The records of the member on this connection come back; and without members
+        nothing is kept of a group here, so that its offsets may be reset.
         """
         session = self.sessions.disconnected(connection)
         if session is None:
@@ -52,7 +52,9 @@ class Sharing:
         self.partitions.tick(now)
 
     def partition_changed(self, change: PartitionChange) -> None:
-        """This node may lead a partition now, or no more."""
+        """A partition may have another leader: start or stop to keep its share
+        partitions.
+        """
         self.coordinator.partition_changed(change)
         self.partitions.partition_changed(change)
 

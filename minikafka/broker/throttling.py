@@ -15,11 +15,11 @@ from minikafka.cluster.quotas import FETCH, WINDOW_MS, WINDOWS, Limit, Rate, lim
 from minikafka.cluster.users import Entity
 
 ANYBODY = "ANONYMOUS"  # the user of all connections over plaintext
-MOST_RATES = 10_000  # those that were not asked for longest begin anew
+MOST_RATES = 10_000  # those not used for longest are forgotten
 
 
 class Throttling:
-    """What the clients of this broker wrote and read of late, if they have a quota."""
+    """What the clients of this broker wrote and read recently, if they have a quota."""
 
     def __init__(self, image: Image, clock: NodeClock) -> None:
         self._image = image
@@ -40,7 +40,7 @@ class Throttling:
         return throttle_ms
 
     def _count(self, client_id: str | None, key: str, size_bytes: int, now: Now) -> int:
-        """The same, without telling the client. What it must not read now doesn't
+        """The same, without telling the client. Bytes that it must not read now don't
         count.
         """
         found = self._limit(client_id, key)

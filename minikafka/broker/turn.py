@@ -31,7 +31,7 @@ from minikafka.clock import Now
 
 
 class Shell(Protocol):
-    """What a turn asks of the outside."""
+    """What a turn needs from the outside."""
 
     def next_frame(self, connection: Connection) -> bytearray | None:
         """The connection's next whole request; None if there is none, or its client
@@ -121,8 +121,8 @@ class Turn:
             self.admit(connection)
 
     def drain(self) -> None:
-        """Carry out what the node has left in its outbox, and what comes of it, until
-        it is empty.
+        """Carry out the outbox, and everything that follows from it, until it
+        is empty.
         """
         outbox = self._broker.outbox
         while outbox:

@@ -1,9 +1,9 @@
 """The APIs that this broker serves: one row each, with the lowest and the highest
 version and the function that serves it. ApiVersions says the same.
 
-A function stands in the file of its family, under the API's name. It gets the request
-and the time, and returns the answer's fields, None where the protocol knows no answer,
-a Wait, or a Disconnect. A KafkaError it raises becomes the answer's top-level error code,
+A function is in the file of its family, under the API's name. It gets the request and
+the time, and returns the answer's fields, None where the protocol knows no answer, a
+Wait, or a Disconnect. A KafkaError it raises becomes the answer's top-level error code,
 unless the row has a function `refuse`.
 """
 

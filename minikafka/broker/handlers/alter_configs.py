@@ -78,7 +78,7 @@ class AlterConfigHandlers:
         return self.altered(request, now, is_incremental=False)
 
     def altered(self, request: Call, now: Now, is_incremental: bool) -> Answer | Wait:
-        """Each resource has its verdict; what is good is committed together."""
+        """Each resource has its verdict; the good ones are committed together."""
         body = request.body
         times_named = Counter(map(identity, body.resources))
         is_forwarded = request.client.listener == CONTROLLER_LISTENER
@@ -107,8 +107,8 @@ class AlterConfigHandlers:
         )
 
     def split(self, request: Call) -> Split:
-        """What of it is passed on to the controller: all but the configs of other
-        brokers, and this one's loggers.
+        """The part of it that is passed on to the controller: everything except the
+        configs of other brokers, and this one's loggers.
         """
         resources = request.body.resources
         is_incremental = request.api == "IncrementalAlterConfigs"
@@ -181,8 +181,8 @@ class AlterConfigHandlers:
                 self.loggers.set(logger, level)
 
     def changes(self, resource: Any, incremental: bool) -> dict[str, str | None]:
-        """One resource: config -> its new text, or None where it goes back to the
-        default.
+        """The changes for one resource: config -> its new text, or None to reset it to
+        the default.
         """
         kind, name = identity(resource)
         self.check_alterable(kind, name)
@@ -249,7 +249,9 @@ class AlterConfigHandlers:
 
 
 def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | None]:
-    """What the trace may say: of a secret that it is set, and not to what."""
+    """The changes as the trace may show them: that a secret is set, but not its
+    value.
+    """
     told = dict(new)
     for name, text in new.items():
         row = TABLES[kind].get(name) or unknown(name)

@@ -40,7 +40,7 @@ TYPES = 3  # the first version of DescribeConfigs with types and documentation
 
 
 class Plain(NamedTuple):
-    """The configs of whoever sets none. all: as one array."""
+    """The configs of a resource that sets none. all: as one array."""
 
     rows: dict[str, Encoded]
     all: Encoded

@@ -1,5 +1,5 @@
-"""What this broker speaks; and which features the cluster may use, and at which level
-(KIP-584, KIP-778).
+"""The API versions that this broker speaks; and the features that the cluster may use,
+with their levels (KIP-584, KIP-778).
 """
 
 import re
@@ -34,9 +34,7 @@ NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
 
 @dataclass(eq=False, repr=False)
 class FeatureHandlers:
-    """What this broker speaks, and the features of the cluster. served: the table of
-    APIs.
-    """
+    """Handles requests about API versions and features. served: the table of APIs."""
 
     node_id: int
     image: Image

@@ -120,7 +120,9 @@ class FetchHandlers:
         return fetching.begin(now)
 
     def remember_names(self, session: Session, request: Call) -> None:
-        """What topics are called whose ids this request brings into its session."""
+        """Remember the names of topics whose ids this request brings into its
+        session.
+        """
         for topic in request.body.topics:
             name = self.topic_name(topic.topic_id)
             if name:
@@ -182,7 +184,7 @@ class FetchHandlers:
 
 
 def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
-    """What the request asks for, one row a partition: the last one, where it names a
+    """The partitions that a request asks for, one row each: the last one, if it names a
     partition twice.
     """
     by_id = request.version >= TOPIC_IDS
@@ -203,7 +205,7 @@ def asked_partitions(request: Call) -> dict[FetchKey, Asked]:
 
 
 def forgotten_partitions(request: Call) -> list[FetchKey]:
-    """What an incremental request no longer wants."""
+    """The partitions that an incremental request no longer wants."""
     by_id = request.version >= TOPIC_IDS
     forgotten = []
     for topic in request.body.forgotten_topics_data:
@@ -214,8 +216,8 @@ def forgotten_partitions(request: Call) -> list[FetchKey]:
 
 @dataclass(slots=True)
 class Read:
-    """What there is to read. at_once: one of the answers is an error, or sends the
-    client elsewhere.
+    """The records that can be read. at_once: one of the answers is an error, or sends
+    the client elsewhere.
     """
 
     answers: dict[FetchKey, Answer] = field(default_factory=dict)
@@ -306,8 +308,8 @@ class Fetching:
         return replica
 
     def no_such_id(self, topic_id: bytes, number: int) -> KafkaError:
-        """Why there is nothing to read under an id that no topic has. In a session it
-        stands for the name it had.
+        """The error for an id that no topic has. In a session it is used in place of
+        the name it had.
         """
         names = {} if self.session is None else self.session.names
         if topic_id not in names:
@@ -319,7 +321,7 @@ class Fetching:
         return KafkaError(Error.INCONSISTENT_TOPIC_ID)
 
     def keys(self, rows: list[Row]) -> list[tuple[Any, ...]]:
-        """What may change the answer."""
+        """The keys under which the answer may change."""
         moves = "high_watermark" if self.follower == CONSUMER else "log_end"
         keys: list[tuple[Any, ...]] = []
         if self.follower != CONSUMER and self.session is not None:
@@ -493,7 +495,7 @@ class Fetching:
         return False
 
     def refusal(self, row: Row, error: KafkaError) -> Answer:
-        """What Kafka answers for a partition it did not read; who leads it, where the
+        """The answer for a partition that was not read; it names the leader if the
         client was wrong about that.
         """
         handlers, number = self.handlers, row.asked.key.partition

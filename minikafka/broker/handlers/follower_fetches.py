@@ -1,8 +1,8 @@
-"""What only a node does that fetches as a follower: it says who it is, its offsets say
-what it has, and of what is settled nothing is said.
+"""The parts of Fetch that only followers use: a follower says who it is, its offsets
+say what it has, and partitions without news are left out.
 
-Where a follower is, in one partition, is known in four places, each for a reason of the
-protocol's:
+A follower's position in a partition is known in four places, each for a reason in the
+protocol:
 
 - its own log (storage/log.py) is where it is;
 - `Leader.told` (replica_fetcher.py), at the follower: what its session says, so that it
@@ -47,7 +47,7 @@ METADATA_KEYS = {FetchKey(METADATA_TOPIC, 0), FetchKey(METADATA_TOPIC_ID, 0)}
 
 @dataclass(eq=False, repr=False)
 class FollowerFetches:
-    """What only followers' fetches do."""
+    """The parts of Fetch that only followers use."""
 
     node_id: int
     image: Image
@@ -58,8 +58,8 @@ class FollowerFetches:
     events: NodeEvents
 
     def replica_id(self, request: Call) -> int:
-        """The node that fetches as a follower; CONSUMER for everybody who is not a node
-        of the cluster.
+        """The node that fetches as a follower; CONSUMER for anyone that isn't a node of
+        the cluster.
         """
         if request.client.listener != CONTROLLER_LISTENER:
             return CONSUMER
@@ -72,7 +72,7 @@ class FollowerFetches:
         return follower
 
     def check_metadata_fetch(self, request: Call, named: Iterable[FetchKey]) -> None:
-        """Who follows the metadata log names its cluster each time, so it has no
+        """A follower of the metadata log names its cluster each time, so it has no
         session. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST.
         """
         if METADATA_KEYS.isdisjoint(named):
@@ -175,7 +175,7 @@ def settle(session: Session, rows: list[Row], follower: int) -> None:
 
 def hears_of_high_watermark(request: Call, answers: dict[FetchKey, Answer]) -> bool:
     """Whether a partition has a higher high watermark than the follower says it knows:
-    it is to hear of that at once (KIP-1166).
+    then it is told at once (KIP-1166).
     """
     if request.version < HIGH_WATERMARKS:
         return False

@@ -1,5 +1,5 @@
-"""What members of groups ask their coordinator (the classic protocol, KIP-848's), and
-what tools ask about groups.
+"""Requests of group members to their coordinator (the classic protocol and KIP-848's),
+and tools' requests about groups.
 """
 
 from collections.abc import Callable
@@ -301,8 +301,8 @@ class GroupHandlers:
         return self.after_its_states(group_id, wait)
 
     def after_its_states(self, group_id: str, wait: Wait) -> Wait:
-        """DeleteGroups of one group: the state of a share group's partitions goes
-        first, and then the group.
+        """DeleteGroups for one group: the state of a share group's partitions is
+        deleted first, and then the group.
         """
         whole = Wait()
 

@@ -1,5 +1,5 @@
-"""Who leads a partition, for a client that was wrong about it (KIP-951): answers to
-Produce, Fetch and share fetches name the leader, and where it is.
+"""The current leader of a partition, for a client that was wrong about it (KIP-951):
+answers to Produce, Fetch and share fetches name the leader and its address.
 """
 
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
-"""What the cluster consists of: brokers and topics, and who leads or coordinates what.
-Any broker answers for all.
+"""The contents of the cluster: brokers and topics, leaders and coordinators. Any broker
+answers for all.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -49,8 +49,8 @@ NULL_NAMES = 12  # the first version of Metadata with topics that have an id alo
 
 
 class Page(NamedTuple):
-    """What one answer shows of a topic. partitions: how many. is_last: there are no
-    more after these.
+    """The part of a topic that one answer shows. partitions: how many. is_last: whether
+    these are the last.
     """
 
     answer: Answer
@@ -60,8 +60,8 @@ class Page(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class MetadataHandlers:
-    """What clients ask of the cluster as a whole. descriptions: of topics in this image,
-    as Metadata tells them.
+    """Handles requests about the cluster as a whole. descriptions: of topics in this
+    image, as Metadata has them.
     """
 
     config: BrokerConfig
@@ -387,7 +387,7 @@ class MetadataHandlers:
         }
 
     def of_share(self, topic: Topic | None, key: str, listener: str) -> Answer:
-        """The same for a share partition, whose key has a form."""
+        """The coordinator of a share partition, whose key has a special form."""
         try:
             ShareKey.parse(key)
         except KafkaError as error:

@@ -1,5 +1,5 @@
-"""What nodes ask of each other, served only where they listen to each other; what
-administrators ask about nodes.
+"""Requests that nodes send each other, served only where they listen to each other; and
+administrators' requests about nodes.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ ADDRESSES = 2  # the first version of DescribeQuorum with addresses
 
 @dataclass(eq=False, repr=False)
 class NodeHandlers:
-    """What nodes ask of each other."""
+    """Handles requests that nodes send each other."""
 
     config: BrokerConfig
     image: Image
@@ -64,9 +64,10 @@ class NodeHandlers:
         topic_field: str = "topic_name",
         partition_field: str = "partition_index",
     ) -> Message:
-        """What a request says of the metadata log, the one partition of one topic, of
-        this cluster. Apache Kafka lets a request pass that names no cluster; nodes
-        always name theirs. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST.
+        """The part of a request about the metadata log, which is the one partition of
+        one topic, in this cluster. Apache Kafka accepts a request that names no
+        cluster; nodes always name theirs. Errors: INCONSISTENT_CLUSTER_ID,
+        INVALID_REQUEST.
         """
         if request.body.cluster_id != self.quorum.cluster_id:
             raise KafkaError(Error.INCONSISTENT_CLUSTER_ID)
@@ -366,8 +367,8 @@ def names_in(body: Message) -> list[tuple[str, list[int]]]:
 
 
 def refused_description(body: Message) -> Answer:
-    """Of all partitions that are asked for, one of which is another than that of the
-    metadata log.
+    """The error for all requested partitions, if one of them isn't the metadata
+    log's.
     """
     error = Error.UNKNOWN_TOPIC_OR_PARTITION
     topics = []

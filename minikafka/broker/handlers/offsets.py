@@ -35,7 +35,7 @@ MAX_RECORDS = 60_000  # looked at in one ListOffsets: less than a tenth of a sec
 
 
 class Offset(NamedTuple):
-    """What a ListOffsets finds."""
+    """The result of a ListOffsets for one partition."""
 
     timestamp: int
     offset: int
@@ -108,7 +108,7 @@ class OffsetHandlers:
     def offset_for(
         self, request: Call, topic: str, partition: Any, allowance: Allowance
     ) -> Offset:
-        """What is found for one partition, or NOTHING."""
+        """The result for one partition, or NOTHING."""
         timestamp, version = partition.timestamp, request.version
         is_unknown = timestamp < EARLIEST_PENDING_UPLOAD
         if is_unknown or version < FIRST_VERSION.get(timestamp, 0):
@@ -120,8 +120,8 @@ class OffsetHandlers:
         if request.body.isolation_level == READ_COMMITTED:
             end = replica.last_stable_offset
         if timestamp == LATEST:
-            # KIP-207: a new leader may not know yet what is committed, and nothing goes
-            # back
+            # KIP-207: a new leader may not know yet what is committed, and offsets must
+            # not go back
             if replica.high_watermark_lags and version >= OFFSET_NOT_AVAILABLE:
                 raise KafkaError(Error.OFFSET_NOT_AVAILABLE)
             if replica.high_watermark_lags:
@@ -249,7 +249,7 @@ class Deletion(NamedTuple):
     row: Answer
 
     def is_over(self, live: set[int], expired: bool) -> bool:
-        """Whether it needn't wait any more; how it went stands in the answer then."""
+        """Whether the wait is over; the outcome is in the answer then."""
         replica, row = self.replica, self.row
         low_watermark = replica.low_watermark(live)
         if not replica.is_leader or replica.leader_epoch != self.leader_epoch:

@@ -1,6 +1,6 @@
-"""What administrators ask of partitions: another leader, other replicas. Each partition
-has its own verdict, and those that are good are decided together. And the folders that
-hold a broker's logs: it has one here.
+"""Administrators' requests about partitions: another leader, other replicas. Each
+partition has its own verdict, and the good ones are decided together. Also the folders
+with a broker's logs, of which this broker has one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -139,7 +139,7 @@ class PartitionHandlers:
         return {"topics": nested(rows)}
 
     def _space(self) -> Space | None:
-        """Of the volume with the logs. Errors: KAFKA_STORAGE_ERROR."""
+        """The space on the volume with the logs. Errors: KAFKA_STORAGE_ERROR."""
         with as_storage_errors(str(self.disk)):
             return self.disk.space()
 
@@ -247,7 +247,7 @@ def places_in(
 def verdicts(
     asked: Iterable[Place], verdict: Callable[[str, int], Answer], field: str
 ) -> Iterator[Row]:
-    """What is answered for each partition. field: the one that names it."""
+    """The result for each partition. field: the one that names it."""
     for topic, number in asked:
         named = {field: number, "error_message": None}
         yield topic, result_of(named, partial(verdict, topic, number), say_why=True)

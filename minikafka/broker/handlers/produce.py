@@ -197,9 +197,9 @@ class ProduceHandlers:
 
 
 class Placed(NamedTuple):
-    """Where a partition's batch is now in the log. append_time_ms: -1 if the producer
+    """Where a partition's batch is in the log. append_time_ms: -1 if the producer
     stamped the records; for a batch that was there already its timestamp, whoever
-    stamped it, as Apache Kafka does.
+    stamped it, as in Apache Kafka.
     """
 
     replica: Replica
@@ -273,8 +273,8 @@ class Producing:
 
 
 def tell(replica: Replica, last_offset: int, answer: Answer) -> None:
-    """What the producer of these records hears, where more than this node knows
-    them.
+    """Tell the trace the producer's answer, if more than this node knows the
+    records.
     """
     if replica.log.trace and replica_events.is_followed(replica.partition):
         error = Error(answer["error_code"]).name
@@ -319,7 +319,7 @@ def append(producing: Producing, topic: str | None, partition: Any) -> Placed:
 
 
 def checked_topic(request: Call, topic: str | None) -> str:
-    """What is wrong with a request whatever its batches are."""
+    """The topic's name. Errors: those that don't depend on the batches."""
     if request.body.acks not in (ALL, NONE, 1):
         raise KafkaError(Error.INVALID_REQUIRED_ACKS)
     if topic is None:
@@ -371,7 +371,7 @@ def only_batch(records: memoryview | None, version: int) -> BatchHeader:
 
 
 def refusal(index: int, error: KafkaError) -> Answer:
-    """What Kafka answers for a partition that was not appended to."""
+    """The answer for a partition that was not appended to."""
     record_errors = []
     if isinstance(error, RefusedRecords):
         for at, why in error.blamed.items():

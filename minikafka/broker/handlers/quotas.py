@@ -57,7 +57,7 @@ class QuotaHandlers:
         return self.active_controller.commit(records, now, lambda: answer)
 
     def changes(self, entity: Entity, ops: list[Any]) -> list[MetadataRecord]:
-        """What one entry changes. Errors: INVALID_REQUEST."""
+        """The changes of one entry. Errors: INVALID_REQUEST."""
         wanted = {}
         for op in ops:
             if op.key in wanted:
@@ -115,7 +115,7 @@ class QuotaHandlers:
 
 
 def told(entity: Entity) -> str:
-    """As Apache Kafka prints an entity."""
+    """An entity as Apache Kafka prints it."""
     parts = []
     for kind, name in entity:
         shown = "null" if name is None else name
@@ -125,9 +125,7 @@ def told(entity: Entity) -> str:
 
 
 class Component(NamedTuple):
-    """What a filter asks of one part of an entity: how its name must match, and which
-    name.
-    """
+    """A filter on one part of an entity: how its name must match, and which name."""
 
     match_type: int
     name: str | None
@@ -149,7 +147,7 @@ def matches(entity: Entity, components: Filter) -> bool:
 
 
 def checked_filter(components: list[Any]) -> Filter:
-    """What a request filters by. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION."""
+    """The filter of a request. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION."""
     wanted: Filter = {}
     for each in components:
         kind = each.entity_type

@@ -34,14 +34,16 @@ Verdicts = dict[TopicIdPartition, KafkaError | None]
 
 @dataclass(eq=False, repr=False)
 class ShareAcknowledgeHandlers:
-    """What members of share groups say of records."""
+    """Handles share group members' acknowledgements."""
 
     config: BrokerConfig
     image: Image
     sharing: Sharing
 
     def member_of(self, request: Call) -> MemberKey:
-        """Who asks. Errors: UNSUPPORTED_VERSION, INVALID_REQUEST."""
+        """The member that sent the request. Errors: UNSUPPORTED_VERSION,
+        INVALID_REQUEST.
+        """
         check_feature(self.image)
         body = request.body
         if body.group_id is None:
@@ -51,7 +53,7 @@ class ShareAcknowledgeHandlers:
         return MemberKey(body.group_id, body.member_id)
 
     def refuse(self, request: Call, error: KafkaError) -> Answer:
-        """A request that failed as a whole says no more than why."""
+        """The answer to a request that failed as a whole has only the error."""
         return {"error_code": error.error}
 
     def lock_ms(self, group_id: str) -> int:
@@ -103,7 +105,9 @@ class ShareAcknowledgeHandlers:
             self.sharing.partitions.session_ended(session)
 
     def of_partition(self, at: TopicIdPartition, error: KafkaError | None) -> Answer:
-        """A partition's part of an answer; who leads it, where the client was wrong."""
+        """A partition's part of an answer; it names the leader if the client
+        was wrong.
+        """
         topic_id, number = at
         answer: Answer = {"partition_index": number, "error_code": Error.NONE}
         if error is None:
@@ -136,7 +140,7 @@ def by_topic_id(answers: dict[TopicIdPartition, Answer]) -> list[Answer]:
 
 @dataclass(eq=False, repr=False)
 class Acknowledging:
-    """What one request says of records, on its way to be written down."""
+    """The acknowledgements in one request, while they are being written."""
 
     handlers: "ShareAcknowledgeHandlers"
     request: Call
@@ -157,7 +161,7 @@ class Acknowledging:
         return list(self._waits.values())
 
     def verdicts(self) -> Verdicts:
-        """What became of each partition's."""
+        """The outcome for each partition's acknowledgements."""
         return {at: wait.error for at, wait in self._waits.items()}
 
     def _say(self, at: TopicIdPartition, said: Sequence[Any], now: Now) -> Wait:

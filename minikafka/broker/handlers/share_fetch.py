@@ -83,14 +83,14 @@ def has_acknowledgements(body: Any) -> bool:
 
 
 def check_renewing(body: Any) -> None:
-    """Who renews locks fetches nothing. Errors: INVALID_REQUEST."""
+    """A request that renews locks must not fetch. Errors: INVALID_REQUEST."""
     numbers = (body.max_bytes, body.min_bytes, body.max_records, body.max_wait_ms)
     if body.is_renew_ack and any(numbers):
         raise KafkaError(Error.INVALID_REQUEST)
 
 
 class ReadPart(NamedTuple):
-    """What was read of one share partition."""
+    """The records read from one share partition."""
 
     held: Held
     batches: list[WholeBatch]
@@ -133,8 +133,8 @@ class ShareFetching:
     # -- its session
 
     def open(self, now: Now) -> list[Wait]:
-        """Take the request in; what it says is being written down. Errors: of the
-        session; INVALID_REQUEST.
+        """Accept the request; its acknowledgements are being written. Errors: those of
+        the session; INVALID_REQUEST.
         """
         body = self.request.body
         check_renewing(body)
@@ -263,7 +263,9 @@ class ShareFetching:
         return configured_text(configs, "share.isolation.level") == COMMITTED
 
     def _read(self, fetchable: dict[TopicIdPartition, Held]) -> Look:
-        """What there is to acquire; each partition gives as many bytes at most."""
+        """The records that may be acquired; each partition returns equally many bytes
+        at most.
+        """
         look = Look()
         committed = self.is_committed
         most_bytes = self.most_bytes // len(fetchable)
@@ -342,7 +344,7 @@ class ShareFetching:
         return refused
 
     def whole(self, answers: dict[TopicIdPartition, Answer]) -> Answer:
-        """The whole answer, with what became of acknowledgements."""
+        """The whole answer, with the outcome of acknowledgements."""
         epoch = self.request.body.share_session_epoch
         endpoints = leaders_named(self.handlers.image, self.request, answers.values())
         sent = answers
@@ -365,7 +367,7 @@ class ShareFetching:
         verdicts: Mapping[TopicIdPartition, KafkaError | None],
         sent: dict[TopicIdPartition, Answer],
     ) -> None:
-        """What became of acknowledgements, beside what is sent of their partitions."""
+        """Add the outcome of acknowledgements to the partitions that are sent."""
         for at, error in verdicts.items():
             nothing = self.handlers.acknowledging.of_partition(at, None) | {
                 "records": b""

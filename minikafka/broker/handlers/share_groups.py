@@ -1,5 +1,5 @@
-"""What members of share groups ask their coordinator, and what tools ask about share
-groups and where they begin (KIP-932).
+"""Requests of share group members to their coordinator, and tools' requests about share
+groups and their start offsets (KIP-932).
 """
 
 from collections.abc import Callable
@@ -155,7 +155,7 @@ class ShareGroupHandlers:
     def summed_up(
         self, topics: dict[bytes, TopicState], results: Results
     ) -> list[Answer]:
-        """What share coordinators said of these."""
+        """The answers of share coordinators about these topics, summed up."""
         by_topic: dict[bytes, list[Answer]] = {topic_id: [] for topic_id in topics}
         for key, result in results.items():
             answer: Answer = {
@@ -178,8 +178,8 @@ class ShareGroupHandlers:
         ]
 
     def lag_of(self, topic: str, key: ShareKey, found: Any) -> int:
-        """How many records are left, as far as this node knows the partition's end; -1:
-        it doesn't, or the state was written by nobody in his right mind.
+        """How many records are left, as far as this node knows the partition's end; -1
+        if it doesn't, or if the state makes no sense.
         """
         done = found.delivery_complete_count
         replica = self.replicas.find_or_create(topic, key.partition)
@@ -194,7 +194,7 @@ class ShareGroupHandlers:
         second: SecondHalf,
         now: Now,
     ) -> Wait:
-        """What a group decides first, and share coordinators carry out."""
+        """A group decides first, and share coordinators then carry it out."""
         whole = Wait()
 
         def decided(wait: Wait) -> None:

@@ -1,4 +1,4 @@
-"""What brokers ask share coordinators: the state of share partitions (KIP-932;
+"""Brokers' requests to share coordinators: the states of share partitions (KIP-932;
 coordinators/share_states.py).
 """
 

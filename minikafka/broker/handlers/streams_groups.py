@@ -1,5 +1,5 @@
-"""What members of streams groups (KIP-1071) ask their coordinator, and what tools ask
-about such groups.
+"""Requests of streams group members (KIP-1071) to their coordinator, and tools'
+requests about such groups.
 """
 
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ class StreamsGroupHandlers:
         return wait
 
     def create_missing(self, answer: Answer) -> None:
-        """Has the missing internal topics created, which an answer lists for this node
-        alone; if that failed before, the member hears why.
+        """Have the missing internal topics created, which an answer lists for this node
+        alone; if that failed before, the member is told why.
         """
         missing = answer.pop("missing")
         if not missing:

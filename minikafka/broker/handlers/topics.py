@@ -225,8 +225,8 @@ class TopicHandlers:
         )
 
     def verdicts_on_deletion(self, body: Any) -> list[Answer]:
-        """What is answered for each topic that a DeleteTopics names; for one that it
-        names both ways, an error.
+        """The result for each topic that a DeleteTopics names; an error for one that it
+        names both by name and by id.
         """
         times_named: Counter[Named] = Counter()
         for name in body.topic_names:  # of versions before 6
@@ -286,7 +286,7 @@ class TopicHandlers:
 
 
 class Creating:
-    """The topics that one request creates: their records, and what the trace hears of
+    """The topics that one request creates: their records, and the trace's events about
     them.
     """
 
@@ -341,7 +341,7 @@ class Creating:
 
 
 def verdicts(topics: list[Any], verdict: Callable[[Any], Answer]) -> list[Answer]:
-    """What is answered for each topic: the fields of its verdict, or the error."""
+    """The result for each topic: the fields of its verdict, or the error."""
     times_named = Counter(topic.name for topic in topics)
 
     def named(topic: Any) -> Answer:

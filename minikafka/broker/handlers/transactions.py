@@ -1,7 +1,7 @@
-"""What producers ask for the sake of transactions, what coordinators and leaders ask of
-each other, and what administrators ask about transactions.
+"""Producers' requests for transactions, the requests that coordinators and leaders send
+each other, and administrators' requests about transactions.
 
-Old versions don't know PRODUCER_FENCED: they hear INVALID_PRODUCER_EPOCH (KIP-588).
+Old versions don't know PRODUCER_FENCED: they get INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ TIMEOUT_MS = 30_000  # request.timeout.ms of brokers
 
 
 class TransactionalProducer(NamedTuple):
-    """Who asks for its transaction."""
+    """The producer of a request about its transaction."""
 
     transactional_id: str
     producer_id: int
@@ -65,7 +65,7 @@ Codes = dict[TopicPartition, Error]  # of each partition of a transaction
 
 @dataclass(eq=False, repr=False)
 class TransactionHandlers:
-    """What is asked for the sake of transactions."""
+    """Handles requests about transactions."""
 
     image: Image
     config: BrokerConfig
@@ -166,7 +166,7 @@ class TransactionHandlers:
         return all_of(waits, results)
 
     def outcome_of(self, request: Call, asked: Asked, now: Now) -> Codes | Wait:
-        """What becomes of one transaction's partitions, or will."""
+        """The results for one transaction's partitions, or a Wait for them."""
         if asked.verify_only:
             return {at: self.verified(asked, at) for at in asked.partitions}
         missing = []
@@ -289,8 +289,8 @@ class TransactionHandlers:
         answer: Answer,
         now: Now,
     ) -> Promise | None:
-        """Write a marker into a partition. Gives what must become true before that is
-        answered, or None if it went wrong, which stands in the answer then.
+        """Write a marker into a partition. Returns what must become true before that is
+        answered, or None if it failed; then the error is in the answer.
         """
         number = answer["partition_index"]
         try:
@@ -318,8 +318,9 @@ class TransactionHandlers:
 
     def highest_coordinator_epoch(self) -> int | None:
         """A coordinator's epoch is the leader epoch of a partition of
-        `__transaction_state`: no higher one is believed, until this node hears of it.
-        None: there are no coordinators yet, and an administrator may say what he likes.
+        `__transaction_state`: no higher epoch is believed until this node learns of it.
+        None: there are no coordinators yet, and any epoch in an administrator's request
+        is accepted.
         """
         topic = self.transactions.topic
         if topic is None:

@@ -1,5 +1,5 @@
-"""Who a client says it is. All come over plaintext, where nobody is asked for that: so
-say these answers. Credentials are kept and described all the same.
+"""Requests about users. All clients connect over plaintext, where nobody is asked who
+they are, and the answers say so. Credentials are stored and described all the same.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ NO_TIME = -1
 
 @dataclass(eq=False, repr=False)
 class UserHandlers:
-    """Who a client says it is."""
+    """Handles requests about users' credentials and tokens."""
 
     image: Image
     active_controller: ActiveController
@@ -200,7 +200,7 @@ def check_user(asked: Any) -> None:
 
 
 def with_credential(asked: Any) -> Named:
-    """What is kept of a salted password. Errors: UNACCEPTABLE_CREDENTIAL."""
+    """The stored form of a salted password. Errors: UNACCEPTABLE_CREDENTIAL."""
     if asked.iterations < FEWEST_ITERATIONS:
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if asked.iterations > MOST_ITERATIONS:

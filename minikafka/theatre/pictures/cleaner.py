@@ -1,10 +1,10 @@
 """The log and its cleaner: one compacted partition, and passes over it.
 
-From top to bottom: the log with its segments and who reads it; the map, which has of
-each key the last offset, and how much of the closed segments is dirty; the copy, in
-which each record stands below its place in the log, since offsets stay. Dashed records
-are not copied, faint ones are gone. Options: topic, partitions (one number). Without
-them: the first partition that the cleaner came to.
+From top to bottom: the log with its segments and readers; the map, which has the last
+offset of each key, and how much of the closed segments is dirty; the copy, in which
+each record is below its place in the log, because offsets stay. Dashed records are not
+copied, faint ones are gone. Options: topic, partitions (one number). Without them: the
+first partition that the cleaner came to.
 """
 
 from collections.abc import Sequence

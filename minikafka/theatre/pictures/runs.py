@@ -1,11 +1,12 @@
-"""Many runs of one story, a small picture each: below each other what was set or done,
-beside each other what else. What goes wrong is a row, a column or a step of stairs.
+"""Many runs of one story, each a small picture: one setting or action varies from row
+to row, another from column to column. A fault shows as a row, a column or a step of
+stairs.
 
-A run's records stand as squares in its tile, with what became of them; where its length
-matters there is a bar, on one scale for all tiles. It is told by
-course/experiments/sweeps.py, one event a run. Rows of one name are a band, and when all
-its runs are told, their sum stands beside them. Options: title; across: what the columns
-are; foot: what the colours say; in_short: what the whole table says, for the last step.
+A run's records are squares in its tile, with their fates; if its length matters there
+is a bar, on one scale for all tiles. course/experiments/sweeps.py emits one event per
+run. Rows of one name are a band, and when all its runs are shown, their sum is beside
+them. Options: title; across: what the columns are; foot: what the colours say;
+in_short: what the whole table says, for the last step.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,9 +59,8 @@ CROSSED = ("lost", "aborted")
 
 
 class Run(NamedTuple):
-    """row, column: their numbers. records: each as its text, and what became of it.
-    bars: each as when it begins and ends, in ms, and words. number: of the event that
-    told it.
+    """row, column: their numbers. records: for each its text and its fate. bars: for
+    each when it begins and ends, in ms, and words. number: of the event about the run.
     """
 
     row: int
@@ -233,7 +233,7 @@ class RunsPlay(Play):
     def _heads(self, d: Drawing, left: float) -> None:
         """Above each column its name, and above all what they are."""
         across = self.cast["across"]
-        # it may begin left of what it stands above, to be read to its end
+        # it may begin left of its column, so that it can be read to its end
         x = max(0, min(left, d.width - widest(across, 12.5)))
         d.note("across", x, 13, across, room=d.width - x)
         for column, name in enumerate(self.cast["columns"]):

@@ -1,10 +1,10 @@
 """The share partition: one log, and what two groups make of it. Above, a share group
 (KIP-932): each record has a state, and while a member has it, a lock that runs out.
-Below, a consumer group: it has one offset, and what stands behind it waits.
+Below, a consumer group: it has one offset, and the records behind it wait.
 
-Under both, on one axis of time, who worked on which record. Options: topic, partition,
-group (the share group), beside (the consumer group). Without them: those that most is
-told of.
+Under both, on one axis of time, which member worked on which record. Options: topic,
+partition, group (the share group), beside (the consumer group). Without them: those
+with the most events.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class SharePartitionPlay(Play):
         return "; ".join(said)
 
     def _of_share_group(self, space: Space) -> list[str]:
-        """Where it stands, and who has what."""
+        """The share group's position, and the records that each member has."""
         group = self.cast["group"]
         start = space["start"]
         words = "not begun"
@@ -71,7 +71,7 @@ class SharePartitionPlay(Play):
         return said
 
     def _of_other(self, space: Space) -> str:
-        """Where the consumer group stands."""
+        """The consumer group's position."""
         group = self.cast["other"]
         committed = space["committed"]
         words = "nothing committed"

@@ -29,8 +29,8 @@ class Moment(NamedTuple):
 
 @dataclass
 class Beside:
-    """members: of both groups. reading: those of this one. owner: who has the partition
-    now. out: the event that put a member out.
+    """members: of both groups. reading: those of this one. owner: the member that has
+    the partition now. out: the event with which a member was evicted.
     """
 
     members: Mapping[str, Member]
@@ -55,7 +55,7 @@ class Beside:
         return chapter
 
     def assigned(self, event: Event, now: Moment, is_owner: bool) -> Told:
-        """Who has the partition, and who has nothing."""
+        """The member that has the partition, and those that have nothing."""
         name = event.node
         if not is_owner:
             if self.owner == name:
@@ -77,7 +77,7 @@ class Beside:
         )
 
     def gave_up(self, event: Event, now: Moment) -> Told:
-        """Its partition goes to somebody else, or may."""
+        """Its partition goes, or may go, to another member."""
         self._gives_up(event.node, now.at)
         return Told(f"{event.node} has the partition no more.", because=self.out)
 
@@ -148,12 +148,12 @@ class Beside:
         )
 
     def gone(self, name: str, at: int) -> None:
-        """A member is no more; its group does not know."""
+        """A member has died; its group doesn't know."""
         if name in self.reading:
             self.members[name].ends(self.members[name].in_hand, at, "gone")
 
     def _gives_up(self, name: str, at: int) -> None:
-        """What it had in hand is not done, and will be handed over again."""
+        """The record in its hand is not done, and will be handed over again."""
         for record in self.records.values():
             if record.state == IN_HAND and record.who == name:
                 record.state = ""

@@ -1,5 +1,5 @@
-"""Who and what the picture of a share partition shows: its members by name, and the
-records by what is in them.
+"""The cast of the share partition's picture: its members by name, and the records by
+their values.
 """
 
 from collections import Counter
@@ -72,7 +72,7 @@ class Values(NamedTuple):
 
 
 def values_of(mine: Iterable[Event], partition: int) -> Values:
-    """Of the records of a partition."""
+    """The values of a partition's records."""
     values: dict[int, str | None] = {}
     end = 0
     for event in mine:

@@ -1,5 +1,5 @@
-"""What the story of a share partition keeps: of each record how the share group has it,
-and how the consumer group has it; and who worked on which, from when to when.
+"""The state of the share partition's story: each record as the share group and as the
+consumer group has it; and which member worked on which record, from when to when.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +19,9 @@ NEAR = 40  # records that are in a scene
 
 @dataclass
 class Shared:
-    """A record as the share group has it. who: has it, or had it last. count: how often
-    it was delivered. until, lock_ms: its lock. number: of the event that told of it
-    last; event: that one's id.
+    """A record as the share group has it. who: the member that has it, or had it last.
+    count: how often it was delivered. until, lock_ms: its lock. number: of the last
+    event about it; event: that one's id.
     """
 
     state: str = AVAILABLE

@@ -38,7 +38,7 @@ GAP = 5  # between two cells
 # y: of the log's cells, of the locks, of the share group's cells, of the other's
 LOG, LOCK, SHARE, READ = 2, 45, 53, 117
 LOG_CELL, CELL, BAR = 22, 26, 5  # heights
-# under a group's cells: deliveries; where the share group stands, and the other one
+# under a group's cells: deliveries; the share group's position, and the other group's
 COUNT, BELOW, BELOW_OTHER = 14, 28, 15
 BEFORE = 2  # records that are drawn before the start offset, in a long log
 SMALL: Look = {"size": 12, "mono": True, "anchor": "middle"}
@@ -140,7 +140,7 @@ class Rows:
         return found
 
     def draw(self) -> None:
-        """What the rows are, each record, where the groups stand."""
+        """Draw the names of the rows, each record, and the groups' positions."""
         self._names()
         for place, column in enumerate(self.columns):
             if column.up_to - column.first > 1:
@@ -172,7 +172,7 @@ class Rows:
     # -- places
 
     def _x(self, offset: int) -> float:
-        """Of a record, or of the place behind the last one."""
+        """The x of a record, or of the place after the last one."""
         for place, column in enumerate(self.columns):
             if offset < column.up_to:
                 return self.left + place * self.pitch
@@ -291,7 +291,7 @@ class Rows:
         return words
 
     def _lock(self, key: str, known: Known, actor: int) -> None:
-        """What is left of the time for which nobody else gets it."""
+        """Draw the rest of the time for which nobody else gets the record."""
         whole = self._box(known.offset, self.lock, BAR)
         part = self._left_ms(known) / known.lock_ms
         left = whole._replace(w=max(whole.w * part, 1))
@@ -334,7 +334,9 @@ class Rows:
         self._cell(key, box, face, offset, handed.number, tip)
 
     def _consumer_group_stands(self) -> None:
-        """Where it goes on, and how many wait behind what is in hand."""
+        """Draw where the consumer group goes on, and how many records wait behind the
+        current one.
+        """
         committed = self.space["committed"]
         place = "nothing committed"
         if committed is not None:
@@ -386,7 +388,7 @@ class Rows:
 
 
 class Line(NamedTuple):
-    """Where a group stands. words: the line on which that is said."""
+    """The position of a group. words: the line in which it is named."""
 
     x: float
     top: float

@@ -111,7 +111,9 @@ def catches_up(was: int, offset: int) -> str:
 def refused(
     who: str, batches: Sequence[Sequence[int | str]], error: str, since: str
 ) -> str:
-    """What a member said does not count. since: who has had the record since."""
+    """The sentence for an acknowledgement that doesn't count. since: the member that
+    has had the record since.
+    """
     what = listed(span(int(first), int(last)) for first, last, _ in batches)
     verbs = listed(sorted({f"{said}s" for _, _, said in batches}))
     if error != TOO_LATE:

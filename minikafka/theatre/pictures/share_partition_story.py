@@ -1,9 +1,9 @@
-"""What a trace tells about one partition that a share group works on (KIP-932), and a
-consumer group beside it, if there is one (share_partition.py draws it).
+"""One partition that a share group works on (KIP-932), and a consumer group beside it,
+if there is one (share_partition.py draws it).
 
-Of each record the share group knows its state, who has it, until when, and how often it
-was delivered. The consumer group knows one number, the committed offset; what is handed
-over and not committed is in hand.
+For each record the share group knows its state, the member that has it, until when, and
+how often it was delivered. The consumer group knows one number, the committed offset;
+records that are handed over and not committed are in hand.
 """
 
 from collections import Counter
@@ -161,7 +161,7 @@ class SharePartitionStory(OfTopic):
         return super().see(event)
 
     def clock(self, ms: Sequence[int]) -> list[str]:
-        """What happens before the picture's time begins has a minus."""
+        """Times before the picture's time begins get a minus."""
         return [words.replace("-", "−") for words in super().clock(ms)]
 
     def ends(self, last: Scene) -> None:
@@ -183,7 +183,9 @@ class SharePartitionStory(OfTopic):
         return super().cast() | {"partition": f"{self.topic}-{self.partition}"}
 
     def is_mine(self, event: Event) -> bool:
-        """Of the partition and of one of the two groups, as far as it says so."""
+        """Events of the partition and of one of the two groups, as far as they
+        say so.
+        """
         d = event.detail
         if not self.names:
             return False
@@ -511,7 +513,7 @@ class SharePartitionStory(OfTopic):
         return self.tell(event, having=having)
 
     def _with_all_done(self, told: Told, which: int) -> Told:
-        """The moment at which a group has done all records that there are."""
+        """The moment at which a group has done all existing records."""
         done = self._done()
         everything = self._all()
         is_all = done[which] > 0 and done[which] == everything[which]

@@ -181,7 +181,7 @@ class Lane:
         d.text(f"{self.key}/name", right, self.y + 11.5, name, **look)
 
     def _bar(self, key: str, bar: Bar) -> None:
-        """A record, or several, from when it had them to when it had them no more."""
+        """Draw one or several records, for the time that the member had them."""
         d = self.d
         begin = self.axis.x(bar.since)
         end = self.axis.x(bar.until) - 1
@@ -222,7 +222,7 @@ class Lane:
         self.d.rect(key, *box, fill="hatch", line="trouble", r=3, tip=tip)
 
     def _end(self, has_none: bool) -> None:
-        """What it has done, or why it does nothing."""
+        """Draw what the member has done, or why it does nothing."""
         d = self.d
         life = self.member["life"]
         done = self.member["done"]
@@ -251,8 +251,8 @@ ENDS = {
 
 
 def bars(told: Sequence[Sequence[Any]]) -> list[Bar]:
-    """What a member had, as bars that don't overlap: of several records that it got
-    together, one begins where the one before ends.
+    """The member's records as bars that don't overlap: if it got several records
+    together, each bar begins where the one before ends.
     """
     found: list[Bar] = []
     for work in map(Work._make, told):

@@ -1,10 +1,10 @@
-"""Sinks: what becomes of one partition's records outside of Kafka. Above the log, with
-what Kafka knows of each group; below it the readers' processes, with what they have in
-memory; below these their sinks, with all that counts there.
+"""Sinks: the fate of one partition's records outside Kafka. Above is the log, with what
+Kafka knows about each group; below it the readers' processes, with the contents of
+their memory; below these their sinks, with all rows that count.
 
 A record is a small square with its number, and travels from the log into a hand and
 from there into a sink. A kill empties a process, and nothing else. Below, on an axis to
-scale: how long an order was in the sink and not committed, and who was away.
+scale: how long an order was in the sink and not committed, and which readers were away.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""What the sinks' story keeps and its picture draws: readers, their hands and their
-sinks, with a name for each value.
+"""The state of the sinks' story, which its picture draws: readers, their hands and
+their sinks, with a name for each value.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ KILLED, STILL = "killed", "stands still"
 
 
 class Member(NamedTuple):
-    """Who reads: its name, what it writes to, and its group."""
+    """A reader: its name, its sink, and its group."""
 
     name: str
     table: str
@@ -51,7 +51,9 @@ class Row(NamedTuple):
 
 
 class Lasted(NamedTuple):
-    """Of an order, from its effect to its commit. end_ms: None while it goes on."""
+    """How long an order took from its effect to its commit. end_ms: None while it goes
+    on.
+    """
 
     begin_ms: int
     end_ms: int | None
@@ -110,13 +112,13 @@ class Reader:
         return found
 
     def becomes(self, offset: int, state: str, number: int) -> None:
-        """What is in hand is something else now."""
+        """A record in hand has another state now."""
         held = self.hand.get(offset)
         if held is not None:
             self.hand[offset] = held._replace(state=state, number=number)
 
     def puts_down(self, up_to: int) -> None:
-        """What lies before an offset is committed."""
+        """Records before this offset are committed."""
         self.hand = {
             offset: held for offset, held in self.hand.items() if offset >= up_to
         }

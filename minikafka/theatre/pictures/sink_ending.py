@@ -1,5 +1,5 @@
-"""What came of it, in one sentence: which order is where twice, and why, and what kept
-the others from that.
+"""The result, in one sentence: which order is somewhere twice, and why, and what
+prevented that for the others.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def _why(again: Reader, first: Row) -> str:
 
 
 def _once(sink: Sink, readers: Mapping[str, Reader]) -> str:
-    """What kept an order from being there twice, if anything had to."""
+    """What prevented an order from being there twice, if anything had to."""
     name = sink.name
     for reader in readers.values():
         known = [span.offset for span in reader.spans if span.what == KNOWN]

@@ -34,16 +34,16 @@ PITCH, LEAST_PITCH = 64, 40  # from record to record
 SQUARE, STEP = 30, 34  # of a record outside of the log, and to the next one
 # in a sink, instead: on a phone, if it is one of two; and if several write to it
 STEP_PHONE, STEP_SHARED = 28, 68
-GAP = 10  # between what stands beside each other
+GAP = 10  # between things that are beside each other
 ROW_Y, CELL, FLAG = 8, 30, 20  # of the log; of its records; of each group's flag
 PROCESS, SINK, APART = 54, 92, 12  # heights, and what lies between
 SUM = 22  # on a phone: the height of the sum below a sink's name
 MOST_IN_HAND = 3
-REACH = 17  # of the cross through who is dead
+REACH = 17  # half the size of the cross through a dead process
 
 
 class Actors(NamedTuple):
-    """Who reads, in the order of their colours."""
+    """The readers, in the order of their colours."""
 
     members: Sequence[Member]
 
@@ -63,7 +63,7 @@ class Actors(NamedTuple):
         return actor_number(name, self.names)
 
     def colour_of_group(self, group: str) -> str:
-        """Of a group of one; several have none."""
+        """The colour of a group with one member; larger groups have none."""
         names = [member.name for member in self.members if member.group == group]
         if len(names) == 1:
             return actor_colour(self.number(names[0]))
@@ -114,7 +114,7 @@ class Stage:
         return y + SINK + self.sum_line + 6
 
     def _width(self, count: int) -> float:
-        """Of so many beside each other."""
+        """The width of this many beside each other."""
         gaps = GAP * max(count - 1, 0)
         return (self.d.width - gaps) / max(count, 1)
 
@@ -130,7 +130,7 @@ class Stage:
     # -- Kafka
 
     def _place(self, offset: int) -> Box:
-        """Of a record in the log."""
+        """The box of a record in the log."""
         return Box(
             x=self.left + (offset - self.first) * self.pitch,
             y=ROW_Y,
@@ -180,7 +180,7 @@ class Stage:
         )
 
     def _flag(self, group: str, number: int, y: float) -> None:
-        """What Kafka knows of a group: a line before the record to read next."""
+        """Draw a group's position in Kafka: a line before the record to read next."""
         d = self.d
         offset = self.space["committed"].get(group)
         if offset is None or offset < self.first:
@@ -345,7 +345,7 @@ class Stage:
         self._rows(sink, box)
 
     def _rows(self, sink: Space, box: Box) -> None:
-        """What counts, in the order of writing."""
+        """Draw the rows that count, in the order of writing."""
         rows = [Row(*each) for each in sink["rows"]]
         count = sink["count"]
         step = self._step(sink["name"])
@@ -383,7 +383,7 @@ class Stage:
         return STEP_PHONE if self.sum_line else STEP
 
     def _is_shared(self, sink: str) -> bool:
-        """Whether several write to it: then each row says who did."""
+        """Whether several readers write to it: then each row names its writer."""
         return [member.table for member in self.actors.members].count(sink) > 1
 
     def _row(self, key: str, row: Row, box: Box, by: str, *, is_twice: bool) -> None:
@@ -471,7 +471,7 @@ def _tell_state(card: Part, reader: Space, room: float) -> None:
 
 
 def _states(reader: Space) -> list[str]:
-    """What a process is about, the longest words first."""
+    """A process's activity in words, the longest first."""
     if reader["life"] == KILLED:
         return ["killed: its memory is gone", KILLED]
     if reader["life"]:
@@ -489,5 +489,5 @@ def _states(reader: Space) -> list[str]:
 
 
 def total(sink: Space) -> str:
-    """Of amounts, where rows have any."""
+    """The sum of amounts, if rows have any."""
     return sink["sum"] or counted(sink["count"], "row")

@@ -1,8 +1,8 @@
-"""The fold of the sinks' picture: one partition, who reads it, and what each reader has
-written outside of Kafka, in the order of writing; how far Kafka knows that it is, and
-how far its sink does, where the offset is stored with the result.
+"""The fold of the sinks' picture: one partition, its readers, and what each reader has
+written outside Kafka, in the order of writing; the reader's progress according to
+Kafka, and according to its sink, if the offset is stored with the result.
 
-That an order is done and not committed is known to the reader's process alone.
+Only the reader's process knows that an order is done and not committed.
 """
 
 import re
@@ -62,7 +62,7 @@ class Part(NamedTuple):
 
 
 class Amount(NamedTuple):
-    """What an effect adds, if it is a number of something."""
+    """The amount that an effect adds, if it is a number of something."""
 
     number: int
     unit: str
@@ -95,7 +95,7 @@ class SinkStory(Story):
     def _those_who_read(
         self, trace: Sequence[Event], polls: Sequence[Event], effects: Sequence[Event]
     ) -> dict[str, Reader]:
-        """Who writes most; then others who read the same partition."""
+        """The reader that writes most; then others that read the same partition."""
         wrote = Counter(self._writer(event) for event in effects)
         chosen = [name for name, _ in wrote.most_common()]
         for event in polls:
@@ -296,7 +296,7 @@ class SinkStory(Story):
         return self.tell(event, mark=(reader.name, "refused", True))
 
     def ends(self, last: Scene) -> None:
-        """What came of it, once every reader has committed what it did."""
+        """Tell the result, once every reader has committed what it did."""
         if any(reader.hand and not reader.refused for reader in self.readers.values()):
             return
         words = in_short(self.sinks, self.readers)
@@ -318,7 +318,7 @@ class SinkStory(Story):
         return self.tell(event)
 
     def _killed(self, event: Event, reader: Reader) -> Told:
-        """What it had in memory is gone, what is in its sink is not."""
+        """The contents of its memory are gone, those of its sink are not."""
         reader.is_committed(self.at)
         done = reader.offsets(DONE)
         for offset in reader.hand:

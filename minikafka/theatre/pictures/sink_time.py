@@ -1,5 +1,5 @@
-"""The sinks' lanes, on an axis to scale: for how long an order was in the sink and not
-committed, who was away, and up to where each reader has committed.
+"""The sinks' lanes, on an axis to scale: how long an order was in the sink and not
+committed, which readers were away, and how far each has committed.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def lanes(
 
 
 def _up_to(reader: Space) -> str:
-    """What came of a reader's commits."""
+    """The result of a reader's commits."""
     if reader["refused"]:
         return "refused"
     offset = reader["committed"]

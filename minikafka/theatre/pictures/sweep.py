@@ -1,10 +1,11 @@
 """A sweep: the same program in many runs, each killed at another call; one small
 picture a run, all on one page.
 
-Side by side are the calls of one round, below each other the rounds: what goes wrong at
-one call goes wrong in a column. When all runs are told, sums stand where the eye goes: of
-calls below their names, of sinks at the right of their rows. It is told by course/experiments/lesson_04_runs.py, one
-event a run; lesson_19_sweep.py has a sink in each row.
+Side by side are the calls of one round, below each other the rounds: a fault at one
+call shows as a column. When all runs are shown, there are sums where the eye goes: for
+calls below their names, for sinks at the right of their rows.
+course/experiments/lesson_04_runs.py emits one event per run; lesson_19_sweep.py has a
+sink in each row.
 """
 
 from collections.abc import Sequence
@@ -156,7 +157,7 @@ class SweepPlay(Play):
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
 
     def _place(self, d: Drawing, number: int) -> None:
-        """Of a run, before it has ended; a row begins with its name."""
+        """Draw the place of a run before it has ended; a row begins with its name."""
         row, column = divmod(number, len(self.cast["calls"]))
         box = self._tile(d, number)
         if column == 0:
@@ -289,7 +290,7 @@ def _sum(wrong: Sequence[bool]) -> tuple[str, str]:
 
 
 def _trouble(times: float) -> str:
-    """What is wrong with something that is there so many times."""
+    """The fault of something that is there this many times."""
     if not times:
         return "is missing"
     return "is there twice" if times == 2 else f"is there {times:g} times"

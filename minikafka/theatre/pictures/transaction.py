@@ -1,10 +1,9 @@
-"""The transaction timeline: who asks what of the coordinator, in which state that is,
-the partitions with their markers and gates, and what two readers are handed or wait
-for.
+"""The transaction timeline: the requests to the coordinator, its state, the partitions
+with their markers and gates, and the records that two readers are given or wait for.
 
-From above to below: the coordinator decides, producers ask it and write below
-themselves, what is written goes on to the readers. Option: transactional_id; without
-it, the one that most is told of.
+From top to bottom: the coordinator decides, producers ask it and write below
+themselves, and their records go on to the readers. Option: transactional_id; without
+it, the one with the most events.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ STATES = (
 )
 # on a phone: where the coordinator's name ends, and where the states begin
 COORDINATOR, STATES_PHONE = 118, 2
-# and where its first state is, above the others; these are so much lower than elsewhere
+# and where its first state is, above the others; this much lower than elsewhere
 EMPTY_PHONE, MORE_PHONE = 18, 39
 # of a producer; whatever else it may be is trouble
 CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink"), "closed": ("chip", "ink")}
@@ -141,7 +140,7 @@ class TransactionPlay(Play):
         )
 
     def _lamp(self, d: Drawing, readers: Sequence[Any]) -> float:
-        """What must hold. Returns its width."""
+        """Draw the condition that must hold. Returns its width."""
         read = []
         for name, found in readers:
             if self.cast["levels"][name] == READ_COMMITTED:
@@ -171,7 +170,7 @@ class TransactionPlay(Play):
         columns: Columns,
         pitch: float,
     ) -> None:
-        """pitch: from one producer to the next; what they write comes from them."""
+        """pitch: from one producer to the next; their records come from them."""
         end = log["end"]
         stable = log["last_stable_offset"]
         is_shut = log["is_held"]
@@ -246,7 +245,9 @@ class TransactionPlay(Play):
         row: Box,
         places: Sequence[Columns],
     ) -> None:
-        """What it was handed, in its order, and the places of what it waits for."""
+        """Draw the records that it was given, in order, and the places of those it
+        waits for.
+        """
         name, found = space["readers"][side]
         waits = space["waits"][side]
         key = f"reader/{side}"
@@ -380,7 +381,7 @@ def _state(d: Drawing, box: Box, state: str, *, is_now: bool) -> None:
 
 
 def _offset_words(told: Sequence[Any]) -> str:
-    """What a transaction commits for a group, and whether it counts."""
+    """The offsets that a transaction commits for a group, and whether they count."""
     each = GroupOffset(*told)
     return f"group {each.group}: {each.part} at {each.offset}, {each.state}"
 
