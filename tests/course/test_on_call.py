@@ -46,7 +46,7 @@ SENSIBLE = (
 
 def look_at(night):
     """Eight sensible questions."""
-    [app] = [app.name for app in night.world.readers()]
+    [app] = [app.name for app in night.world.readers]
     for line in SENSIBLE:
         night.ask(line.format(app=app, topic=night.plan.topics[0]["name"]))
 
@@ -72,7 +72,7 @@ def last(incident):
 
 def lost(night):
     """Orders that billing will never handle."""
-    return fates.lost(night.world, night.world.apps["billing"])
+    return fates.lost(night.world.apps["billing"], night.world.brokers)
 
 
 # what an opening says is so when somebody is called
@@ -85,11 +85,13 @@ OPENINGS = {
     "commits-first": lambda night: (
         last(night).lag["billing"] < 10 and len(lost(night)) >= 5
     ),
-    "rolling-restart": lambda night: last(night).refused and not night.world.is_up(2),
+    "rolling-restart": lambda night: (
+        last(night).refused and not night.world.brokers.is_up(2)
+    ),
     "acks-1": lambda night: last(night).under_replicated == 0 and len(lost(night)) >= 5,
     "unclean-election": lambda night: last(night).offline == 1,
     "full-disk": lambda night: (
-        last(night).under_replicated > 0 and not night.world.is_up(2)
+        last(night).under_replicated > 0 and not night.world.brokers.is_up(2)
     ),
     "open-transaction": lambda night: last(night).lag["ledger"] > 40,
     "retention": lambda night: 100 < last(night).lag["reports"] < 200,
@@ -442,7 +444,7 @@ def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
     sizes = []
     for _ in range(24):
         night.world.run(10)
-        disk = night.world.disk(1)
+        disk = night.world.brokers.disk(1)
         seen = sum(file.size for file in disk.files().values())
         sizes.append(disk.used_bytes - seen)
     assert max(sizes) > 0 and sizes[0] == 0
@@ -451,7 +453,7 @@ def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
 @at_night("full-disk")
 def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
     """Kafka's file.delete.delay.ms holds here, too."""
-    disk = night.world.disk(1)
+    disk = night.world.brokers.disk(1)
     before = disk.used_bytes
     night.act("kafka-topics --delete --topic clicks-debug")
     night.world.run(30)

@@ -342,9 +342,9 @@ def test_nobody_reads_a_partition_without_a_leader():
 
 def test_a_tool_learns_of_a_broker_that_it_did_not_know(night):
     """A client that wants no topics reads its metadata again when it lacks a broker."""
-    client = night.world._asking._core
-    del client.nodes[3]
-    told = night.world.ask("DescribeLogDirs", {"topics": None}, 3)
+    client = night.world.brokers._admin._core
+    client.nodes.pop(3, None)
+    told = night.world.brokers.ask("DescribeLogDirs", {"topics": None}, 3)
     assert told.results
 
 
@@ -356,7 +356,7 @@ def test_a_notebook_shows_a_wide_table_without_breaking_its_rows(night):
 
 
 def test_a_disk_is_given_kilobytes_and_megabytes(night):
-    disk = night.world.disk(3)
+    disk = night.world.brokers.disk(3)
     disk.capacity_bytes = disk.used_bytes + 1000
     night.world.spare_bytes = 3_000_000
     for size, given in (("+100K", 102_400), ("+1M", 1_048_576)):

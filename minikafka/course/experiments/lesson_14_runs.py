@@ -14,12 +14,12 @@ from minikafka.simulation.mishaps import clients_of
 from minikafka.simulation.tables import trace_of_writer
 from minikafka.wire.errors import KafkaError
 
-_CONFIGS = {
+CONFIGS = {
     "group.initial.rebalance.delay.ms": 0,
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
 }
-_MEMBER = {
+MEMBER = {
     "group_id": "billing",
     "group_instance_id": "billing",  # a static member has its partition back at once
     "auto_offset_reset": "earliest",
@@ -182,7 +182,7 @@ def with_orders(*orders: tuple[str, str]) -> Cluster:
     """A cluster with these records (key, value) in the topic orders, which has one
     partition.
     """
-    cluster = Cluster(seed=14, configs=_CONFIGS)
+    cluster = Cluster(seed=14, configs=CONFIGS)
     for topic in ("orders", "receipts"):
         cluster.create_topic(topic, partitions=1)
     shop = cluster.producer(client_id="shop")
@@ -198,7 +198,7 @@ def clients(cluster: Cluster) -> tuple[Any, Any]:
     """
     producer = cluster.producer(transactional_id="billing")
     producer.init_transactions()
-    return cluster.consumer("orders", **_MEMBER), producer
+    return cluster.consumer("orders", **MEMBER), producer
 
 
 def waiting(consumer: Any) -> list[Any]:
@@ -265,8 +265,8 @@ def two_sinks(sink: Callable[..., None]) -> Accounts:
     partition, and freezes for a minute in its first wait(). Returns the database in the
     end, with the cluster.
     """
-    config = {name: _MEMBER[name] for name in ("auto_offset_reset", "group_id")}
-    with Cluster(seed=14, configs=_CONFIGS) as cluster:
+    config = {name: MEMBER[name] for name in ("auto_offset_reset", "group_id")}
+    with Cluster(seed=14, configs=CONFIGS) as cluster:
         accounts = Accounts(cluster)
         cluster.create_topic("orders", partitions=1)
         members = [
@@ -298,11 +298,11 @@ def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[i
     member billing. The third order of partition 0 is broken. Prints where billing is
     every 10 s, and returns its lag in the end, by partition.
     """
-    with Cluster(seed=14, configs=_CONFIGS) as cluster:
+    with Cluster(seed=14, configs=CONFIGS) as cluster:
         cluster.create_topic("orders", partitions=2)
         cluster.start(_a_second, cluster, cluster.producer(client_id="shop"))
         cluster.start(
-            work, cluster, cluster.consumer("orders", client_id="billing", **_MEMBER)
+            work, cluster, cluster.consumer("orders", client_id="billing", **MEMBER)
         )
         lags = []
         for _ in range(seconds // 10):

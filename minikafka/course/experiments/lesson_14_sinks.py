@@ -7,8 +7,8 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.course.experiments.lesson_14_runs import (
-    _CONFIGS,
-    _MEMBER,
+    CONFIGS,
+    MEMBER,
     Accounts,
 )
 from minikafka.faults import Crash, Fault
@@ -52,11 +52,11 @@ def side_by_side(faults: Sequence[Fault] | None = None) -> Cluster:
     """
     if faults is None:
         faults = [_killed(PLAIN, KILLED_MS), _killed(NOTING, KILLED_MS)]
-    cluster = Cluster(seed=14, configs=_CONFIGS, faults=list(faults))
+    cluster = Cluster(seed=14, configs=CONFIGS, faults=list(faults))
     cluster.create_topic("orders", partitions=1)
     for name, sink in ((PLAIN, plain_sink), (NOTING, noting_sink)):
         named = {"group_id": name, "group_instance_id": name, "client_id": name}
-        orders = cluster.consumer("orders", **_MEMBER | named)
+        orders = cluster.consumer("orders", **MEMBER | named)
         cluster.start(
             sink, orders, Accounts(cluster, f"{name}'s database"), cluster.sleep
         )

@@ -5,14 +5,12 @@ the time before.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from minikafka.course.on_call import fates
 from minikafka.course.on_call.columns import commas
+from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.orders import Handling
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
+from minikafka.course.on_call.world import World
 
 MOST_LINES = 5
 ENDED = "the first pod ended before its commit"
@@ -38,22 +36,22 @@ class Repeats:
         """When the last of them was."""
         return max(handling.at_ms for handling in self.handlings)
 
-    def line(self, world: "World") -> str:
+    def line(self) -> str:
         """8 by billing-a2 (orders-0,1), 00:13:48-00:14:02: ..."""
         count = len(self.handlings)
-        began = world.clock(self.began_ms)
-        ended = world.clock(self.ended_ms)
+        began = clock(self.began_ms)
+        ended = clock(self.ended_ms)
         where = _where(self.handlings)
         return f"{count} by {self.pod} ({where}), {began}-{ended}: {self.why}"
 
 
-def lines(world: "World") -> list[str]:
+def lines(world: World) -> list[str]:
     """A line each, in order of time; of many the first."""
     repeats = _repeats(world)
     repeats.sort(key=lambda each: each.began_ms)
-    told = [each.line(world) for each in repeats[:MOST_LINES]]
+    told = [each.line() for each in repeats[:MOST_LINES]]
     times = sum(len(each.handlings) for each in repeats)
-    orders = sum(len(world.orders.twice(app.name)) for app in world.readers())
+    orders = sum(len(world.orders.twice(app.name)) for app in world.readers)
     if times > orders:
         told.insert(0, f"{times} times in all: some a third time, or more often")
     if len(repeats) > MOST_LINES:
@@ -61,10 +59,10 @@ def lines(world: "World") -> list[str]:
     return told + _false_payouts(world)
 
 
-def _repeats(world: "World") -> list[Repeats]:
+def _repeats(world: World) -> list[Repeats]:
     """All that was handled again, by pod and reason."""
     found: dict[tuple[str, str], Repeats] = {}
-    for app in world.readers():
+    for app in world.readers:
         for before, again in _pairs(world.orders.twice(app.name)):
             why = _why(before, again)
             repeats = found.setdefault((again.pod, why), Repeats(again.pod, why))
@@ -100,9 +98,9 @@ def _where(handlings: list[Handling]) -> str:
     return f"{topic}-{commas(numbers)}"
 
 
-def _false_payouts(world: "World") -> list[str]:
+def _false_payouts(world: World) -> list[str]:
     """Payouts that were booked, and never committed."""
-    count = len(fates.false_payouts(world))
+    count = len(fates.false_payouts(world.apps.values(), world.orders))
     if not count:
         return []
     return [f"{count} payouts were booked, and never committed: read uncommitted"]

@@ -7,17 +7,16 @@ by itself is restarted, each time after a longer pause, as Kubernetes does. The 
 are in `programs.py`.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple
 
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.errors import KafkaTimeoutError
+from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.usage import LONG_MAX, Refused, number_in, whole
+from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.handles import checked_config
 from minikafka.wire.errors import KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 GRACE_S = 30  # between the request to stop and kill -9
 FIRST_BACK_OFF_S = 10  # from a pod's death to its next life; then twice as long,
@@ -108,6 +107,14 @@ class Pod:
         self.back_off_s = min(2 * self.pause_s, MOST_BACK_OFF_S)
 
 
+class Platform(NamedTuple):
+    """What all programs share. addresses: new ones for pods, each given once."""
+
+    cluster: Cluster
+    orders: Orders
+    addresses: Iterator[str]
+
+
 class App:
     """own: its own variables with their values unless told otherwise. held: why its
     pods can't work now, if so.
@@ -117,8 +124,10 @@ class App:
     own: ClassVar[dict[str, str]] = {}
     known: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
-        self.world = world
+    def __init__(self, platform: Platform, name: str, topic: str, **env: str) -> None:
+        self.cluster = platform.cluster
+        self.orders = platform.orders
+        self._addresses = platform.addresses
         self.name = name
         self.topic = topic
         self.env = {**self.own, **env}
@@ -129,7 +138,7 @@ class App:
         self.log: list[tuple[int, str]] = []
         self._rollouts = 0
         self._started = 0  # pods since the last roll-out
-        self.since_ms = world.now_ms
+        self.since_ms = self.cluster.now_ms
 
     # what kubectl does
 
@@ -177,18 +186,17 @@ class App:
 
     def kill(self, pod: Pod) -> None:
         """Linux has too little memory, and takes this pod's."""
-        self.world.cluster.crash(pod.program)
+        self.cluster.crash(pod.program)
         self._end(pod, "OOMKilled", 137)
 
     def restart_dead(self) -> None:
         """Those whose time has come."""
-        cluster = self.world.cluster
         for pod in self.pods:
-            if pod.due_ms is not None and pod.due_ms <= cluster.now_ms:
+            if pod.due_ms is not None and pod.due_ms <= self.cluster.now_ms:
                 pod.due_ms = None
                 self._begins(pod)
-                cluster.crash(pod.program)
-                cluster.restart(pod.program)
+                self.cluster.crash(pod.program)
+                self.cluster.restart(pod.program)
 
     def in_hand(self) -> set[int]:
         """Orders that a living pod has before it."""
@@ -200,14 +208,14 @@ class App:
 
     def say(self, pod: Pod, line: str) -> None:
         """A line of the program's own log."""
-        self.log.append((self.world.now_ms, f"{pod.name} {line}"))
+        self.log.append((self.cluster.now_ms, f"{pod.name} {line}"))
 
     # inside
 
     def _end(self, pod: Pod, reason: str, exit_code: int) -> None:
         """A pod has just died: note why, and schedule its restart."""
         death = Death(
-            at_ms=self.world.now_ms,
+            at_ms=self.cluster.now_ms,
             reason=reason,
             exit_code=exit_code,
         )
@@ -217,14 +225,14 @@ class App:
 
     def _begins(self, pod: Pod) -> None:
         """A pod's container starts, for the first time or again."""
-        pod.lives.append(self.world.now_ms)
+        pod.lives.append(self.cluster.now_ms)
         self.say(pod, "starts")
         self._happens("Started", f"pod/{pod.name}", f"Started container {self.name}")
 
     def _happens(self, reason: str, of: str, message: str) -> None:
         """Add an event to those that `kubectl get events` shows."""
         happening = Happening(
-            at_ms=self.world.now_ms,
+            at_ms=self.cluster.now_ms,
             reason=reason,
             of=of,
             message=message,
@@ -236,10 +244,10 @@ class App:
         letter = chr(ord("a") + self._rollouts)
         self._started += 1
         name = f"{self.name}-{letter}{self._started}"
-        pod = Pod(name, self._client(name), self.world.new_address())
+        pod = Pod(name, self._client(name), next(self._addresses))
         self._begins(pod)
         self.pods.append(pod)
-        pod.program = self.world.cluster.start(self._main(pod), pod.client)
+        pod.program = self.cluster.start(self._main(pod), pod.client)
 
     def _stop(self, pods: list[Pod]) -> None:
         """They are asked to stop, killed when their time is over, and gone."""
@@ -254,12 +262,12 @@ class App:
             return not any(program.alive for program in running)
 
         try:
-            self.world.cluster.run_until(have_ended, seconds=GRACE_S)
+            self.cluster.run_until(have_ended, seconds=GRACE_S)
         except KafkaTimeoutError:
             pass  # it had its time
         for pod in pods:
             if pod.program.alive:
-                self.world.cluster.crash(pod.program)
+                self.cluster.crash(pod.program)
             self.left(pod)
 
     def left(self, pod: Pod) -> None:
@@ -279,7 +287,7 @@ class App:
                 client.close()
                 self.say(pod, f"exits: {type(error).__name__}: {error}")
                 self._end(pod, "Error", 1)
-                self.world.cluster.sleep(FOR_EVER_S)
+                self.cluster.sleep(FOR_EVER_S)
 
         program.__name__ = f"program {pod.name}"
         return program
@@ -291,7 +299,7 @@ class App:
     def _client(self, name: str) -> Any:
         """The Kafka client that a pod works with."""
         config = self._config(self.env)
-        return self.world.cluster.producer(client_id=name, **config)
+        return self.cluster.producer(client_id=name, **config)
 
     def _config(self, env: dict[str, str]) -> dict[str, Any]:
         """Those variables that are the client's."""

@@ -2,13 +2,11 @@
 client does.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients.structs import TopicPartition
+from minikafka.course.on_call.brokers import Brokers
 from minikafka.wire.errors import Error, KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3  # what ListOffsets takes for a time
 FOR_GROUPS, FOR_TRANSACTIONS = 0, 1  # types of coordinators
@@ -16,39 +14,39 @@ ATTEMPTS, PAUSE_MS = 20, 500  # an admin client is that patient
 TIMEOUT_MS = 30_000
 
 
-def live_brokers(world: "World") -> list[int]:
+def live_brokers(brokers: Brokers) -> list[int]:
     """The brokers that are not fenced, in order."""
-    told = world.ask("Metadata", {"topics": []})
+    told = brokers.ask("Metadata", {"topics": []})
     return sorted(broker.node_id for broker in told.brokers)
 
 
-def topic_names(world: "World") -> list[str]:
+def topic_names(brokers: Brokers) -> list[str]:
     """All topics in order, Kafka's own too."""
-    told = world.ask("Metadata", {"topics": None})
+    told = brokers.ask("Metadata", {"topics": None})
     return sorted(topic.name for topic in told.topics)
 
 
-def leaders(world: "World", topic: str) -> dict[int, int]:
+def leaders(brokers: Brokers, topic: str) -> dict[int, int]:
     """Partition -> its leader, -1 for none. Raises KafkaError without the topic."""
     body = {
         "topics": [{"name": topic}],
         "allow_auto_topic_creation": False,
     }
-    [told] = world.ask("Metadata", body).topics
+    [told] = brokers.ask("Metadata", body).topics
     if told.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
     return {each.partition_index: each.leader_id for each in told.partitions}
 
 
-def leader(world: "World", partition: TopicPartition) -> int:
+def leader(brokers: Brokers, partition: TopicPartition) -> int:
     """The leader of a partition. Raises KafkaError if it has none."""
-    found = leaders(world, partition.topic).get(partition.partition, -1)
+    found = leaders(brokers, partition.topic).get(partition.partition, -1)
     if found < 0:
         raise KafkaError(Error.LEADER_NOT_AVAILABLE)
     return found
 
 
-def offset_at(world: "World", place: TopicPartition, when: int, leader: int) -> int:
+def offset_at(brokers: Brokers, place: TopicPartition, when: int, leader: int) -> int:
     """ListOffsets of one partition: LATEST, EARLIEST, LARGEST_TIME, or a time in ms; -1
     where there is no such record.
     """
@@ -65,11 +63,11 @@ def offset_at(world: "World", place: TopicPartition, when: int, leader: int) -> 
         "topics": [topic],
         "timeout_ms": TIMEOUT_MS,
     }
-    [told] = world.ask("ListOffsets", body, leader).topics
+    [told] = brokers.ask("ListOffsets", body, leader).topics
     return int(told.partitions[0].offset)
 
 
-def coordinator(world: "World", name: str, kind: int) -> int:
+def coordinator(brokers: Brokers, name: str, kind: int) -> int:
     """The coordinator of a group, or of a transactional id. Raises KafkaError if there
     is none for as long as an admin client would wait.
     """
@@ -78,11 +76,53 @@ def coordinator(world: "World", name: str, kind: int) -> int:
         "key_type": kind,
     }
     for _ in range(ATTEMPTS):
-        [found] = world.ask("FindCoordinator", body).coordinators
+        [found] = brokers.ask("FindCoordinator", body).coordinators
         if not found.error_code:
             return int(found.node_id)
-        world.cluster.run_ms(PAUSE_MS)
+        brokers.cluster.run_ms(PAUSE_MS)
     raise KafkaError(Error.COORDINATOR_NOT_AVAILABLE)
+
+
+def create_topics_body(
+    *,
+    name: str,
+    partitions: int,
+    replicas: int | list[list[int]],
+    configs: dict[str, str],
+) -> dict[str, Any]:
+    """A CreateTopics request for one topic. replicas: how many, or the brokers of each
+    partition, its leader first.
+    """
+    assignments = []
+    factor = replicas
+    if isinstance(replicas, list):
+        partitions = factor = -1
+        for number, brokers in enumerate(replicas):
+            assignments.append(
+                {
+                    "partition_index": number,
+                    "broker_ids": brokers,
+                }
+            )
+    values = [
+        {
+            "name": key,
+            "value": str(each),
+        }
+        for key, each in configs.items()
+    ]
+    topic = {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": factor,
+        "assignments": assignments,
+        "configs": values,
+    }
+    return {
+        "topics": [topic],
+        "timeout_ms": TIMEOUT_MS,
+        "validate_only": False,
+    }
 
 
 def check(told: Any) -> None:

@@ -1,13 +1,16 @@
 """One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from minikafka.course.on_call import again, fates, screen, tools
+from minikafka.course.on_call.log_lines import clock
+from minikafka.course.on_call.monitoring import SAMPLE_MS, Sample
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.report import Outcome, Report
 from minikafka.course.on_call.usage import Refused
 from minikafka.course.on_call.wellness import still_wrong
-from minikafka.course.on_call.world import SAMPLE_MS, Sample, World
+from minikafka.course.on_call.world import World
 
 LOOKING_S = 30  # what it takes to type a line, and to read what it prints
 LONGEST_MIN = 60  # one wait
@@ -36,9 +39,10 @@ class Incident:
     def world(self) -> World:
         """The cluster, from the moment on when somebody was called."""
         if self._world is None:
-            self._world = World(self.plan)
-            called_s = (self.plan.called_ms - self._world.now_ms) / 1000
-            self._world.run(called_s)
+            self._world = world = World(self.plan)
+            for step in self.plan.steps:
+                world.schedule(step.at_ms, partial(tools.do, world, step.line))
+            world.run((self.plan.called_ms - world.now_ms) / 1000)
         return self._world
 
     def opening(self) -> str:
@@ -84,7 +88,7 @@ class Incident:
             return
         self.world.run(minutes * 60)
         later = "minute later" if minutes == 1 else "minutes later"
-        self._say(f"{self.world.clock()}  {minutes:g} {later}", *self._news())
+        self._say(f"{clock(self.world.now_ms)}  {minutes:g} {later}", *self._news())
 
     def report(self) -> None:
         """Show the score board with the current state."""
@@ -98,13 +102,13 @@ class Incident:
         before = [sample for sample in outages if sample.at_ms <= self.plan.called_ms]
         return Outcome(
             plan=self.plan,
-            clock=world.clock(),
+            clock=clock(world.now_ms),
             said=self.said,
             accepted=len(world.orders.accepted),
             lost=self._lost(),
             twice=self._twice(),
             again=tuple(again.lines(world)),
-            false=len(fates.false_payouts(world)),
+            false=len(fates.false_payouts(world.apps.values(), world.orders)),
             refused=len(world.orders.refused),
             minutes=_minutes(outages),
             before=_minutes(before),
@@ -118,12 +122,12 @@ class Incident:
         world = self.world
         oldest_ms = world.now_ms - SAMPLE_MS
         if not world.samples or world.samples[-1].at_ms < oldest_ms:
-            world.sample()
+            world.measure()
 
     def _twice(self) -> int:
         """Orders that were handled more than once, for each group."""
         count = 0
-        for app in self.world.readers():
+        for app in self.world.readers:
             count += len(self.world.orders.twice(app.name))
         return count
 
@@ -131,13 +135,14 @@ class Incident:
         """Orders that a leader has truncated, even if somebody had read them, count
         once; those that a group will never handle count for each group.
         """
-        readers = self.world.readers()
+        readers = self.world.readers
+        brokers = self.world.brokers
         cut_off: set[int] = set()
         for app in readers:
-            cut_off |= fates.cut_off(self.world, app)
+            cut_off |= fates.cut_off(app, brokers)
         count = len(cut_off)
         for app in readers:
-            count += len(fates.lost(self.world, app) - cut_off)
+            count += len(fates.lost(app, brokers) - cut_off)
         return count
 
     def _run(self, line: str, acts: bool) -> None:
@@ -153,7 +158,7 @@ class Incident:
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
-        asked = f"{self.world.clock()} $ {line}"
+        asked = f"{clock(self.world.now_ms)} $ {line}"
         screen.show(self._told(asked, said, *self._news()))
 
     def _news(self) -> list[str]:

@@ -1,11 +1,10 @@
 """A program's log: its own lines, and those of its Kafka client or its broker."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
+from minikafka.course.on_call.apps import App
 from minikafka.trace import Event, printable
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 LINES = 15  # that are shown, unless told otherwise
 WIDEST = 200  # characters of a broker's line
@@ -26,24 +25,31 @@ class Line(NamedTuple):
     times: int = 1
 
 
-def of_broker(world: "World", broker: int) -> list[Line]:
+def of_broker(events: Iterable[Event], broker: int) -> list[Line]:
     """The lines that a broker has logged."""
     found = []
-    for event in world.events:
+    for event in events:
         if event.node == f"broker {broker}":
             words = printable(_without_node(event), WIDEST)
             found.append(Line(event.at, f"kafka-{broker} {words}"))
     return found
 
 
-def of_pods(world: "World", app: str) -> list[Line]:
+def of_pods(events: Iterable[Event], app: App) -> list[Line]:
     """The lines that all pods of a deployment have logged, in all their lives."""
-    found = [Line(*line) for line in world.apps[app].log]
-    for event in world.events:
-        is_mine = event.node.startswith(f"{app}-")
+    found = [Line(*line) for line in app.log]
+    for event in events:
+        is_mine = event.node.startswith(f"{app.name}-")
         if is_mine and event.kind in CLIENT_KINDS:
             found.append(Line(event.at, f"{event.node} {_without_node(event)}"))
     return found
+
+
+def clock(at_ms: int) -> str:
+    """A time of the night, as logs have it."""
+    minutes, seconds = divmod(at_ms // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}"
 
 
 def _without_node(event: Event) -> str:
@@ -52,11 +58,11 @@ def _without_node(event: Event) -> str:
     return words
 
 
-def shown(world: "World", lines: list[Line], most: int = LINES) -> str:
+def shown(lines: list[Line], most: int = LINES) -> str:
     """The newest, each once: how often it came is said."""
     texts = []
     for line in _counted(lines)[-most:]:
-        text = f"{world.clock(line.at_ms)} {line.words}"
+        text = f"{clock(line.at_ms)} {line.words}"
         if line.times > 1:
             text += f" ({line.times} times since)"
         texts.append(text)

@@ -1,14 +1,13 @@
 """A monitoring system's view: the brokers' own numbers, over time."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minikafka.course.on_call.columns import columns
+from minikafka.course.on_call.log_lines import clock
+from minikafka.course.on_call.monitoring import SAMPLE_MS, Sample
 from minikafka.course.on_call.usage import Given, whole_or
-from minikafka.course.on_call.world import SAMPLE_MS, Sample
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
+from minikafka.course.on_call.world import World
 
 MINUTE_MS = 60_000
 ROWS = 15
@@ -62,7 +61,7 @@ METRICS = (
 )
 
 
-def metrics(world: "World", given: Given) -> str:
+def metrics(world: World, given: Given) -> str:
     """The last minutes, a row each; --names says which numbers these are."""
     if "--names" in given:
         named = [(metric.heading, metric.mbean) for metric in METRICS]
@@ -70,10 +69,10 @@ def metrics(world: "World", given: Given) -> str:
     most = whole_or(given, "--minutes", ROWS)
     minutes = list(by_minute(world.samples).items())
     shown = minutes[-most:] if most else []
-    groups = [app.name for app in world.readers()]
+    groups = [app.name for app in world.readers]
     rows = [_headings(groups)]
     for minute, samples in shown:
-        time = world.clock(minute * MINUTE_MS)[:5]
+        time = clock(minute * MINUTE_MS)[:5]
         rows.append([time, *_numbers(samples, groups)])
     return columns(rows, between="  ", align=str.rjust)
 

@@ -14,21 +14,19 @@ mishap tell ...               somebody writes this to whoever is on call
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from minikafka.course.on_call.apps import App, Pod
+from minikafka.course.on_call.brokers import BROKERS
+from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.usage import Given
+from minikafka.course.on_call.world import World
 
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
-
-BROKERS = (1, 2, 3)
 IN_HAND = 3  # orders that a pod has read and not handled, when it is killed
 LOOK_MS = 500  # between two looks at how many it has
 LOOKS = 120  # at most; then it is killed with what it has
 
 
-def mishap(world: "World", given: Given) -> str:
+def mishap(world: World, given: Given) -> str:
     """Carry out one line of a plan, such as "crash kafka-2"."""
     what, _, rest = given["WHAT"].partition(" ")
     MISHAPS[what](world, rest)
@@ -40,12 +38,12 @@ def broker_of(name: str) -> int:
     return int(name.removeprefix("kafka-"))
 
 
-def _crash(world: "World", rest: str) -> None:
+def _crash(world: World, rest: str) -> None:
     """crash BROKER: its process is killed."""
     world.cluster.crash(broker_of(rest))
 
 
-def _cut(world: "World", rest: str) -> None:
+def _cut(world: World, rest: str) -> None:
     """cut BROKER: no other broker reaches it, but clients still do."""
     broker = broker_of(rest)
     for other in BROKERS:
@@ -53,37 +51,37 @@ def _cut(world: "World", rest: str) -> None:
             world.cluster.cut(broker, other)
 
 
-def _heal(world: "World", rest: str) -> None:
+def _heal(world: World, rest: str) -> None:
     """heal: end all network cuts."""
     world.cluster.heal()
 
 
-def _hold(world: "World", rest: str) -> None:
+def _hold(world: World, rest: str) -> None:
     """hold NAME WHY: a machine that can't be started, or an app that can't work."""
     name, _, why = rest.partition(" ")
     if name in world.apps:
         world.apps[name].held = why
     else:
-        world.held[broker_of(name)] = why
+        world.brokers.held[broker_of(name)] = why
 
 
-def _release(world: "World", rest: str) -> None:
+def _release(world: World, rest: str) -> None:
     """release NAME: what was held can start again."""
     name = rest
     if name in world.apps:
         world.apps[name].held = ""
     else:
-        world.held.pop(broker_of(name), None)
+        world.brokers.held.pop(broker_of(name), None)
 
 
-def _disk(world: "World", rest: str) -> None:
+def _disk(world: World, rest: str) -> None:
     """disk BROKER BYTES: only this much space is left on the broker's volume."""
     name, left = rest.split()
-    disk = world.disk(broker_of(name))
+    disk = world.brokers.disk(broker_of(name))
     disk.capacity_bytes = disk.used_bytes + int(left)
 
 
-def _kill(world: "World", rest: str) -> None:
+def _kill(world: World, rest: str) -> None:
     """The operating system kills a pod that needs too much memory."""
     app = world.apps[rest]
     _wait_until_busy(world, app)
@@ -93,7 +91,7 @@ def _kill(world: "World", rest: str) -> None:
         app.kill(busiest)
 
 
-def _wait_until_busy(world: "World", app: App) -> None:
+def _wait_until_busy(world: World, app: App) -> None:
     """Until one of its pods has something to lose."""
     for _ in range(LOOKS):
         if max(map(_in_hand, app.pods)) >= IN_HAND:
@@ -106,13 +104,13 @@ def _in_hand(pod: Pod) -> int:
     return len(pod.hand)
 
 
-def _freeze(world: "World", rest: str) -> None:
+def _freeze(world: World, rest: str) -> None:
     """Freeze an app's pods, as in a garbage collection without end."""
     for pod in world.apps[rest].pods:
         world.cluster.freeze(pod.program)
 
 
-def _send(world: "World", rest: str) -> None:
+def _send(world: World, rest: str) -> None:
     """Some other program writes one record."""
     topic, partition, value = rest.split(" ", 2)
     producer = world.cluster.producer(client_id="import")
@@ -121,12 +119,12 @@ def _send(world: "World", rest: str) -> None:
     producer.close()
 
 
-def _tell(world: "World", rest: str) -> None:
+def _tell(world: World, rest: str) -> None:
     """tell WORDS: a message from a colleague appears."""
-    world.messages.append(f"{world.clock()}  {rest}")
+    world.messages.append(f"{clock(world.now_ms)}  {rest}")
 
 
-MISHAPS: dict[str, Callable[["World", str], None]] = {
+MISHAPS: dict[str, Callable[[World, str], None]] = {
     "crash": _crash,
     "cut": _cut,
     "heal": _heal,

@@ -3,16 +3,13 @@ them, one with transactions, and one that only fills disks.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
-from minikafka.course.on_call.apps import GRACE_S, App, Failed, Pod
+from minikafka.course.on_call.apps import GRACE_S, App, Failed, Platform, Pod
 from minikafka.course.on_call.orders import Handling, Place
 from minikafka.wire.errors import KafkaError
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 # longer polls of those that are idle: less is computed, and nothing comes later
 LIGHT = {
@@ -40,14 +37,14 @@ class Shop(App):
         pause_s = int(self.env["every.ms"]) / 1000
         while not pod.stopping:
             self._order(pod, client)
-            self.world.cluster.sleep(pause_s)
+            self.cluster.sleep(pause_s)
         client.close(timeout=GRACE_S)
 
     def _order(self, pod: Pod, client: Any) -> None:
         """Send one more order, and note when."""
-        asked = self.world.orders.asked
+        asked = self.orders.asked
         number = len(asked)
-        asked[number] = self.world.now_ms
+        asked[number] = self.cluster.now_ms
         pod.sent.add(number)
         customer = self._customer(number)
         by_customer = self.env["key"] == "customer"
@@ -70,17 +67,17 @@ class Shop(App):
 
         def note(told: Any) -> None:
             place = Place(
-                at_ms=self.world.now_ms,
+                at_ms=self.cluster.now_ms,
                 partition=told.partition,
                 offset=told.offset,
             )
-            self.world.orders.accepted[number] = place
+            self.orders.accepted[number] = place
 
         return note
 
     def left(self, pod: Pod) -> None:
         """The pod's customers get no answer any more, and turn away."""
-        orders = self.world.orders
+        orders = self.orders
         for number in pod.sent - orders.accepted.keys():
             orders.refused.setdefault(number, "NoAnswer")
 
@@ -88,7 +85,7 @@ class Shop(App):
         """The callback for an order that has failed for good."""
 
         def note(error: Any) -> None:
-            self.world.orders.refused[number] = type(error).__name__
+            self.orders.refused[number] = type(error).__name__
             self.say(pod, f"order {number} failed: {error}")
 
         return note
@@ -110,9 +107,9 @@ class Reader(App):
     }
     known = consumer_config.DEFAULTS
 
-    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
+    def __init__(self, platform: Platform, name: str, topic: str, **env: str) -> None:
         known = {"auto.offset.reset": "earliest", **env}
-        super().__init__(world, name, topic, **known)
+        super().__init__(platform, name, topic, **known)
 
     @property
     def commits_first(self) -> bool:
@@ -122,7 +119,7 @@ class Reader(App):
     def _client(self, name: str) -> Any:
         """The Kafka client that a pod works with."""
         config = self._config({**LIGHT, "group.id": self.name, **self.env})
-        return self.world.cluster.consumer(client_id=name, **config)
+        return self.cluster.consumer(client_id=name, **config)
 
     def _run(self, pod: Pod, client: Any) -> None:
         """The program. It ends when the pod is to stop."""
@@ -144,18 +141,18 @@ class Reader(App):
         """One record: the work, and what it does. An order that was handled now."""
         what, rest = _told(record)
         number = _number(record)
-        handled = self.world.orders.handled[self.name]
+        handled = self.orders.handled[self.name]
         if self.env["once"] == "true" and number in handled:
             pod.hand.discard(number)
             return None
-        self.world.cluster.sleep(int(self.env["work.ms"]) / 1000)
+        self.cluster.sleep(int(self.env["work.ms"]) / 1000)
         if what == "order":
             handling = self._handling(pod, record)
             handled.setdefault(number, []).append(handling)
             pod.hand.discard(number)
             return handling
         if what == "payout":
-            self.world.orders.false[self.name].add(rest)
+            self.orders.false[self.name].add(rest)
         else:
             self._fail(pod, record)
         return None
@@ -163,7 +160,7 @@ class Reader(App):
     def _handling(self, pod: Pod, record: Any) -> Handling:
         """The record of an order that is being handled now."""
         return Handling(
-            at_ms=self.world.now_ms,
+            at_ms=self.cluster.now_ms,
             pod=pod.name,
             partition=TopicPartition(record.topic, record.partition),
             offset=record.offset,
@@ -273,15 +270,14 @@ class Payouts(App):
     own: ClassVar = {"open.ms": "20000"}
     known = producer_config.DEFAULTS
 
-    def __init__(self, world: "World", name: str, topic: str, **env: str) -> None:
-        super().__init__(world, name, topic, **env)
+    def __init__(self, platform: Platform, name: str, topic: str, **env: str) -> None:
+        super().__init__(platform, name, topic, **env)
         self.committed: set[str] = set()
         self.committed_ms = 0  # when the last transaction was
         self._written = 0
 
     def _run(self, pod: Pod, client: Any) -> None:
         """The program. It ends when the pod is to stop."""
-        cluster = self.world.cluster
         open_s = int(self.env["open.ms"]) / 1000
         client.init_transactions()
         while not pod.stopping:
@@ -289,18 +285,18 @@ class Payouts(App):
             names = self._write(client)
             payouts = f"payouts {names[0]} to {names[-1]}"
             self.say(pod, f"began a transaction: {payouts}")
-            cluster.sleep(open_s)
+            self.cluster.sleep(open_s)
             client.commit_transaction()
             self.committed.update(names)
-            self.committed_ms = self.world.now_ms
+            self.committed_ms = self.cluster.now_ms
             self.say(pod, f"committed it: {payouts}")
-            cluster.sleep(PAUSE_S)
+            self.cluster.sleep(PAUSE_S)
         client.close()
 
     def _write(self, client: Any) -> list[str]:
         """One payout into each partition: their names."""
         names = []
-        for partition in range(self.world.cluster.partition_count(self.topic)):
+        for partition in range(self.cluster.partition_count(self.topic)):
             self._written += 1
             name = str(self._written)
             names.append(name)
@@ -328,7 +324,7 @@ class Noise(App):
         pause_s = int(self.env["every.ms"]) / 1000
         while not pod.stopping:
             client.send(self.topic, value=value)
-            self.world.cluster.sleep(pause_s)
+            self.cluster.sleep(pause_s)
         client.close(timeout=GRACE_S)
 
 

@@ -4,9 +4,9 @@ import sys
 from typing import Any, NamedTuple
 
 from minikafka.course import cards
+from minikafka.course.on_call.monitoring import Sample
 from minikafka.course.on_call.plans import Limits, Plan
 from minikafka.course.on_call.strip import strip
-from minikafka.course.on_call.world import Sample
 
 
 class Outcome(NamedTuple):

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 
 from minikafka.course.on_call.metrics import METRICS
-from minikafka.course.on_call.world import Sample
+from minikafka.course.on_call.monitoring import Sample
 
 WIDTH = 820
 ROW = 30

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.course.on_call import (
@@ -19,12 +18,10 @@ from minikafka.course.on_call import (
 from minikafka.course.on_call.commands import Tool, found
 from minikafka.course.on_call.mishaps import mishap
 from minikafka.course.on_call.usage import Given, Refused, Usage
+from minikafka.course.on_call.world import World
 from minikafka.wire.errors import KafkaError
 
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
-
-Run = Callable[["World", Given], str]
+Run = Callable[[World, Given], str]
 
 ASKED: dict[str, Run] = {
     "kafka-topics --list": tools_topics.topic_names,
@@ -128,12 +125,12 @@ def understood(line: str, acts: bool) -> Call:
     return tool, given
 
 
-def do(world: "World", line: str) -> str:
+def do(world: World, line: str) -> str:
     """Carry out a line of a plan with the tools that only plans have."""
     return printed(found(OF_PLANS, line), world)
 
 
-def printed(call: Call, world: "World") -> str:
+def printed(call: Call, world: World) -> str:
     """The tool's output, also if the cluster refuses or doesn't answer. Raises Refused
     for a value that makes no sense.
     """

@@ -1,14 +1,12 @@
 """kafka-configs, with the lines of Apache Kafka 4.3.1's."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.course.on_call import asking
-from minikafka.course.on_call.usage import Given, Refused, number_in, setting_of
+from minikafka.course.on_call.usage import Given, Refused, number_in, pairs
+from minikafka.course.on_call.world import World
 from minikafka.simulation.topics import config_changes
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 TOPICS, BROKERS, GROUPS = 2, 4, 32  # types of resources
 TYPES = {
@@ -38,7 +36,7 @@ class Entity(NamedTuple):
         return f"{self.kind.removesuffix('s')} {self.name}"
 
 
-def describe_configs(world: "World", given: Given) -> str:
+def describe_configs(world: World, given: Given) -> str:
     """kafka-configs --describe"""
     entity = _entity(given)
     every = "--all" in given
@@ -67,7 +65,7 @@ def _as_java_has_it(value: str | None) -> str:
     return "null" if value is None else value
 
 
-def alter_configs(world: "World", given: Given) -> str:
+def alter_configs(world: World, given: Given) -> str:
     """kafka-configs --alter: set and delete configs of an entity. Errors: Refused."""
     entity = _entity(given)
     changes: dict[str, str | None] = dict(pairs(given.get("--add-config", "")))
@@ -86,7 +84,7 @@ def alter_configs(world: "World", given: Given) -> str:
     }
     # a broker's own are asked of itself
     node = number_in(entity.name) if entity.kind == "brokers" else None
-    [answer] = world.ask("IncrementalAlterConfigs", body, node).responses
+    [answer] = world.brokers.ask("IncrementalAlterConfigs", body, node).responses
     error = Error(answer.error_code)
     if error is not Error.NONE:
         words = answer.error_message or error.message
@@ -102,16 +100,7 @@ def _entity(given: Given) -> Entity:
     return Entity(kind, given["--entity-name"].removeprefix("kafka-"))
 
 
-def pairs(text: str) -> dict[str, str]:
-    """a=1,b=2. Raises Refused."""
-    found = {}
-    for pair in filter(None, text.split(",")):
-        setting = setting_of(pair)
-        found[setting.name] = setting.value
-    return found
-
-
-def configs_of(world: "World", kind: int, name: str) -> list[Any]:
+def configs_of(world: World, kind: int, name: str) -> list[Any]:
     """DescribeConfigs of one resource, by name."""
     resource = {
         "resource_type": kind,
@@ -127,6 +116,6 @@ def configs_of(world: "World", kind: int, name: str) -> list[Any]:
         if name not in ("1", "2", "3"):
             raise Refused(f"There is no broker {name!r}: they are 1, 2 and 3.")
         node = int(name)
-    [found] = world.ask("DescribeConfigs", body, node).results
+    [found] = world.brokers.ask("DescribeConfigs", body, node).results
     asking.check(found)
     return sorted(found.configs, key=lambda config: str(config.name))

@@ -2,15 +2,19 @@
 real one would go on forever: this one shows what is there.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.course.on_call import asking
-from minikafka.course.on_call.tools_configs import pairs
-from minikafka.course.on_call.usage import LONG_MAX, Given, Refused, whole, whole_or
+from minikafka.course.on_call.usage import (
+    LONG_MAX,
+    Given,
+    Refused,
+    pairs,
+    whole,
+    whole_or,
+)
+from minikafka.course.on_call.world import World
 from minikafka.trace import printable
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 SHOWN = 20  # records, unless told otherwise
 LONGEST_MS = 3_600_000  # as one wait
@@ -43,7 +47,7 @@ class _Wanted(NamedTuple):
     form: dict[str, str]
 
 
-def consume(world: "World", given: Given) -> str:
+def consume(world: World, given: Given) -> str:
     """kafka-console-consumer, of as many records as there are."""
     wanted = _wanted(world, given)
     lines = _lines(world, wanted)
@@ -58,7 +62,7 @@ def consume(world: "World", given: Given) -> str:
     return "\n".join([*first, *shown, *last])
 
 
-def _wanted(world: "World", given: Given) -> _Wanted:
+def _wanted(world: World, given: Given) -> _Wanted:
     """The records that a line asks for. Raises Refused."""
     topic = given["--topic"]
     timeout_ms = whole_or(given, "--timeout-ms", 0, most=LONGEST_MS)
@@ -76,10 +80,10 @@ def _wanted(world: "World", given: Given) -> _Wanted:
     )
 
 
-def _partitions(world: "World", given: Given, waits: bool) -> list[int]:
+def _partitions(world: World, given: Given, waits: bool) -> list[int]:
     """Those that somebody leads. Raises Refused where it would wait without end."""
     topic = given["--topic"]
-    leaders = asking.leaders(world, topic)
+    leaders = asking.leaders(world.brokers, topic)
     led = [number for number, leader in leaders.items() if leader >= 0]
     if "--partition" not in given:
         if "--offset" in given:
@@ -95,7 +99,7 @@ def _partitions(world: "World", given: Given, waits: bool) -> list[int]:
     return []
 
 
-def _start(world: "World", topic: str, number: int, given: Given) -> int:
+def _start(world: World, topic: str, number: int, given: Given) -> int:
     """The first offset. Raises Refused for what isn't there yet."""
     first, end = world.cluster.log_offsets(topic, number)
     offset = given.get("--offset", "latest")
@@ -108,11 +112,11 @@ def _start(world: "World", topic: str, number: int, given: Given) -> int:
     raise Refused(WOULD_WAIT)
 
 
-def _lines(world: "World", wanted: _Wanted) -> list[str]:
+def _lines(world: World, wanted: _Wanted) -> list[str]:
     """A line for each record that is there."""
     lines = []
     for number, start in wanted.starts.items():
-        leader = world.leader_of(wanted.topic, number)
+        leader = world.brokers.leader_of(wanted.topic, number)
         end = leader.high_watermark
         if wanted.is_committed:
             end = leader.last_stable_offset

@@ -1,6 +1,6 @@
 """kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.clients.assigning import decode_assignment
 from minikafka.clients.structs import TopicPartition
@@ -8,11 +8,9 @@ from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, FOR_GROUPS, LATEST, leaders
 from minikafka.course.on_call.columns import Row, columns
 from minikafka.course.on_call.usage import LONG_MAX, Given, Refused, number_in, whole
+from minikafka.course.on_call.world import World
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 NOT_EXECUTED = (
     "WARN: No action will be performed as the --execute option is missing. In version"
@@ -111,7 +109,7 @@ class Group(NamedTuple):
     members: list[Member]
 
 
-def listed(world: "World", given: Given) -> str:
+def listed(world: World, given: Given) -> str:
     """kafka-consumer-groups --list"""
     states = _states(world)
     if "--state" not in given:
@@ -120,16 +118,16 @@ def listed(world: "World", given: Given) -> str:
     return columns(rows, least=LIST_WIDE)
 
 
-def _states(world: "World") -> dict[str, str]:
+def _states(world: World) -> dict[str, str]:
     """All groups, of all coordinators, in order: name -> state."""
     states: dict[str, str] = {}
-    for broker in asking.live_brokers(world):
-        told = world.ask("ListGroups", {}, broker)
+    for broker in asking.live_brokers(world.brokers):
+        told = world.brokers.ask("ListGroups", {}, broker)
         states |= {group.group_id: group.group_state for group in told.groups}
     return dict(sorted(states.items()))
 
 
-def describe(world: "World", given: Given) -> str:
+def describe(world: World, given: Given) -> str:
     """kafka-consumer-groups --describe"""
     if "--all-groups" in given:
         tables = [_described(world, name, given) for name in _states(world)]
@@ -139,7 +137,7 @@ def describe(world: "World", given: Given) -> str:
     return _described(world, given["--group"], given)
 
 
-def _described(world: "World", name: str, given: Given) -> str:
+def _described(world: World, name: str, given: Given) -> str:
     """The table that kafka-consumer-groups --describe prints for one group."""
     if len(TABLES & given.keys()) > 1:
         raise Refused(f"One table at a time: {', '.join(sorted(TABLES))}.")
@@ -159,12 +157,12 @@ def _described(world: "World", name: str, given: Given) -> str:
     return table
 
 
-def find(world: "World", name: str) -> Group | None:
+def find(world: World, name: str) -> Group | None:
     """The coordinator's description of a group; None if there is none. Raises
     KafkaError if there is no coordinator.
     """
-    coordinator = asking.coordinator(world, name, FOR_GROUPS)
-    answer = world.ask("DescribeGroups", {"groups": [name]}, coordinator)
+    coordinator = asking.coordinator(world.brokers, name, FOR_GROUPS)
+    answer = world.brokers.ask("DescribeGroups", {"groups": [name]}, coordinator)
     [told] = answer.groups
     if told.error_code == Error.GROUP_ID_NOT_FOUND or told.group_state == "Dead":
         return None
@@ -178,7 +176,7 @@ def find(world: "World", name: str) -> Group | None:
     )
 
 
-def _read_members(world: "World", told: Any) -> list[Member]:
+def _read_members(world: World, told: Any) -> list[Member]:
     """With what they are assigned, and the addresses of their pods."""
     members = []
     for each in told:
@@ -231,7 +229,7 @@ def _by_topic(partitions: list[TopicPartition]) -> str:
     return ", ".join(texts)
 
 
-def _offsets(world: "World", group: Group) -> str:
+def _offsets(world: World, group: Group) -> str:
     """With neither: a row for each partition."""
     committed = committed_offsets(world, group)
     owners = {}
@@ -273,7 +271,7 @@ def _or_dash(number: int | None) -> str:
     return NONE if number is None else str(number)
 
 
-def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]:
+def committed_offsets(world: World, group: Group) -> dict[TopicPartition, int]:
     """The offsets that the group has committed."""
     asked = {
         "group_id": group.name,
@@ -283,8 +281,10 @@ def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]
         "groups": [asked],
         "require_stable": False,
     }
-    [told] = world.ask("OffsetFetch", body, group.coordinator).groups
-    names = {topic.topic_id: name for name, topic in world.image().topics.items()}
+    [told] = world.brokers.ask("OffsetFetch", body, group.coordinator).groups
+    names = {
+        topic.topic_id: name for name, topic in world.brokers.image().topics.items()
+    }
     found = {}
     for topic in told.topics:
         name = topic.name or names.get(topic.topic_id, "")
@@ -294,26 +294,24 @@ def committed_offsets(world: "World", group: Group) -> dict[TopicPartition, int]
     return found
 
 
-def _ends(
-    world: "World", partitions: list[TopicPartition]
-) -> dict[TopicPartition, int]:
+def _ends(world: World, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
     """Where each partition ends, if somebody leads it."""
     led: dict[str, dict[int, int]] = {}
     ends = {}
     for partition in partitions:
         topic, number = partition
         if topic not in led:
-            led[topic] = leaders(world, topic)
+            led[topic] = leaders(world.brokers, topic)
         leader = led[topic].get(number, -1)
         if leader >= 0:
-            ends[partition] = asking.offset_at(world, partition, LATEST, leader)
+            ends[partition] = asking.offset_at(world.brokers, partition, LATEST, leader)
     return ends
 
 
 # -- resetting
 
 
-def reset(world: "World", given: Given) -> str:
+def reset(world: World, given: Given) -> str:
     """kafka-consumer-groups --reset-offsets"""
     does_nothing = "--execute" not in given
     warning = f"{NOT_EXECUTED}\n" if does_nothing and "--dry-run" not in given else ""
@@ -333,7 +331,7 @@ def reset(world: "World", given: Given) -> str:
     return warning + columns(rows, least=RESET_WIDE)
 
 
-def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, int]:
+def _wanted(world: World, group: Group, given: Given) -> dict[TopicPartition, int]:
     """The new offset of each partition that is to be reset."""
     committed = committed_offsets(world, group)
     if "--all-topics" in given:
@@ -344,7 +342,7 @@ def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, 
         raise Refused("--reset-offsets needs --topic TOPIC or --all-topics.")
     found = {}
     for partition in chosen:
-        leader = leaders(world, partition.topic)[partition.partition]
+        leader = leaders(world.brokers, partition.topic)[partition.partition]
         place = _Place(
             world=world,
             partition=partition,
@@ -355,10 +353,10 @@ def _wanted(world: "World", group: Group, given: Given) -> dict[TopicPartition, 
     return found
 
 
-def _chosen(world: "World", text: str) -> list[TopicPartition]:
+def _chosen(world: World, text: str) -> list[TopicPartition]:
     """orders, or orders:0,2. Raises Refused."""
     topic, _, wanted = text.partition(":")
-    known = [str(number) for number in leaders(world, topic)]
+    known = [str(number) for number in leaders(world.brokers, topic)]
     numbers = wanted.split(",") if wanted else known
     if not set(numbers) <= set(known):
         raise Refused(f"{topic} has the partitions {', '.join(known)}.")
@@ -368,7 +366,7 @@ def _chosen(world: "World", text: str) -> list[TopicPartition]:
 class _Place(NamedTuple):
     """A partition in which an offset is looked for."""
 
-    world: "World"
+    world: World
     partition: TopicPartition
     leader: int
     committed: int | None
@@ -404,7 +402,7 @@ class _Place(NamedTuple):
 
     def _at(self, when: int) -> int:
         """ListOffsets at the partition's leader."""
-        return asking.offset_at(self.world, self.partition, when, self.leader)
+        return asking.offset_at(self.world.brokers, self.partition, when, self.leader)
 
 
 def _shift(text: str) -> int:

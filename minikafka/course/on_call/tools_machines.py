@@ -4,16 +4,13 @@ as somebody on call needs.
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call import log_lines
+from minikafka.course.on_call.brokers import BROKERS
 from minikafka.course.on_call.columns import Row, columns
 from minikafka.course.on_call.usage import Given, Refused, number_in, whole_or
-from minikafka.course.on_call.world import BROKERS
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
+from minikafka.course.on_call.world import World
 
 STOP_S = 120
 KIB = 1024
@@ -27,17 +24,17 @@ PLENTY = "plenty"
 VOLUMES = "/dev/data/"
 
 
-def journal(world: "World", given: Given) -> str:
+def journal(world: World, given: Given) -> str:
     """journalctl BROKER: the last lines of a broker's log."""
-    lines = log_lines.of_broker(world, _broker(given))
+    lines = log_lines.of_broker(world.brokers.events, _broker(given))
     most = whole_or(given, "--lines", log_lines.LINES)
-    return log_lines.shown(world, lines, most) or "-- No entries --"
+    return log_lines.shown(lines, most) or "-- No entries --"
 
 
 # -- disks
 
 
-def free_space(world: "World", given: Given) -> str:
+def free_space(world: World, given: Given) -> str:
     """df BROKER; without one, all."""
     is_human = "-h" in given
     blocks = "Size" if is_human else "1K-blocks"
@@ -50,10 +47,10 @@ def free_space(world: "World", given: Given) -> str:
     return columns(rows, least=[24, 10, 8, 10])
 
 
-def _volume(world: "World", broker: int, is_human: bool) -> Row:
+def _volume(world: World, broker: int, is_human: bool) -> Row:
     """A row of df for a broker's volume: size, used, available, share."""
     volume = f"{VOLUMES}kafka-{broker}"
-    space = world.disk(broker).space()
+    space = world.brokers.disk(broker).space()
     if space is None:
         return [volume, PLENTY, "", "", ""]
     total = space.total_bytes
@@ -78,12 +75,12 @@ def _size(size: int, is_human: bool) -> str:
     return f"{size / KIB**2:.1f}M"
 
 
-def used_space(world: "World", given: Given) -> str:
+def used_space(world: World, given: Given) -> str:
     """du BROKER: the folders of its log directory, the largest first."""
     broker = _broker(given)
     is_human = "-h" in given
     sizes: Counter[str] = Counter()
-    for path, file in world.disk(broker).files().items():
+    for path, file in world.brokers.disk(broker).files().items():
         folder, slash, _ = path.partition("/")
         if slash:
             sizes[folder] += file.size
@@ -93,11 +90,11 @@ def used_space(world: "World", given: Given) -> str:
     return columns(rows, least=[8])
 
 
-def enlarge(world: "World", given: Given) -> str:
+def enlarge(world: World, given: Given) -> str:
     """lvextend --resizefs --size +SIZE BROKER"""
     broker = _broker(given)
     wanted = _wanted(given["--size"])
-    disk = world.disk(broker)
+    disk = world.brokers.disk(broker)
     if disk.capacity_bytes is None:
         return f"{VOLUMES}kafka-{broker} has plenty of space already"
     if wanted > world.spare_bytes:
@@ -121,11 +118,11 @@ def _wanted(text: str) -> int:
 # -- processes
 
 
-def status(world: "World", given: Given) -> str:
+def status(world: World, given: Given) -> str:
     """systemctl status BROKER"""
     broker = _broker(given)
     held = _held(world, broker)
-    if world.is_up(broker):
+    if world.brokers.is_up(broker):
         word = "active (running)"
     elif held:
         word = f"no answer: {held}"
@@ -134,39 +131,39 @@ def status(world: "World", given: Given) -> str:
     return f"kafka-{broker}.service - Apache Kafka\n  Active: {word}"
 
 
-def start(world: "World", given: Given) -> str:
+def start(world: World, given: Given) -> str:
     """systemctl start BROKER: start a broker, unless something holds it."""
     broker = _broker(given)
     held = _held(world, broker)
     if held:
         return f"kafka-{broker} does not answer: {held}"
-    if not world.is_up(broker):
+    if not world.brokers.is_up(broker):
         world.cluster.restart(broker)
     return ""
 
 
-def _held(world: "World", broker: int) -> str:
+def _held(world: World, broker: int) -> str:
     """Why this broker's machine does not answer, if so."""
-    return "" if world.is_up(broker) else world.held.get(broker, "")
+    return "" if world.brokers.is_up(broker) else world.brokers.held.get(broker, "")
 
 
-def stop(world: "World", given: Given) -> str:
+def stop(world: World, given: Given) -> str:
     """systemctl stop BROKER: stop a broker cleanly, and wait as systemd's
     TimeoutStopSec does.
     """
     broker = _broker(given)
-    if not world.is_up(broker):
+    if not world.brokers.is_up(broker):
         return ""
     world.cluster.stop(broker)
     try:
-        world.cluster.run_until(lambda: world.is_down(broker), seconds=STOP_S)
+        world.cluster.run_until(lambda: world.brokers.is_down(broker), seconds=STOP_S)
     except KafkaTimeoutError:  # as systemd's TimeoutStopSec
         world.cluster.crash(broker)
         return f"kafka-{broker} did not stop in time, and was killed"
     return ""
 
 
-def restart(world: "World", given: Given) -> str:
+def restart(world: World, given: Given) -> str:
     """systemctl restart BROKER"""
     said = [stop(world, given), start(world, given)]
     return "\n".join(filter(None, said))

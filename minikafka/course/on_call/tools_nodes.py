@@ -2,17 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.columns import columns, commas
 from minikafka.course.on_call.usage import Given, Refused, number_in
+from minikafka.course.on_call.world import World
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 NO_SUCH_BROKERS = (
     "ERROR: The given brokers do not exist from --broker-list: {}. Current existent"
@@ -30,9 +28,9 @@ OF_REPLICATION = [
 METADATA = "__cluster_metadata"
 
 
-def log_dirs(world: "World", given: Given) -> str:
+def log_dirs(world: World, given: Given) -> str:
     """kafka-log-dirs --describe"""
-    live = asking.live_brokers(world)
+    live = asking.live_brokers(world.brokers)
     asked = live
     if "--broker-list" in given:
         asked = _numbers(given["--broker-list"])
@@ -45,7 +43,7 @@ def log_dirs(world: "World", given: Given) -> str:
         topics = [_all_of(world, name) for name in names]
     found = []
     for broker in asked:
-        told = world.ask("DescribeLogDirs", {"topics": topics}, broker)
+        told = world.brokers.ask("DescribeLogDirs", {"topics": topics}, broker)
         folders = list(map(_log_dir, told.results))
         found.append(
             {
@@ -80,11 +78,11 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-def _all_of(world: "World", topic: str) -> dict[str, Any]:
+def _all_of(world: World, topic: str) -> dict[str, Any]:
     """All partitions of a topic, as DescribeLogDirs is asked for them."""
     return {
         "topic": topic,
-        "partitions": list(asking.leaders(world, topic)),
+        "partitions": list(asking.leaders(world.brokers, topic)),
     }
 
 
@@ -138,13 +136,13 @@ class Quorum(NamedTuple):
         return bool(replica.replica_id == self.leader.replica_id)
 
 
-def _quorum(world: "World") -> Quorum:
+def _quorum(world: World) -> Quorum:
     """The controller's answer. Raises KafkaError if there is no controller."""
     topic = {
         "topic_name": METADATA,
         "partitions": [{"partition_index": 0}],
     }
-    told = world.ask("DescribeQuorum", {"topics": [topic]})
+    told = world.brokers.ask("DescribeQuorum", {"topics": [topic]})
     asking.check(told)
     [partition] = told.topics[0].partitions
     asking.check(partition)
@@ -154,7 +152,7 @@ def _quorum(world: "World") -> Quorum:
     return Quorum(told.nodes, partition, leader)
 
 
-def quorum_status(world: "World", given: Given) -> str:
+def quorum_status(world: World, given: Given) -> str:
     """kafka-metadata-quorum describe --status"""
     quorum = _quorum(world)
     partition = quorum.partition
@@ -162,7 +160,7 @@ def quorum_status(world: "World", given: Given) -> str:
     voters = [_voter(quorum, voter) for voter in current]
     observers = [{"id": each.replica_id} for each in partition.observers]
     rows = {
-        "ClusterId": world.cluster_id(),
+        "ClusterId": world.brokers.cluster_id(),
         "LeaderId": partition.leader_id,
         "LeaderEpoch": partition.leader_epoch,
         "HighWatermark": partition.high_watermark,
@@ -187,7 +185,7 @@ def _voter(quorum: Quorum, voter: Any) -> dict[str, Any]:
     }
 
 
-def quorum_replication(world: "World", given: Given) -> str:
+def quorum_replication(world: World, given: Given) -> str:
     """kafka-metadata-quorum describe --replication"""
     quorum = _quorum(world)
     human = "--human-readable" in given
@@ -217,7 +215,7 @@ def quorum_replication(world: "World", given: Given) -> str:
     return columns(rows, between="\t")
 
 
-def _ago(world: "World", at_ms: int) -> str:
+def _ago(world: World, at_ms: int) -> str:
     """A time, as --human-readable has it."""
     if at_ms < 0:
         return "-1"  # never

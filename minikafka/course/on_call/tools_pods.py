@@ -1,7 +1,7 @@
 """kubectl for the shop's programs: as much of it as somebody on call needs."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.apps import App, Happening, Pod
@@ -14,9 +14,7 @@ from minikafka.course.on_call.usage import (
     whole,
     whole_or,
 )
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
+from minikafka.course.on_call.world import World
 
 WAITING = "CrashLoopBackOff"
 EVENTS = 20  # that are shown
@@ -37,7 +35,7 @@ class Owned(NamedTuple):
     pod: Pod
 
 
-def pods(world: "World", given: Given) -> str:
+def pods(world: World, given: Given) -> str:
     """kubectl get pods: the pods of all deployments, or one of them."""
     is_wide = _is_wide(given)
     rows = [["NAME", "READY", "STATUS", "RESTARTS", "AGE"]]
@@ -70,7 +68,7 @@ def _node(pod: Pod) -> str:
     return f"worker-{last % 3 + 1}"
 
 
-def deployments(world: "World", given: Given) -> str:
+def deployments(world: World, given: Given) -> str:
     """kubectl get deployments"""
     rows = [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]]
     for app in world.apps.values():
@@ -85,7 +83,7 @@ def deployments(world: "World", given: Given) -> str:
     return columns(rows, least=[10, 5, 10, 9], between="   ")
 
 
-def events(world: "World", given: Given) -> str:
+def events(world: World, given: Given) -> str:
     """kubectl get events: the newest, the same again as one."""
     happened = _each_once(world)
     happened.sort(key=lambda happening: happening.at_ms)
@@ -102,7 +100,7 @@ def events(world: "World", given: Given) -> str:
     return columns(rows, least=[9, 7, 17], between="   ")
 
 
-def _each_once(world: "World") -> list[Happening]:
+def _each_once(world: World) -> list[Happening]:
     """The events, with only the newest of equal ones."""
     newest: dict[tuple[str, str, str], Happening] = {}
     for app in world.apps.values():
@@ -112,7 +110,7 @@ def _each_once(world: "World") -> list[Happening]:
     return list(newest.values())
 
 
-def _all_pods(world: "World") -> Iterator[Owned]:
+def _all_pods(world: World) -> Iterator[Owned]:
     """The pods of all deployments, each with its app."""
     for app in world.apps.values():
         for pod in app.pods:
@@ -126,7 +124,7 @@ def _health(pod: Pod) -> list[str]:
     return ["0/1", WAITING]
 
 
-def _restarts(world: "World", pod: Pod) -> str:
+def _restarts(world: World, pod: Pod) -> str:
     """How many, and when the last was: 5 (2m10s ago)."""
     if not pod.restarts:
         return "0"
@@ -143,12 +141,12 @@ def _duration(ms: int) -> str:
     return f"{minutes}m"
 
 
-def _ago(world: "World", at_ms: int) -> str:
+def _ago(world: World, at_ms: int) -> str:
     """How long ago a moment was, in kubectl's notation."""
     return _duration(world.now_ms - at_ms)
 
 
-def describe_pod(world: "World", given: Given) -> str:
+def describe_pod(world: World, given: Given) -> str:
     """kubectl describe pod POD"""
     app, pod = _owned(world, given["POD"])
     rows = [
@@ -165,11 +163,11 @@ def describe_pod(world: "World", given: Given) -> str:
     return columns(rows, least=[20])
 
 
-def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
+def _state(world: World, pod: Pod) -> list[tuple[str, str]]:
     """The pod's state, and how its last life ended."""
     state = [
         ("State:", "Running"),
-        ("  Started:", world.clock(pod.lives[-1])),
+        ("  Started:", log_lines.clock(pod.lives[-1])),
     ]
     if not pod.is_up:
         state = [
@@ -184,20 +182,20 @@ def _state(world: "World", pod: Pod) -> list[tuple[str, str]]:
         ("Last State:", "Terminated"),
         ("  Reason:", death.reason),
         ("  Exit Code:", str(death.exit_code)),
-        ("  Finished:", world.clock(death.at_ms)),
+        ("  Finished:", log_lines.clock(death.at_ms)),
     ]
     return state + last_state
 
 
-def app_logs(world: "World", given: Given) -> str:
+def app_logs(world: World, given: Given) -> str:
     """kubectl logs deployment/APP: of all its pods, and all their lives."""
     app = _app(world, given)
-    lines = log_lines.of_pods(world, app.name)
+    lines = log_lines.of_pods(world.brokers.events, app)
     most = whole_or(given, "--tail", log_lines.LINES)
-    return log_lines.shown(world, lines, most) or NO_LINES.format(app.name)
+    return log_lines.shown(lines, most) or NO_LINES.format(app.name)
 
 
-def pod_logs(world: "World", given: Given) -> str:
+def pod_logs(world: World, given: Given) -> str:
     """kubectl logs POD: of its life now, or with --previous the one before."""
     app, pod = _owned(world, given["POD"])
     # a dead pod has no life now: then both are of the one that it had
@@ -210,14 +208,14 @@ def pod_logs(world: "World", given: Given) -> str:
     if wants_earlier:
         began_ms, ended_ms = pod.lives[-2:]
     lines = []
-    for line in log_lines.of_pods(world, app.name):
+    for line in log_lines.of_pods(world.brokers.events, app):
         is_its = line.words.startswith(f"{pod.name} ")
         if is_its and began_ms <= line.at_ms < ended_ms:
             lines.append(line)
-    return log_lines.shown(world, lines, most) or NO_LINES.format(pod.name)
+    return log_lines.shown(lines, most) or NO_LINES.format(pod.name)
 
 
-def env(world: "World", given: Given) -> str:
+def env(world: World, given: Given) -> str:
     """kubectl set env deployment/APP --list"""
     app = _app(world, given)
     lines = [f"# Deployment {app.name}, container {app.name}"]
@@ -225,7 +223,7 @@ def env(world: "World", given: Given) -> str:
     return "\n".join(lines)
 
 
-def set_env(world: "World", given: Given) -> str:
+def set_env(world: World, given: Given) -> str:
     """kubectl set env deployment/APP NAME=VALUE ..."""
     app = _app(world, given)
     changes = {}
@@ -252,14 +250,14 @@ def check_may_change(app: App, name: str, value: str) -> None:
         raise Refused("What a customer orders is no setting of the shop.")
 
 
-def scale(world: "World", given: Given) -> str:
+def scale(world: World, given: Given) -> str:
     """kubectl scale deployment/APP --replicas N"""
     app = _app(world, given)
     app.scale(whole(given, "--replicas"))
     return f"deployment.apps/{app.name} scaled"
 
 
-def undo(world: "World", given: Given) -> str:
+def undo(world: World, given: Given) -> str:
     """kubectl rollout undo deployment/APP: what it ran with before."""
     app = _app(world, given)
     if not app.earlier:
@@ -272,21 +270,21 @@ def undo(world: "World", given: Given) -> str:
     return f"deployment.apps/{app.name} rolled back"
 
 
-def delete_pod(world: "World", given: Given) -> str:
+def delete_pod(world: World, given: Given) -> str:
     """kubectl delete pod POD: its deployment starts another."""
     app, pod = _owned(world, given["POD"])
     app.replace(pod)
     return f'pod "{pod.name}" deleted from default namespace'
 
 
-def roll_out(world: "World", given: Given) -> str:
+def roll_out(world: World, given: Given) -> str:
     """kubectl rollout restart deployment/APP"""
     app = _app(world, given)
     app.roll_out()
     return f"deployment.apps/{app.name} restarted"
 
 
-def _app(world: "World", given: Given) -> App:
+def _app(world: World, given: Given) -> App:
     """The deployment that is named. Raises Refused."""
     name = given["APP"]
     if name not in world.apps:
@@ -295,7 +293,7 @@ def _app(world: "World", given: Given) -> App:
     return world.apps[name]
 
 
-def _owned(world: "World", name: str) -> Owned:
+def _owned(world: World, name: str) -> Owned:
     """The pod that is named. Raises Refused."""
     known = []
     for owned in _all_pods(world):

@@ -2,29 +2,28 @@
 Kafka 4.3.1's.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, LARGEST_TIME, LATEST, TIMEOUT_MS
+from minikafka.course.on_call.brokers import MIN_ISR
 from minikafka.course.on_call.columns import commas
-from minikafka.course.on_call.tools_configs import DEFAULT, TOPICS, configs_of, pairs
+from minikafka.course.on_call.tools_configs import DEFAULT, TOPICS, configs_of
 from minikafka.course.on_call.usage import (
     LONG_MAX,
     SHORT_MAX,
     Given,
     Refused,
     number_in,
+    pairs,
     whole,
     whole_or,
 )
-from minikafka.course.on_call.world import MIN_ISR, create_topic
+from minikafka.course.on_call.world import World
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 NOT_A_TOPIC = (
     "Error while executing topic command : Topic '{}' does not exist as expected"
@@ -58,20 +57,20 @@ ELECTIONS = {
 }
 
 
-def topic_names(world: "World", given: Given) -> str:
+def topic_names(world: World, given: Given) -> str:
     """kafka-topics --list: the names of all topics."""
-    return "\n".join(asking.topic_names(world))
+    return "\n".join(asking.topic_names(world.brokers))
 
 
-def describe_topics(world: "World", given: Given) -> str:
+def describe_topics(world: World, given: Given) -> str:
     """kafka-topics --describe"""
     only = [name for name in LISTS if name in given]
     if len(only) > 1:
         raise Refused("kafka-topics takes one of its lists of partitions at a time.")
     # Apache Kafka's asks the controller which partitions move, and gives up without
     # one. Here any broker answers that, so this asks what only the controller tells.
-    world.ask("DescribeQuorum", {"topics": [CONTROLLERS]})
-    names = asking.topic_names(world)
+    world.brokers.ask("DescribeQuorum", {"topics": [CONTROLLERS]})
+    names = asking.topic_names(world.brokers)
     if "--topic" in given:
         names = [name for name in names if name == given["--topic"]]
         if not names:
@@ -85,7 +84,7 @@ def describe_topics(world: "World", given: Given) -> str:
         "topics": wanted,
         "cursor": None,
     }
-    topics = world.ask("DescribeTopicPartitions", body).topics
+    topics = world.brokers.ask("DescribeTopicPartitions", body).topics
     lines = []
     for topic in topics:
         if only:
@@ -95,7 +94,7 @@ def describe_topics(world: "World", given: Given) -> str:
     return "\n".join(lines)
 
 
-def _described(world: "World", topic: Any) -> list[str]:
+def _described(world: World, topic: Any) -> list[str]:
     """A topic, and each of its partitions."""
     configs = []
     for config in configs_of(world, TOPICS, topic.name):
@@ -114,9 +113,9 @@ def _described(world: "World", topic: Any) -> list[str]:
     return lines
 
 
-def _listed(world: "World", topic: Any, only: str) -> list[str]:
+def _listed(world: World, topic: Any, only: str) -> list[str]:
     """Those of its partitions that one of LISTS has."""
-    live = asking.live_brokers(world)
+    live = asking.live_brokers(world.brokers)
     configs = configs_of(world, TOPICS, topic.name)
     [least] = [int(config.value) for config in configs if config.name == MIN_ISR]
 
@@ -150,26 +149,26 @@ def _partition_line(topic: str, partition: Any) -> str:
     return "\t".join(columns)
 
 
-def get_offsets(world: "World", given: Given) -> str:
+def get_offsets(world: World, given: Given) -> str:
     """kafka-get-offsets: the offsets of a topic's partitions at a time."""
     topic = given["--topic"]
     when = _time(given.get("--time", "latest"))
-    if topic not in asking.topic_names(world):
+    if topic not in asking.topic_names(world.brokers):
         return NO_SUCH_PARTITIONS
-    leaders = asking.leaders(world, topic)
+    leaders = asking.leaders(world.brokers, topic)
     if "--partitions" in given:
         wanted = given["--partitions"].split(",")
         leaders = {at: leader for at, leader in leaders.items() if str(at) in wanted}
     if -1 in leaders.values():
         world.run(TIMEOUT_MS / 1000)  # it waits for them
-        leaders |= asking.leaders(world, topic)
+        leaders |= asking.leaders(world.brokers, topic)
     skipped, lines = [], []
     for number, leader in leaders.items():
         if leader < 0:
             skipped.append(SKIPPED.format(where=f"{topic}-{number}"))
             continue
         partition = TopicPartition(topic, number)
-        offset = asking.offset_at(world, partition, when, leader)
+        offset = asking.offset_at(world.brokers, partition, when, leader)
         if offset >= 0:
             lines.append(f"{topic}:{number}:{offset}")
     return "\n".join([*skipped, *lines])
@@ -191,20 +190,20 @@ def _time(text: str) -> int:
 # -- changing
 
 
-def create(world: "World", given: Given) -> str:
+def create(world: World, given: Given) -> str:
     """kafka-topics --create: create a topic. Errors: as the broker refuses it."""
     name = given["--topic"]
-    body = create_topic(
+    body = asking.create_topics_body(
         name=name,
         partitions=whole_or(given, "--partitions", -1, least=1),
         replicas=whole_or(given, "--replication-factor", -1, 1, SHORT_MAX),
         configs=pairs(given.get("--config", "")),
     )
-    [answer] = world.ask("CreateTopics", body).topics
+    [answer] = world.brokers.ask("CreateTopics", body).topics
     return _done(answer, f"Created topic {name}.")
 
 
-def grow(world: "World", given: Given) -> str:
+def grow(world: World, given: Given) -> str:
     """kafka-topics --alter --partitions"""
     count = whole(given, "--partitions", least=1)
     topic = {
@@ -216,17 +215,17 @@ def grow(world: "World", given: Given) -> str:
         "topics": [topic],
         "timeout_ms": TIMEOUT_MS,
     }
-    [answer] = world.ask("CreatePartitions", body).results
+    [answer] = world.brokers.ask("CreatePartitions", body).results
     return _done(answer)
 
 
-def delete(world: "World", given: Given) -> str:
+def delete(world: World, given: Given) -> str:
     """kafka-topics --delete: delete a topic. Errors: as the broker refuses it."""
     body = {
         "topic_names": [given["--topic"]],
         "timeout_ms": TIMEOUT_MS,
     }
-    [answer] = world.ask("DeleteTopics", body).responses
+    [answer] = world.brokers.ask("DeleteTopics", body).responses
     return _done(answer)
 
 
@@ -242,7 +241,7 @@ def _done(answer: Any, said: str = "") -> str:
 # -- electing
 
 
-def elect(world: "World", given: Given) -> str:
+def elect(world: World, given: Given) -> str:
     """kafka-leader-election: a preferred or an unclean election for a partition."""
     kind = given["--election-type"].lower()
     if kind not in ELECTIONS:
@@ -259,7 +258,7 @@ def elect(world: "World", given: Given) -> str:
         "timeout_ms": TIMEOUT_MS,
     }
     try:
-        told = world.ask("ElectLeaders", body)
+        told = world.brokers.ask("ElectLeaders", body)
     except KafkaTimeoutError:
         return NO_RESULTS
     if told.error_code:

@@ -1,17 +1,15 @@
 """kafka-transactions, with the columns of Apache Kafka 4.3.1's."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import FOR_TRANSACTIONS
 from minikafka.course.on_call.columns import columns
 from minikafka.course.on_call.usage import LONG_MAX, Given, whole, whole_or
+from minikafka.course.on_call.world import World
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.wire.errors import Error
-
-if TYPE_CHECKING:
-    from minikafka.course.on_call.world import World
 
 OF_LIST = [
     "TransactionalId",
@@ -66,10 +64,10 @@ LONGEST_MIN = 15  # a transaction that is open for longer hangs, unless told oth
 MINUTE_MS = 60_000
 
 
-def list_transactions(world: "World", given: Given) -> str:
+def list_transactions(world: World, given: Given) -> str:
     """kafka-transactions list"""
     rows = [OF_LIST]
-    for broker in asking.live_brokers(world):
+    for broker in asking.live_brokers(world.brokers):
         for each in _coordinated(world, broker):
             rows.append(
                 [
@@ -82,18 +80,18 @@ def list_transactions(world: "World", given: Given) -> str:
     return columns(rows, between="\t")
 
 
-def _coordinated(world: "World", broker: int) -> list[Any]:
+def _coordinated(world: World, broker: int) -> list[Any]:
     """The transactions that a broker coordinates."""
-    told = world.ask("ListTransactions", EVERY_ONE, broker)
+    told = world.brokers.ask("ListTransactions", EVERY_ONE, broker)
     return list(told.transaction_states)
 
 
-def describe_transaction(world: "World", given: Given) -> str:
+def describe_transaction(world: World, given: Given) -> str:
     """kafka-transactions describe"""
     name = given["--transactional-id"]
-    coordinator = asking.coordinator(world, name, FOR_TRANSACTIONS)
+    coordinator = asking.coordinator(world.brokers, name, FOR_TRANSACTIONS)
     body = {"transactional_ids": [name]}
-    answer = world.ask("DescribeTransactions", body, coordinator)
+    answer = world.brokers.ask("DescribeTransactions", body, coordinator)
     [told] = answer.transaction_states
     asking.check(told)
     began, lasts = NONE, NONE
@@ -117,7 +115,7 @@ def describe_transaction(world: "World", given: Given) -> str:
     return columns([OF_DESCRIBE, row], between="\t")
 
 
-def describe_producers(world: "World", given: Given) -> str:
+def describe_producers(world: World, given: Given) -> str:
     """kafka-transactions describe-producers"""
     rows = [OF_PRODUCERS]
     for producer in _producers(world, _partition(given)):
@@ -140,21 +138,21 @@ def _partition(given: Given) -> TopicPartition:
     return TopicPartition(given["--topic"], whole(given, "--partition"))
 
 
-def _producers(world: "World", partition: TopicPartition) -> list[Any]:
+def _producers(world: World, partition: TopicPartition) -> list[Any]:
     """DescribeProducers, at the partition's leader."""
     topic, number = partition
-    leader = asking.leader(world, partition)
+    leader = asking.leader(world.brokers, partition)
     wanted = {
         "name": topic,
         "partition_indexes": [number],
     }
-    told = world.ask("DescribeProducers", {"topics": [wanted]}, leader)
+    told = world.brokers.ask("DescribeProducers", {"topics": [wanted]}, leader)
     [found] = told.topics[0].partitions
     asking.check(found)
     return list(found.active_producers)
 
 
-def _wall_ms(world: "World") -> int:
+def _wall_ms(world: World) -> int:
     """The time as timestamps have it."""
     return MIDNIGHT_MS + world.now_ms
 
@@ -162,7 +160,7 @@ def _wall_ms(world: "World") -> int:
 # -- hanging transactions
 
 
-def find_hanging(world: "World", given: Given) -> str:
+def find_hanging(world: World, given: Given) -> str:
     """kafka-transactions find-hanging: what is open for longer than 15 minutes, and no
     coordinator knows it.
     """
@@ -182,24 +180,24 @@ def find_hanging(world: "World", given: Given) -> str:
     return columns(rows, between="\t")
 
 
-def _known_producers(world: "World") -> set[int]:
+def _known_producers(world: World) -> set[int]:
     """Those of which a coordinator knows that their transaction is open."""
     known = set()
-    for broker in asking.live_brokers(world):
+    for broker in asking.live_brokers(world.brokers):
         for each in _coordinated(world, broker):
             if each.transaction_state not in ENDED:
                 known.add(each.producer_id)
     return known
 
 
-def _searched(world: "World", given: Given) -> list[TopicPartition]:
+def _searched(world: World, given: Given) -> list[TopicPartition]:
     """The partitions that a line names: of a broker those that it leads, without
     Kafka's own.
     """
     broker = whole_or(given, "--broker-id", EVERY_BROKER, least=1)
     number = whole_or(given, "--partition", EVERY_PARTITION)
     found = []
-    for topic in world.ask("Metadata", {"topics": None}).topics:
+    for topic in world.brokers.ask("Metadata", {"topics": None}).topics:
         if topic.name != given.get("--topic", topic.name) or topic.name[:2] == "__":
             continue
         for partition in topic.partitions:
@@ -227,18 +225,18 @@ def _hanging(partition: TopicPartition, producer: Any, minutes: int) -> list[str
 # -- ending them
 
 
-def terminate(world: "World", given: Given) -> str:
+def terminate(world: World, given: Given) -> str:
     """kafka-transactions forceTerminateTransaction: the coordinator ends it, as when a
     new producer comes with the same id.
     """
     name = given["--transactionalId"]
-    coordinator = asking.coordinator(world, name, FOR_TRANSACTIONS)
+    coordinator = asking.coordinator(world.brokers, name, FOR_TRANSACTIONS)
     body = {
         "transactional_id": name,
         "transaction_timeout_ms": asking.TIMEOUT_MS,
     }
     for _ in range(asking.ATTEMPTS):
-        told = world.ask("InitProducerId", body, coordinator)
+        told = world.brokers.ask("InitProducerId", body, coordinator)
         if told.error_code != Error.CONCURRENT_TRANSACTIONS:
             break
         world.cluster.run_ms(asking.PAUSE_MS)
@@ -246,7 +244,7 @@ def terminate(world: "World", given: Given) -> str:
     return ""
 
 
-def abort(world: "World", given: Given) -> str:
+def abort(world: World, given: Given) -> str:
     """kafka-transactions abort: a marker into one partition, whatever the coordinator
     thinks.
     """
@@ -270,8 +268,8 @@ def abort(world: "World", given: Given) -> str:
         ],
         "coordinator_epoch": max(0, producer.coordinator_epoch),
     }
-    leader = asking.leader(world, partition)
-    told = world.ask("WriteTxnMarkers", {"markers": [marker]}, leader)
+    leader = asking.leader(world.brokers, partition)
+    told = world.brokers.ask("WriteTxnMarkers", {"markers": [marker]}, leader)
     [answer] = told.markers[0].topics[0].partitions
     asking.check(answer)
     return ""

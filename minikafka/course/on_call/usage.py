@@ -204,3 +204,12 @@ def setting_of(pair: str) -> Setting:
     if not equals:
         raise Refused(f"{pair!r} is no NAME=VALUE.")
     return Setting(name.strip(), value.strip())
+
+
+def pairs(text: str) -> dict[str, str]:
+    """a=1,b=2. Raises Refused."""
+    found = {}
+    for pair in filter(None, text.split(",")):
+        setting = setting_of(pair)
+        found[setting.name] = setting.value
+    return found
