@@ -418,7 +418,7 @@ def start_lab(args):
         say(line.rstrip())
         if line.startswith("Ready: "):
             return process
-    raise Stop("JupyterLab did not start; what it said stands above.")
+    raise Stop("JupyterLab did not start; its messages are above.")
 
 
 # --- kafka ----------------------------------------------------------------------------

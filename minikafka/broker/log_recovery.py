@@ -103,7 +103,7 @@ class LogRecovery:
             why = "belongs to no topic that the metadata knows"
             self._set_aside(directory, why)
         elif found_id is None:
-            self._notice(f"{path} is damaged, and written anew")
+            self._notice(f"{path} is damaged, and is rewritten")
         elif found_id != wanted_id:
             what = (
                 "holds an id that no topic had. Put the right file back, or move that"
@@ -115,7 +115,7 @@ class LogRecovery:
         """A new topic's log goes into this folder: set aside what is in it already."""
         with as_storage_errors(directory):
             if self._disk.exists(directory):
-                why = "stands where the log of a new topic has to be"
+                why = "is where the log of a new topic has to be"
                 self._set_aside(directory, why)
 
     def _set_aside(self, directory: str, why: str) -> None:

@@ -281,7 +281,7 @@ class Quorum:
         except (DecodeError, LookupError, AssertionError) as error:
             last_offset = self.applied_offset - 1
             why = (
-                "holds metadata that minikafka does not understand, behind offset"
+                "holds metadata that minikafka does not understand, after offset"
                 f" {last_offset} ({error!r}). Name a new or empty data folder"
             )
             raise unusable(METADATA_LOG, why) from error

@@ -102,7 +102,7 @@ def check(
     """
     node = asked["broker_id"]
     if node < 0 or (peers is not None and node not in peers):
-        raise _refused(f"Broker ID {node} is none of this cluster")
+        raise _refused(f"Broker ID {node} is not in this cluster")
     for name in ("listeners", "features", "log_dirs"):
         if len(asked[name]) > MAX_REGISTERED:
             what = "listeners, features or directories"

@@ -57,7 +57,7 @@ class Reader:
             return self._records(self._fetch(self._offset), self._offset)
         except (ValueError, LookupError, struct.error) as error:
             self.close()
-            raise OSError(f"an answer that is none of Kafka's: {error}") from error
+            raise OSError(f"an answer that isn't Kafka's: {error}") from error
         except OSError:
             self.close()
             raise

@@ -78,8 +78,8 @@ def tell(lesson: str, predictions: str, exercises: str, ticket: str) -> None:
         _messenger(broker).put((name, place))
     elif broker:
         _say_once(
-            f"minikafka: {BROKER} is set and {NAME} isn't, so your class hears nothing"
-            " of you."
+            f"minikafka: {BROKER} is set and {NAME} isn't, so your class can't see"
+            " how far you are."
         )
 
 

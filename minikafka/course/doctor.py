@@ -76,7 +76,7 @@ class Report(tuple[Fact, ...]):
     def __str__(self) -> str:
         last = "All lessons can run here."
         if not self.ready:
-            last = "Do what stands after the arrows, then ask the doctor again."
+            last = "Do what the arrows say, then run the doctor again."
         elif not all(fact.good for fact in self):
             last = (
                 "The lessons without Spark can run here. What the notes are about is"

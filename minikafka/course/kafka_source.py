@@ -315,7 +315,7 @@ def same_topics(start: Offsets, end: Offsets) -> None:
     for topic, before in start.get(IDS, {}).items():
         if end.get(IDS, {}).get(topic, before) != before:
             raise DataLoss(
-                f"{topic} was deleted and made anew: this checkpoint belongs to the"
+                f"{topic} was deleted and created again: this checkpoint belongs to the"
                 " old one"
             )
 

@@ -121,7 +121,7 @@ def run_lab(home: Path, settings: Path, args: argparse.Namespace) -> int:
     try:
         while not answers(f"http://127.0.0.1:{port}/api"):
             if process.poll() is not None:
-                why = "JupyterLab did not start; what it said stands above."
+                why = "JupyterLab did not start; its messages are above."
                 raise CannotStart(why)
             time.sleep(_LOOK_SECONDS)
         print(f"Ready: http://localhost:{port}/lab/tree/{first}?token={token}")

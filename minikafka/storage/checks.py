@@ -89,7 +89,7 @@ def _look(log: CheckableLog, data: memoryview, offset: int, end: int) -> Looked:
             first = header.base_offset
             # one of the two offsets is wrong
             if first < offset and (at or header.last_offset < offset):
-                why = f"behind it comes a batch of offset {first}"
+                why = f"it is followed by a batch of offset {first}"
                 return Looked(before, at, Damage(before, why))
             before = offset
             if gapless and first > offset:

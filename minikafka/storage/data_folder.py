@@ -86,7 +86,9 @@ def check_identity(
     # in another version the folder's contents may mean other things
     if version != VERSION:
         why = f"has version {version}, and only {VERSION} is known here"
-        raise unusable(META_PROPERTIES, f"{why}: serve it with what wrote it")
+        raise unusable(
+            META_PROPERTIES, f"{why}: serve it with the version that wrote it"
+        )
     for name in ("cluster.id", "node.id", "directory.id"):
         if not properties.get(name):
             why = f"has no {name}. Put the right file back"

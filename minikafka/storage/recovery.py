@@ -107,7 +107,7 @@ class Recovery:
         """Open the segments, check them, and make the log ready."""
         log = self._log
         if log.epochs.damaged:
-            what = "the list of leader epochs is damaged, and begins anew"
+            what = "the list of leader epochs is damaged, and is rebuilt"
             self._tell(f"{log.directory}: {what}")
         without_index = self._open_segments()
         # as stored in the checkpoints
@@ -386,7 +386,7 @@ class Recovery:
         self._settle_start(asked_start_offset, epochs_begin)
         if not epochs_match(log):
             if not log.epochs.damaged:  # that was reported already
-                what = "the list of leader epochs is not the log's, and made anew"
+                what = "the list of leader epochs does not fit the log, and is rebuilt"
                 self._tell(f"{log.directory}: {what} from it")
             rebuild_epochs(log)
         if self._clean:

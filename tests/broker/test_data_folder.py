@@ -224,7 +224,7 @@ def test_a_new_topic_does_not_take_a_folder_that_is_there_already():
     node.send("CreateTopics", 7, topics=[topic], timeout_ms=1000)
     renamed = f"photos-0.{'0' * 32}-stray"
     assert said(node) == [
-        f"photos-0 stands where the log of a new topic has to be: it is {renamed} now,"
+        f"photos-0 is where the log of a new topic has to be: it is {renamed} now,"
         " and nobody reads it"
     ]
     node.produce("photos", "a")
@@ -236,7 +236,7 @@ def test_a_damaged_partition_metadata_costs_no_record():
     node = used()
     node.disk.write_atomic("orders-0/partition.metadata", b"\0\0\0")
     node.restart(clean=False)
-    assert said(node) == ["orders-0/partition.metadata is damaged, and written anew"]
+    assert said(node) == ["orders-0/partition.metadata is damaged, and is rewritten"]
     assert node.values("orders") == ["a", "b", "c"]
     node.disk.write_atomic(
         "orders-0/partition.metadata", b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n"
@@ -433,7 +433,7 @@ def test_a_damaged_checkpoint_is_told():
     node.start()
     assert said(node) == [
         "recovery-point-offset-checkpoint is damaged, and counts for nothing",
-        "orders-0: the list of leader epochs is damaged, and begins anew",
+        "orders-0: the list of leader epochs is damaged, and is rebuilt",
     ]
     assert values(node.fetch("orders")) == ["a", "b", "c"]
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="elsewhere a check runs in the kernel"
 )
 
-SOMETHING_HUGE = "and nothing could stop it. One call that goes on for ever"
+SOMETHING_HUGE = "and nothing could stop it. One call that runs forever"
 ONE = Exercise(
     "answer",
     "yes.",

@@ -111,7 +111,7 @@ def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
     monkeypatch.delenv(classroom.NAME, raising=False)
     for _ in range(3):
         classroom.tell("05", "1 of 4", "0 of 2", "not yet")
-    assert capsys.readouterr().err.count("your class hears nothing of you") == 1
+    assert capsys.readouterr().err.count("your class can't see how far you are") == 1
 
 
 def test_a_broker_that_is_not_there_is_said_once_and_stops_nothing(monkeypatch):

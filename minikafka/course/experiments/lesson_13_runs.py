@@ -416,7 +416,7 @@ class Copied(NamedTuple):
         if tries > MOST_TRIES:
             return (
                 f"the receipt of order {order} is too large each time, and it has tried"
-                f" {tries} times: it would try for ever."
+                f" {tries} times: it would try forever."
             )
         if not self.ended:
             return (

@@ -129,7 +129,7 @@ def _died(status: int, seconds: float, where: list[str]) -> Verdict:
     if number == watchdog.KILLS:
         why = (
             f"it had not come back after {seconds:g} s, and nothing could stop it. One"
-            " call that goes on for ever, such as sum(range(10**11))?"
+            " call that runs forever, such as sum(range(10**11))?"
         )
     elif number == signal.SIGKILL:
         why = "the operating system ended it. Does it take all the memory there is?"

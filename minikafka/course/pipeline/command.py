@@ -55,7 +55,7 @@ _NOT_EMPTY = (
     " empty one."
 )
 _GONE = """minikafka: the Kafka at {bootstrap} does not answer any more ({error}).
-  Start it again, and run the pipeline once more: it begins anew."""
+  Start it again, and run the pipeline once more: it starts over."""
 _NO_KAFKA = f"""minikafka: --from-topic needs the Kafka that has the topic.
   Name it: --bootstrap HOST:PORT, or {VARIABLE}."""
 _NO_TOPIC = """minikafka: there is no topic {topic} at {bootstrap}.

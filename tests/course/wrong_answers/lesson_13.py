@@ -577,7 +577,7 @@ def fenced_and_polls_on(orders, receipts, till):
             orders.poll(timeout_ms=1000)
 
 
-@wrong(1, "it would try for ever", "is too large, and the program goes on")
+@wrong(1, "it would try forever", "is too large, and the program goes on")
 def tries_what_is_too_large_again(orders, receipts, till):
     def met(error):
         fenced = isinstance(error, KafkaError) and "FENCED" in error.error.name
