@@ -93,7 +93,6 @@ SLOW = (
     "tests/server/test_bounds.py",
     "tests/server/test_connection.py::test_while_a_request_is_parked",
     "tests/server/test_data_folder.py",
-    "tests/server/test_door.py::test_nodes_with_one_secret",
     "tests/server/test_hostile_frames.py",
     "tests/server/test_memory.py",
     "tests/server/test_processes.py",

@@ -2,7 +2,7 @@
 
 serve.py is the command, checks.py checks its options and folders first, processes.py
 runs a process for each broker; shell.py runs one node, peers.py its connections to
-other nodes, and door.py lets only nodes in where they listen to each other;
+other nodes, and node_handshake.py lets only nodes in where they listen to each other;
 connection.py is one client's connection, and frames.py cuts frames out of the bytes
 that arrive; folder_disk.py holds files; budget.py bounds the memory of all connections,
 open_files.py their number; addresses.py finds a port and names the program that has it;

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from minikafka.broker.config import random_uuid
 from minikafka.server.addresses import CannotServe, is_loopback, named
-from minikafka.server.door import made_secret
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
+from minikafka.server.node_handshake import made_secret
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.storage.data_folder import (
     META_PROPERTIES,
@@ -183,7 +183,7 @@ def usable(secret: bytes, what: str) -> bytes:
     return secret
 
 
-def check_door(
+def check_node_listener(
     args: "argparse.Namespace", listener: socket.socket, secret: bytes | None
 ) -> None:
     """Check that the address where a node listens to the others is reachable for them,

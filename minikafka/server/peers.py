@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from minikafka.broker.effects import Request
 from minikafka.server.addresses import reach
-from minikafka.server.door import Stranger, knock
 from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
+from minikafka.server.node_handshake import HandshakeError, handshake_as_connector
 
 
 class Lane(asyncio.BufferedProtocol):
@@ -70,27 +70,27 @@ class Lane(asyncio.BufferedProtocol):
             sock = await self._greeted()
         except (OSError, EOFError):  # nobody is there, or not any more
             self.connection_lost(None)
-        except Stranger as stranger:
-            self._stranger(str(stranger))
+        except HandshakeError as failed:
+            self._stranger(str(failed))
             self.connection_lost(None)
         else:
             self._stranger(None)
             await asyncio.get_running_loop().create_connection(lambda: self, sock=sock)
 
     async def _greeted(self) -> socket.socket:
-        """A connection on which both sides have proved themselves. Errors: Stranger,
+        """A connection on which both sides have proved themselves. Errors: HandshakeError,
         OSError, EOFError.
         """
         host = self._address[0]
         try:
             sock = await reach(*self._address)
         except (socket.gaierror, UnicodeError) as error:
-            raise Stranger(
+            raise HandshakeError(
                 f"can't be asked: the name {host!r} is not known here ({error})"
             ) from error
         try:
             if self._secret is not None:
-                await knock(sock, self._secret)
+                await handshake_as_connector(sock, self._secret)
         except BaseException:
             sock.close()
             raise

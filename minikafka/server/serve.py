@@ -29,8 +29,8 @@ from minikafka.server.addresses import (
 )
 from minikafka.server.checks import (
     check,
-    check_door,
     check_folders,
+    check_node_listener,
     cluster_secret,
     new_cluster_id,
     place_of,
@@ -308,7 +308,7 @@ def one_of_many(args: "argparse.Namespace", secret: bytes | None) -> Places:
     listener = listen_socket(
         host or voter_host, port or voter_port, args.kept_ports, option=option
     )
-    check_door(args, listener, secret)
+    check_node_listener(args, listener, secret)
     reached_at = host or voter_host
     if is_voter:
         reached_at = voter_host

@@ -27,9 +27,9 @@ from minikafka.cluster import election
 from minikafka.server.addresses import listen_on, named
 from minikafka.server.budget import Budget
 from minikafka.server.connection import Connection
-from minikafka.server.door import Door
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
+from minikafka.server.node_handshake import NodeHandshakes
 from minikafka.server.peers import Lane
 from minikafka.wire.primitives import DecodeError
 
@@ -83,10 +83,10 @@ class Server:
         self._max_connections = max_connections
         self._turned_away = 0
         self._secret = secret
-        self._door = (
+        self._node_handshakes = (
             None
             if secret is None
-            else Door(secret, self._most_connections // 2, self._let_in_node)
+            else NodeHandshakes(secret, self._most_connections // 2, self._let_in_node)
         )
         # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
@@ -147,8 +147,8 @@ class Server:
         finally:
             for task in accepting:
                 task.cancel()
-            if self._door is not None:
-                self._door.close()
+            if self._node_handshakes is not None:
+                self._node_handshakes.close()
             listener.close()
             if of_nodes is not None:
                 of_nodes.close()
@@ -185,18 +185,20 @@ class Server:
         """Accept clients one at a time, so that a burst can't open more than there is
         room for (asyncio's own loop accepts a hundred).
         """
-        door = self._door if name == CONTROLLER_LISTENER else None
+        handshakes = self._node_handshakes if name == CONTROLLER_LISTENER else None
         while True:
             try:
                 client, address = await self._loop.sock_accept(listener)
-                waiting = 0 if self._door is None else len(self._door)
+                waiting = (
+                    0 if self._node_handshakes is None else len(self._node_handshakes)
+                )
                 if len(self.connections) + waiting >= self._most_connections:
                     client.close()
                     self._turn_away()
                     # sock_accept doesn't wait while a client is in the queue
                     await asyncio.sleep(0)
-                elif door is not None:
-                    door.knocked(client, named(address))
+                elif handshakes is not None:
+                    handshakes.begin(client, named(address))
                     await asyncio.sleep(0)
                 else:
                     await self._let_in(client, name)

@@ -12,17 +12,18 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from minikafka.server.door import (
-    KNOCK,
-    NONCE_BYTES,
-    Stranger,
-    knock,
-)
 from minikafka.server.embedded import Served
+from minikafka.server.node_handshake import (
+    GREETING,
+    NONCE_BYTES,
+    HandshakeError,
+    handshake_as_connector,
+)
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.kafka import free_ports
-from tests.server.test_door import (
+from tests.server.test_life import said
+from tests.server.test_node_handshake import (
     CLUSTER_ID,
     QUICK,
     SECRET,
@@ -30,7 +31,6 @@ from tests.server.test_door import (
     connected,
     read_until_closed,
 )
-from tests.server.test_life import said
 
 # --- as one starts it ---
 
@@ -52,7 +52,7 @@ def nodes_ports(process, bootstrap):
 @pytest.mark.parametrize(
     "options", [("--brokers", "3"), ("--brokers", "4", "--processes")], ids=" ".join
 )
-def test_the_nodes_of_a_server_listen_to_each_other_on_this_machine_only_and_behind_a_door(
+def test_the_nodes_of_a_server_listen_to_each_other_on_this_machine_only_and_after_a_handshake(
     tmp_path, options
 ):
     """Whatever --host says to clients."""
@@ -64,7 +64,7 @@ def test_the_nodes_of_a_server_listen_to_each_other_on_this_machine_only_and_beh
         for address in ports:
             with socket.create_connection(address, timeout=60) as stranger:
                 stranger.sendall(begin_quorum_epoch())
-                assert len(read_until_closed(stranger)) == len(KNOCK) + NONCE_BYTES
+                assert len(read_until_closed(stranger)) == len(GREETING) + NONCE_BYTES
         for line in served.said().splitlines():
             assert (
                 "nodes' listener, which does not greet" in line
@@ -178,8 +178,8 @@ def lets_in(address, secret):
     async def greet():
         sock = await connected(address)
         try:
-            await knock(sock, secret)
-        except Stranger:
+            await handshake_as_connector(sock, secret)
+        except HandshakeError:
             return False
         finally:
             sock.close()

@@ -19,7 +19,7 @@ SECRET = b"of the nodes of this cluster, and of nobody else"
 
 
 def three_in_one_process(scenario):
-    """scenario(servers), once all three are ready, behind doors of one secret."""
+    """scenario(servers), once all three are ready, with one secret."""
 
     async def run():
         of_nodes = {node: listen_socket("127.0.0.1", 0) for node in NODES}

@@ -5,8 +5,8 @@ Anybody who reached that listener could vote, become the controller, or pretend 
 follower that has all records. Apache Kafka leaves the protection to TLS or SASL; here
 it is three messages of a fixed size, before the first frame of Kafka's protocol:
 
-    who listens   ->  KNOCK, a nonce
-    who connects  ->  KNOCK, a nonce, and the proof of who connects
+    who listens   ->  GREETING, a nonce
+    who connects  ->  GREETING, a nonce, and the proof of who connects
     who listens   ->  the proof of who listens
 
 A proof is the HMAC (RFC 2104) of its side and of both nonces, with the secret as key;
@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable
 
 from minikafka.server.log import log
 
-KNOCK = b"minikafka node 1"  # the last letter is the version of this handshake
+GREETING = b"minikafka node 1"  # the last letter is the version of this handshake
 NONCE_BYTES = 32
 PROOF_BYTES = 32  # of SHA-256
 CONNECTS, LISTENS = b"who connects", b"who listens"
@@ -37,7 +37,7 @@ MOST_WAITING = 64  # handshakes at a time; the one that has taken longest gives 
 ONCE_SECONDS = 1.0
 
 
-class Stranger(Exception):
+class HandshakeError(Exception):
     """The other side doesn't know the secret. str(): what it did, as the rest of a
     sentence about it.
     """
@@ -70,54 +70,56 @@ async def exactly(sock: socket.socket, size: int) -> bytes:
     return got
 
 
-async def let_in(sock: socket.socket, secret: bytes) -> None:
+async def handshake_as_listener(sock: socket.socket, secret: bytes) -> None:
     """The listening side. Returns when the other side has proved itself. Errors:
-    Stranger.
+    HandshakeError.
     """
     send = asyncio.get_running_loop().sock_sendall
     ours = secrets.token_bytes(NONCE_BYTES)
     try:
         async with asyncio.timeout(GREETING_SECONDS):
-            await send(sock, KNOCK + ours)
-            if await exactly(sock, len(KNOCK)) != KNOCK:
-                raise Stranger("does not greet as a node with --cluster-secret does")
+            await send(sock, GREETING + ours)
+            if await exactly(sock, len(GREETING)) != GREETING:
+                raise HandshakeError(
+                    "does not greet as a node with --cluster-secret does"
+                )
             theirs = await exactly(sock, NONCE_BYTES)
             claimed = await exactly(sock, PROOF_BYTES)
             if not hmac.compare_digest(claimed, proof(secret, CONNECTS, ours, theirs)):
-                raise Stranger("does not know the cluster's secret")
+                raise HandshakeError("does not know the cluster's secret")
             await send(sock, proof(secret, LISTENS, ours, theirs))
     except TimeoutError:
         why = (
             f"has not proved within {GREETING_SECONDS:.0f} s that it knows the"
             " cluster's secret"
         )
-        raise Stranger(why) from None
+        raise HandshakeError(why) from None
     except (EOFError, OSError):
-        raise Stranger(
+        raise HandshakeError(
             "hung up before it had proved that it knows the cluster's secret"
         ) from None
 
 
-async def knock(sock: socket.socket, secret: bytes) -> None:
+async def handshake_as_connector(sock: socket.socket, secret: bytes) -> None:
     """The connecting side. Returns when both sides have proved themselves. Errors:
-    Stranger; EOFError and OSError if the other side hangs up before it has sent
+    HandshakeError; EOFError and OSError if the other side hangs up before it has sent
     anything, as a node does that is shutting down.
     """
     send = asyncio.get_running_loop().sock_sendall
     ours = secrets.token_bytes(NONCE_BYTES)
     try:
         async with asyncio.timeout(GREETING_SECONDS):
-            if await exactly(sock, len(KNOCK)) != KNOCK:
-                raise Stranger("is no node with --cluster-secret")
+            if await exactly(sock, len(GREETING)) != GREETING:
+                raise HandshakeError("is no node with --cluster-secret")
             theirs = await exactly(sock, NONCE_BYTES)
-            await send(sock, KNOCK + ours + proof(secret, CONNECTS, theirs, ours))
+            await send(sock, GREETING + ours + proof(secret, CONNECTS, theirs, ours))
             await answered(sock, proof(secret, LISTENS, theirs, ours))
     except TimeoutError:
         why = (
             f"has not greeted within {GREETING_SECONDS:.0f} s: was it started with the"
             " same --cluster-secret?"
         )
-        raise Stranger(why) from None
+        raise HandshakeError(why) from None
 
 
 async def answered(sock: socket.socket, expected: bytes) -> None:
@@ -125,15 +127,17 @@ async def answered(sock: socket.socket, expected: bytes) -> None:
     try:
         claimed = await exactly(sock, PROOF_BYTES)
     except (EOFError, ConnectionError):  # not a TimeoutError: the deadline is not ours
-        raise Stranger(
+        raise HandshakeError(
             "hung up on our greeting: was it started with the same --cluster-secret?"
         ) from None
     if not hmac.compare_digest(claimed, expected):
-        raise Stranger("does not know the cluster's secret: nothing was sent to it")
+        raise HandshakeError(
+            "does not know the cluster's secret: nothing was sent to it"
+        )
 
 
-class Door:
-    """The handshakes in progress on one node's listener. come_in(sock): called for a
+class NodeHandshakes:
+    """The handshakes in progress on one node's listener. on_node(sock): called for a
     node that has proved itself.
 
     A stranger that sends nothing keeps its place for GREETING_SECONDS, or loses it
@@ -144,11 +148,11 @@ class Door:
         self,
         secret: bytes,
         most_waiting: int,
-        come_in: Callable[[socket.socket], Awaitable[None]],
+        on_node: Callable[[socket.socket], Awaitable[None]],
     ) -> None:
         self._secret = secret
         self._most_waiting = max(1, min(most_waiting, MOST_WAITING))
-        self._come_in = come_in
+        self._on_node = on_node
         # their addresses, first come first
         self._waiting: dict[asyncio.Task[None], str] = {}
         self._untold = 0
@@ -157,7 +161,7 @@ class Door:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def knocked(self, sock: socket.socket, who: str) -> None:
+    def begin(self, sock: socket.socket, who: str) -> None:
         """Somebody has connected: start the handshake."""
         if len(self._waiting) >= self._most_waiting:
             slowest = next(iter(self._waiting))
@@ -178,15 +182,15 @@ class Door:
 
     async def _greet(self, sock: socket.socket, who: str) -> None:
         try:
-            await let_in(sock, self._secret)
-        except Stranger as stranger:
+            await handshake_as_listener(sock, self._secret)
+        except HandshakeError as failed:
             sock.close()
-            self._tell(who, str(stranger))
+            self._tell(who, str(failed))
         except BaseException:  # cancelled, to make room or because the node stops
             sock.close()
             raise
         else:
-            await self._come_in(sock)
+            await self._on_node(sock)
 
     def _tell(self, who: str, why: str) -> None:
         if self._telling is not None:

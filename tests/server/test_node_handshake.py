@@ -1,5 +1,5 @@
-"""The door of the nodes' listener (server/door.py): over real sockets, as strangers and
-nodes meet it.
+"""The handshake on the nodes' listener (server/node_handshake.py): over real sockets, as
+strangers and nodes meet it.
 """
 
 import asyncio
@@ -10,17 +10,17 @@ import pytest
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.server import door
+from minikafka.server import node_handshake
 from minikafka.server.addresses import listen_socket, port_to_listen_on
-from minikafka.server.door import (
+from minikafka.server.node_handshake import (
     CONNECTS,
-    KNOCK,
+    GREETING,
     LISTENS,
     NONCE_BYTES,
     PROOF_BYTES,
-    Stranger,
-    knock,
-    let_in,
+    HandshakeError,
+    handshake_as_connector,
+    handshake_as_listener,
     proof,
 )
 from minikafka.server.shell import Server
@@ -103,8 +103,8 @@ async def everything(sock):
 
 def greeting(challenge, secret=SECRET):
     """What who knows the secret says to this challenge."""
-    listener_nonce, ours = challenge[len(KNOCK) :], bytes(NONCE_BYTES)
-    return KNOCK + ours + proof(secret, CONNECTS, listener_nonce, ours)
+    listener_nonce, ours = challenge[len(GREETING) :], bytes(NONCE_BYTES)
+    return GREETING + ours + proof(secret, CONNECTS, listener_nonce, ours)
 
 
 def send_to(address, *sent):
@@ -115,7 +115,7 @@ def send_to(address, *sent):
     async def scenario():
         sock = await connected(address)
         loop = asyncio.get_running_loop()
-        challenge = await door.exactly(sock, len(KNOCK) + NONCE_BYTES)
+        challenge = await node_handshake.exactly(sock, len(GREETING) + NONCE_BYTES)
         try:
             for each in sent:
                 await loop.sock_sendall(
@@ -130,20 +130,20 @@ def send_to(address, *sent):
 
 STRANGERS = {
     "a Kafka frame": begin_quorum_epoch(),
-    "a Kafka frame behind a knock": (
-        KNOCK + begin_quorum_epoch().ljust(NONCE_BYTES + PROOF_BYTES, b"\0")
+    "a Kafka frame after a greeting": (
+        GREETING + begin_quorum_epoch().ljust(NONCE_BYTES + PROOF_BYTES, b"\0")
     ),
     "HTTP": b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n",
-    "a proof of zeros": KNOCK + bytes(NONCE_BYTES + PROOF_BYTES),
+    "a proof of zeros": GREETING + bytes(NONCE_BYTES + PROOF_BYTES),
     "another secret": lambda challenge: greeting(
         challenge, b"of another cluster altogether"
     ),
     "no secret": lambda challenge: greeting(challenge, b""),
     "the challenge": lambda challenge: challenge + bytes(PROOF_BYTES),
     "the proof of who listens": lambda challenge: (
-        KNOCK
+        GREETING
         + bytes(NONCE_BYTES)
-        + proof(SECRET, LISTENS, challenge[len(KNOCK) :], bytes(NONCE_BYTES))
+        + proof(SECRET, LISTENS, challenge[len(GREETING) :], bytes(NONCE_BYTES))
     ),
     "one bit off": lambda challenge: (
         greeting(challenge)[:-1] + bytes([greeting(challenge)[-1] ^ 1])
@@ -174,12 +174,12 @@ def test_who_does_not_know_the_secret_reaches_nothing(stranger, capsys):
 def test_who_knows_the_secret_speaks_to_the_node():
     async def scenario(server, address):
         sock = await connected(address)
-        await knock(sock, SECRET)
+        await handshake_as_connector(sock, SECRET)
         frame = b"".join(encode_request("ApiVersions", 0, 7, "node", {}))
         await asyncio.get_running_loop().sock_sendall(
             sock, len(frame).to_bytes(4, "big") + frame
         )
-        answer = await door.exactly(sock, 8)
+        answer = await node_handshake.exactly(sock, 8)
         sock.close()
         return answer[4:]
 
@@ -196,9 +196,9 @@ def test_a_recorded_greeting_opens_no_other_connection():
 
         frame = b"".join(encode_request("ApiVersions", 0, 7, "node", {}))
         sock = await connected(address)
-        challenge = await door.exactly(sock, len(KNOCK) + NONCE_BYTES)
+        challenge = await node_handshake.exactly(sock, len(GREETING) + NONCE_BYTES)
         await asyncio.get_running_loop().sock_sendall(sock, record(challenge))
-        assert len(await door.exactly(sock, PROOF_BYTES)) == PROOF_BYTES, (
+        assert len(await node_handshake.exactly(sock, PROOF_BYTES)) == PROOF_BYTES, (
             "the first time it is let in"
         )
         sock.close()
@@ -219,7 +219,7 @@ def test_both_sides_prove_themselves_and_no_proof_serves_for_the_other_side():
         for each in (ours, theirs):
             each.setblocking(False)
         found = await asyncio.gather(
-            knock(ours, SECRET), other(theirs), return_exceptions=True
+            handshake_as_connector(ours, SECRET), other(theirs), return_exceptions=True
         )
         for each in (ours, theirs):
             each.close()
@@ -227,20 +227,20 @@ def test_both_sides_prove_themselves_and_no_proof_serves_for_the_other_side():
 
     async def mirror(sock):
         loop = asyncio.get_running_loop()
-        await loop.sock_sendall(sock, KNOCK + bytes(NONCE_BYTES))
-        await door.exactly(sock, len(KNOCK) + NONCE_BYTES)
-        await loop.sock_sendall(sock, await door.exactly(sock, PROOF_BYTES))
+        await loop.sock_sendall(sock, GREETING + bytes(NONCE_BYTES))
+        await node_handshake.exactly(sock, len(GREETING) + NONCE_BYTES)
+        await loop.sock_sendall(sock, await node_handshake.exactly(sock, PROOF_BYTES))
 
     async def kafka(sock):
         await asyncio.get_running_loop().sock_sendall(sock, begin_quorum_epoch())
 
     async def another(sock):
-        with pytest.raises(Stranger, match="does not know the cluster's secret"):
-            await let_in(sock, b"of another cluster altogether")
+        with pytest.raises(HandshakeError, match="does not know the cluster's secret"):
+            await handshake_as_listener(sock, b"of another cluster altogether")
         sock.close()
 
     async def ours(sock):
-        await let_in(sock, SECRET)
+        await handshake_as_listener(sock, SECRET)
 
     assert asyncio.run(met(ours)) is None
     assert "does not know the cluster's secret: nothing was sent" in str(
@@ -255,7 +255,7 @@ def test_a_challenge_never_comes_twice():
         seen = set()
         for _ in range(50):
             sock = await connected(address)
-            seen.add(await door.exactly(sock, len(KNOCK) + NONCE_BYTES))
+            seen.add(await node_handshake.exactly(sock, len(GREETING) + NONCE_BYTES))
             sock.close()
         return seen
 
@@ -263,15 +263,15 @@ def test_a_challenge_never_comes_twice():
 
 
 def test_who_never_greets_holds_its_place_only_until_the_deadline(monkeypatch, capsys):
-    monkeypatch.setattr(door, "GREETING_SECONDS", 0.05)
+    monkeypatch.setattr(node_handshake, "GREETING_SECONDS", 0.05)
 
     async def scenario(server, address):
         silent, half = await connected(address), await connected(address)
-        await asyncio.get_running_loop().sock_sendall(half, KNOCK[:3])
+        await asyncio.get_running_loop().sock_sendall(half, GREETING[:3])
         return await everything(silent), await everything(half)
 
     silent, half = at_a_node(scenario)
-    assert len(silent) == len(half) == len(KNOCK) + NONCE_BYTES
+    assert len(silent) == len(half) == len(GREETING) + NONCE_BYTES
     assert "which has not proved within 0 s that it knows" in capsys.readouterr().err
 
 
@@ -282,8 +282,8 @@ def test_a_crowd_that_never_greets_keeps_no_node_out():
 
     async def scenario(server, address):
         crowd = [await connected(address) for _ in range(100)]
-        await knock(node := await connected(address), SECRET)
-        waiting = len(server._door)
+        await handshake_as_connector(node := await connected(address), SECRET)
+        waiting = len(server._node_handshakes)
         for each in (*crowd, node):
             each.close()
         return waiting
