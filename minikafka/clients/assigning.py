@@ -14,8 +14,9 @@ assignors in user data (KIP-54, KIP-429, KIP-792).
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.clients.membership import Membership
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.assignors import (
     ASSIGNORS,
@@ -27,9 +28,6 @@ from minikafka.coordinators.assignors import (
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_versioned, encode_versioned
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.membership import Membership
 
 SUBSCRIPTION_VERSION, ASSIGNMENT_VERSION = 3, 3
 
@@ -225,11 +223,11 @@ class Leader:
     """
 
     def __init__(
-        self, member: "Membership", assignor: NamedAssignor, joined: Message
+        self, member: Membership, assignor: NamedAssignor, joined: Message
     ) -> None:
         self.assignor = assignor
         self._member = member
-        self._metadata = member.consumer.metadata
+        self._metadata = member.client.metadata
         self._generation = joined.generation_id
         # KIP-814: for a leader that came back this is done already
         self._must_assign = not joined.skip_assignment
@@ -259,7 +257,7 @@ class Leader:
         assignment = run(self.assignor, self._members, partitions)
         wrong = problems(self.assignor, self._members, partitions, assignment)
         for each in wrong:
-            self._member.consumer.remarks.append(f"{name}: {each}")
+            self._member.subscription.remarks.append(f"{name}: {each}")
         shown = {}
         for member, assigned in assignment.items():
             shown[member] = [list(each) for each in assigned]

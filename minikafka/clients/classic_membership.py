@@ -43,20 +43,19 @@ heartbeats at once.
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients import assigning
+from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import RebalanceInProgressError, refusal
-from minikafka.clients.membership import Membership, Task
+from minikafka.clients.membership import BeforeRevoking, Membership, Task
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
+from minikafka.clients.subscription_state import SubscriptionState
 from minikafka.coordinators.assignors import Assignment
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.clients.consumer import Consumer
 
 UNJOINED, PREPARING, COMPLETING, STABLE = (
     "unjoined",
@@ -100,10 +99,16 @@ class ClassicMembership(Membership):
         " session_timeout_ms"
     )
 
-    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
-        super().__init__(consumer, coordinator)
+    def __init__(
+        self,
+        client: Client,
+        subscription: SubscriptionState,
+        coordinator: Coordinator,
+        commit_before_revoking: BeforeRevoking,
+    ) -> None:
+        super().__init__(client, subscription, coordinator, commit_before_revoking)
         self._assignors = assigning.chosen_assignors(
-            consumer.config["partition_assignment_strategy"]
+            client.config["partition_assignment_strategy"]
         )
         # Whether members keep their partitions during a rebalance: all assignors must
         # allow it (KIP-429).
@@ -113,7 +118,7 @@ class ClassicMembership(Membership):
         self._preparing = False  # step 2 is in progress
         self._prepared = False  # step 2 is done
         # for JoinGroup and then SyncGroup
-        self._joining = RequestState(consumer, coordinator)
+        self._joining = RequestState(client, coordinator)
         self._join_answer: Message | None = None  # arrived between polls
         self._joined_topics: list[str] = []
         # the last assignment, and its generation
@@ -126,13 +131,13 @@ class ClassicMembership(Membership):
     def work(self) -> None:
         self.check_poll_interval()
         if self.state in self.heartbeat_states:
-            self.consumer.wake(self._session_deadline)
-            if self._session_deadline <= self.consumer.now_ms:
+            self.client.wake(self._session_deadline)
+            if self._session_deadline <= self.client.now_ms:
                 # nothing was heard, but the next coordinator gets as much time
                 self._heard()
                 self.coordinator.lost()
         self.stay_alive()
-        if self.consumer.in_poll and not self.leaving:
+        if self.subscription.in_poll and not self.leaving:
             self._rebalance()
 
     @property
@@ -141,7 +146,7 @@ class ClassicMembership(Membership):
         return not has_agreed or self._rejoin_why is not None
 
     def subscription_changed(self) -> None:
-        topics = sorted(self.consumer.topics)
+        topics = sorted(self.subscription.topics)
         if self.state != UNJOINED and topics == self._joined_topics:
             return
         if self._joined_topics:
@@ -159,7 +164,7 @@ class ClassicMembership(Membership):
     def leave(self, why: str) -> None:
         self.leaving = True
         self.tasks.clear()
-        partitions = list(self.consumer.assigned)
+        partitions = list(self.subscription.assigned)
         say_goodbye = partial(self._say_goodbye, why)
         if self.state == STABLE and self.generation >= 0:
             self.revoke(partitions, say_goodbye)
@@ -169,7 +174,7 @@ class ClassicMembership(Membership):
     def why_no_commit(self) -> Exception | None:
         if self.state in (PREPARING, COMPLETING):
             return RebalanceInProgressError(
-                f"{self.consumer.name} is in the middle of a rebalance: poll() ends it,"
+                f"{self.client.name} is in the middle of a rebalance: poll() ends it,"
                 " then commit what is still yours"
             )
         return None if self.state == STABLE else self.gone()
@@ -216,17 +221,17 @@ class ClassicMembership(Membership):
             self._put_out(error)
 
     def _heartbeat_later(self) -> None:
-        interval_ms = int(self.consumer.config["heartbeat_interval_ms"])
-        self.heartbeat.at_ms = self.consumer.now_ms + interval_ms
-        self.consumer.wake(self.heartbeat.at_ms)
+        interval_ms = int(self.client.config["heartbeat_interval_ms"])
+        self.heartbeat.at_ms = self.client.now_ms + interval_ms
+        self.client.wake(self.heartbeat.at_ms)
 
     def _heard(self) -> None:
         """Coordinator and member have heard from each other: the session starts
         again.
         """
-        timeout_ms = int(self.consumer.config["session_timeout_ms"])
-        self._session_deadline = self.consumer.now_ms + timeout_ms
-        self.consumer.wake(self._session_deadline)
+        timeout_ms = int(self.client.config["session_timeout_ms"])
+        self._session_deadline = self.client.now_ms + timeout_ms
+        self.client.wake(self._session_deadline)
 
     # a rebalance: in poll
 
@@ -241,11 +246,11 @@ class ClassicMembership(Membership):
             answer = self._join_answer
             self._join_answer = None
             self._join_answered(answer)
-        wants_to_join = self._rejoin_why is not None and self.consumer.topics
+        wants_to_join = self._rejoin_why is not None and self.subscription.topics
         is_busy = self._preparing or self.tasks
         if not wants_to_join or is_busy:
             return
-        if self.consumer.is_due(self._joining) and self.coordinator.ready():
+        if self.client.is_due(self._joining) and self.coordinator.ready():
             if self._prepared:
                 self._join()
             else:
@@ -257,18 +262,18 @@ class ClassicMembership(Membership):
             self._give_back()
             return
         if not self.cooperative:
-            self.consumer.stop(self.consumer.assigned)
-        self.auto_commit.before_revoking(self._give_back)
+            self.subscription.stop(self.subscription.assigned)
+        self.commit_before_revoking(self._give_back)
 
     def _give_back(self) -> None:
         """The commit has ended, successfully or not: now give the partitions back. A
         member that was evicted has lost all of them.
         """
-        owned = list(self.consumer.assigned)
+        owned = list(self.subscription.assigned)
         if self.generation < 0:
             self.lose(owned, self._ready_to_join)
         elif self.cooperative:
-            topics = self.consumer.topics
+            topics = self.subscription.topics
             unwanted = [each for each in owned if each.topic not in topics]
             self.revoke(unwanted, self._ready_to_join)
         else:
@@ -277,17 +282,18 @@ class ClassicMembership(Membership):
     def _ready_to_join(self) -> None:
         self._preparing = False
         self._prepared = True
-        if self.generation < 0 and self.consumer.assigned:  # evicted in the meantime
+        if self.generation < 0 and self.subscription.assigned:
+            # evicted in the meantime
             self._prepare()
-        elif self.consumer.in_poll:
+        elif self.subscription.in_poll:
             self._rebalance()
 
     def _join(self) -> None:
-        config = self.consumer.config
+        config = self.client.config
         why = self._rejoin_why or ""
-        self._joined_topics = sorted(self.consumer.topics)
+        self._joined_topics = sorted(self.subscription.topics)
         self._leader = None
-        owned = list(self.consumer.assigned)
+        owned = list(self.subscription.assigned)
         protocols = []
         for each in self._assignors:
             metadata = assigning.encode_subscription(
@@ -303,7 +309,7 @@ class ClassicMembership(Membership):
         }
         self.event("join_sent", why)
         all_joined_ms = config["max_poll_interval_ms"] + PATIENCE_MS
-        timeout_ms = max(self.consumer.request_timeout_ms, all_joined_ms)
+        timeout_ms = max(self.client.request_timeout_ms, all_joined_ms)
         self._send("JoinGroup", body, self._join_arrived, timeout_ms)
 
     def _send(
@@ -325,7 +331,7 @@ class ClassicMembership(Membership):
             failed()
 
     def _join_arrived(self, response: Message) -> None:
-        if self.consumer.in_poll:
+        if self.subscription.in_poll:
             self._join_answered(response)
         else:
             self._join_answer = response  # the next poll looks at it
@@ -402,7 +408,7 @@ class ClassicMembership(Membership):
         self._prepared = False
         assigned = assigning.decode_assignment(response.assignment)
         self._had = (assigned, self.generation)
-        owned = self.consumer.assigned
+        owned = self.subscription.assigned
         keeps = set(assigned)
         gone = [each for each in owned if each not in keeps]
         if gone:
@@ -423,7 +429,7 @@ class ClassicMembership(Membership):
         is_final = error is not Error.REBALANCE_IN_PROGRESS
         if is_final and not self._joining.refused(error):
             self._joining.back_off()
-            self.consumer.error = refusal(error)
+            self.subscription.error = refusal(error)
         self.event("refused", f"{error.name}: {error.message}")
 
     def _put_out(self, error: Error) -> None:
@@ -434,7 +440,7 @@ class ClassicMembership(Membership):
         self._reset(why, keep_member_id=error is Error.ILLEGAL_GENERATION)
         if error is Error.FENCED_INSTANCE_ID:
             self.fatal = refusal(error)
-            self.lose(list(self.consumer.assigned), lambda: None)
+            self.lose(list(self.subscription.assigned), lambda: None)
         else:
             self.rejoin(error.name)
 

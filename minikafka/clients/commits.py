@@ -13,16 +13,14 @@ commit_async() tries once.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients.errors import refusal
+from minikafka.clients.membership import Membership
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.consumer import Consumer
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
@@ -40,19 +38,19 @@ ONCE = ("async", "auto")  # commits that are not retried
 class OffsetRequest(Question):
     """A request about committed offsets, to the group's coordinator."""
 
-    def __init__(self, consumer: "Consumer") -> None:
-        assert consumer.coordinator is not None, "the shell asks for a group first"
-        super().__init__(consumer, consumer.coordinator)
-        self.consumer = consumer
-        self.coordinator = consumer.coordinator
+    def __init__(self, membership: Membership) -> None:
+        super().__init__(membership.client, membership.coordinator)
+        self.membership = membership
+        self.client = membership.client
+        self.coordinator = membership.coordinator
         self.identity = ("", -1)  # the identity under which it was sent
 
     def attempt(self) -> None:
         if self.coordinator.error is not None:
             self.fail(self.coordinator.error)
         elif self.coordinator.ready():
-            member = self.consumer.member
-            self.identity = ("", -1) if member is None else member.identity
+            takes_part = self.membership.takes_part
+            self.identity = self.membership.identity if takes_part else ("", -1)
             self.send()
 
     def send(self) -> None:
@@ -74,9 +72,9 @@ class OffsetFetch(OffsetRequest):
     """
 
     def __init__(
-        self, consumer: "Consumer", partitions: Iterable[TopicPartition]
+        self, membership: Membership, partitions: Iterable[TopicPartition]
     ) -> None:
-        super().__init__(consumer)
+        super().__init__(membership)
         self._partitions = list(partitions)
 
     def send(self) -> None:
@@ -86,7 +84,7 @@ class OffsetFetch(OffsetRequest):
             "topics": topics,
         }
         member_id, member_epoch = self.identity
-        if self.consumer.config["group_protocol"] == "consumer" and member_id:
+        if self.client.config["group_protocol"] == "consumer" and member_id:
             group["member_id"] = member_id
             group["member_epoch"] = member_epoch
         self.request("OffsetFetch", {"groups": [group], "require_stable": True})
@@ -128,21 +126,21 @@ class OffsetCommit(OffsetRequest):
 
     def __init__(
         self,
-        consumer: "Consumer",
+        membership: Membership,
         offsets: Offsets,
         how: str,
         gives_up_at: int | None = None,
     ) -> None:
-        super().__init__(consumer)
+        super().__init__(membership)
         self._offsets = offsets
         self._how = how
         self._gives_up_at = gives_up_at
 
     def attempt(self) -> None:
         error: Exception | None = None
-        if self.consumer.member is not None:
-            error = self.consumer.member.why_no_commit()
-        if self._gives_up_at is not None and self._gives_up_at <= self.consumer.now_ms:
+        if self.membership.takes_part:
+            error = self.membership.why_no_commit()
+        if self._gives_up_at is not None and self._gives_up_at <= self.client.now_ms:
             why = "the coordinator could not be reached in time"
             error = KafkaError(Error.REQUEST_TIMED_OUT, why)
         if error is not None:
@@ -153,7 +151,7 @@ class OffsetCommit(OffsetRequest):
     def send(self) -> None:
         self._emit("CommitSent", how=self._how)
         member_id, generation = self.identity
-        instance_id = self.consumer.config["group_instance_id"]
+        instance_id = self.client.config["group_instance_id"]
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": member_id,
@@ -166,12 +164,11 @@ class OffsetCommit(OffsetRequest):
     def answered(self, response: Message) -> None:
         parts = [part for topic in response.topics for part in topic.partitions]
         error = first_error(parts)
-        membership = self.consumer.membership
         if error is Error.NONE:
             self._emit("CommitAcknowledged")
             self.succeed(True)
-        elif error in MEMBERSHIP and membership is not None:
-            self.fail(membership.commit_refused(error, self.identity), error)
+        elif error in MEMBERSHIP:
+            self.fail(self.membership.commit_refused(error, self.identity), error)
         else:
             has_no_topic = error is Error.UNKNOWN_TOPIC_OR_PARTITION
             is_final = has_no_topic or not self.state.refused(error)
@@ -187,26 +184,28 @@ class OffsetCommit(OffsetRequest):
         """refused: the coordinator's error. Nothing happens if the shell has given the
         commit up.
         """
-        if self in self.consumer.questions:
+        if self in self.client.questions:
             name = type(exception).__name__ if refused is None else refused.name
             self._emit("CommitFailed", error=name)
             super().fail(exception)
 
     def _emit(self, kind: str, /, **detail: Any) -> None:
-        if not self.consumer.trace:
+        if not self.client.trace:
             return
         shown = []
         for (topic, number), each in self._offsets.items():
             shown.append([topic, number, each.offset])
         group = self.coordinator.group_id
-        self.consumer.trace.emit(kind, group=group, offsets=shown, **detail)
+        self.client.trace.emit(kind, group=group, offsets=shown, **detail)
 
 
 class AutoCommit:
     """Commits the positions of one consumer automatically (enable_auto_commit)."""
 
-    def __init__(self, consumer: "Consumer") -> None:
-        self._consumer = consumer
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._client = membership.client
+        self._subscription = membership.subscription
         self._at: int | None = None  # None: before the first poll
 
     def before_revoking(self, done: Callable[[], None]) -> None:
@@ -215,43 +214,42 @@ class AutoCommit:
         done is also called if the commit can't be finished before the group would go on
         without this member.
         """
-        offsets = self._consumer.positions.consumed()
-        if not self._consumer.config["enable_auto_commit"] or not offsets:
+        offsets = self._subscription.consumed()
+        if not self._client.config["enable_auto_commit"] or not offsets:
             done()
             return
-        interval_ms = int(self._consumer.config["max_poll_interval_ms"])
-        until = self._consumer.now_ms + interval_ms
-        commit = OffsetCommit(self._consumer, offsets, "revoke", until)
+        interval_ms = int(self._client.config["max_poll_interval_ms"])
+        until = self._client.now_ms + interval_ms
+        commit = OffsetCommit(self._membership, offsets, "revoke", until)
         commit.add_callback(lambda _: done()).add_errback(lambda _: done())
-        self._consumer.questions.ask(commit)
+        self._client.questions.ask(commit)
 
     def work(self) -> None:
-        consumer = self._consumer
-        member = consumer.member
-        if not consumer.config["enable_auto_commit"] or not consumer.in_poll:
+        client, membership = self._client, self._membership
+        if not client.config["enable_auto_commit"] or not self._subscription.in_poll:
             return
-        interval_ms = int(consumer.config["auto_commit_interval_ms"])
+        interval_ms = int(client.config["auto_commit_interval_ms"])
         if self._at is None:
-            self._at = consumer.now_ms + interval_ms
-        if member is not None and member.in_rebalance:
+            self._at = client.now_ms + interval_ms
+        if membership.takes_part and membership.in_rebalance:
             return  # it commits before it gives partitions back anyway
-        if self._at <= consumer.now_ms:
-            self._at = consumer.now_ms + interval_ms
-            if member is None or member.why_no_commit() is None:
+        if self._at <= client.now_ms:
+            self._at = client.now_ms + interval_ms
+            if not membership.takes_part or membership.why_no_commit() is None:
                 self._commit()
-        consumer.wake(self._at)
+        client.wake(self._at)
 
     def _commit(self) -> None:
-        offsets = self._consumer.positions.consumed()
+        offsets = self._subscription.consumed()
         if offsets:
-            commit = OffsetCommit(self._consumer, offsets, "auto")
+            commit = OffsetCommit(self._membership, offsets, "auto")
             commit.add_errback(lambda error: self._failed(commit, error))
-            self._consumer.questions.ask(commit)
+            self._client.questions.ask(commit)
 
     def _failed(self, commit: OffsetCommit, error: Exception) -> None:
         if isinstance(error, KafkaError) and error.error.retriable:
             self._at = commit.state.at_ms
-            self._consumer.wake(self._at)
+            self._client.wake(self._at)
 
 
 def first_error(answers: Iterable[Message]) -> Error:

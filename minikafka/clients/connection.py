@@ -17,12 +17,13 @@ Java client: TCP keeps order, so no later answer could arrive either.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from minikafka.clients.metadata import Address, Metadata
-from minikafka.clients.request_state import Questions, RequestState
+from minikafka.clients.request_state import OnResponse, Questions, Timed
 from minikafka.clients.structs import TopicPartition
 from minikafka.clock import Now, soonest
 from minikafka.trace import Trace
@@ -71,10 +72,6 @@ class Disconnect(NamedTuple):
     connection: str
 
 
-# None: the connection was lost before the answer arrived
-OnResponse = Callable[[Message | None], None]
-
-
 class InFlight(NamedTuple):
     api: str
     version: int
@@ -111,7 +108,7 @@ class Node:
         return f"broker {self.id}" if self.id >= 0 else "{}:{}".format(*self.address)
 
 
-class Client:
+class Client(Timed):
     """The base of producer, consumer and admin. A subclass does its own work in
     work().
     """
@@ -123,6 +120,7 @@ class Client:
         trace: Trace,
         config: Mapping[str, Any],
     ) -> None:
+        super().__init__(config["retry_backoff_ms"])
         self.name = name
         self.config = config
         self.client_id: str = config["client_id"] or name
@@ -130,21 +128,18 @@ class Client:
         self.outbox: list[Connect | Send | Disconnect] = []
         self.closed = False
         self.request_timeout_ms: int = config["request_timeout_ms"]
-        self.retry_backoff_ms: int = config["retry_backoff_ms"]
         self.reconnect_backoff_ms: int = config["reconnect_backoff_ms"]
         self.bootstrap = [Node(-1 - i, address) for i, address in enumerate(bootstrap)]
         self.nodes: dict[int, Node] = {}
         self._by_connection: dict[str, Node] = {}
         self.connections = 0  # made so far; used in their names
         self._correlation_id = 0
-        self.now_ms = 0  # monotonic, as of the last call of the shell
-        # when work() has something to do without an event from outside
-        self._wake_ms: int | None = None
-        self.questions = Questions()
+        self.questions = Questions(self)
         self.metadata = Metadata(
             self,
             config["metadata_max_age_ms"],
             config.get("allow_auto_create_topics", True),
+            self.metadata_read,
         )
 
     # called by the shell
@@ -232,17 +227,6 @@ class Client:
         time.
         """
         self.questions.work()
-
-    def wake(self, at_ms: int) -> None:
-        """Have tick() called at this time, in ms."""
-        if self._wake_ms is None or at_ms < self._wake_ms:
-            self._wake_ms = at_ms
-
-    def is_due(self, state: RequestState) -> bool:
-        """Whether a request may be sent now; if only later, tick() comes then."""
-        if not state.in_flight and not state.is_due:
-            self.wake(state.at_ms)
-        return state.is_due
 
     def busy(self) -> bool:
         """Whether the client keeps its metadata fresh. A consumer that isn't polled
@@ -351,7 +335,7 @@ class Client:
             and due_at <= self.now_ms
             and (node := self.any_node()) is not None
         ):
-            self.metadata.ask(node)
+            self.metadata.ask(partial(self.request, node))
         self.work()
 
     def _ask_versions(self, node: Node, version: int) -> None:

@@ -23,19 +23,20 @@ from minikafka.clients.connection import Client
 from minikafka.clients.consumer_config import DEFAULTS, checked
 from minikafka.clients.consumer_membership import ConsumerMembership
 from minikafka.clients.coordinator import Coordinator
-from minikafka.clients.errors import IllegalStateError, NoOffsetForPartitionError
-from minikafka.clients.fetching import Assigned, Fetched, Fetcher, consumer_record
+from minikafka.clients.errors import NoOffsetForPartitionError
+from minikafka.clients.fetching import Fetcher, consumer_record
 from minikafka.clients.future import Future
 from minikafka.clients.membership import Membership, Task
 from minikafka.clients.metadata import Address
 from minikafka.clients.positions import OffsetLookup, Positions
-from minikafka.clients.request_state import Question, RequestState
+from minikafka.clients.request_state import Question
 from minikafka.clients.structs import (
     ConsumerRecord,
     OffsetAndMetadata,
     TopicPartition,
     text,
 )
+from minikafka.clients.subscription_state import Assigned, Fetched, SubscriptionState
 from minikafka.clock import Now
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -56,30 +57,16 @@ class Consumer(Client):
         **config: Any,
     ) -> None:
         super().__init__(name, bootstrap, trace, checked({**DEFAULTS, **config}))
-        self.topics: list[str] = []  # subscribed to; empty with assign()
-        self.assigned: dict[TopicPartition, Assigned] = {}
+        self.subscription = SubscriptionState(self)
         self.waiting = 0  # calls of the program that wait for records or a position
-        # the program is in poll(), so it has processed all records that it was given
-        self.in_poll = False
         self.taken = 0  # records handed over so far
-        self.error: Exception | None = None  # raised by the next take()
-        self.remarks: list[str] = []  # hints for the person at the screen
-        self.random = random
-        self.positions = Positions(self)
-        self.fetcher = Fetcher(self)
-        self.coordinator: Coordinator | None = None
-        self.auto_commit: AutoCommit | None = None
         self.membership: Membership | None = None
-        group_id = self.config["group_id"]
-        if group_id is not None:
-            self.coordinator = Coordinator(self, group_id)
-            self.auto_commit = AutoCommit(self)
-            protocol = (
-                ConsumerMembership
-                if self.config["group_protocol"] == "consumer"
-                else ClassicMembership
-            )
-            self.membership = protocol(self, self.coordinator)
+        self.auto_commit: AutoCommit | None = None
+        if self.config["group_id"] is not None:
+            self.membership = self._new_membership(random)
+            self.auto_commit = AutoCommit(self.membership)
+        self.positions = Positions(self, self.subscription, self.membership)
+        self.fetcher = Fetcher(self, self.subscription)
         if self.trace:
             shown = {"isolation_level": self.config["isolation_level"]}
             self.trace.emit(
@@ -88,45 +75,52 @@ class Consumer(Client):
         if topics:
             self.subscribe(topics)
 
+    def _new_membership(self, random: Callable[[], float] | None) -> Membership:
+        coordinator = Coordinator(self, self.config["group_id"])
+        if self.config["group_protocol"] == "classic":
+            return ClassicMembership(
+                self, self.subscription, coordinator, self._commit_before_revoking
+            )
+        assert random is not None, "the member makes its own id"
+        return ConsumerMembership(
+            self, self.subscription, coordinator, self._commit_before_revoking, random
+        )
+
+    def _commit_before_revoking(self, done: Callable[[], None]) -> None:
+        assert self.auto_commit is not None, "a consumer with a group has it"
+        self.auto_commit.before_revoking(done)
+
     # called by programs, through the shell
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        self.topics = list(dict.fromkeys(topics))
-        for topic in self.topics:
+        self.subscription.topics = list(dict.fromkeys(topics))
+        for topic in self.subscription.topics:
             self.metadata.want(topic)
         if self.membership is not None:
             self.membership.subscription_changed()
             return
-        self.assigned = {
+        self.subscription.assigned = {
             partition: held
-            for partition, held in self.assigned.items()
-            if partition.topic in self.topics
+            for partition, held in self.subscription.assigned.items()
+            if partition.topic in self.subscription.topics
         }
         self._assign_subscribed()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        self.topics = []
-        self.assigned = {
-            partition: self.assigned.get(partition) or self._unread()
+        self.subscription.topics = []
+        self.subscription.assigned = {
+            partition: self.subscription.assigned.get(partition)
+            or self.subscription.unread()
             for partition in partitions
         }
-        for partition in self.assigned:
+        for partition in self.subscription.assigned:
             self.metadata.want(partition.topic)
 
-    def held(self, partition: TopicPartition) -> Assigned:
-        if partition not in self.assigned:
-            names = ", ".join(map(str, self.assigned)) or "nothing yet"
-            raise IllegalStateError(
-                f"{TopicPartition(*partition)} is not assigned to {self.name}, which"
-                f" has {names}"
-            )
-        return self.assigned[partition]
-
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        self.held(partition).move(offset)
-        if isinstance(self.error, NoOffsetForPartitionError):
+        self.subscription.held(partition).move(offset)
+        if isinstance(self.subscription.error, NoOffsetForPartitionError):
             # the next poll checks again whether a position is missing
-            self.error = None
+            self.subscription.error = None
         if self.trace:
             self.trace.emit(
                 "PositionSought",
@@ -139,13 +133,13 @@ class Consumer(Client):
         """where: "earliest" or "latest". The offset is looked up at the next poll or
         position().
         """
-        for partition in list(partitions) or list(self.assigned):
-            self.held(partition).move(None, where)
+        for partition in list(partitions) or list(self.subscription.assigned):
+            self.subscription.held(partition).move(None, where)
 
     def pause(self, partitions: Iterable[TopicPartition], paused: bool = True) -> None:
         names = [TopicPartition(*partition) for partition in partitions]
         for partition in names:
-            self.held(partition).paused = paused
+            self.subscription.held(partition).paused = paused
         if self.trace:
             kind = "PartitionsPaused" if paused else "PartitionsResumed"
             self.trace.emit(kind, partitions=[str(each) for each in names])
@@ -162,7 +156,7 @@ class Consumer(Client):
         self._leave_poll()
         self.raise_error()
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
-        for partition, held in self.assigned.items():
+        for partition, held in self.subscription.assigned.items():
             if max_records > 0 and held.fetched is not None and held.readable:
                 records = self._take_from(partition, held, held.fetched, max_records)
                 max_records -= len(records)
@@ -172,25 +166,28 @@ class Consumer(Client):
         # The partition served first comes last next time, so that one with many records
         # doesn't starve the others.
         for partition in taken:
-            self.assigned[partition] = self.assigned.pop(partition)
+            self.subscription.assigned[partition] = self.subscription.assigned.pop(
+                partition
+            )
         self._do_what_is_due()
         return taken
 
     def raise_error(self) -> None:
         """Raise an error that came up since the last call, once."""
-        if self.error is not None:
-            error, self.error = self.error, None
+        if self.subscription.error is not None:
+            error, self.subscription.error = self.subscription.error, None
             raise error
 
     def has_records(self) -> bool:
-        if self.error is not None:
+        if self.subscription.error is not None:
             return True
         try:
             return any(
-                held.readable and held.holds_record() for held in self.assigned.values()
+                held.readable and held.holds_record()
+                for held in self.subscription.assigned.values()
             )
         except KafkaError as error:
-            self.error = error
+            self.subscription.error = error
             return True
 
     def begin_poll(self, now: Now) -> None:
@@ -198,7 +195,7 @@ class Consumer(Client):
         positions, fetches.
         """
         self._enter(now)
-        self.in_poll = True
+        self.subscription.in_poll = True
         self._polled()
         self.begin_waiting(now)
 
@@ -218,8 +215,8 @@ class Consumer(Client):
         self.waiting -= 1
 
     def _leave_poll(self) -> None:
-        if self.in_poll:
-            self.in_poll = False
+        if self.subscription.in_poll:
+            self.subscription.in_poll = False
             self._polled()
 
     def _polled(self) -> None:
@@ -246,7 +243,7 @@ class Consumer(Client):
     ) -> None:
         """The program has finished a task. in_poll: whether it goes on polling."""
         self._enter(now)
-        self.in_poll = in_poll
+        self.subscription.in_poll = in_poll
         assert self.membership is not None
         self.membership.end_task(task, error)
         self._do_what_is_due()
@@ -256,7 +253,7 @@ class Consumer(Client):
         membership.leaving is false.
         """
         self._enter(now)
-        if self.membership is not None and self.topics:
+        if self.membership is not None and self.subscription.topics:
             self.membership.leave(why)
 
     def commit(
@@ -269,47 +266,18 @@ class Consumer(Client):
         OffsetCommit.
         """
         self._enter(now)
-        return self._ask(
-            OffsetCommit(
-                self, self.positions.consumed() if offsets is None else offsets, how
-            )
-        )
+        assert self.membership is not None, "the shell asks for a group first"
+        if offsets is None:
+            offsets = self.subscription.consumed()
+        return self._ask(OffsetCommit(self.membership, offsets, how))
 
     def committed(self, partitions: Iterable[TopicPartition], now: Now) -> Future:
         """Ask for the group's committed offsets: {partition: OffsetAndMetadata, or None
         if nothing is committed}.
         """
         self._enter(now)
-        return self._ask(OffsetFetch(self, partitions))
-
-    @property
-    def member(self) -> Membership | None:
-        """The membership; None for a consumer that has assigned its partitions by
-        itself.
-        """
-        return self.membership if self.topics else None
-
-    def grant(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take over partitions that the group has assigned."""
-        for partition in partitions:
-            self.assigned[partition] = self._unread()
-            self.metadata.want(partition.topic)
-
-    def stop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no more records of these partitions: they are about to be
-        given back.
-        """
-        for partition in partitions:
-            self.assigned[partition].stopped = True
-
-    def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget partitions that were given back or lost."""
-        for partition in partitions:
-            self.assigned.pop(partition, None)
-
-    def _unread(self) -> Assigned:
-        """The initial state of a partition that was just assigned."""
-        return Assigned(RequestState(self, self.metadata))
+        assert self.membership is not None, "the shell asks for a group first"
+        return self._ask(OffsetFetch(self.membership, partitions))
 
     # questions
 
@@ -344,7 +312,9 @@ class Consumer(Client):
         for topic in self.metadata.wanted:
             error = self.metadata.errors.get(topic, Error.NONE)
             if error is not Error.NONE and not error.retriable:
-                self.error = KafkaError(error, f"topic {topic!r}: {error.message}")
+                self.subscription.error = KafkaError(
+                    error, f"topic {topic!r}: {error.message}"
+                )
 
     def work(self) -> None:
         if self.membership is not None:
@@ -360,10 +330,10 @@ class Consumer(Client):
     def _assign_subscribed(self) -> None:
         """Assign all partitions of its topics to a consumer without a group."""
         if self.membership is None:
-            for topic in self.topics:
+            for topic in self.subscription.topics:
                 for number in self.metadata.partitions(topic) or {}:
-                    self.assigned.setdefault(
-                        TopicPartition(topic, number), self._unread()
+                    self.subscription.assigned.setdefault(
+                        TopicPartition(topic, number), self.subscription.unread()
                     )
 
     def _take_from(

@@ -32,12 +32,14 @@ member joins, and after an error, it contains everything.
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
-from minikafka.clients.membership import Membership
+from minikafka.clients.membership import BeforeRevoking, Membership
 from minikafka.clients.structs import TopicPartition
+from minikafka.clients.subscription_state import SubscriptionState
 from minikafka.coordinators.consumer_member import by_topic, flat
 from minikafka.coordinators.group_rules import (
     JOIN_EPOCH,
@@ -46,9 +48,6 @@ from minikafka.coordinators.group_rules import (
 )
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.clients.consumer import Consumer
 
 UNJOINED, JOINING, RECONCILING, ACKNOWLEDGING = (
     "unjoined",
@@ -105,11 +104,18 @@ class ConsumerMembership(Membership):
         " to date, then commit what is still yours"
     )
 
-    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
-        super().__init__(consumer, coordinator)
-        assert consumer.random is not None, "the member makes its own id (KIP-1082)"
-        drawn = bytes(int(consumer.random() * 256) for _ in range(16))
-        self.member_id = f"{consumer.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
+    def __init__(
+        self,
+        client: Client,
+        subscription: SubscriptionState,
+        coordinator: Coordinator,
+        commit_before_revoking: BeforeRevoking,
+        random: Callable[[], float],
+    ) -> None:
+        super().__init__(client, subscription, coordinator, commit_before_revoking)
+        drawn = bytes(int(random() * 256) for _ in range(16))
+        # the member makes its own id (KIP-1082)
+        self.member_id = f"{client.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
         # the partitions that it should have, as the coordinator last said
         self._assignment: Partitions = frozenset()
         self._had: Partitions = frozenset()  # the partitions that it has taken over
@@ -122,7 +128,7 @@ class ConsumerMembership(Membership):
 
     def work(self) -> None:
         self.check_poll_interval()
-        if self.consumer.in_poll and not self.leaving:
+        if self.subscription.in_poll and not self.leaving:
             self._poll_work()
         self.stay_alive()
 
@@ -157,7 +163,7 @@ class ConsumerMembership(Membership):
     def _poll_work(self) -> None:
         if self.raises() or self.tasks:
             return
-        if self.state in (UNJOINED, STALE) and self.consumer.topics:
+        if self.state in (UNJOINED, STALE) and self.subscription.topics:
             is_first = self.state == UNJOINED
             self._join("polled", "the first poll" if is_first else "it polls again")
         elif self.state == RECONCILING and not self._reconciling:
@@ -167,24 +173,24 @@ class ConsumerMembership(Membership):
         self._begin_anew()
         self.generation = JOIN_EPOCH
         self.event(event, why)
-        self.heartbeat.at_ms = self.consumer.now_ms
+        self.heartbeat.at_ms = self.client.now_ms
 
     def _reconcile(self) -> None:
         """Do step 1 for the topics whose names are known. The others wait for
         metadata.
         """
-        names = self.consumer.metadata.topic_names
+        names = self.client.metadata.topic_names
         known = frozenset(each for each in self._assignment if each[0] in names)
         if known != self._assignment:
-            self.consumer.metadata.refresh()
+            self.client.metadata.refresh()
             if known == self._had:
                 return
         assigned = []
         for topic_id, number in known:
             assigned.append(TopicPartition(names[topic_id], number))
         assigned.sort()
-        gone = [each for each in self.consumer.assigned if each not in assigned]
-        self.consumer.stop(gone)
+        gone = [each for each in self.subscription.assigned if each not in assigned]
+        self.subscription.stop(gone)
         self._reconciling = True
         life = self._life
 
@@ -194,7 +200,7 @@ class ConsumerMembership(Membership):
 
         def take_over() -> None:
             if life == self._life:
-                held = self.consumer.assigned
+                held = self.subscription.assigned
                 new = [each for each in assigned if each not in held]
                 self.assign(new, complete)
 
@@ -204,16 +210,16 @@ class ConsumerMembership(Membership):
                 self._had = known
                 self._said.pop("topic_partitions", None)
                 self.event("reconciled", "it has taken over its share")
-                self.heartbeat.at_ms = self.consumer.now_ms
+                self.heartbeat.at_ms = self.client.now_ms
 
-        self.auto_commit.before_revoking(give_back)
+        self.commit_before_revoking(give_back)
 
     # heartbeats: in the background
 
     def send_heartbeat(self) -> None:
         news = self._news()
         self._said |= news
-        self.heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
+        self.heartbeat.at_ms = self.client.now_ms + self._interval_ms
         # After a lost heartbeat it isn't known what the coordinator has seen, so the
         # next one contains everything.
         answered = self._heartbeat_answered
@@ -234,9 +240,9 @@ class ConsumerMembership(Membership):
     def _news(self) -> dict[str, Any]:
         """The fields whose values the coordinator doesn't know yet."""
         everything = {
-            "rebalance_timeout_ms": self.consumer.config["max_poll_interval_ms"],
-            "subscribed_topic_names": sorted(self.consumer.topics),
-            "server_assignor": self.consumer.config["group_remote_assignor"],
+            "rebalance_timeout_ms": self.client.config["max_poll_interval_ms"],
+            "subscribed_topic_names": sorted(self.subscription.topics),
+            "server_assignor": self.client.config["group_remote_assignor"],
             "topic_partitions": by_topic(self._had),
         }
         news = {}
@@ -261,7 +267,7 @@ class ConsumerMembership(Membership):
     def _heartbeat_accepted(self, response: Message) -> None:
         self.heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
         if self.state == ACKNOWLEDGING:
-            self.heartbeat.at_ms = self.consumer.now_ms
+            self.heartbeat.at_ms = self.client.now_ms
         self._interval_ms = response.heartbeat_interval_ms
         self.generation = response.member_epoch
         self.joined_as = self.identity
@@ -319,4 +325,4 @@ class ConsumerMembership(Membership):
         for task in self.tasks:
             if task.kind != "assigned":
                 going.update(task.partitions)
-        return [each for each in self.consumer.assigned if each not in going]
+        return [each for each in self.subscription.assigned if each not in going]

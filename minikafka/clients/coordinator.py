@@ -12,8 +12,8 @@ ready() looks for it again.
 
 from typing import Any
 
-from minikafka.clients.connection import Client, Node, OnResponse
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.connection import Client, Node
+from minikafka.clients.request_state import OnResponse, RequestState
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 

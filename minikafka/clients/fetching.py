@@ -1,5 +1,4 @@
-"""A partition that a consumer has, the records that were fetched for it and not
-returned yet, and the fetcher.
+"""Fetching the records after each position of a consumer.
 
 Each leader has one open fetch at a time; the next one is sent as soon as a poll has
 taken all records of the last one.
@@ -7,153 +6,54 @@ taken all records of the last one.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from minikafka.clients.connection import Node
+from minikafka.clients.connection import Client, Node
 from minikafka.clients.consumer_config import ISOLATION_LEVELS
-from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import ConsumerRecord, TopicPartition, apply, sizes
+from minikafka.clients.subscription_state import (
+    Assigned,
+    Fetched,
+    Item,
+    SubscriptionState,
+)
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
-from minikafka.wire.records import Record, batches, check_crc, decode_batch
+from minikafka.wire.records import batches, check_crc, decode_batch
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.consumer import Consumer
-
-
-class Item(NamedTuple):
-    """The next item in an answer. record: None if there is nothing to see up to the
-    next offset.
-    """
-
-    record: Record | None
-    next_offset: int
-    leader_epoch: int
-    timestamp_type: int
-
-
-@dataclass
-class Fetched:
-    """The answer to one fetch for one partition; its batches are decoded one at a time,
-    when they are reached.
-    """
-
-    items: Iterator[Item]
-    cause: Any
-    ahead: Item | None = None
-
-    def peek(self) -> Item | None:
-        if self.ahead is None:
-            self.ahead = next(self.items, None)
-        return self.ahead
-
-    def take(self) -> Item:
-        """Take the item that peek() has shown."""
-        assert self.ahead is not None
-        taken = self.ahead
-        self.ahead = None
-        return taken
-
-
-@dataclass
-class Assigned:
-    """A partition that a consumer reads.
-
-    fetch: the state of the request for its records. position: the next offset to
-    return, None until known. reset: "earliest" or "latest" if the program asked for it.
-    question: the open request for the position; its answer is ignored after a seek.
-    why: the reason for the next reset, if it isn't the usual one. stopped: the
-    partition is about to be given back to the group, and isn't read any more.
-    """
-
-    fetch: RequestState
-    position: int | None = None
-    reset: str | None = None
-    question: Question | None = None
-    paused: bool = False
-    stopped: bool = False
-    high_watermark: int | None = None
-    fetched: Fetched | None = None
-    why: Reason | None = None
-    # auto_offset_reset skipped the records that were there before
-    started_at_end: bool = False
-    leader_epoch: int = -1  # of the last record before the position, if known
-    # epoch of the leader whose log was found to have that record (KIP-320)
-    validated_epoch: int = -1
-
-    @property
-    def readable(self) -> bool:
-        """Whether its records may be returned."""
-        return not self.paused and not self.stopped
-
-    def holds_record(self) -> bool:
-        """Whether a record is there. Skips offsets without records; raises KafkaError
-        for a damaged batch.
-        """
-        if self.fetched is None:
-            return False
-        item = self.fetched.peek()
-        while item is not None and item.record is None:
-            passed = self.fetched.take()
-            self.position = passed.next_offset
-            self.leader_epoch = passed.leader_epoch
-            item = self.fetched.peek()
-        if item is None:
-            self.fetched = None
-        return item is not None
-
-    def in_doubt(self, epoch: int) -> bool:
-        """Whether a leader of this epoch may lack records that were read: the leader of
-        the last record's own epoch has them.
-        """
-        known = max(self.leader_epoch, self.validated_epoch)
-        return self.position is not None and self.leader_epoch >= 0 and known < epoch
-
-    def move(
-        self, offset: int | None, reset: str | None = None, leader_epoch: int = -1
-    ) -> None:
-        self.position = offset
-        self.reset = reset
-        self.question = None
-        self.fetched = None
-        self.why = None
-        self.leader_epoch = leader_epoch
-        self.validated_epoch = -1
-        self.started_at_end = False
 
 
 class Fetcher:
     """Asks the leaders for the records after each position."""
 
-    def __init__(self, consumer: "Consumer") -> None:
-        self._consumer = consumer
+    def __init__(self, client: Client, subscription: SubscriptionState) -> None:
+        self._client = client
+        self._subscription = subscription
 
     def work(self) -> None:
         due = []
-        for partition, held in self._consumer.assigned.items():
+        for partition, held in self._subscription.assigned.items():
             if held.position is None or held.fetched is not None:
                 continue
             if held.question is not None:
                 continue
-            if held.readable and self._consumer.is_due(held.fetch):
+            if held.readable and self._client.is_due(held.fetch):
                 due.append(partition)
-        for node, partitions in self._consumer.leaders(due):
+        for node, partitions in self._client.leaders(due):
             if not any(waiting.api == "Fetch" for waiting in node.in_flight):
                 self._send(node, partitions)
 
     def _send(self, node: Node, partitions: list[TopicPartition]) -> None:
-        config = self._consumer.config
+        config = self._client.config
         parts = []
         asked: dict[TopicPartition, tuple[Assigned, int]] = {}
         for partition in partitions:
-            held = self._consumer.assigned[partition]
+            held = self._subscription.assigned[partition]
             assert held.position is not None
             held.fetch.in_flight = True
             asked[partition] = (held, held.position)
-            known = self._consumer.metadata.partition(*partition)
+            known = self._client.metadata.partition(*partition)
             part = {
                 "partition": partition.partition,
                 "current_leader_epoch": known.leader_epoch,
@@ -171,7 +71,7 @@ class Fetcher:
             "session_epoch": -1,
             "topics": nested(parts, "topic"),
         }
-        self._consumer.request(node, "Fetch", body, partial(self._fetched, asked))
+        self._client.request(node, "Fetch", body, partial(self._fetched, asked))
 
     def _fetched(
         self,
@@ -189,7 +89,7 @@ class Fetcher:
                 partition = TopicPartition(topic.topic, part.partition_index)
                 held, offset = asked[partition]
                 # There may have been a seek, a pause or another assignment in between.
-                is_held = self._consumer.assigned.get(partition) is held
+                is_held = self._subscription.assigned.get(partition) is held
                 if is_held and held.position == offset:
                     self._arrived(partition, held, offset, part)
 
@@ -197,14 +97,14 @@ class Fetcher:
         self, partition: TopicPartition, held: Assigned, offset: int, part: Message
     ) -> None:
         error = Error(part.error_code)
-        reset = self._consumer.config["auto_offset_reset"]
+        reset = self._client.config["auto_offset_reset"]
         if error is Error.NONE:
             held.high_watermark = part.high_watermark
             if part.records is not None and len(part.records):
-                check_crcs = self._consumer.config["check_crcs"]
+                check_crcs = self._client.config["check_crcs"]
                 aborted = part.aborted_transactions or ()
                 records = items(part.records, offset, check_crcs, aborted)
-                held.fetched = Fetched(records, self._consumer.trace.cause)
+                held.fetched = Fetched(records, self._client.trace.cause)
         elif error is Error.OFFSET_OUT_OF_RANGE and reset != "none":
             held.move(None)
             sentence = (
@@ -213,7 +113,7 @@ class Fetcher:
             held.why = Reason("out_of_range", sentence)
         elif not held.fetch.refused(error):
             why = f"reading {partition} at offset {offset}: {error.message}"
-            self._consumer.error = KafkaError(error, why)
+            self._subscription.error = KafkaError(error, why)
 
 
 def items(

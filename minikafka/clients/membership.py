@@ -29,18 +29,19 @@ shell carries them out inside poll() and close():
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import CommitFailedError, refusal
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
+from minikafka.clients.subscription_state import SubscriptionState
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 
-if TYPE_CHECKING:
-    from minikafka.clients.consumer import Consumer
-
+# Commits what was read (auto-commit), and then calls what it is given.
+BeforeRevoking = Callable[[Callable[[], None]], None]
 
 EVENTS = {
     "assigned": "PartitionsAssigned",
@@ -82,19 +83,25 @@ class Membership:
     heartbeat_states: ClassVar[tuple[str, ...]]
     gone_because: ClassVar[str]
 
-    def __init__(self, consumer: "Consumer", coordinator: Coordinator) -> None:
-        self.consumer = consumer
+    def __init__(
+        self,
+        client: Client,
+        subscription: SubscriptionState,
+        coordinator: Coordinator,
+        commit_before_revoking: BeforeRevoking,
+    ) -> None:
+        self.client = client
+        self.subscription = subscription
         self.coordinator = coordinator
-        assert consumer.auto_commit is not None, "a consumer with a group has both"
-        self.auto_commit = consumer.auto_commit
+        self.commit_before_revoking = commit_before_revoking
         self.member_id = ""
         self.generation = -1
-        self.instance_id: str | None = consumer.config["group_instance_id"]
+        self.instance_id: str | None = client.config["group_instance_id"]
         self.state = "unjoined"
         self.leaving = False  # it has begun to leave, but isn't out yet
         # it is out for good, and every poll raises this error
         self.fatal: Exception | None = None
-        self.heartbeat = RequestState(consumer, coordinator)
+        self.heartbeat = RequestState(client, coordinator)
         self.tasks: deque[Task] = deque()
         self._poll_deadline: int | None = None  # None: never polled
         # its identity when it was given its partitions, and when it was last in the
@@ -108,8 +115,8 @@ class Membership:
         event, and at the times given to wake().
 
         Heartbeats go on all the time. Joining, and changes of partitions, only while
-        consumer.in_poll (the program is in poll(), so it has processed everything it
-        was given), and not while there are tasks.
+        subscription.in_poll (the program is in poll(), so it has processed everything
+        it was given), and not while there are tasks.
         """
         raise NotImplementedError
 
@@ -157,6 +164,13 @@ class Membership:
         return False
 
     @property
+    def takes_part(self) -> bool:
+        """Whether the consumer subscribes. One that assigns its partitions by itself is
+        no member.
+        """
+        return bool(self.subscription.topics)
+
+    @property
     def identity(self) -> tuple[str, int]:
         """Member id and generation, as a commit gives them for its sender."""
         return self.member_id, self.generation
@@ -173,14 +187,14 @@ class Membership:
 
     def polled(self) -> None:
         """A poll begins or ends: restart the poll interval."""
-        interval_ms = int(self.consumer.config["max_poll_interval_ms"])
-        self._poll_deadline = self.consumer.now_ms + interval_ms
-        self.consumer.wake(self._poll_deadline)
+        interval_ms = int(self.client.config["max_poll_interval_ms"])
+        self._poll_deadline = self.client.now_ms + interval_ms
+        self.client.wake(self._poll_deadline)
 
     def stay_alive(self) -> None:
         """Send a heartbeat if one is due."""
         alive = self.state in self.heartbeat_states
-        if alive and self.consumer.is_due(self.heartbeat) and self.coordinator.ready():
+        if alive and self.client.is_due(self.heartbeat) and self.coordinator.ready():
             self.send_heartbeat()
 
     def check_poll_interval(self) -> None:
@@ -188,14 +202,14 @@ class Membership:
         polling.
         """
         deadline = self._poll_deadline
-        if self.consumer.in_poll or deadline is None:
+        if self.subscription.in_poll or deadline is None:
             return
         if self.state not in self.heartbeat_states:
             return
-        if deadline > self.consumer.now_ms:
-            self.consumer.wake(deadline)
+        if deadline > self.client.now_ms:
+            self.client.wake(deadline)
             return
-        seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+        seconds = self.client.config["max_poll_interval_ms"] / 1000
         sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
         why = Reason("max_poll_interval_ms", sentence)
         self.emit("PollOverdue", member=self.member_id, why=why)
@@ -204,11 +218,11 @@ class Membership:
     def raises(self) -> bool:
         """Let the poll raise an error. Returns true if the member is out for good."""
         if self.coordinator.error is not None:
-            self.consumer.error = self.coordinator.error
+            self.subscription.error = self.coordinator.error
             self.coordinator.error = None
         if self.fatal is None or self.tasks:
             return False
-        self.consumer.error = self.fatal
+        self.subscription.error = self.fatal
         return True
 
     def say_goodbye(self, api: str, body: dict[str, Any]) -> None:
@@ -223,7 +237,7 @@ class Membership:
 
     def gone(self) -> CommitFailedError:
         """The error for a commit whose sender is no longer a member."""
-        name, group = self.consumer.name, self.coordinator.group_id
+        name, group = self.client.name, self.coordinator.group_id
         return CommitFailedError(
             f"{name} is not a member of group {group} any more, {self.gone_because}"
         )
@@ -244,8 +258,8 @@ class Membership:
             )
 
     def emit(self, kind: str, /, **detail: Any) -> None:
-        if self.consumer.trace:
-            self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)
+        if self.client.trace:
+            self.client.trace.emit(kind, group=self.coordinator.group_id, **detail)
 
     # changes of partitions: each is a task, and `done` is called when the listener has
     # returned
@@ -259,11 +273,11 @@ class Membership:
         """Give partitions back in an orderly way. From now on the program gets no more
         of their records.
         """
-        given = [each for each in partitions if each in self.consumer.assigned]
+        given = [each for each in partitions if each in self.subscription.assigned]
         if not given:
             done()
             return
-        self.consumer.stop(given)
+        self.subscription.stop(given)
         self.tasks.append(Task(kind, given, done))
 
     def lose(
@@ -297,7 +311,7 @@ class Membership:
         task.begun = True
         if task.kind == "assigned":
             self._given_as = self.joined_as = self.identity
-            self.consumer.grant(task.partitions)
+            self.subscription.grant(task.partitions)
         if task.kind != "assign":
             self._partitions_changed(task)
         return task
@@ -308,7 +322,7 @@ class Membership:
             return  # everything was given up in the meantime
         self.tasks.popleft()
         if task.kind in ("revoked", "lost"):
-            self.consumer.drop(task.partitions)
+            self.subscription.drop(task.partitions)
         if error is not None and task.failed is not None:
             task.failed()
         else:
@@ -321,7 +335,7 @@ class Membership:
         )
 
     def _partitions_changed(self, task: Task) -> None:
-        owned = sorted(self.consumer.assigned)
+        owned = sorted(self.subscription.assigned)
         if task.kind != "assigned":
             owned = [each for each in owned if each not in task.partitions]
         member_id, generation = self._given_as if task.kind == "lost" else self.identity

@@ -7,14 +7,12 @@ it needs a broker that isn't in it, because that broker may have come since. In 
 a client does not notice that partitions were added.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import OnResponse, RequestState, Timed
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.clients.connection import Client, Node
 
 Address = tuple[str, int]
 
@@ -40,10 +38,16 @@ def newer(known: Partition, answer: Message) -> Partition:
 
 
 class Metadata:
-    """One client's image of the cluster, and the request that reads it."""
+    """One client's image of the cluster, and the request that reads it. changed():
+    called each time it was read.
+    """
 
     def __init__(
-        self, client: "Client", max_age_ms: int, allow_auto_create_topics: bool
+        self,
+        client: Timed,
+        max_age_ms: int,
+        allow_auto_create_topics: bool,
+        changed: Callable[[], None],
     ) -> None:
         self.brokers: dict[int, Address] = {}
         self.wanted: dict[str, None] = {}  # a dict keeps the order, a set would not
@@ -51,6 +55,7 @@ class Metadata:
         self.topic_names: dict[bytes, str] = {}  # by topic id
         self._topics: dict[str, dict[int, Partition]] = {}
         self._client = client
+        self._changed = changed
         self._state = RequestState(client)
         self._max_age_ms = max_age_ms
         self._allow_auto_create_topics = allow_auto_create_topics
@@ -96,8 +101,8 @@ class Metadata:
             return None
         return self._may_ask_at if self._is_stale else self._asks_at
 
-    def ask(self, node: "Node") -> None:
-        """Read the image from a ready node."""
+    def ask(self, send: Callable[[str, dict[str, Any], OnResponse], None]) -> None:
+        """Read the image. send(api, body, on_response): to a node that is ready."""
         self._is_stale = False
         self._lacks_broker = False
         self._state.back_off()
@@ -111,8 +116,7 @@ class Metadata:
             "topics": [{"name": topic} for topic in self.wanted],
             "allow_auto_topic_creation": self._allow_auto_create_topics,
         }
-        answered = self._state.sent(self._update, failed)
-        self._client.request(node, "Metadata", body, answered)
+        send("Metadata", body, self._state.sent(self._update, failed))
 
     def partitions(self, topic: str) -> dict[int, Partition] | None:
         """{number: Partition} in order of the numbers, or None if the topic is not
@@ -137,7 +141,7 @@ class Metadata:
                 self._topics.pop(topic.name, None)
         if not all(map(self._is_final, self.wanted)):
             self.refresh()
-        self._client.metadata_read()
+        self._changed()
 
     def _update_topic(self, topic: Message) -> None:
         """A topic that was deleted and created again starts with nothing known

@@ -9,26 +9,23 @@ retriable refusal (a leader that moved) they are asked again after retry_backoff
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from minikafka.clients.commits import OffsetFetch
+from minikafka.clients.connection import Client
 from minikafka.clients.consumer_config import ISOLATION_LEVELS
 from minikafka.clients.errors import LogTruncationError, NoOffsetForPartitionError
-from minikafka.clients.fetching import Assigned
+from minikafka.clients.membership import Membership
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import (
     OffsetAndMetadata,
     OffsetAndTimestamp,
     TopicPartition,
 )
+from minikafka.clients.subscription_state import Assigned, SubscriptionState
 from minikafka.clients.truncation import EndOfEpoch
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.connection import Client
-    from minikafka.clients.consumer import Consumer
 
 LATEST, EARLIEST = -1, -2
 
@@ -45,11 +42,12 @@ class OffsetLookup(Question):
 
     def __init__(
         self,
-        client: "Client",
+        client: Client,
         timestamps: dict[TopicPartition, int],
         found: Found | None = None,
     ) -> None:
         super().__init__(client, client.metadata)
+        self._client = client
         self._timestamps = timestamps
         # partitions that haven't been asked for yet
         self._wanted = dict.fromkeys(timestamps)
@@ -61,25 +59,25 @@ class OffsetLookup(Question):
     def attempt(self) -> None:
         if not self._timestamps:
             self.succeed({})
-        for node, partitions in self.client.leaders(list(self._wanted)):
+        for node, partitions in self._client.leaders(list(self._wanted)):
             parts = []
             for partition in partitions:
                 del self._wanted[partition]
-                known = self.client.metadata.partition(*partition)
+                known = self._client.metadata.partition(*partition)
                 part = {
                     "partition_index": partition.partition,
                     "current_leader_epoch": known.leader_epoch,
                     "timestamp": self._timestamps[partition],
                 }
                 parts.append((partition.topic, part))
-            level = self.client.config.get("isolation_level", "read_uncommitted")
+            level = self._client.config.get("isolation_level", "read_uncommitted")
             body = {
                 "replica_id": -1,
                 "isolation_level": ISOLATION_LEVELS.index(level),
                 "topics": nested(parts),
             }
             answered = partial(self._answered, partitions)
-            self.client.request(node, "ListOffsets", body, answered)
+            self._client.request(node, "ListOffsets", body, answered)
 
     def _answered(
         self, partitions: list[TopicPartition], response: Message | None
@@ -110,8 +108,8 @@ class OffsetLookup(Question):
     def _tell(self, partition: TopicPartition, answer: OffsetAndTimestamp) -> None:
         """Emit an event for an offset found by time; the ends of a log get none."""
         timestamp = self._timestamps[partition]
-        if self.client.trace and timestamp >= 0:
-            self.client.trace.emit(
+        if self._client.trace and timestamp >= 0:
+            self._client.trace.emit(
                 "OffsetFound",
                 topic=partition.topic,
                 partition=partition.partition,
@@ -121,41 +119,38 @@ class OffsetLookup(Question):
 
 
 class Positions:
-    """The positions of one consumer's partitions."""
+    """The positions of one consumer's partitions. membership: None without a group."""
 
-    def __init__(self, consumer: "Consumer") -> None:
-        self._consumer = consumer
-
-    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The positions that a commit without explicit offsets commits."""
-        offsets = {}
-        for partition, held in self._consumer.assigned.items():
-            if held.position is not None:
-                offset = OffsetAndMetadata(held.position, "", held.leader_epoch)
-                offsets[partition] = offset
-        return offsets
+    def __init__(
+        self,
+        client: Client,
+        subscription: SubscriptionState,
+        membership: Membership | None,
+    ) -> None:
+        self._client = client
+        self._subscription = subscription
+        self._membership = membership
 
     def find(self) -> None:
         """Look up the positions that are missing."""
-        in_group = self._consumer.coordinator is not None
         maybe_committed = []
         to_reset = []
-        for partition, held in self._consumer.assigned.items():
+        for partition, held in self._subscription.assigned.items():
             if held.position is not None or held.question is not None or held.stopped:
                 continue
             is_to_be_reset = held.reset is not None or held.why
-            if in_group and not is_to_be_reset:
+            if self._membership is not None and not is_to_be_reset:
                 maybe_committed.append(partition)
             else:
                 to_reset.append(partition)
-        if maybe_committed:
-            self._ask_committed(maybe_committed)
+        if self._membership is not None and maybe_committed:
+            self._ask_committed(self._membership, maybe_committed)
         self._reset(to_reset)
 
     def validate(self) -> None:
         """Ask leaders of later epochs whether they have the records that were read."""
-        for partition, held in self._consumer.assigned.items():
-            epoch = self._consumer.metadata.partition(*partition).leader_epoch
+        for partition, held in self._subscription.assigned.items():
+            epoch = self._client.metadata.partition(*partition).leader_epoch
             if held.in_doubt(epoch) and held.question is None and held.fetched is None:
                 self._validate(partition, held, epoch)
 
@@ -170,7 +165,7 @@ class Positions:
             if end is None or end < position:
                 self._truncated(partition, held, end)
 
-        question = EndOfEpoch(self._consumer, partition, held.leader_epoch)
+        question = EndOfEpoch(self._client, partition, held.leader_epoch)
         question.add_callback(found)
         self._ask(question, [partition])
 
@@ -180,10 +175,10 @@ class Positions:
         """The log was truncated before the position. end: where it ends; None if that
         isn't known.
         """
-        if self._consumer.config["auto_offset_reset"] == "none":
+        if self._client.config["auto_offset_reset"] == "none":
             what = f"{partition} was truncated"
             where = "" if end is None else f" to offset {end}"
-            self._consumer.error = LogTruncationError(
+            self._subscription.error = LogTruncationError(
                 f"{what}{where}, before the position {held.position}: seek() to one"
             )
             return
@@ -198,8 +193,10 @@ class Positions:
             held.move(end)
             self._position_reset(partition, end, why)
 
-    def _ask_committed(self, partitions: list[TopicPartition]) -> None:
-        group = self._consumer.config["group_id"]
+    def _ask_committed(
+        self, membership: Membership, partitions: list[TopicPartition]
+    ) -> None:
+        group = membership.coordinator.group_id
         why = Reason("committed", f"group {group} has committed it")
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata | None]) -> None:
@@ -216,7 +213,7 @@ class Positions:
                     self._position_reset(partition, committed.offset, why)
             self._reset(to_reset)
 
-        question = OffsetFetch(self._consumer, partitions)
+        question = OffsetFetch(membership, partitions)
         question.add_callback(found)
         self._ask(question, partitions)
 
@@ -224,14 +221,14 @@ class Positions:
         questions: dict[TopicPartition, int] = {}
         whys: dict[TopicPartition, Reason] = {}
         for partition in partitions:
-            held = self._consumer.assigned[partition]
-            where = held.reset or self._consumer.config["auto_offset_reset"]
+            held = self._subscription.assigned[partition]
+            where = held.reset or self._client.config["auto_offset_reset"]
             if where == "none":
                 what = (
                     f"there is no position for {partition}, and auto_offset_reset is"
                     ' "none": seek() to one'
                 )
-                self._consumer.error = NoOffsetForPartitionError(what)
+                self._subscription.error = NoOffsetForPartitionError(what)
                 return
             questions[partition] = EARLIEST if where == "earliest" else LATEST
             if held.why:
@@ -251,36 +248,36 @@ class Positions:
                 self._position_reset(partition, answer.offset, whys[partition])
 
         if questions:
-            question = OffsetLookup(self._consumer, questions, found)
+            question = OffsetLookup(self._client, questions, found)
             self._ask(question, partitions)
 
     def _ask(self, question: Question, partitions: list[TopicPartition]) -> None:
         for partition in partitions:
-            self._consumer.assigned[partition].question = question
+            self._subscription.assigned[partition].question = question
         question.add_errback(self._failed, question)
-        self._consumer.questions.ask(question)
+        self._client.questions.ask(question)
 
     def _asked_by(
         self, question: Question, partition: TopicPartition
     ) -> Assigned | None:
         """The partition, unless there was a seek or another assignment in between."""
-        held = self._consumer.assigned.get(partition)
+        held = self._subscription.assigned.get(partition)
         if held is None or held.question is not question:
             return None
         return held
 
     def _failed(self, question: Question, error: Exception) -> None:
-        self._consumer.error = error
-        for held in self._consumer.assigned.values():
+        self._subscription.error = error
+        for held in self._subscription.assigned.values():
             if held.question is question:
                 held.question = None
 
     def _position_reset(
         self, partition: TopicPartition, offset: int, why: Reason
     ) -> None:
-        if self._consumer.trace:
+        if self._client.trace:
             topic, number = partition
-            self._consumer.trace.emit(
+            self._client.trace.emit(
                 "PositionReset",
                 topic=topic,
                 partition=number,

@@ -81,13 +81,15 @@ class Producer(Client):
         self.partitioner: Partitioner = partitioner
         self._random = random
         self.idempotent: bool = given["enable_idempotence"]
+        self._sequences = Sequences()
         self.transactions: Transactions | None = None
         transactional_id = given["transactional_id"]
         if transactional_id:
             timeout_ms = given["transaction_timeout_ms"]
-            self.transactions = Transactions(self, transactional_id, timeout_ms)
+            self.transactions = Transactions(
+                self, self._sequences, self._number_anew, transactional_id, timeout_ms
+            )
         self.flushing = 0
-        self._sequences = Sequences()
         self._id_request = RequestState(self)
         self._in_flight: dict[Batch, None] = {}
         if self.trace:
@@ -186,14 +188,6 @@ class Producer(Client):
             if batch not in self._in_flight:
                 self.accumulator.drop(batch)
                 self._fail(batch, KafkaError(Error.TRANSACTION_ABORTABLE, why))
-
-    def number_anew(self, producer_id: int, producer_epoch: int) -> None:
-        """The coordinator has assigned an id and an epoch: sequence numbers
-        begin at 0.
-        """
-        self._sequences.begin_next_epoch(self.accumulator.incomplete)
-        self._sequences.producer_id = producer_id
-        self._sequences.producer_epoch = producer_epoch
 
     def close(self, now: Now) -> None:
         """Close the connections. Records that are not acknowledged yet fail."""
@@ -483,6 +477,14 @@ class Producer(Client):
         if self.is_due(self._id_request):
             self._ask_for_producer_id()
         return False
+
+    def _number_anew(self, producer_id: int, producer_epoch: int) -> None:
+        """The coordinator has assigned an id and an epoch: sequence numbers
+        begin at 0.
+        """
+        self._sequences.begin_next_epoch(self.accumulator.incomplete)
+        self._sequences.producer_id = producer_id
+        self._sequences.producer_epoch = producer_epoch
 
     def _ask_for_producer_id(self) -> None:
         node = self.any_node()

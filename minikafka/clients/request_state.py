@@ -15,16 +15,16 @@ or given up by the shell after a timeout.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from minikafka.clients.future import Future
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-if TYPE_CHECKING:
-    from minikafka.clients.connection import Client, OnResponse
-
 BACKOFF_BASE, BACKOFF_JITTER = 2, 0.2  # KIP-580
+
+# None: the connection was lost before the answer arrived
+OnResponse = Callable[[Message | None], None]
 
 
 class Guide(Protocol):
@@ -38,13 +38,35 @@ class Guide(Protocol):
         """
 
 
+class Timed:
+    """The base of a client, as its requests see it: the time, how long to back off, and
+    when to work again without an event from outside.
+    """
+
+    def __init__(self, retry_backoff_ms: int) -> None:
+        self.retry_backoff_ms = retry_backoff_ms
+        self.now_ms = 0  # monotonic, as of the last call of the shell
+        self._wake_ms: int | None = None
+
+    def wake(self, at_ms: int) -> None:
+        """Have tick() called at this time, in ms."""
+        if self._wake_ms is None or at_ms < self._wake_ms:
+            self._wake_ms = at_ms
+
+    def is_due(self, state: "RequestState") -> bool:
+        """Whether a request may be sent now; if only later, tick() comes then."""
+        if not state.in_flight and not state.is_due:
+            self.wake(state.at_ms)
+        return state.is_due
+
+
 @dataclass(eq=False, repr=False)
 class RequestState:
     """The state of one request that a client repeats. guide: it named the
     broker to ask.
     """
 
-    _client: "Client"
+    _client: Timed
     _guide: Guide | None = None
     at_ms: int = 0  # must not be sent before this time
     in_flight: bool = False
@@ -58,7 +80,7 @@ class RequestState:
         self,
         answered: Callable[[Message], None],
         failed: Callable[[], None] = lambda: None,
-    ) -> "OnResponse":
+    ) -> OnResponse:
         """Note that it is being sent, and return the function that the connection calls
         with the answer.
 
@@ -113,9 +135,8 @@ def exponential_backoff_ms(
 class Question(Future):
     """The base of all questions."""
 
-    def __init__(self, client: "Client", guide: Guide | None = None) -> None:
+    def __init__(self, client: Timed, guide: Guide | None = None) -> None:
         super().__init__()
-        self.client = client
         self.state = RequestState(client, guide)
 
     def attempt(self) -> None:
@@ -126,7 +147,8 @@ class Question(Future):
 class Questions:
     """The open questions of one client."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: Timed) -> None:
+        self._client = client
         self._open: list[Question] = []
 
     def __iter__(self) -> Iterator[Question]:
@@ -148,5 +170,5 @@ class Questions:
     def work(self) -> None:
         self._open = [each for each in self._open if not each.is_done]
         for question in list(self._open):
-            if question.client.is_due(question.state):
+            if self._client.is_due(question.state):
                 question.attempt()

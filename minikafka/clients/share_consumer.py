@@ -12,7 +12,6 @@ themselves. Its place in the group is share_membership.py, its sessions with bro
 share_sessions.py, the records that it has share_deliveries.py.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -26,10 +25,10 @@ from minikafka.clients.share_deliveries import (
     ACCEPT,
     RELEASE,
     Delivery,
-    Run,
 )
 from minikafka.clients.share_membership import ShareMembership
 from minikafka.clients.share_sessions import ShareSessions
+from minikafka.clients.share_subscription import ShareSubscription
 from minikafka.clients.structs import ConsumerRecord, TopicPartition, text
 from minikafka.clock import Now
 from minikafka.trace import Trace
@@ -53,22 +52,15 @@ class ShareConsumer(Client):
         **config: Any,
     ) -> None:
         super().__init__(name, bootstrap, trace, checked({**DEFAULTS, **config}))
-        self.topics: list[str] = []
-        self.topic_ids: dict[str, bytes] = {}
-        self.assigned: list[TopicPartition] = []
-        self.in_poll = False
+        self.subscription = ShareSubscription()
         self.is_leaving = False  # waiting until it is out
         self.taken = 0  # records handed over so far
-        self.error: Exception | None = None  # raised by the next take()
-        self.remarks: list[str] = []  # hints for the person at the screen
-        # each partition's result from the brokers since begin_commit()
-        self.outcome: dict[TopicPartition, KafkaError | None] = {}
         self.coordinator = Coordinator(self, self.config["group_id"])
-        self.membership = ShareMembership(self, self.coordinator, random)
-        self.sessions = ShareSessions(self)
-        self._arrived: deque[Delivery] = deque()  # not returned yet
-        self._renewed: deque[Delivery] = deque()  # to be returned again
-        # records that the program has, and hasn't fully acknowledged
+        self.membership = ShareMembership(
+            self, self.subscription, self.coordinator, random
+        )
+        self.sessions = ShareSessions(self, self.subscription, self.membership)
+        # what the program was given, and has not said everything of
         self._current: dict[tuple[str, int, int], Delivery] = {}
         if self.trace:
             shown = {
@@ -83,8 +75,8 @@ class ShareConsumer(Client):
     # called by programs, through the shell
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        self.topics = list(dict.fromkeys(topics))
-        for topic in self.topics:
+        self.subscription.topics = list(dict.fromkeys(topics))
+        for topic in self.subscription.topics:
             self.metadata.want(topic)
 
     @property
@@ -123,7 +115,7 @@ class ShareConsumer(Client):
                 " that its last poll() brought: acknowledge(record) each before the"
                 " next"
             )
-        self.in_poll = True
+        self.subscription.in_poll = True
         self.membership.polled()
         self._do_what_is_due()
 
@@ -131,7 +123,7 @@ class ShareConsumer(Client):
         self._leave_poll()
 
     def has_records(self) -> bool:
-        return bool(self.error or self._renewed or self._arrived)
+        return self.subscription.has_records
 
     def take(
         self, max_records: int, now: Now
@@ -141,11 +133,11 @@ class ShareConsumer(Client):
         """
         self._enter(now)
         self._leave_poll()
-        if self.error is not None:
-            error, self.error = self.error, None
+        if self.subscription.error is not None:
+            error, self.subscription.error = self.subscription.error, None
             raise error
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
-        coming = self._renewed or self._arrived
+        coming = self.subscription.renewed or self.subscription.arrived
         while coming and max_records > 0:
             delivery = coming.popleft()
             record = self._record(delivery)
@@ -163,7 +155,7 @@ class ShareConsumer(Client):
         then `outcome` has the results.
         """
         self._enter(now)
-        self.outcome = {}
+        self.subscription.outcome = {}
         self._say_what_is_said()
         self._do_what_is_due()
 
@@ -181,71 +173,35 @@ class ShareConsumer(Client):
         if self.is_explicit:
             self._say_what_is_said()
         self._current.clear()
-        self._arrived.clear()
-        self._renewed.clear()
+        self.subscription.arrived.clear()
+        self.subscription.renewed.clear()
         self.sessions.end()
         self._do_what_is_due()
 
     def leave(self, why: str, now: Now) -> None:
         """Leave the group; it is done when membership.leaving is false."""
         self._enter(now)
-        self.topics = []
+        self.subscription.topics = []
         self.is_leaving = False
         self.membership.leave(why)
         self._do_what_is_due()
 
-    # for the sessions
-
-    @property
-    def wants_records(self) -> bool:
-        return self.in_poll and not self.has_records()
-
-    def arrived(self, deliveries: Iterable[Delivery]) -> None:
-        self._arrived += deliveries
-
-    def renewed(self, delivery: Delivery) -> None:
-        """Its lock was renewed: the program gets the record again, to
-        acknowledge it.
-        """
-        delivery.said = None
-        self._renewed.append(delivery)
-
-    def told(
-        self, partition: TopicPartition, said: list[Run], error: KafkaError | None
-    ) -> None:
-        """A broker has answered acknowledgements of records, or can't any more."""
-        self.outcome[partition] = self.outcome.get(partition) or error
-        if error is not None:
-            count = sum(run.last_offset - run.first_offset + 1 for run in said)
-            self.remarks.append(
-                f"what was said of {count} record(s) of {partition} does not count"
-                f" ({error.error.name}): they may go to another member"
-            )
-        if self.trace:
-            self.trace.emit(
-                "ShareRecordsSaid",
-                group=self.config["group_id"],
-                member=self.membership.member_id,
-                topic=partition.topic,
-                partition=partition.partition,
-                batches=[list(run) for run in said],
-                error=Error.NONE.name if error is None else error.error.name,
-            )
-
     # what happens automatically
 
     def busy(self) -> bool:
-        return self.in_poll or self.is_leaving
+        return self.subscription.in_poll or self.is_leaving
 
     def metadata_read(self) -> None:
         super().metadata_read()
         for topic_id, name in self.metadata.topic_names.items():
-            self.topic_ids[name] = topic_id
+            self.subscription.topic_ids[name] = topic_id
         self.membership.metadata_changed()
-        for topic in self.topics:
+        for topic in self.subscription.topics:
             error = self.metadata.errors.get(topic, Error.NONE)
             if error is not Error.NONE and not error.retriable:
-                self.error = KafkaError(error, f"topic {topic!r}: {error.message}")
+                self.subscription.error = KafkaError(
+                    error, f"topic {topic!r}: {error.message}"
+                )
 
     def work(self) -> None:
         self.membership.work()
@@ -253,8 +209,8 @@ class ShareConsumer(Client):
         self.sessions.work()
 
     def _leave_poll(self) -> None:
-        if self.in_poll:
-            self.in_poll = False
+        if self.subscription.in_poll:
+            self.subscription.in_poll = False
             self.membership.polled()
 
     def _say_what_is_said(self) -> None:

@@ -13,22 +13,24 @@ acknowledged as gaps. A damaged batch is rejected, and the next poll raises an e
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from minikafka.clients.fetching import Item, items
+from minikafka.clients.fetching import items
+from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
+from minikafka.clients.subscription_state import Item
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.clients.share_sessions import ShareSession
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = "gap", "accept", "release", "reject", "renew"
 NUMBERED = (GAP, ACCEPT, RELEASE, REJECT, RENEW)  # their numbers in requests
 TYPES = (ACCEPT, RELEASE, REJECT, RENEW)  # the types that a program may use
 
 Offsets = dict[int, str]  # offset -> acknowledgement type
+Said = dict[TopicPartition, Offsets]
+
+NEW_EPOCH = 0  # of a session that the broker doesn't know yet
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +50,46 @@ class Delivery:
     def offset(self) -> int:
         assert self.item.record is not None
         return self.item.record.offset
+
+
+@dataclass(eq=False)
+class ShareSession:
+    """A session with one broker. connection: the one that it lives on. epoch: of the
+    next request. known: the partitions that the broker has in it. waiting:
+    acknowledgements to be sent; sent: those in flight. renewing: the records whose
+    locks are being renewed. ends: whether the next request is its last. is_over: it has
+    ended.
+    """
+
+    node_id: int
+    connection: str | None
+    request: RequestState
+    epoch: int = NEW_EPOCH
+    known: set[tuple[bytes, int]] = field(default_factory=set)
+    waiting: Said = field(default_factory=dict)
+    sent: Said = field(default_factory=dict)
+    renewing: dict[tuple[TopicPartition, int], Delivery] = field(default_factory=dict)
+    ends: bool = False
+    is_over: bool = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the caller waits for an answer of the broker."""
+        is_ending = self.ends and not self.is_over
+        return bool(self.waiting or self.sent or is_ending)
+
+    @property
+    def renews(self) -> bool:
+        """Whether a waiting acknowledgement renews a lock."""
+        return renews(self.waiting)
+
+    def say(self, partition: TopicPartition, offset: int, what: str) -> None:
+        self.waiting.setdefault(partition, {})[offset] = what
+
+
+def renews(said: Said) -> bool:
+    """Whether any record's lock is renewed."""
+    return any(RENEW in offsets.values() for offsets in said.values())
 
 
 @dataclass
@@ -70,7 +112,7 @@ class Run(NamedTuple):
 
 
 def arrived(
-    session: "ShareSession", partition: TopicPartition, part: Message, check_crcs: bool
+    session: ShareSession, partition: TopicPartition, part: Message, check_crcs: bool
 ) -> Arrived:
     """Those of the records in an answer that were acquired."""
     counts = {}

@@ -15,20 +15,19 @@ After a refusal that a retry can't fix it is out for good, *fatal*.
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
 from minikafka.clients.request_state import RequestState
+from minikafka.clients.share_subscription import ShareSubscription
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.consumer_member import flat
 from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
-
-if TYPE_CHECKING:
-    from minikafka.clients.share_consumer import ShareConsumer
 
 UNJOINED, JOINING, STABLE = "unjoined", "joining", "stable"
 FENCED, STALE, LEAVING, FATAL = "fenced", "stale", "leaving", "fatal"
@@ -61,11 +60,13 @@ class ShareMembership:
 
     def __init__(
         self,
-        consumer: "ShareConsumer",
+        client: Client,
+        subscription: ShareSubscription,
         coordinator: Coordinator,
         random: Callable[[], float],
     ) -> None:
-        self.consumer = consumer
+        self.client = client
+        self.subscription = subscription
         self.coordinator = coordinator
         drawn = bytes(int(random() * 256) for _ in range(16))
         # the member makes its own id (KIP-1082); a broker accepts at most 36 characters
@@ -74,7 +75,7 @@ class ShareMembership:
         self.epoch = JOIN_EPOCH
         self.leaving = False
         self.fatal: Exception | None = None
-        self._heartbeat = RequestState(consumer, coordinator)
+        self._heartbeat = RequestState(client, coordinator)
         self._assignment: frozenset[tuple[bytes, int]] = frozenset()
         self._said: list[str] | None = None  # the topics that the coordinator knows
         self._interval_ms = 0  # given by the coordinator
@@ -84,17 +85,17 @@ class ShareMembership:
 
     def work(self) -> None:
         self._check_poll_interval()
-        if self.consumer.in_poll and not self.leaving:
+        if self.subscription.in_poll and not self.leaving:
             self._poll_work()
         alive = self.state in IN_GROUP
-        if alive and self.consumer.is_due(self._heartbeat) and self.coordinator.ready():
+        if alive and self.client.is_due(self._heartbeat) and self.coordinator.ready():
             self._send_heartbeat()
 
     def polled(self) -> None:
         """A poll begins or ends: restart the poll interval."""
-        interval_ms = int(self.consumer.config["max_poll_interval_ms"])
-        self._poll_deadline = self.consumer.now_ms + interval_ms
-        self.consumer.wake(self._poll_deadline)
+        interval_ms = int(self.client.config["max_poll_interval_ms"])
+        self._poll_deadline = self.client.now_ms + interval_ms
+        self.client.wake(self._poll_deadline)
 
     def metadata_changed(self) -> None:
         """The names of topics may be known now."""
@@ -116,30 +117,30 @@ class ShareMembership:
 
     def _poll_work(self) -> None:
         if self.coordinator.error is not None:
-            self.consumer.error = self.coordinator.error
+            self.subscription.error = self.coordinator.error
             self.coordinator.error = None
         if self.fatal is not None:
-            self.consumer.error = self.fatal
+            self.subscription.error = self.fatal
         elif self.state == FENCED:
             self._join("all_dropped", "again, after it was put out")
-        elif self.state in (UNJOINED, STALE) and self.consumer.topics:
+        elif self.state in (UNJOINED, STALE) and self.subscription.topics:
             is_first = self.state == UNJOINED
             self._join("polled", "the first poll" if is_first else "it polls again")
 
     def _join(self, event: str, why: str) -> None:
         self._begin_anew()
         self._event(event, why)
-        self._heartbeat.at_ms = self.consumer.now_ms
+        self._heartbeat.at_ms = self.client.now_ms
 
     def _check_poll_interval(self) -> None:
         """While the program polls it can't be overdue."""
         deadline = self._poll_deadline
-        if self.consumer.in_poll or deadline is None or self.state not in IN_GROUP:
+        if self.subscription.in_poll or deadline is None or self.state not in IN_GROUP:
             return
-        if deadline > self.consumer.now_ms:
-            self.consumer.wake(deadline)
+        if deadline > self.client.now_ms:
+            self.client.wake(deadline)
             return
-        seconds = self.consumer.config["max_poll_interval_ms"] / 1000
+        seconds = self.client.config["max_poll_interval_ms"] / 1000
         sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
         why = Reason("max_poll_interval_ms", sentence)
         self._emit("PollOverdue", member=self.member_id, why=why)
@@ -149,10 +150,10 @@ class ShareMembership:
     # heartbeats: in the background
 
     def _send_heartbeat(self) -> None:
-        topics = sorted(self.consumer.topics)
+        topics = sorted(self.subscription.topics)
         news = None if topics == self._said else topics
         self._said = topics
-        self._heartbeat.at_ms = self.consumer.now_ms + self._interval_ms
+        self._heartbeat.at_ms = self.client.now_ms + self._interval_ms
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": self.member_id,
@@ -193,16 +194,16 @@ class ShareMembership:
         """Fetch from the partitions whose topics' names are known. The others wait for
         metadata.
         """
-        names = self.consumer.metadata.topic_names
+        names = self.client.metadata.topic_names
         assigned = []
         for topic_id, number in self._assignment:
             if topic_id in names:
                 assigned.append(TopicPartition(names[topic_id], number))
             else:
-                self.consumer.metadata.refresh()
+                self.client.metadata.refresh()
         assigned.sort()
-        if assigned != self.consumer.assigned:
-            self.consumer.assigned = assigned
+        if assigned != self.subscription.assigned:
+            self.subscription.assigned = assigned
             self._emit(
                 "SharePartitionsAssigned",
                 member=self.member_id,
@@ -251,5 +252,5 @@ class ShareMembership:
             )
 
     def _emit(self, kind: str, /, **detail: Any) -> None:
-        if self.consumer.trace:
-            self.consumer.trace.emit(kind, group=self.coordinator.group_id, **detail)
+        if self.client.trace:
+            self.client.trace.emit(kind, group=self.coordinator.group_id, **detail)

@@ -12,29 +12,31 @@ or has enough records, they are sent with a ShareAcknowledge.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from minikafka.clients.connection import Node
+from minikafka.clients.connection import Client, Node
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.share_config import ACQUIRE_MODES
 from minikafka.clients.share_deliveries import (
+    NEW_EPOCH,
     RENEW,
     Delivery,
-    Offsets,
+    Run,
+    Said,
+    ShareSession,
     acknowledgement_batches,
     arrived,
+    renews,
     runs,
 )
+from minikafka.clients.share_membership import ShareMembership
+from minikafka.clients.share_subscription import ShareSubscription
 from minikafka.clients.structs import TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-if TYPE_CHECKING:
-    from minikafka.clients.share_consumer import ShareConsumer
-
-NEW_EPOCH, FINAL_EPOCH = 0, -1
+FINAL_EPOCH = -1
 LAST_EPOCH = 2**31 - 1
 
 # the broker doesn't know the session, or has another epoch for it
@@ -42,50 +44,21 @@ LOST_SESSION = (Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH
 # for a partition; Java's client retries this, too
 MAY_PASS = Error.UNKNOWN_SERVER_ERROR
 
-Said = dict[TopicPartition, Offsets]
 Outcome = Mapping[TopicPartition, KafkaError | None]
-
-
-@dataclass(eq=False)
-class ShareSession:
-    """A session with one broker. connection: the one that it lives on. epoch: of the
-    next request. known: the partitions that the broker has in it. waiting:
-    acknowledgements to be sent; sent: those in flight. renewing: the records whose
-    locks are being renewed. ends: whether the next request is its last. is_over: it has
-    ended.
-    """
-
-    node_id: int
-    connection: str | None
-    request: RequestState
-    epoch: int = NEW_EPOCH
-    known: set[tuple[bytes, int]] = field(default_factory=set)
-    waiting: Said = field(default_factory=dict)
-    sent: Said = field(default_factory=dict)
-    renewing: dict[tuple[TopicPartition, int], Delivery] = field(default_factory=dict)
-    ends: bool = False
-    is_over: bool = False
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the caller waits for an answer of the broker."""
-        is_ending = self.ends and not self.is_over
-        return bool(self.waiting or self.sent or is_ending)
-
-    @property
-    def renews(self) -> bool:
-        """Whether a waiting acknowledgement renews a lock."""
-        return renews(self.waiting)
-
-    def say(self, partition: TopicPartition, offset: int, what: str) -> None:
-        self.waiting.setdefault(partition, {})[offset] = what
 
 
 class ShareSessions:
     """All sessions of one consumer."""
 
-    def __init__(self, consumer: "ShareConsumer") -> None:
-        self._consumer = consumer
+    def __init__(
+        self,
+        client: Client,
+        subscription: ShareSubscription,
+        membership: ShareMembership,
+    ) -> None:
+        self._client = client
+        self._subscription = subscription
+        self._membership = membership
         self._sessions: dict[int, ShareSession] = {}
         self._requests: dict[int, RequestState] = {}
         # nodes in the order of the last fetches; with a strict limit, one at a time
@@ -114,7 +87,7 @@ class ShareSessions:
     def work(self) -> None:
         """Send everything that can be sent now."""
         for session in list(self._sessions.values()):
-            node = self._consumer.nodes.get(session.node_id)
+            node = self._client.nodes.get(session.node_id)
             has_connection = node is not None and node.connection == session.connection
             if not has_connection:
                 self._over(session, Error.NETWORK_EXCEPTION)
@@ -122,9 +95,9 @@ class ShareSessions:
         self._begin(wants)
         may_fetch = self._may_fetch()
         for node_id, session in self._in_turn():
-            if not self._consumer.is_due(session.request):
+            if not self._client.is_due(session.request):
                 continue
-            node = self._consumer.nodes[node_id]
+            node = self._client.nodes[node_id]
             partitions = wants.get(node_id, [])
             if session.ends:
                 self._end(session, node)
@@ -136,9 +109,9 @@ class ShareSessions:
 
     def _wanted(self) -> dict[int, list[TopicPartition]]:
         """The partitions to fetch, by the node that leads them; none between polls."""
-        if not self._consumer.wants_records:
+        if not self._subscription.wants_records:
             return {}
-        leaders = self._consumer.leaders(self._consumer.assigned)
+        leaders = self._client.leaders(self._subscription.assigned)
         return {node.id: partitions for node, partitions in leaders}
 
     def _begin(self, wants: Mapping[int, list[TopicPartition]]) -> None:
@@ -146,10 +119,10 @@ class ShareSessions:
         for node_id in wants:
             if node_id in self._sessions:
                 continue
-            connection = self._consumer.nodes[node_id].connection
+            connection = self._client.nodes[node_id].connection
             state = self._requests.get(node_id)
             if state is None:
-                state = RequestState(self._consumer, self._consumer.metadata)
+                state = RequestState(self._client, self._client.metadata)
                 self._requests[node_id] = state
             self._sessions[node_id] = ShareSession(node_id, connection, state)
 
@@ -169,7 +142,7 @@ class ShareSessions:
         """Whether a fetch may be sent: with a strict limit in records, one broker is
         asked at a time.
         """
-        if self._consumer.config["share_acquire_mode"] != "record_limit":
+        if self._client.config["share_acquire_mode"] != "record_limit":
             return True
         return not any(each.request.in_flight for each in self._sessions.values())
 
@@ -178,8 +151,8 @@ class ShareSessions:
     def _who(self, epoch: int) -> dict[str, Any]:
         """The member's fields in a request, for a session of this epoch."""
         return {
-            "group_id": self._consumer.config["group_id"],
-            "member_id": self._consumer.membership.member_id,
+            "group_id": self._client.config["group_id"],
+            "member_id": self._membership.member_id,
             "share_session_epoch": epoch,
         }
 
@@ -202,13 +175,13 @@ class ShareSessions:
         fetched = partial(self._fetched, session)
         lost = partial(self._lost, session)
         answered = session.request.sent(fetched, lost)
-        self._consumer.request(node, "ShareFetch", body, answered)
+        self._client.request(node, "ShareFetch", body, answered)
 
     def _limits(self) -> dict[str, Any]:
         """The limits of a fetch: how much it may return, and how long it may wait for
         that.
         """
-        config = self._consumer.config
+        config = self._client.config
         acquire_mode = ACQUIRE_MODES.index(config["share_acquire_mode"])
         return {
             "max_wait_ms": config["fetch_max_wait_ms"],
@@ -229,7 +202,7 @@ class ShareSessions:
         acknowledged = partial(self._acknowledged, session)
         lost = partial(self._lost, session)
         answered = session.request.sent(acknowledged, lost)
-        self._consumer.request(node, "ShareAcknowledge", body, answered)
+        self._client.request(node, "ShareAcknowledge", body, answered)
 
     def _end(self, session: ShareSession, node: Node) -> None:
         if session.epoch == NEW_EPOCH:
@@ -251,7 +224,7 @@ class ShareSessions:
         return nested(parts, "topic_id")
 
     def _key(self, partition: TopicPartition) -> tuple[bytes, int]:
-        return self._consumer.topic_ids[partition.topic], partition.partition
+        return self._subscription.topic_ids[partition.topic], partition.partition
 
     # answers
 
@@ -279,7 +252,7 @@ class ShareSessions:
             if part.error_code:
                 refused = Error(part.error_code)
                 outcome[partition] = KafkaError(refused, part.error_message)
-                self._consumer.metadata.doubt(refused)
+                self._client.metadata.doubt(refused)
         self._tell(session, outcome)
         if session.ends:
             self._over(session, Error.SHARE_SESSION_NOT_FOUND)
@@ -292,7 +265,7 @@ class ShareSessions:
             return True
         may_be_tried_again = session.request.refused(error)
         if not may_be_tried_again and not session.ends:
-            self._consumer.error = KafkaError(error, response.error_message)
+            self._subscription.error = KafkaError(error, response.error_message)
             session.request.back_off()
         is_there_no_more = error in LOST_SESSION or session.epoch == NEW_EPOCH
         if is_there_no_more or session.ends:
@@ -312,17 +285,17 @@ class ShareSessions:
             if not may_be_tried_again:
                 why = part.error_message or error.message
                 error_here = KafkaError(error, f"fetching from {partition}: {why}")
-                self._consumer.error = error_here
+                self._subscription.error = error_here
             return
-        came = arrived(session, partition, part, self._consumer.config["check_crcs"])
+        came = arrived(session, partition, part, self._client.config["check_crcs"])
         for offset, said in came.said.items():
             session.say(partition, offset, said)
         if came.error is not None:
-            self._consumer.error = came.error
-        self._consumer.arrived(came.found)
+            self._subscription.error = came.error
+        self._subscription.arrived += came.found
 
     def _parts_of(self, response: Message) -> list[tuple[TopicPartition, Message]]:
-        names = self._consumer.metadata.topic_names
+        names = self._client.metadata.topic_names
         found = []
         for topic in response.responses:
             for part in topic.partitions:
@@ -341,8 +314,31 @@ class ShareSessions:
                 if what == RENEW:
                     delivery = session.renewing.pop((partition, offset))
                     if error is None:
-                        self._consumer.renewed(delivery)
-            self._consumer.told(partition, runs(offsets), error)
+                        self._subscription.renew(delivery)
+            self._told(partition, runs(offsets), error)
+
+    def _told(
+        self, partition: TopicPartition, said: list[Run], error: KafkaError | None
+    ) -> None:
+        """A broker has answered acknowledgements of records, or can't any more."""
+        outcome = self._subscription.outcome
+        outcome[partition] = outcome.get(partition) or error
+        if error is not None:
+            count = sum(run.last_offset - run.first_offset + 1 for run in said)
+            self._subscription.remarks.append(
+                f"what was said of {count} record(s) of {partition} does not count"
+                f" ({error.error.name}): they may go to another member"
+            )
+        if self._client.trace:
+            self._client.trace.emit(
+                "ShareRecordsSaid",
+                group=self._client.config["group_id"],
+                member=self._membership.member_id,
+                topic=partition.topic,
+                partition=partition.partition,
+                batches=[list(run) for run in said],
+                error=Error.NONE.name if error is None else error.error.name,
+            )
 
     def _over(self, session: ShareSession, error: Error) -> None:
         """The session has ended; waiting acknowledgements of its records are
@@ -358,11 +354,6 @@ class ShareSessions:
         self._tell(session, _all_refused(session, error))
         session.sent, session.waiting = session.waiting, {}
         self._tell(session, _all_refused(session, error))
-
-
-def renews(said: Said) -> bool:
-    """Whether any record's lock is renewed."""
-    return any(RENEW in offsets.values() for offsets in said.values())
 
 
 def _all_refused(session: ShareSession, error: Error) -> Outcome:

@@ -13,18 +13,17 @@ can't be used any more.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.clients.commits import topics_of
+from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import KEY_TYPE_TRANSACTION, Coordinator
 from minikafka.clients.errors import IllegalStateError
+from minikafka.clients.producer_sequences import Sequences
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.producer import Producer
 
 FATAL = (
     Error.PRODUCER_FENCED,
@@ -59,7 +58,7 @@ class Step(Question):
         body: Mapping[str, Any],
         errors: Callable[[Message], list[int]],
     ) -> None:
-        super().__init__(transactions.producer, coordinator)
+        super().__init__(transactions.client, coordinator)
         self._transactions, self._coordinator = transactions, coordinator
         self._api, self._body, self._errors = api, dict(body), errors
 
@@ -86,12 +85,22 @@ class Step(Question):
 class Transactions:
     """error: why this transaction can't be committed. is_fatal: no other one can be,
     either. joined: its partitions.
+
+    sequences: the numbers of the producer's batches. number_anew(producer id, epoch):
+    called when the coordinator has said who the producer is.
     """
 
     def __init__(
-        self, producer: "Producer", transactional_id: str, timeout_ms: int
+        self,
+        client: Client,
+        sequences: Sequences,
+        number_anew: Callable[[int, int], None],
+        transactional_id: str,
+        timeout_ms: int,
     ) -> None:
-        self.producer = producer
+        self.client = client
+        self._sequences = sequences
+        self._number_anew = number_anew
         self.transactional_id = transactional_id
         self.is_open = False
         self.error: KafkaError | None = None
@@ -101,9 +110,7 @@ class Transactions:
         self.joined: set[TopicPartition] = set()
         self._offsets_joined = False
         self._timeout_ms = timeout_ms
-        self._coordinator = Coordinator(
-            producer, transactional_id, KEY_TYPE_TRANSACTION
-        )
+        self._coordinator = Coordinator(client, transactional_id, KEY_TYPE_TRANSACTION)
         # groups whose offsets it has committed
         self._groups: dict[str, Coordinator] = {}
         self._joining: Step | None = None
@@ -115,15 +122,12 @@ class Transactions:
         """Get an id and an epoch; if it names those that it has, it stays the same
         producer (KIP-360).
         """
-        producer, asked = (
-            self.producer,
-            self._ids() | {"transaction_timeout_ms": self._timeout_ms},
-        )
+        asked = self._ids() | {"transaction_timeout_ms": self._timeout_ms}
         step = self._step(
             "InitProducerId", asked, lambda response: [response.error_code]
         )
         step.add_callback(
-            lambda response: producer.number_anew(
+            lambda response: self._number_anew(
                 response.producer_id, response.producer_epoch
             )
         )
@@ -131,7 +135,7 @@ class Transactions:
 
     def begin(self) -> None:
         """From here on records belong to a transaction."""
-        if self.producer.producer_id < 0:
+        if self._sequences.producer_id < 0:
             raise IllegalStateError("init_transactions() comes first")
         if self.is_open:
             raise IllegalStateError(
@@ -157,7 +161,7 @@ class Transactions:
         """The second request, to the group's coordinator."""
         asked = self._ids() | group._asdict() | {"topics": topics_of(offsets)}
         if group.group_id not in self._groups:
-            self._groups[group.group_id] = Coordinator(self.producer, group.group_id)
+            self._groups[group.group_id] = Coordinator(self.client, group.group_id)
         of_group = self._groups[group.group_id]
         step = Step(
             self,
@@ -166,7 +170,7 @@ class Transactions:
             asked,
             codes("topics", "partitions", "error_code"),
         )
-        self.producer.questions.ask(step)
+        self.client.questions.ask(step)
         return step
 
     def end(self, committed: bool) -> Step | None:
@@ -244,18 +248,17 @@ class Transactions:
             raise self.error
 
     def _ids(self) -> dict[str, Any]:
-        producer = self.producer
         return {
             "transactional_id": self.transactional_id,
-            "producer_id": producer.producer_id,
-            "producer_epoch": producer.producer_epoch,
+            "producer_id": self._sequences.producer_id,
+            "producer_epoch": self._sequences.producer_epoch,
         }
 
     def _step(
         self, api: str, body: Mapping[str, Any], errors: Callable[[Message], list[int]]
     ) -> Step:
         step = Step(self, self._coordinator, api, body, errors)
-        self.producer.questions.ask(step)
+        self.client.questions.ask(step)
         return step
 
 

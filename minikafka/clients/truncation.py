@@ -9,15 +9,11 @@ that offset. With auto_offset_reset "none" the program gets a LogTruncationError
 instead.
 """
 
-from typing import TYPE_CHECKING
-
+from minikafka.clients.connection import Client
 from minikafka.clients.request_state import Question
 from minikafka.clients.structs import TopicPartition
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
-
-if TYPE_CHECKING:
-    from minikafka.clients.connection import Client
 
 
 class EndOfEpoch(Question):
@@ -28,18 +24,19 @@ class EndOfEpoch(Question):
     """
 
     def __init__(
-        self, client: "Client", partition: TopicPartition, leader_epoch: int
+        self, client: Client, partition: TopicPartition, leader_epoch: int
     ) -> None:
         super().__init__(client, client.metadata)
+        self._client = client
         self._partition = partition
         self._leader_epoch = leader_epoch
 
     def attempt(self) -> None:
-        for node, _ in self.client.leaders([self._partition]):
+        for node, _ in self._client.leaders([self._partition]):
             part = {
                 "partition": self._partition.partition,
                 "current_leader_epoch": (
-                    self.client.metadata.partition(*self._partition).leader_epoch
+                    self._client.metadata.partition(*self._partition).leader_epoch
                 ),
                 "leader_epoch": self._leader_epoch,
             }
@@ -47,7 +44,7 @@ class EndOfEpoch(Question):
                 "replica_id": -1,
                 "topics": nested([(self._partition.topic, part)], "topic"),
             }
-            self.client.request(
+            self._client.request(
                 node, "OffsetForLeaderEpoch", body, self.state.sent(self._answered)
             )
 

@@ -18,7 +18,7 @@ common; topics.py and groups.py for the cluster's topics and groups, through an 
 client (admin.py). Each argument is checked before anything happens (arguments.py,
 serializers.py, partitioning.py), and a cluster prints itself as a small table
 (overview.py). The calls are recorded (calls.py), so that a run can be repeated up to
-any moment (replay.py).
+any moment.
 
 Same seed and same calls: the same trace, on every platform. So: time in integers, only
 random.Random.random(), no dependence on the order of sets, no hash(). This room may

@@ -27,16 +27,17 @@ class AdminRequest(Question):
         self, client: Client, api: str, body: dict[str, Any], node: int | None
     ) -> None:
         super().__init__(client)
+        self._client = client
         self._api, self._body, self._node = api, body, node
 
     def attempt(self) -> None:
         node = (
-            self.client.any_node()
+            self._client.any_node()
             if self._node is None
-            else self.client.ready(self._node)
+            else self._client.ready(self._node)
         )
         if node is not None:
-            self.client.request(
+            self._client.request(
                 node, self._api, self._body, self.state.sent(self.succeed)
             )
 

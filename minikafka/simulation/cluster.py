@@ -13,6 +13,7 @@ Time passes only while something waits: run(), poll(), flush(), a future's get()
 calls that ask a broker, such as create_topic().
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from random import Random
@@ -26,7 +27,6 @@ from minikafka.clients.future import Future
 from minikafka.clients.producer import Producer
 from minikafka.clients.share_consumer import ShareConsumer
 from minikafka.faults import Fault, Plan
-from minikafka.simulation import overview
 from minikafka.simulation.admin import Admin, AdminHandle
 from minikafka.simulation.arguments import (
     CONFIGS,
@@ -38,7 +38,6 @@ from minikafka.simulation.arguments import (
     SECONDS,
     TEXT,
     TOPIC_NAME,
-    WAIT_S,
     WHOLE,
     check,
     check_fault,
@@ -47,11 +46,13 @@ from minikafka.simulation.arguments import (
 from minikafka.simulation.calls import Book, TopLevelCall, recorded
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.consumer_handle import ConsumerHandle
+from minikafka.simulation.environment import Environment
 from minikafka.simulation.groups import ConsumerGroups
 from minikafka.simulation.handles import Handle, checked_config, name_of
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.mishaps import Mishaps, crash_program
 from minikafka.simulation.network import Network
+from minikafka.simulation.overview import Overview
 from minikafka.simulation.partitioning import partitioner
 from minikafka.simulation.processes import CONTROLLER_PORT, BrokerProcess, ClientProcess
 from minikafka.simulation.producer_handle import ProducerHandle
@@ -59,7 +60,7 @@ from minikafka.simulation.programs import Program, never
 from minikafka.simulation.share_consumer_handle import ShareConsumerHandle
 from minikafka.simulation.tables import Table
 from minikafka.simulation.topics import Topics
-from minikafka.trace import Event, Trace, printable
+from minikafka.trace import Event, Trace
 
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 CLUSTER_ID = "minikafka-in-a-notebook"[:22]
@@ -113,7 +114,6 @@ class Cluster:
     ) -> None:
         self.seed = seed
         self.trace: list[Event] = []
-        self.futures: list[Future] = []
         self._made_with: dict[str, Any] = {
             "brokers": brokers,
             "seed": seed,
@@ -141,7 +141,6 @@ class Cluster:
         )
         self._clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}
-        self.trace_of_writer = self._trace_of("cluster")
         self._brokers: dict[int, BrokerProcess] = {}
         self._start_brokers(brokers, configs or {}, racks)
         core = Admin("admin", self._bootstrap(), self._trace_of("admin"))
@@ -151,6 +150,23 @@ class Cluster:
         self._mishaps = Mishaps(
             self.book, self.kernel, self._network, self._brokers, self._clients
         )
+        self._overview = Overview(
+            seed,
+            self.kernel,
+            self._brokers,
+            self._clients,
+            self._topics,
+            self._groups,
+            self.trace,
+        )
+        self.environment = Environment(
+            self.book,
+            self.kernel,
+            self._topics,
+            self._trace_of("cluster"),
+            self._overview.why_nothing_came,
+        )
+        self.futures = self.environment.futures
         for at_ms, fault in self._plan.timed():
             self._clock.schedule(at_ms, partial(self._mishaps.begin, fault))
 
@@ -177,6 +193,8 @@ class Cluster:
     alter_group_configs = held_by("_groups", ConsumerGroups.alter_group_configs)
     alter_offsets = held_by("_groups", ConsumerGroups.alter_offsets)
     delete_group = held_by("_groups", ConsumerGroups.delete_group)
+
+    wait_for_future = held_by("environment", Environment.wait_for_future)
 
     # what goes wrong
 
@@ -277,7 +295,7 @@ class Cluster:
         survives whatever happens in the cluster.
         """
         if name not in self._tables:
-            self._tables[name] = Table(self, name)
+            self._tables[name] = Table(self.environment, name)
         return self._tables[name]
 
     # time
@@ -377,23 +395,67 @@ class Cluster:
         """Repeat the run from the seed, up to a moment: a new cluster, which can then
         go on differently.
         """
-        from minikafka.simulation.replay import replayed
-
         again = Cluster(**self._made_with, faults=self._plan.faults)
-        if until_ms is None:
-            until_ms = self._clock.now_ms
-        return replayed(self, again, until_ms)
+        again.repeat(self, self._clock.now_ms if until_ms is None else until_ms)
+        return again
+
+    def repeat(self, old: "Cluster", until_ms: int, since_ms: int = 0) -> None:
+        """Repeat the recorded calls of another cluster here, each at its time, up to a
+        moment. since_ms: only calls from then on, if this one has got that far already.
+
+        Arguments that are the old cluster, its clients or programs are replaced by this
+        one's. A global name in a program keeps its old value, so a program that is to
+        be run again must get cluster and clients as arguments. A call that raised an
+        error then raises it again now, and is passed over.
+        """
+        for call in old.calls:
+            if call.at_ms >= until_ms:
+                break
+            args = [self._same(each, old) for each in call.args]
+            kwargs = {name: self._same(each, old) for name, each in call.kwargs.items()}
+            if call.method in ("run", "run_ms", "sleep"):
+                ms = (
+                    args[0]
+                    if call.method == "run_ms"
+                    else round((args[0] if args else kwargs.get("seconds", 1)) * 1000)
+                )
+                end_ms = min(call.at_ms + ms, until_ms)
+                if end_ms >= since_ms:
+                    self.run_ms(max(end_ms - self.now_ms, 0))
+                continue
+            if call.at_ms < since_ms:
+                continue
+            # the change took less time than what was there before
+            if call.at_ms > self.now_ms:
+                self.run_ms(call.at_ms - self.now_ms)
+            target = self._target(call)
+            with contextlib.suppress(Exception):
+                getattr(target, call.method)(*args, **kwargs)
+
+    def _target(self, call: TopLevelCall) -> Any:
+        """What has the method of a call."""
+        if isinstance(call.target, tuple):
+            return self.table(call.target[1])
+        return self if call.target == "cluster" else self._clients[call.target]
+
+    def _same(self, value: Any, old: "Cluster") -> Any:
+        """What is here in place of an argument of a call to the old cluster."""
+        if value is old:
+            return self
+        if isinstance(value, Handle):
+            return self._clients[value.name]
+        if isinstance(value, Program):
+            programs = self.kernel.programs.all
+            return next(each for each in programs if each.name == value.name)
+        if isinstance(value, Table):
+            return self.table(value.name)
+        if isinstance(value, Future):
+            places = [each is value for each in old.futures]
+            return self.futures[places.index(True)]
+        return value
 
     def __repr__(self) -> str:
-        return overview.table(self)
-
-    def say_why_nothing_came(self, consumer: ConsumerHandle, timeout_ms: float) -> None:
-        for line in overview.why_nothing_came(self, consumer, timeout_ms):
-            print(printable(line, 1000))
-
-    def say_why_nothing_shared(self, consumer: ShareConsumerHandle) -> None:
-        for line in overview.why_nothing_shared(self, consumer):
-            print(printable(line, 1000))
+        return self._overview.table()
 
     @recorded
     def close(self) -> None:
@@ -413,17 +475,6 @@ class Cluster:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    @checked(timeout=WAIT_S)
-    @recorded
-    def wait_for_future(self, future: Future, timeout: float | None) -> None:
-        """The wait behind a future's get(). Errors: KafkaTimeoutError."""
-        limit_ms = None if timeout is None else round(timeout * 1000)
-        if limit_ms is None and self.kernel.program() is None:
-            limit_ms = 300_000
-        if not self.kernel.wait(lambda: future.is_done, limit_ms):
-            waited = "300" if timeout is None else f"{timeout:g}"
-            raise KafkaTimeoutError(f"no answer within {waited} virtual seconds")
 
     # internals
 
@@ -514,7 +565,7 @@ class Cluster:
         trace.now = self._clock.now_ms
         process = ClientProcess(name, new_core(), self._clock, self._network, trace)
         process.skew_ms = self._plan.skew_ms(name)
-        made = handle(self, process, new_core)
+        made = handle(self.environment, process, new_core)
         self._clients[name] = made
         self.kernel.agenda.add(process)
         if program is not None:

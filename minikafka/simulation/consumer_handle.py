@@ -42,14 +42,14 @@ class ConsumerHandle(MemberHandle):
         self._begin("poll")
         most = max_records or self.core.config["max_poll_records"]
         records = self._poll(timeout_ms, most)
-        if not records and self._cluster.kernel.program() is None:
-            self._cluster.say_why_nothing_came(self, timeout_ms)
+        if not records and self._environment.kernel.program() is None:
+            self._say_why_nothing_came()
         return records
 
     def _poll(
         self, timeout_ms: float | None, max_records: int
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        if not self.core.assigned and not self.core.topics:
+        if not self.core.subscription.assigned and not self.core.subscription.topics:
             raise IllegalStateError(
                 f"{self.name} reads nothing yet: subscribe() or assign() first"
             )
@@ -85,12 +85,12 @@ class ConsumerHandle(MemberHandle):
         def came() -> bool:
             return core.has_task() or core.has_records()
 
-        began_ms = self._cluster.now_ms
+        began_ms = self._environment.now_ms
         left_ms = limit_ms
         while self._wait(came, left_ms) and core.has_task():
             self._do_tasks(core)
             if limit_ms is not None:
-                left_ms = max(0, began_ms + limit_ms - self._cluster.now_ms)
+                left_ms = max(0, began_ms + limit_ms - self._environment.now_ms)
 
     def _take(self, max_records: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         records = self.core.take(max_records, self._now)
@@ -113,12 +113,16 @@ class ConsumerHandle(MemberHandle):
         if self._process.core.closed and self._process.state == "up":
             raise StopIteration
         self._begin("poll")
-        if self._batch_left > 0 and self.core.error is None and self.core.has_records():
+        if (
+            self._batch_left > 0
+            and self.core.subscription.error is None
+            and self.core.has_records()
+        ):
             return self._next_of_batch()
         is_member = self.core.membership is not None
         self._batch_left = self.core.config["max_poll_records"] if is_member else 0
         patience_ms = self.core.config["consumer_timeout_ms"]
-        at_top_level = self._cluster.kernel.program() is None
+        at_top_level = self._environment.kernel.program() is None
         if patience_ms is None and at_top_level:
             patience_ms = PATIENCE_MS
         records = self._poll(patience_ms, 1)
@@ -181,7 +185,7 @@ class ConsumerHandle(MemberHandle):
         asked = self._partition(partition)
         self._assigned([asked])
         core = self.core
-        held = core.held(asked)
+        held = core.subscription.held(asked)
         if held.position is None:
             core.begin_waiting(self._now)
             self._turn()
@@ -189,7 +193,9 @@ class ConsumerHandle(MemberHandle):
                 limit_ms = core.request_timeout_ms if timeout_ms is None else timeout_ms
 
                 def is_answered() -> bool:
-                    return held.position is not None or core.error is not None
+                    return (
+                        held.position is not None or core.subscription.error is not None
+                    )
 
                 self._wait(is_answered, limit_ms)
                 core.raise_error()
@@ -208,7 +214,7 @@ class ConsumerHandle(MemberHandle):
         wanted = [self._partition(each) for each in partitions]
         missing = [
             topic
-            for topic in self.core.topics
+            for topic in self.core.subscription.topics
             if not self.core.metadata.partitions(topic)
         ]
         if missing and self.core.membership is None:
@@ -223,7 +229,7 @@ class ConsumerHandle(MemberHandle):
                 30_000,
             )
             self.core.end_waiting()
-        return wanted or list(self.core.assigned)
+        return wanted or list(self.core.subscription.assigned)
 
     @checked(partitions=PARTITION)
     @recorded
@@ -241,16 +247,16 @@ class ConsumerHandle(MemberHandle):
         self.core.pause(self._assigned(partitions) if partitions else [], paused=False)
 
     def paused(self) -> set[TopicPartition]:
-        assigned = self.core.assigned
+        assigned = self.core.subscription.assigned
         return {partition for partition, held in assigned.items() if held.paused}
 
     @checked(partition=PARTITION)
     def highwater(self, partition: TopicPartition) -> int | None:
         """The high watermark as the last fetch saw it."""
-        return self.core.held(self._partition(partition)).high_watermark
+        return self.core.subscription.held(self._partition(partition)).high_watermark
 
     def _at_time(self) -> None:
-        self.core.trace.now = self._cluster.kernel.clock.now_ms
+        self.core.trace.now = self._environment.now_ms
 
     # asking without changing the position
 
@@ -310,7 +316,7 @@ class ConsumerHandle(MemberHandle):
         """
         self._begin("partitions_for_topic")
         self.core.metadata.want(topic)
-        self._cluster.check_topic(topic)
+        self._environment.topics.check_topic(topic)
         self.core.begin_waiting(self._now)
         self._turn()
         self._wait(lambda: bool(self.core.metadata.partitions(topic)), 30_000)

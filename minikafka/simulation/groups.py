@@ -14,7 +14,7 @@ from minikafka.coordinators.groups import Groups
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import CONFIGS, OFFSETS, TEXT, checked
 from minikafka.simulation.calls import Book, recorded
-from minikafka.simulation.overview import columns
+from minikafka.simulation.columns import columns
 from minikafka.simulation.processes import BrokerProcess, best_informed, leading
 from minikafka.simulation.topics import config_changes, raise_refusal
 from minikafka.trace import printable

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.clients import consumer_config as consumers
 from minikafka.clients import producer_config as producers
@@ -20,11 +20,9 @@ from minikafka.simulation.arguments import (
     checked,
 )
 from minikafka.simulation.calls import recorded
+from minikafka.simulation.environment import Environment
 from minikafka.simulation.processes import ClientProcess
 from minikafka.trace import printable
-
-if TYPE_CHECKING:
-    from minikafka.simulation.cluster import Cluster
 
 # the configs of each kind of client, and their allowed values
 CONFIGS = {
@@ -41,13 +39,16 @@ class Handle:
     """The common part of producer and consumer handles."""
 
     def __init__(
-        self, cluster: "Cluster", process: ClientProcess, new_core: Callable[[], Client]
+        self,
+        environment: Environment,
+        process: ClientProcess,
+        new_core: Callable[[], Client],
     ) -> None:
-        self._cluster = cluster
+        self._environment = environment
         self._process = process
         self._new_core = new_core
         self.name = self.call_name = process.name
-        self.book = cluster.book
+        self.book = environment.book
 
     def __repr__(self) -> str:
         return f"<{printable(self.name)}: {self._state()}>"
@@ -61,11 +62,11 @@ class Handle:
         """The same as Kernel.wait, except that a frozen client waits on, whatever
         happens.
         """
-        if limit_ms is None and self._cluster.kernel.program() is None:
+        if limit_ms is None and self._environment.kernel.program() is None:
             limit_ms = NO_LIMIT_MS
         limit = None if limit_ms is None else int(limit_ms)
         process = self._process
-        return self._cluster.kernel.wait(
+        return self._environment.kernel.wait(
             lambda: process.state == "up" and condition(), limit, process
         )
 
@@ -74,10 +75,10 @@ class Handle:
         up; programs wait until it is thawed.
         """
         if call is not None:
-            self._cluster.kernel.programs.enter(call)
-        in_program = self._cluster.kernel.program() is not None
+            self._environment.kernel.programs.enter(call)
+        in_program = self._environment.kernel.program() is not None
         if self._process.state == "frozen" and in_program:
-            self._cluster.kernel.wait(
+            self._environment.kernel.wait(
                 lambda: self._process.state != "frozen", None, self._process
             )
         if self._process.state != "up":
@@ -87,6 +88,10 @@ class Handle:
             )
         if self._process.core.closed:
             raise IllegalStateError(f"{self.name} is closed")
+
+    def _say_why_nothing_came(self) -> None:
+        for line in self._environment.why_nothing_came(self):
+            print(printable(line, 1000))
 
     def _turn(self) -> None:
         self._process.turn()

@@ -89,7 +89,7 @@ class MemberHandle(Handle):
         self._begin()
         if pattern is not None:
             raise ValueError("subscribe(pattern=...) is not here: name the topics")
-        if self.core.assigned and not self.core.topics:
+        if self.core.subscription.assigned and not self.core.subscription.topics:
             raise IllegalStateError(
                 f"{self.name} has assigned its partitions: unsubscribe() first"
             )
@@ -106,7 +106,7 @@ class MemberHandle(Handle):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others, independently of any group."""
         self._begin()
-        if self.core.topics and self.core.membership is not None:
+        if self.core.subscription.topics and self.core.membership is not None:
             raise IllegalStateError(
                 f"{self.name} has subscribed to topics: unsubscribe() first"
             )
@@ -122,10 +122,10 @@ class MemberHandle(Handle):
         core.assign([])
 
     def assignment(self) -> set[TopicPartition]:
-        return set(self.core.assigned)
+        return set(self.core.subscription.assigned)
 
     def subscription(self) -> set[str] | None:
-        return set(self.core.topics) or None
+        return set(self.core.subscription.topics) or None
 
     def sleeps_in(self, group_id: str) -> bool:
         """Whether it is a member of this group that isn't polling now, so that a
@@ -137,7 +137,7 @@ class MemberHandle(Handle):
             joined
             and core.config["group_id"] == group_id
             and not core.closed
-            and not core.in_poll
+            and not core.subscription.in_poll
         )
 
     # commits
@@ -184,9 +184,9 @@ class MemberHandle(Handle):
         self._of_group("commit_async()")
         self._work_off()
         wanted = self._offsets(offsets)
-        committed = self.core.positions.consumed() if wanted is None else wanted
+        committed = self.core.subscription.consumed() if wanted is None else wanted
         future = self.core.commit(wanted, "async", self._now)
-        future.wait = self._cluster.wait_for_future
+        future.wait = self._environment.wait_for_future
         if callback is not None:
             given = callback
             future.add_callback(
@@ -225,9 +225,10 @@ class MemberHandle(Handle):
         generation, as in Java, so its commits are fenced.
         """
         self._of_group("group_metadata()")
-        member_id, generation = (
-            ("", -1) if self.core.member is None else self.core.member.joined_as
-        )
+        membership = self.core.membership
+        member_id, generation = "", -1
+        if membership is not None and membership.takes_part:
+            member_id, generation = membership.joined_as
         instance_id = self.core.config["group_instance_id"]
         return GroupMetadata(
             self.core.config["group_id"], generation, member_id, instance_id
@@ -244,7 +245,7 @@ class MemberHandle(Handle):
         return future.get()
 
     def _of_group(self, call: str) -> None:
-        if self.core.coordinator is None:
+        if self.core.membership is None:
             raise IllegalStateError(
                 f"{call} needs a group: the offsets are kept by the group (group_id)"
             )
@@ -271,7 +272,7 @@ class MemberHandle(Handle):
             return
         self._begin("close")
         core = self.core
-        if core.coordinator is not None:
+        if core.membership is not None:
             self._work_off()
             self._leave(
                 core, autocommit, GOODBYE_MS if timeout_ms is None else timeout_ms
@@ -281,11 +282,11 @@ class MemberHandle(Handle):
         self._process.deadline = None
 
     def _leave(self, core: Consumer, autocommit: bool, patience_ms: float) -> None:
-        until = self._cluster.now_ms + patience_ms
+        until = self._environment.now_ms + patience_ms
         if (
             autocommit
             and core.config["enable_auto_commit"]
-            and core.positions.consumed()
+            and core.subscription.consumed()
         ):
             future = core.commit(None, "close", self._now)
             self._turn()
@@ -299,7 +300,7 @@ class MemberHandle(Handle):
             member = core.membership
             self._wait(
                 lambda: member is None or not member.leaving,
-                max(0, until - self._cluster.now_ms),
+                max(0, until - self._environment.now_ms),
             )
 
     # the group's tasks, and processing time
@@ -321,9 +322,9 @@ class MemberHandle(Handle):
             self._in_task = False
             core.end_task(task, error, self._now, in_poll)
             self._turn()
-            for remark in core.remarks:
+            for remark in core.subscription.remarks:
                 print(f"{self.name}: {remark}")
-            core.remarks.clear()
+            core.subscription.remarks.clear()
             if error is not None:
                 raise error
         self._turn()
@@ -357,10 +358,10 @@ class MemberHandle(Handle):
         """
         while self._given:
             partition, first, last, count = self._given.pop(0)
-            self._cluster.kernel.wait(never, count * self.processing_ms)
+            self._environment.kernel.wait(never, count * self.processing_ms)
             self._begin()
             trace = self.core.trace
-            trace.now = self._cluster.now_ms
+            trace.now = self._environment.now_ms
             if trace:
                 topic, number = partition
                 trace.emit(
@@ -375,6 +376,6 @@ class MemberHandle(Handle):
         """From now on the program needs this long for each record."""
         self.processing_ms = processing_ms
         trace = self.core.trace
-        trace.now = self._cluster.now_ms
+        trace.now = self._environment.now_ms
         if trace:
             trace.emit("ProcessingSlowed", processing_ms=processing_ms)

@@ -151,6 +151,7 @@ class Channel:
         consumer = Consumer(
             tag=f"{self.name}{number}",
             channel=self,
+            deliver=self._deliver,
             queue=found,
             callback=on_message_callback,
             auto_ack=auto_ack,
@@ -216,7 +217,7 @@ class Channel:
             queue.unblock()
         return settled
 
-    def _deliver(self, consumer: Consumer, entry: Entry) -> None:
+    def _deliver(self, consumer: Consumer, entry: Entry) -> int:
         """Deliver a message. The callback runs when time goes on."""
         self._delivered += 1
         message = entry.message
@@ -236,6 +237,7 @@ class Channel:
                 consumer.callback(self, method, message.properties, message.body)
 
         self.broker.clock.schedule(self.broker.now_ms, arrives)
+        return self._delivered
 
     def _check_open(self) -> None:
         if not self.is_open:
@@ -342,13 +344,13 @@ class QueueBroker:
             if consumer is None:
                 return
             entry = queue.ready.pop(0)
-            consumer.channel._deliver(consumer, entry)
+            delivery_tag = consumer.deliver(consumer, entry)
             self._tell_of(
                 "MessageDelivered",
                 queue,
                 entry,
                 consumer=consumer.tag,
-                delivery_tag=consumer.channel._delivered,
+                delivery_tag=delivery_tag,
                 redelivered=entry.redelivered,
             )
 

@@ -6,12 +6,9 @@ from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.trace import Reason
-
-if TYPE_CHECKING:
-    from minikafka.simulation.model_queue import Channel
 
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_ROUTING_KEY = "x-dead-letter-routing-key"
@@ -63,7 +60,7 @@ class BasicProperties:
 
 
 # on_message_callback(channel, method, properties, body), as pika has it
-Callback = Callable[["Channel", Deliver, BasicProperties, bytes], object]
+Callback = Callable[[Any, Deliver, BasicProperties, bytes], object]
 
 
 @dataclass(frozen=True)
@@ -91,8 +88,11 @@ class Entry:
 
 @dataclass(eq=False)
 class Consumer:
+    """deliver(consumer, entry): hands a message to it; returns the delivery tag."""
+
     tag: str
-    channel: "Channel"
+    channel: object  # the one that it is on
+    deliver: Callable[["Consumer", Entry], int]
     queue: "Queue"
     callback: Callback
     auto_ack: bool
@@ -111,11 +111,11 @@ class Queue:
     """
 
     def __init__(
-        self, name: str, arguments: Mapping[str, Any], owner: "Channel | None"
+        self, name: str, arguments: Mapping[str, Any], owner: object | None
     ) -> None:
         self.name = name
         self.arguments = dict(arguments)
-        self.owner = owner  # of an exclusive queue
+        self.owner = owner  # the channel of an exclusive queue
         self.ready: list[Entry] = []
         self.consumers: deque[Consumer] = deque()
         self.blocked: list[Consumer] = []
@@ -149,7 +149,7 @@ class Queue:
         self.consumers.extend(free)
         self.blocked = [each for each in self.blocked if each.is_full]
 
-    def forget(self, channel: "Channel") -> None:
+    def forget(self, channel: object) -> None:
         """Remove the consumers of a channel that is closed."""
         self.consumers = deque(
             each for each in self.consumers if each.channel is not channel

@@ -96,7 +96,7 @@ class ProducerHandle(Handle):
             )
             self._turn()
         future.wait = self._wait_for_future
-        self._cluster.futures.append(future)
+        self._environment.futures.append(future)
         return future
 
     def _bytes(
@@ -169,7 +169,7 @@ class ProducerHandle(Handle):
 
     def _wait_for_future(self, future: Future, timeout: float | None) -> None:
         self._begin("get")
-        self._cluster.wait_for_future(future, timeout)
+        self._environment.wait_for_future(future, timeout)
 
     @checked(timeout=WAIT_S)
     @recorded

@@ -55,7 +55,7 @@ class ShareConsumerHandle(Handle):
         self._leave("it unsubscribed", GOODBYE_MS)
 
     def subscription(self) -> set[str]:
-        return set(self.core.topics)
+        return set(self.core.subscription.topics)
 
     @checked(timeout_ms=ANY_MS, max_records=COUNT.or_none("max_poll_records"))
     @recorded
@@ -72,7 +72,7 @@ class ShareConsumerHandle(Handle):
         # a restart replaces self.core; a dead program's `finally` must not touch the
         # new one
         core = self.core
-        if not core.topics:
+        if not core.subscription.topics:
             raise IllegalStateError(f"{self.name} reads nothing yet: subscribe() first")
         try:
             core.begin_poll(self._now)
@@ -88,8 +88,8 @@ class ShareConsumerHandle(Handle):
             if self._process.core is core and self._process.state == "up":
                 self._turn()
         self._say_remarks(core)
-        if not records and self._cluster.kernel.program() is None:
-            self._cluster.say_why_nothing_shared(self)
+        if not records and self._environment.kernel.program() is None:
+            self._say_why_nothing_came()
         return records
 
     @checked(record=RECORD, type=ACKNOWLEDGEMENT)
@@ -118,7 +118,7 @@ class ShareConsumerHandle(Handle):
             why = "no answer in time to what was said of records"
             raise KafkaTimeoutError(f"{self.name}: {why}")
         self._say_remarks(core)
-        return dict(core.outcome)
+        return dict(core.subscription.outcome)
 
     @checked(timeout_ms=GIVEN_MS)
     @recorded
@@ -138,17 +138,17 @@ class ShareConsumerHandle(Handle):
 
     def _leave(self, why: str, patience_ms: float) -> None:
         core = self.core
-        until_ms = self._cluster.now_ms + patience_ms
+        until_ms = self._environment.now_ms + patience_ms
         core.begin_leaving(self._now)
         self._turn()
         self._wait(lambda: not core.is_telling, patience_ms)
         core.leave(why, self._now)
         self._turn()
-        left_ms = max(0, until_ms - self._cluster.now_ms)
+        left_ms = max(0, until_ms - self._environment.now_ms)
         self._wait(lambda: not core.membership.leaving, left_ms)
         self._say_remarks(core)
 
     def _say_remarks(self, core: ShareConsumer) -> None:
-        for remark in core.remarks:
+        for remark in core.subscription.remarks:
             print(f"{self.name}: {remark}")
-        core.remarks.clear()
+        core.subscription.remarks.clear()

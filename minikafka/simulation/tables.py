@@ -3,25 +3,15 @@ and outlive its crashes.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.clients.structs import ConsumerRecord, text
 from minikafka.simulation.calls import recorded
+from minikafka.simulation.environment import Environment
 from minikafka.simulation.programs import never
-from minikafka.trace import Trace, printable
-
-if TYPE_CHECKING:
-    from minikafka.simulation.cluster import Cluster
+from minikafka.trace import printable
 
 WAY_MS = 1  # to the store, and the same back
-
-
-def trace_of_writer(cluster: "Cluster") -> Trace:
-    """The trace of the program that makes this call, set to the current time."""
-    program = cluster.kernel.program()
-    trace = cluster.trace_of_writer if program is None else program.trace
-    trace.now = cluster.now_ms
-    return trace
 
 
 class Row(NamedTuple):
@@ -43,11 +33,11 @@ class Table:
     afterwards, before the program knows.
     """
 
-    def __init__(self, cluster: "Cluster", name: str) -> None:
-        self._cluster = cluster
+    def __init__(self, environment: Environment, name: str) -> None:
+        self._environment = environment
         self.name = name
         self.call_name = ("table", name)
-        self.book = cluster.book
+        self.book = environment.book
         self._rows: list[Row] = []
 
     @recorded
@@ -55,7 +45,7 @@ class Table:
         """Write a row: the effect of a record (by default with the record's value), or
         a key with a value.
         """
-        kernel = self._cluster.kernel
+        kernel = self._environment.kernel
         kernel.programs.enter("add")
         if isinstance(record_or_key, ConsumerRecord):
             record = record_or_key
@@ -67,7 +57,7 @@ class Table:
             row = Row(text(record_or_key), value)
         kernel.wait(never, WAY_MS)
         self._rows.append(row)
-        trace = trace_of_writer(self._cluster)
+        trace = self._environment.trace_of_writer()
         if trace:
             trace.emit(
                 "EffectWritten",

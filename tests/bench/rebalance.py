@@ -56,7 +56,9 @@ class Group:
 
     def settled(self):
         """Everybody has a share, together they have all."""
-        sizes = [len(consumer.core.assigned) for consumer in self.consumers]
+        sizes = [
+            len(consumer.core.subscription.assigned) for consumer in self.consumers
+        ]
         if min(sizes) == 0 or sum(sizes) != self.partitions:
             return False
         return self.cluster.group("billing").state == "Stable"

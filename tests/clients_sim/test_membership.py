@@ -99,7 +99,7 @@ class Desk:
             if routine is not None:
                 self.answer_to(routine, self.answered[routine[1].api.name])
             elif (
-                self.consumer.in_poll
+                self.consumer.subscription.in_poll
                 and (task := self.consumer.begin_task(self.now)) is not None
             ):
                 if task.run is not None:
@@ -108,7 +108,7 @@ class Desk:
                     self.heard.append((task.kind, sorted(task.partitions)))
                 self.consumer.end_task(task, None, self.now)
                 # no fetches: this is not about records
-                self.consumer.pause(self.consumer.assigned)
+                self.consumer.pause(self.consumer.subscription.assigned)
             elif not self.consumer.outbox:
                 return
 
@@ -205,7 +205,9 @@ def test_a_member_sends_nothing_and_gets_its_share():
     sync = desk.asked("SyncGroup")
     assert (sync.generation_id, sync.member_id, sync.assignments) == (1, "ours-1", [])
     desk.answers("SyncGroup", **SHARE)
-    assert desk.heard == [("assigned", [P0, P1])] and list(desk.consumer.assigned) == [
+    assert desk.heard == [("assigned", [P0, P1])] and list(
+        desk.consumer.subscription.assigned
+    ) == [
         P0,
         P1,
     ]
@@ -269,7 +271,7 @@ def test_kip_429_when_a_heartbeat_announces_a_rebalance_eager_gives_all_back_and
     desk = Desk(partition_assignment_strategy=strategy).in_group().passes(3000)
     desk.answers("Heartbeat", error_code=Error.REBALANCE_IN_PROGRESS)
     gone = [] if cooperative else [("revoked", [P0, P1])]
-    assert desk.heard[1:] == gone and len(desk.consumer.assigned) == (
+    assert desk.heard[1:] == gone and len(desk.consumer.subscription.assigned) == (
         2 if cooperative else 0
     )
     assert desk.asked("JoinGroup").member_id == "ours-1"
@@ -290,7 +292,10 @@ def test_between_polls_it_hears_of_a_rebalance_and_joins_at_the_next_poll():
 )
 def test_who_is_out_loses_its_partitions_and_joins_anew(error, member_id):
     desk = Desk().in_group().passes(3000).answers("Heartbeat", error_code=error)
-    assert desk.heard[1:] == [("lost", [P0, P1])] and not desk.consumer.assigned
+    assert (
+        desk.heard[1:] == [("lost", [P0, P1])]
+        and not desk.consumer.subscription.assigned
+    )
     assert desk.asked("JoinGroup").member_id == member_id
 
 
@@ -411,7 +416,7 @@ def test_kip_345_on_leaving_a_dynamic_member_says_goodbye_and_a_static_one_does_
     task = desk.consumer.begin_task(desk.now)
     desk.consumer.end_task(task, None, desk.now, in_poll=False)
     desk.serve()
-    assert task.kind == "revoked" and not desk.consumer.assigned
+    assert task.kind == "revoked" and not desk.consumer.subscription.assigned
     assert desk.is_asked("LeaveGroup") == desk.member.leaving == (instance is None)
 
 
@@ -424,7 +429,7 @@ def test_cooperative_members_give_back_what_another_is_to_have_and_join_once_mor
     )
     desk.answers("SyncGroup", assignment=encode_assignment([P0]))
     assert desk.heard[1:] == [("revoked", [P1]), ("assigned", [])] and list(
-        desk.consumer.assigned
+        desk.consumer.subscription.assigned
     ) == [P0]
     again = desk.asked("JoinGroup")
     said = messages.decode_versioned(

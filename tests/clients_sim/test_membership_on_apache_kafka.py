@@ -144,11 +144,11 @@ def shared(*owners):
 def test_our_member_shares_a_group_with_kafka_python(kafka, topic, assignor, first):
     mine = ours(kafka, topic, partition_assignment_strategy=assignor)
     if first == "ours":
-        until(lambda: len(mine.core.assigned) == PARTITIONS, mine)
+        until(lambda: len(mine.core.subscription.assigned) == PARTITIONS, mine)
     other = Theirs(kafka, topic, assignor)
     if first == "theirs":
         until(lambda: len(other.share) == PARTITIONS)
-    until(lambda: shared(mine.core.assigned, other.share), mine)
+    until(lambda: shared(mine.core.subscription.assigned, other.share), mine)
     mine.close()
     until(lambda: len(other.share) == PARTITIONS)
     other.close()
@@ -189,10 +189,16 @@ def test_kip_848_our_members_share_a_group(kafka, topic):
         group_protocol="consumer",
         heartbeat_interval_ms=3000,
     )
-    until(lambda: len(first.core.assigned) == PARTITIONS, first)
+    until(lambda: len(first.core.subscription.assigned) == PARTITIONS, first)
     second = ours(kafka, topic, group_protocol="consumer", heartbeat_interval_ms=3000)
-    until(lambda: shared(first.core.assigned, second.core.assigned), first, second)
+    until(
+        lambda: shared(
+            first.core.subscription.assigned, second.core.subscription.assigned
+        ),
+        first,
+        second,
+    )
     assert [kind for kind, _ in heard][:2] == ["assigned", "revoked"]
     second.close()
-    until(lambda: len(first.core.assigned) == PARTITIONS, first)
+    until(lambda: len(first.core.subscription.assigned) == PARTITIONS, first)
     first.close()

@@ -2,12 +2,10 @@
 never too soon.
 """
 
-from types import SimpleNamespace
-
 import pytest
 
 from minikafka.clients.producer import Producer
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.request_state import RequestState, Timed
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from tests.clients_sim.test_connection import METADATA, Now, answer, asked, connected
@@ -25,7 +23,9 @@ class Doubts:
 
 @pytest.fixture
 def client():
-    return SimpleNamespace(now_ms=1000, retry_backoff_ms=100)
+    client = Timed(retry_backoff_ms=100)
+    client.now_ms = 1000
+    return client
 
 
 def test_a_request_in_flight_is_not_sent_again_until_its_answer_came(client):

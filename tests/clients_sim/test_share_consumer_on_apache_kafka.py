@@ -67,7 +67,7 @@ class ShareShell(SocketShell):
     def commit(self):
         self.core.begin_commit(now())
         self._run(60, lambda: not self.core.is_telling)
-        return self.core.outcome
+        return self.core.subscription.outcome
 
     def close(self):
         self.core.begin_leaving(now())

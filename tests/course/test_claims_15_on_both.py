@@ -106,7 +106,11 @@ def first_records(worker):
 def joins(*workers):
     """Lets all of them into the group before there is anything to read."""
     for worker in workers:
-        until(lambda worker=worker: worker.poll(0.1) == [] and worker.core.assigned)
+        until(
+            lambda worker=worker: (
+                worker.poll(0.1) == [] and worker.core.subscription.assigned
+            )
+        )
 
 
 def in_turns(workers, enough):

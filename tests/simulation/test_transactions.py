@@ -179,7 +179,7 @@ def test_kip_447_a_member_that_was_put_out_is_known_by_its_last_generation_and_c
     producer = transactional(cluster)
     producer.begin_transaction()
     cluster.run(seconds=15)  # and polls too late
-    assert reader.core.member.identity[1] < 0 and reader.group_metadata() == who
+    assert reader.core.membership.identity[1] < 0 and reader.group_metadata() == who
     with pytest.raises(KafkaError) as refused:
         producer.send_offsets_to_transaction(
             {TopicPartition("source", 0): OffsetAndMetadata(1, "")}, who

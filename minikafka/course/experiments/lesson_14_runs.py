@@ -11,7 +11,6 @@ from typing import Any
 from minikafka import Cluster
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.simulation.mishaps import clients_of
-from minikafka.simulation.tables import trace_of_writer
 from minikafka.wire.errors import KafkaError
 
 CONFIGS = {
@@ -118,7 +117,7 @@ class Accounts:
         self._noted.clear()
         if self.cluster is None:
             return
-        trace = trace_of_writer(self.cluster)
+        trace = self.cluster.environment.trace_of_writer()
         program = self.cluster.kernel.program()
         readers = [client.name for client in clients_of(program)] if program else []
         for account, cents in added if trace else ():

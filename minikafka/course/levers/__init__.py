@@ -18,7 +18,6 @@ from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.consumer_handle import ConsumerHandle
 from minikafka.simulation.fault_map import FaultMap
 from minikafka.simulation.handles import Handle
-from minikafka.simulation.replay import replayed
 from minikafka.theatre import picture
 from minikafka.theatre.casting import busiest_topic
 from minikafka.theatre.picture import Picture
@@ -267,7 +266,7 @@ def _rerun(
         before, again = again, again.replay(at_ms)
         for change in together:
             do(again, change)
-        replayed(before, again, end_ms, at_ms)
+        again.repeat(before, end_ms, at_ms)
         again.run_ms(max(end_ms - again.now_ms, 0))
     return list(again.trace)
 

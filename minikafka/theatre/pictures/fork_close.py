@@ -2,16 +2,13 @@
 records were cut off, and what their producer was told.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from minikafka.theatre.axis import Scene
-from minikafka.theatre.pictures.fork_actors import Copy
+from minikafka.theatre.pictures.fork_actors import Copy, Producer
 from minikafka.theatre.pictures.log_copies import RecordId
+from minikafka.theatre.pictures.replica_promises import Promises
 from minikafka.theatre.text import counted, listed, quoted, span_of
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.fork_story import ForkStory
 
 MOST_NAMED = 2
 
@@ -23,32 +20,68 @@ class Spent(NamedTuple):
     end: int
 
 
-def in_short(story: "ForkStory", last: Scene) -> str:
-    """Nothing, as long as no log was cut."""
-    for copy in story.copies.values():
-        if copy.dropped:
-            why = _why(story, copy, last["at"])
-            what = _cut(story, copy)
-            fate = _fate(story, copy.dropped)
-            return f"{why} {what}{fate}"
-    return ""
+class Close(NamedTuple):
+    """What the sentence goes by, at the end. leaders: by leader epoch, the broker's
+    number. parted_at: the first offset that was written twice.
+    """
 
+    copies: Iterable[Copy]
+    producers: Mapping[str, Producer]
+    promises: Promises
+    leaders: Mapping[int, int]
+    parted_at: int | None
 
-def _why(story: "ForkStory", copy: Copy, now_ms: int) -> str:
-    """Why its log had to be cut."""
-    together_ms = 0
-    led = _led(copy, now_ms)
-    for other in story.copies.values():
-        if other is not copy:
-            together_ms += _together_ms(led, _led(other, now_ms))
+    def in_short(self, now_ms: int) -> str:
+        """Nothing, as long as no log was cut."""
+        for copy in self.copies:
+            if copy.dropped:
+                why = self._why(copy, now_ms)
+                what = _cut(copy, self.promises)
+                fate = self._fate(copy.dropped)
+                return f"{why} {what}{fate}"
+        return ""
 
-    if together_ms and story.parted_at is not None:
-        return (
-            f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote offset"
-            f" {story.parted_at}; the larger epoch counts, so"
-        )
+    def _why(self, copy: Copy, now_ms: int) -> str:
+        """Why its log had to be cut."""
+        together_ms = 0
+        led = _led(copy, now_ms)
+        for other in self.copies:
+            if other is not copy:
+                together_ms += _together_ms(led, _led(other, now_ms))
 
-    return f"Broker {story.leaders[story.newest]} leads in epoch {story.newest}, so"
+        if together_ms and self.parted_at is not None:
+            return (
+                f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote offset"
+                f" {self.parted_at}; the larger epoch counts, so"
+            )
+
+        newest = max(self.leaders)
+        return f"Broker {self.leaders[newest]} leads in epoch {newest}, so"
+
+    def _fate(self, dropped: Sequence[RecordId]) -> str:
+        """What the first record's producer was told, and where the record is now."""
+        promises = self.promises
+        lost = [each for each in dropped if promises.was_told(each) == "acknowledged"]
+        if lost:
+            who = promises.producer_of(lost[0])
+            records = counted(len(lost), "acknowledged record")
+            verb = "is" if len(lost) == 1 else "are"
+            return f", although {who} was told “done”: {records} {verb} lost."
+
+        first = dropped[0]
+        again = promises.again(first)
+        if again is None:
+            return ". Nobody was told that it is done."
+
+        who = promises.producer_of(first)
+        words = f": never acknowledged, so {who} sent it again"
+        producer = self.producers.get(who)
+        if producer is not None and producer.done:
+            begin, end, _ = producer.waited[-1]
+            waited_ms = (end or 0) - (begin or 0)
+            words += f" and heard “done, offset {again.offset}” after"
+            words += f" {waited_ms / 1000:.1f} s"
+        return words + "."
 
 
 def _led(copy: Copy, now_ms: int) -> list[Spent]:
@@ -69,10 +102,10 @@ def _together_ms(one: Sequence[Spent], other: Sequence[Spent]) -> int:
     return lasted
 
 
-def _cut(story: "ForkStory", copy: Copy) -> str:
+def _cut(copy: Copy, promises: Promises) -> str:
     names = []
     for record in copy.dropped:
-        written = story.promises.written.get(record)
+        written = promises.written.get(record)
         if written is not None and written.name:
             names.append(quoted(written.name, 24))
 
@@ -80,29 +113,3 @@ def _cut(story: "ForkStory", copy: Copy) -> str:
     if names:
         what = listed(names, MOST_NAMED + 1)
     return f"{copy.name} cut {what} off"
-
-
-def _fate(story: "ForkStory", dropped: Sequence[RecordId]) -> str:
-    """What the producer of the first record was told, and where the record is now."""
-    promises = story.promises
-    lost = [each for each in dropped if promises.was_told(each) == "acknowledged"]
-    if lost:
-        who = promises.producer_of(lost[0])
-        records = counted(len(lost), "acknowledged record")
-        verb = "is" if len(lost) == 1 else "are"
-        return f", although {who} was told “done”: {records} {verb} lost."
-
-    first = dropped[0]
-    again = promises.again(first)
-    if again is None:
-        return ". Nobody was told that it is done."
-
-    who = promises.producer_of(first)
-    words = f": never acknowledged, so {who} sent it again"
-    producer = story.producers.get(who)
-    if producer is not None and producer.done:
-        begin, end, _ = producer.waited[-1]
-        waited_ms = (end or 0) - (begin or 0)
-        words += f" and heard “done, offset {again.offset}” after"
-        words += f" {waited_ms / 1000:.1f} s"
-    return words + "."

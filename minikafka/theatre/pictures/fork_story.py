@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.nodes import Links
 from minikafka.theatre.pictures.fork_actors import Copy, Producer
-from minikafka.theatre.pictures.fork_close import MOST_NAMED, in_short
+from minikafka.theatre.pictures.fork_close import MOST_NAMED, Close
 from minikafka.theatre.pictures.log_copies import OF_NODES, RecordId
 from minikafka.theatre.pictures.log_partition import (
     Part,
@@ -232,7 +232,14 @@ class ForkStory(PartitionStory):
         return all(log == logs[0] for log in logs)
 
     def ends(self, last: Scene) -> None:
-        words = in_short(self, last)
+        close = Close(
+            self.copies.values(),
+            self.producers,
+            self.promises,
+            self.leaders,
+            self.parted_at,
+        )
+        words = close.in_short(last["at"])
         if words and not self.live:
             last["sentence"] = words
 

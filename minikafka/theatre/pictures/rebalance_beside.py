@@ -10,9 +10,10 @@ from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing, has_room, widest
 from minikafka.theatre.pictures.rebalance_band import Band, Begun, Block
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
-from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_lengths import Wait, in_tenths
+from minikafka.theatre.pictures.rebalance_records import Row
 from minikafka.theatre.pictures.rebalance_rows import Rows
+from minikafka.theatre.pictures.rebalance_snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
 from minikafka.theatre.play import Cast, Play, Space, Story, Told
@@ -74,11 +75,9 @@ class BesideStory(Story):
         super().__init__(trace)
         traces = (trace, beside)
         self.stories = [RebalanceStory(each, **options) for each in traces]
-        every_ms = max(story.every_ms for story in self.stories)
-        row = self.stories[0].row
+        row = Row(max(story.records.row.every_ms for story in self.stories))
         for story in self.stories:
-            story.every_ms = every_ms
-            story.row = row
+            story.records.row = row
         self.names = list(names or _protocols(trace, beside))
         group = self.stories[0].who.group
         first, second = self.names

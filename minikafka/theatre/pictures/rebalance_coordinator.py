@@ -6,25 +6,22 @@ no events (in a server's trace), their actions are derived from these.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_member import SILENT, Member
 from minikafka.theatre.pictures.rebalance_says import with_number
 from minikafka.theatre.pictures.rebalance_voice import Voice
 from minikafka.theatre.pictures.rebalance_words import assigned_by, who_gets_what
-from minikafka.theatre.play import QUIETLY, Detail, Told
+from minikafka.theatre.play import QUIETLY, Detail, Story, Told
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.rebalance_story import RebalanceStory
 
 
 class Coordinator(Voice):
     """refused: what was refused in this rebalance, by member: it is told once."""
 
-    def __init__(self, story: "RebalanceStory", group: Group) -> None:
+    def __init__(self, story: Story, group: Group) -> None:
         super().__init__(story, group)
         self.refused: set[tuple[str, ...]] = set()
 
@@ -48,7 +45,7 @@ class Coordinator(Voice):
         if is_over:
             words = f"Group {self.cast.group} is {state}: no member is left."
             return Told(words, f"group {state}")
-        return QUIETLY if event.at == self.story.told_at else None
+        return QUIETLY if event.at == self.group.told_at else None
 
     # -- who is a member
 

@@ -2,18 +2,15 @@
 records that they were given. Kafka refuses no effect, so one record may have two.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_group import Group
-from minikafka.theatre.pictures.rebalance_lengths import in_tenths
+from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
 from minikafka.theatre.pictures.rebalance_voice import Voice
-from minikafka.theatre.play import Detail, Told
+from minikafka.theatre.play import Detail, Story, Told
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.rebalance_story import RebalanceStory
 
 
 class Record(NamedTuple):
@@ -34,8 +31,9 @@ class Effects(Voice):
     member that it reads with.
     """
 
-    def __init__(self, story: "RebalanceStory", group: Group) -> None:
+    def __init__(self, story: Story, group: Group, lengths: Lengths) -> None:
         super().__init__(story, group)
+        self.lengths = lengths
         self.handed: dict[Record, list[str]] = {}
         self.writers: dict[str, str] = {}
         self.table = ""
@@ -106,7 +104,7 @@ class Effects(Voice):
 
     def _was_out(self, effect: Effect) -> str:
         """Tell that a member wrote although the group had evicted it before."""
-        silence = self.story.lengths.silence
+        silence = self.lengths.silence
         if silence is None or silence.out_ms is None or silence.who != effect.who:
             return ""
         if silence.out_ms > effect.at_ms:

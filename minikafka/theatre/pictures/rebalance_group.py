@@ -12,12 +12,9 @@ from typing import Any
 from minikafka.theatre.pictures.rebalance_cast import Actor, Cast, Part
 from minikafka.theatre.pictures.rebalance_member import Member
 from minikafka.theatre.pictures.rebalance_spans import Span
-from minikafka.theatre.pictures.rebalance_words import doing
-from minikafka.theatre.play import picked
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
 
-MOST_MEMBERS = 6  # that are shown
 PHASES = {  # a group's state: in plain words, in short ones, and its fill
     "Empty": ("nobody is here", "nobody is here", "wash"),
     "PreparingRebalance": ("everyone joins", "join", "cell"),
@@ -33,8 +30,8 @@ PHASES = {  # a group's state: in plain words, in short ones, and its fill
 class Group:
     """One group, moved on by its story. number: generation of a classic group, epoch of
     a consumer group. node: the broker that is its coordinator. assigned_at: at which
-    step an assignment was made. step: the one that is told now. at: its moment, in ms. spans: by lane, and
-    only ever appended to.
+    step an assignment was made. step: the one that is told now. at: its moment, in ms.
+    told_at: when anything was told last. spans: by lane, and only ever appended to.
     """
 
     cast: Cast
@@ -48,6 +45,7 @@ class Group:
     assigned_at: int = -1
     step: int = 0
     at: int = 0
+    told_at: int = -1
     members: dict[str, Member] = field(default_factory=dict)
     end: dict[Part, int] = field(default_factory=dict)
     position: dict[Part, int] = field(default_factory=dict)
@@ -133,7 +131,7 @@ class Group:
     def holders(self, part: Part) -> list[Member]:
         """In the order of their letters; it should never be two."""
         holders = [each for each in self.owners(part) if each.holds]
-        return sorted(holders, key=_by_letter)
+        return sorted(holders, key=by_letter)
 
     @property
     def two_owners(self) -> list[Part]:
@@ -218,71 +216,8 @@ class Group:
         parts = [part for part in self.cast.parts if self.cast.label(part) == lane]
         return sum(self.waiting(part) for part in parts)
 
-    # -- one moment as plain JSON
 
-    def space(self, step: int) -> dict[str, Any]:
-        """step: the one that is told now."""
-        label = self.cast.label
-        parts = self.cast.parts
-        missing = self.missing if self.all_join else []
-        space: dict[str, Any] = {"kind": self.cast.kind}
-        space |= picked(self, "state", "down", "number", "leader", "assignor")
-        space["assigns"] = self._assigns(step)
-        space["waits_for"] = [each.actor.letter for each in missing]
-        space["two_owners"] = [label(part) for part in self.two_owners]
-        space["inside"] = len(self.inside)
-        space["members"] = [self._member(each) for each in self._shown()]
-        space["free"] = [label(part) for part in self._free()]
-        space["waiting"] = {label(part): self.waiting(part) for part in parts}
-        lanes = sorted(self.spans.items())
-        space["spans"] = {lane: list(spans) for lane, spans in lanes}
-        return space
-
-    def _free(self) -> list[Part]:
-        """Partitions that no member has; the belief of a removed member doesn't
-        count.
-        """
-        if not self.state:
-            return []
-        held = {part for each in self.inside for part in each.owns}
-        return [part for part in self.cast.parts if part not in held]
-
-    def _shown(self) -> list[Member]:
-        """At most six members, those inside first; in the order of their letters."""
-        members = sorted(self.members.values(), key=_by_letter)
-        here = []
-        others = []
-        for each in members:
-            if each.inside or each.owns:
-                here.append(each)
-            else:
-                others.append(each)
-        chosen = [*here, *others][:MOST_MEMBERS]
-        return [each for each in members if each in chosen]
-
-    def _assigns(self, step: int) -> str:
-        """The one that is assigning now: a member's name, "coordinator", or ""."""
-        if self.is_classic:
-            return self.leader if self.state == "CompletingRebalance" else ""
-        assigns = self.state == "Assigning" or self.assigned_at == step
-        return "coordinator" if assigns else ""
-
-    def _member(self, each: Member) -> dict[str, Any]:
-        label = self.cast.label
-        told: dict[str, Any] = {"name": each.actor.name}
-        told |= picked(each, "life", "inside")
-        told["words"] = doing(self, each)
-        told["trouble"] = each.is_blind or (each.overdue and each.reads)
-        told["owns"] = [label(part) for part in each.owns]
-        told["gives"] = [label(part) for part in each.must_give]
-        told["waits"] = [label(part) for part in each.still_waits]
-        told |= picked(each, "asked", "asked_at", "answered")
-        if each.cut:
-            told["cut"] = True
-        return told
-
-
-def _by_letter(member: Member) -> int:
+def by_letter(member: Member) -> int:
     return member.actor.number
 
 

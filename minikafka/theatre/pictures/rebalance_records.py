@@ -8,18 +8,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
 
 from minikafka.theatre.pictures.rebalance_cast import Part
+from minikafka.theatre.pictures.rebalance_effects import Effects
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_member import Member, Work
 from minikafka.theatre.pictures.rebalance_voice import Voice
-from minikafka.theatre.play import Detail, Told
+from minikafka.theatre.play import Detail, Story, Told
 from minikafka.theatre.text import counted, key_part, lasting
 from minikafka.trace import Event
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.rebalance_story import RebalanceStory
 
 # they change no partition's owner, and nearly all events are of these kinds
 RECORDS = (
@@ -40,9 +37,10 @@ LONG_MS = 3000
 class Row:
     """Steps that show nothing but records, one after the other. unread: the partitions
     that they are about; nothing, where all are read. told_at: when anything was told
-    last.
+    last. every_ms: how often a step shows the records alone.
     """
 
+    every_ms: int
     unread: str = ""
     steps: int = 0
     told_at: float = -inf
@@ -65,14 +63,25 @@ class Row:
 
 
 class Records(Voice):
-    """last: the one member that all wait for; since_ms: since when. waited_ms: for whom
-    all have waited, and how long in all.
+    """since_ms: what happens earlier is not told. last: the one member that all wait
+    for; waits_since_ms: since when. waited_ms: for whom all have waited, and how long
+    in all.
     """
 
-    def __init__(self, story: "RebalanceStory", group: Group) -> None:
+    def __init__(
+        self,
+        story: Story,
+        group: Group,
+        effects: Effects,
+        row: Row,
+        since_ms: int,
+    ) -> None:
         super().__init__(story, group)
+        self.effects = effects
+        self.row = row
+        self.since_ms = since_ms
         self.last: Member | None = None
-        self.since_ms = 0
+        self.waits_since_ms = 0
         self.waited_ms = Counter[str]()
 
     def see_RecordsAppended(self, event: Event, d: Detail) -> Told | None:
@@ -83,7 +92,7 @@ class Records(Voice):
         self.group.position[_part(d)] = d["position"]
         member = self.group.about(event)
         member.overdue = False
-        self.story.effects.polled(event)
+        self.effects.polled(event)
         member.takes(len(d["records"]), event.at)
         work = member.work(event.at)
         if work is not None:
@@ -96,7 +105,7 @@ class Records(Voice):
         self.group.note(work.since_ms)
         if not self.story.once(("busy", name)):
             return None
-        self.story.row.ends()
+        self.row.ends()
         what = counted(work.records, "record")
         return Told(
             f"{name} has {what} in hand, for {lasting(work.lasts_ms)}: until then it"
@@ -116,8 +125,8 @@ class Records(Voice):
     # -- a step for the records alone
 
     def _now_and_then(self, at: int) -> Told | None:
-        every_ms = self.story.every_ms
-        silent_ms = at - self.story.row.told_at
+        every_ms = self.row.every_ms
+        silent_ms = at - self.row.told_at
         if not self.group.began or silent_ms < every_ms:
             return None
         unread = [part for part in self.cast.parts if self._is_unread(part)]
@@ -156,10 +165,10 @@ class Records(Voice):
             last = missing[0] if len(missing) == 1 else None
         if last is not self.last:
             if self.last is not None:
-                since_ms = max(self.since_ms, self.story.since_ms)
+                since_ms = max(self.waits_since_ms, self.since_ms)
                 self.waited_ms[self.last.actor.letter] += max(at - since_ms, 0)
             self.last = last
-            self.since_ms = at
+            self.waits_since_ms = at
 
     def _goes_on(self, unread: str) -> bool:
         """Whether this step takes the place of the one before it. The picture's first
@@ -168,7 +177,7 @@ class Records(Voice):
         story = self.story
         if story.number == 1 or story.live:
             return False
-        return story.row.goes_on(unread)
+        return self.row.goes_on(unread)
 
     def _tell_wait(self, words: str, at: int, unread: list[Part]) -> Told:
         """All have long waited for one member: it has light, once, and so have the
@@ -177,12 +186,12 @@ class Records(Voice):
         last = self.last
         story = self.story
         said = story.said
-        is_long = last is not None and at - self.since_ms >= LONG_MS
+        is_long = last is not None and at - self.waits_since_ms >= LONG_MS
         if last is None or not is_long or said & {"two owners", "wait"}:
             name = f"{id(story)} {unread}" if unread else ""
             return Told(words, replaces=self._goes_on(name))
         said.add("wait")
-        story.row.ends()
+        self.row.ends()
         name = last.actor.name
         label = self.cast.label
         light = [f"member/{key_part(name)}", "coordinator"]

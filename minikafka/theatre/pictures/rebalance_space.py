@@ -20,7 +20,7 @@ from minikafka.theatre.pictures.rebalance_card import (
     wrapped,
 )
 from minikafka.theatre.pictures.rebalance_cast import Actor
-from minikafka.theatre.pictures.rebalance_group import MOST_MEMBERS
+from minikafka.theatre.pictures.rebalance_snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_spans import (
     SHORTEST_MS,
     Span,

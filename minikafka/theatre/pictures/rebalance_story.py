@@ -18,6 +18,7 @@ from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
 from minikafka.theatre.pictures.rebalance_members import Members
 from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records, Row
 from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
+from minikafka.theatre.pictures.rebalance_snapshot import snapshot
 from minikafka.theatre.pictures.rebalance_spans import (
     SHORTEST_MS,
     Span,
@@ -51,7 +52,7 @@ STEPS_OF_RECORDS = 36  # about this many steps show only records
 
 class RebalanceStory(Story):
     """A group from its first member on. since_ms: what happens earlier is folded, but
-    not told. every_ms: how often a step shows the records alone.
+    not told.
     """
 
     name = "rebalance"
@@ -73,14 +74,12 @@ class RebalanceStory(Story):
         if self.who.group:
             self.title = f"Rebalance of group {self.who.group}"
         self.since_ms = since_ms
-        self.every_ms = max(_lasts_ms(trace, since_ms) // STEPS_OF_RECORDS, 1)
-        self.told_at = -1
-        self.row = Row()
+        every_ms = max(_lasts_ms(trace, since_ms) // STEPS_OF_RECORDS, 1)
         self.moves = False  # whether it ends with their number
         self.group = Group(self.who)
         self.lengths = Lengths(self.who, trace, since_ms)
-        self.effects = Effects(self, self.group)
-        self.records = Records(self, self.group)
+        self.effects = Effects(self, self.group, self.lengths)
+        self.records = Records(self, self.group, self.effects, Row(every_ms), since_ms)
         self.handlers: dict[str, Handler] = self.records.handlers()
         self.handlers |= self.effects.handlers()
         self.handlers |= Members(self, self.group).handlers()
@@ -95,7 +94,7 @@ class RebalanceStory(Story):
         return told | self.lengths.cast_json()
 
     def space(self) -> Space:
-        space = self.group.space(self.number)
+        space = snapshot(self.group, self.number)
         return space | self.lengths.space() | self.effects.space()
 
     def is_mine(self, event: Event) -> bool:
@@ -143,14 +142,14 @@ class RebalanceStory(Story):
             two_owners = [part for part in group.two_owners if part not in before]
         self.records.note_wait(event.at)
         if not is_told:
-            self.row.ends()
+            self.records.row.ends()
             return None
         if told is None or told is QUIETLY:
             return told
-        self.told_at = event.at
-        self.row.told_at = event.at
+        group.told_at = event.at
+        self.records.row.told_at = event.at
         if event.kind not in RECORDS:
-            self.row.ends()
+            self.records.row.ends()
         if two_owners:
             self._tell_two_owners(told, two_owners)
         return told

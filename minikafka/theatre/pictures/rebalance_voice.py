@@ -2,19 +2,14 @@
 come and are read. Each has a voice in the one story.
 """
 
-from typing import TYPE_CHECKING
-
 from minikafka.theatre.pictures.rebalance_group import Group
-from minikafka.theatre.play import Handler
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.rebalance_story import RebalanceStory
+from minikafka.theatre.play import Handler, Story
 
 
 class Voice:
     """see_<kind>(event, detail) moves the group on, and returns what is told of it."""
 
-    def __init__(self, story: "RebalanceStory", group: Group) -> None:
+    def __init__(self, story: Story, group: Group) -> None:
         self.story = story
         self.group = group
         self.cast = group.cast

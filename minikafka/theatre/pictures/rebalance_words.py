@@ -1,13 +1,11 @@
 """The group in plain words: what a member does, who gets what, by which assignor."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.theatre.pictures.rebalance_cast import Part
+from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_member import Member, Work
 from minikafka.theatre.text import counted, lasting
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.rebalance_group import Group
 
 KAFKAS_ASSIGNORS = (
     "range",
@@ -27,7 +25,7 @@ AWAY = {
 }
 
 
-def doing(group: "Group", member: Member) -> str:
+def doing(group: Group, member: Member) -> str:
     """The first thing that holds, from what is worst for the group to what is usual."""
     return (
         _not_there(member)
@@ -55,7 +53,7 @@ def _not_there(member: Member) -> str:
     return "not in the group" if member.id else "starts"
 
 
-def _overdue_or_leaving(group: "Group", member: Member) -> str:
+def _overdue_or_leaving(group: Group, member: Member) -> str:
     if member.overdue:
         return "too slow: poll is overdue"
     if member.revoked:
@@ -66,7 +64,7 @@ def _overdue_or_leaving(group: "Group", member: Member) -> str:
     return ""
 
 
-def _joining(group: "Group", member: Member) -> str:
+def _joining(group: Group, member: Member) -> str:
     """The member learns of a rebalance, joins again, and waits for the leader's
     assignment.
     """
@@ -88,7 +86,7 @@ def _joining(group: "Group", member: Member) -> str:
     return ""
 
 
-def _giving(group: "Group", member: Member) -> str:
+def _giving(group: Group, member: Member) -> str:
     """It must give partitions up; a classic member does so when it next polls."""
     gives = group.labels(member.must_give)
     if group.is_classic and member.asked == "SyncGroup":
@@ -96,7 +94,7 @@ def _giving(group: "Group", member: Member) -> str:
     return f"must give up {gives}"
 
 
-def _taking_over(group: "Group", member: Member) -> str:
+def _taking_over(group: Group, member: Member) -> str:
     """It was given partitions that it doesn't read yet."""
     waits = member.still_waits
     if not group.is_classic:
@@ -104,7 +102,7 @@ def _taking_over(group: "Group", member: Member) -> str:
     return f"takes over {group.labels(waits)}" if waits else ""
 
 
-def _reconciling(group: "Group", member: Member, waits: list[Part]) -> str:
+def _reconciling(group: Group, member: Member, waits: list[Part]) -> str:
     """A member under KIP-848 waits until others have given up its partitions; a classic
     one reads everything that its leader gives it.
     """
@@ -119,7 +117,7 @@ def _reconciling(group: "Group", member: Member, waits: list[Part]) -> str:
     return f"takes over {group.labels(waits)}" if waits else ""
 
 
-def _reading(group: "Group", member: Member) -> str:
+def _reading(group: Group, member: Member) -> str:
     if not member.owns and group.is_given_out:
         return "no partition left"
     if not member.owns:
@@ -138,13 +136,13 @@ def _left(work: Work, at: int) -> str:
     return f"{-(-(work.until_ms - at) // 1000)} s"
 
 
-def assigned_by(group: "Group") -> str:
+def assigned_by(group: Group) -> str:
     """The name of the assignor, and whether it is the learner's own."""
     name = group.assignor
     return name if name in KAFKAS_ASSIGNORS else f"your assignor {name}"
 
 
-def who_gets_what(group: "Group", assignment: dict[str, Any]) -> str:
+def who_gets_what(group: Group, assignment: dict[str, Any]) -> str:
     """assignment: member id -> partitions."""
     cast = group.cast
     said = []

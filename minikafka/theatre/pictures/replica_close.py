@@ -2,15 +2,14 @@
 are lost, and why; otherwise how long a producer waited, and for which replica.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.theatre.pictures.log_copies import RecordId
+from minikafka.theatre.pictures.replica_actors import Copy
+from minikafka.theatre.pictures.replica_promises import Promises
 from minikafka.theatre.text import capital, counted, listed, quoted
 from minikafka.trace import Event
-
-if TYPE_CHECKING:
-    from minikafka.theatre.pictures.replica_story import ReplicaStory
 
 LONG_MS = 1000  # a wait that is worth a sentence
 LONGEST_NAME = 24
@@ -36,69 +35,76 @@ class Wait(NamedTuple):
 
 
 class Close:
-    """Keeps what the last sentence needs."""
+    """Keeps what the last sentence needs. epochs: by leader epoch, the number of the
+    broker. acks: of each producer, as it sent last.
+    """
 
-    def __init__(self, story: "ReplicaStory") -> None:
-        self.story = story
+    def __init__(
+        self,
+        copies: Mapping[str, Copy],
+        promises: Promises,
+        epochs: Mapping[int, int],
+        acks: Mapping[str, Any],
+    ) -> None:
+        self._copies = copies
+        self._promises = promises
+        self._epochs = epochs
+        self._acks = acks
         self.longest: Wait | None = None
         self._sent: dict[Any, Sent] = {}  # by batch
 
     # -- what happens meanwhile
 
-    def sent(self, event: Event) -> None:
+    def sent(self, event: Event, isr: Sequence[int]) -> None:
         batch = event.node, event.detail["batch"]
-        story = self.story
-        now = Sent(
-            at_ms=event.at,
-            epoch=story.epoch,
-            isr=list(story.isr),
-        )
+        epoch = max(self._epochs, default=-1)
+        now = Sent(at_ms=event.at, epoch=epoch, isr=list(isr))
         self._sent.setdefault(batch, now)
 
-    def acknowledged(self, records: Iterable[RecordId], now_ms: int) -> None:
+    def acknowledged(
+        self, records: Iterable[RecordId], now_ms: int, isr: Sequence[int]
+    ) -> None:
         for record in records:
-            sent = self._sent.get(self.story.promises.written[record].batch)
+            sent = self._sent.get(self._promises.written[record].batch)
             if sent is None:
                 continue
             ms = now_ms - sent.at_ms
             if self.longest is None or ms > self.longest.ms:
-                self.longest = Wait(record, ms, sent, isr=list(self.story.isr))
+                self.longest = Wait(record, ms, sent, isr=list(isr))
 
     # -- what came of it
 
-    def in_short(self) -> str:
+    def in_short(self, leader: Copy | None) -> str:
         """Nothing, where all went as on any day."""
-        lost = sorted(self.story.promises.lost(self.story.leader))
+        lost = sorted(self._promises.lost(leader))
         if lost:
-            return self._lost(lost)
+            assert leader is not None, "without a leader nothing is lost"
+            return self._lost(lost, leader)
 
         if self.longest and self.longest.ms >= LONG_MS:
             return self._waited(self.longest)
 
         return ""
 
-    def _lost(self, lost: Sequence[RecordId]) -> str:
+    def _lost(self, lost: Sequence[RecordId], leader: Copy) -> str:
         """How many had the first of them when it was acknowledged."""
-        story = self.story
-        leader = story.leader
-        assert leader is not None, "without a leader nothing is lost"
-        written = story.promises.written[lost[0]]
+        written = self._promises.written[lost[0]]
         what = quoted(written.name, LONGEST_NAME)
         is_, it = "is", "it"
         if len(lost) > 1:
             what = f"{what} and {len(lost) - 1} more"
             is_, it = "are", "them"
 
-        who = capital(story.promises.producer_of(lost[0]))
-        acks = story.acks.get(written.producer, "")
+        who = capital(self._promises.producer_of(lost[0]))
+        acks = self._acks.get(written.producer, "")
         with_acks = f" (acks={acks})" if acks != "" else ""
-        replicas = counted(len(story.copies), "replica")
+        replicas = counted(len(self._copies), "replica")
         words = (
             f"{who} was told{with_acks} that {what} {is_} acknowledged when"
             f" {written.had} of {replicas} had {it}; {leader.name}, which leads now,"
             f" doesn't have {it}"
         )
-        cut_by = story.promises.cut_by
+        cut_by = self._promises.cut_by
         cutters = {cut_by[each] for each in lost if each in cut_by}
         if cutters:
             words += f", and {listed(sorted(cutters))} had to cut {it} off"
@@ -106,12 +112,11 @@ class Close:
         return f"{words}: {records} {is_} lost."
 
     def _waited(self, wait: Wait) -> str:
-        story = self.story
-        written = story.promises.written[wait.record]
+        written = self._promises.written[wait.record]
         what = quoted(written.name, LONGEST_NAME)
         words = f"{what} was acknowledged after {wait.ms / 1000:.1f} s"
         if wait.record.epoch > wait.sent.epoch:
-            leader = story.epochs[wait.record.epoch]
+            leader = self._epochs[wait.record.epoch]
             return f"{words}: so long nobody led, until broker {leader} did."
 
         left = [broker for broker in wait.sent.isr if broker not in wait.isr]
@@ -119,7 +124,7 @@ class Close:
             return f"{words}."
 
         brokers = listed([f"broker {broker}" for broker in left])
-        acks = story.acks.get(written.producer, "all")
+        acks = self._acks.get(written.producer, "all")
 
         return (
             f"{words}: acks={acks} waits for all that are in the ISR, and {brokers} was"

@@ -153,7 +153,7 @@ class ReplicaStory(PartitionStory):
         self.asked: list[int] = []
         self.acks: dict[str, Any] = {}
         self.producers: list[str] = []
-        self.close = Close(self)
+        self.close = Close(self.copies, self.promises, self.epochs, self.acks)
 
     def _choose(
         self,
@@ -189,7 +189,7 @@ class ReplicaStory(PartitionStory):
         return told | self.promises.names.cast()
 
     def ends(self, last: Scene) -> None:
-        words = self.close.in_short()
+        words = self.close.in_short(self.leader)
         if words and not self.live:
             last["sentence"] = words
 
@@ -339,7 +339,7 @@ class ReplicaStory(PartitionStory):
 
     def _see_BatchSent(self, event: Event, d: Detail) -> None:
         self.promises.sent(event)
-        self.close.sent(event)
+        self.close.sent(event, self.isr)
         self.acks[event.node] = d["acks"]
 
     def _see_RecordsAppended(self, event: Event, d: Detail) -> Told:
@@ -430,7 +430,7 @@ class ReplicaStory(PartitionStory):
     def _see_RecordsAcknowledged(self, event: Event, d: Detail) -> Told | None:
         batch = batch_of(event)
         mine = self.promises.at(acknowledged(d), batch)
-        self.close.acknowledged(mine, event.at)
+        self.close.acknowledged(mine, event.at, self.isr)
         return self._hears(event.node, mine)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
