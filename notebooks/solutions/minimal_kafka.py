@@ -43,7 +43,7 @@ class Log:
 
     def __init__(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        self.file = open(folder / f"{0:020}.log", "a+b")  # noqa: SIM115
+        self.file = open(folder / f"{0:020}.log", "a+b")
         self.next_offsets = []  # for each batch, the offset after its last record
         self.positions = []  # for each batch, where it begins in the file, and its size
         self.recover()
@@ -116,7 +116,7 @@ class CommittedOffsets:
 
     def __init__(self, path):
         self.offsets = {}
-        self.file = open(path, "a+")  # noqa: SIM115
+        self.file = open(path, "a+")
         self.file.seek(0)
         for line in self.file:
             with suppress(ValueError):  # a kill cut this line short
@@ -125,7 +125,8 @@ class CommittedOffsets:
 
     def commit(self, key, offset):
         self.offsets[key] = offset
-        self.file.write("\n" + json.dumps([*key, offset]))  # first end a torn line
+        line = json.dumps([*key, offset])
+        self.file.write("\n" + line)  # a torn line ends here
         self.file.flush()
 
 
