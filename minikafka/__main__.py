@@ -412,7 +412,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "serve": Command(
-        "server.serve",
+        "server.command",
         "run a broker that any Kafka client can use",
         "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
         " Ctrl-C stops it.",

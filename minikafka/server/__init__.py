@@ -1,13 +1,14 @@
 """The shell that gives a broker real sockets, real files and real time.
 
-serve.py is the command, checks.py checks its options and folders first, processes.py
-runs a process for each broker; shell.py runs one node, peers.py its connections to
-other nodes, and node_handshake.py lets only nodes in where they listen to each other;
-connection.py is one client's connection, and frames.py cuts frames out of the bytes
-that arrive; folder_disk.py holds files; budget.py bounds the memory of all connections,
-open_files.py their number; addresses.py finds a port and names the program that has it;
-log.py writes to whoever looks after the server, with the plain lines of --verbose from
-handshakes.py; embedded.py runs the server as a child process, for tests and lessons;
-typed.py reads the values of options. All protocol knowledge stays in the broker: the
-shell knows only that a frame has its size in front.
+command.py is `minikafka serve`: it runs the brokers in this process (serve.py), or a
+process for each broker (processes.py); checks.py checks options and folders first;
+shell.py runs one node, peers.py its connections to other nodes, and node_handshake.py
+lets only nodes in where they listen to each other; connection.py is one client's
+connection, and frames.py cuts frames out of the bytes that arrive; folder_disk.py holds
+files; budget.py bounds the memory of all connections, open_files.py their number;
+addresses.py finds a port and names the program that has it; log.py writes to whoever
+looks after the server, with the plain lines of --verbose from handshakes.py;
+embedded.py runs the server as a child process, for tests and lessons; typed.py reads
+the values of options. All protocol knowledge stays in the broker: the shell knows only
+that a frame has its size in front.
 """

@@ -9,13 +9,19 @@ that the honest producer's bytes keep moving.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from minikafka.server.connection import Connection
+from typing import Generic, Protocol, TypeVar
 
 
-class Budget:
+class HasHost(Protocol):
+    """A connection, as far as a budget looks at it. host: of the client."""
+
+    host: str
+
+
+Holder = TypeVar("Holder", bound=HasHost)
+
+
+class Budget(Generic[Holder]):
     """How many bytes each connection holds, in the order in which they last moved: the
     first one has been still for longest.
     """
@@ -23,32 +29,32 @@ class Budget:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.total_bytes = 0
-        self._held: dict[Connection, int] = {}
+        self._held: dict[Holder, int] = {}
 
     @property
     def full(self) -> bool:
         return self.total_bytes > self.most_bytes
 
-    def hold(self, connection: "Connection", nbytes: int) -> None:
+    def hold(self, connection: Holder, nbytes: int) -> None:
         """A connection now holds this many bytes, and they have just moved."""
         before = self._held.pop(connection, 0)
         self.total_bytes += nbytes - before
         if nbytes:
             self._held[connection] = nbytes
 
-    def holders(self) -> "list[Connection]":
+    def holders(self) -> list[Holder]:
         return list(self._held)
 
-    def held(self, connection: "Connection") -> int:
+    def held(self, connection: Holder) -> int:
         return self._held.get(connection, 0)
 
-    def who_gives_way(self) -> "Connection":
+    def who_gives_way(self) -> Holder:
         """The connection that gives way. Among the quarter of all bytes that has been
         still for longest, it is taken from the host that holds most of them, and is
         that host's connection with the most.
         """
         by_host: Counter[str] = Counter()
-        largest: dict[str, Connection] = {}
+        largest: dict[str, Holder] = {}
         seen_bytes = 0
         for connection, nbytes in self._held.items():
             by_host[connection.host] += nbytes

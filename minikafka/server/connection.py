@@ -7,16 +7,32 @@ there, so that we notice if the client hangs up; then TCP holds the client back.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from minikafka.server.addresses import named
+from minikafka.server.budget import Budget
 from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, BadFrame, Frames
 
-if TYPE_CHECKING:
-    from minikafka.server.shell import Server
-
 LARGE_BYTES = 128 * 1024
+
+
+class Owner(NamedTuple):
+    """What the server does with its connections, and gives them.
+
+    connected, disconnected: called once each. turn: bytes came, or the client has read
+    its answers. refuse(connection, why): it sent something that is no request.
+    max_frame_bytes: of one request. requests, answers: the budgets that count the bytes
+    of all connections.
+    """
+
+    connected: Callable[["Connection"], object]
+    disconnected: Callable[["Connection"], object]
+    turn: Callable[["Connection"], object]
+    refuse: Callable[["Connection", str], object]
+    max_frame_bytes: int
+    requests: "Budget[Connection]"
+    answers: "Budget[Connection]"
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -24,15 +40,15 @@ class Connection(asyncio.BufferedProtocol):
     listener: the name of the listener that the client used.
     """
 
-    def __init__(self, server: "Server", listener: str) -> None:
-        self.server = server
+    def __init__(self, owner: Owner, listener: str) -> None:
+        self._owner = owner
         self.listener = listener
         self.transport: asyncio.Transport
         self.name = "?"
         self.host = "?"
         self.closed = False
         self.active_at = 0.0  # of the event loop's clock, seconds
-        self.frames = Frames(server.max_frame_bytes)  # that the broker hasn't seen yet
+        self.frames = Frames(owner.max_frame_bytes)  # that the broker hasn't seen yet
         # answers that the socket hadn't taken yet when they were last counted
         self.unread_bytes = 0
         self._answers: list[Any] = []  # bytes-like
@@ -50,7 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.host, self.name = peer[0], named(peer)
-        self.server.connected(self)
+        self._owner.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self.frames.buffer()
@@ -59,12 +75,11 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self.frames.came(nbytes)
         except BadFrame as bad:
-            self.server.refuse(
-                self,
-                what_is_wrong(bad.beginning, bad.size, self.server.max_frame_bytes),
-            )
+            most_bytes = self._owner.max_frame_bytes
+            why = what_is_wrong(bad.beginning, bad.size, most_bytes)
+            self._owner.refuse(self, why)
         if not self.closed:
-            self.server.turn(self)
+            self._owner.turn(self)
 
     def eof_received(self) -> bool:
         return False  # a client that has closed its end isn't waiting for our answers
@@ -73,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         self._drop_frames()
         self.count_unread()
-        self.server.disconnected(self)
+        self._owner.disconnected(self)
 
     def pause_writing(self) -> None:
         self._choked = True
@@ -81,7 +96,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._choked = False
         self.count_unread()
-        self.server.turn(self)
+        self._owner.turn(self)
 
     # --- called by the server ---
 
@@ -121,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
             ):
                 self.transport.write(part)
             self.count_unread()
-        self.server.requests.hold(self, self.frames.held_bytes)
+        self._owner.requests.hold(self, self.frames.held_bytes)
         if self.frames.whole:
             self.transport.pause_reading()
         else:
@@ -149,11 +164,11 @@ class Connection(asyncio.BufferedProtocol):
         unread_bytes = self.transport.get_write_buffer_size()
         if unread_bytes != self.unread_bytes:
             self.unread_bytes = unread_bytes
-            self.server.answers.hold(self, unread_bytes)
+            self._owner.answers.hold(self, unread_bytes)
 
     def _drop_frames(self) -> None:
         self.frames.drop()
-        self.server.requests.hold(self, 0)
+        self._owner.requests.hold(self, 0)
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:

@@ -29,7 +29,14 @@ from typing import Any, NamedTuple
 from minikafka.server.addresses import CannotServe, NodeAt, keep_port
 from minikafka.server.checks import cluster_secret, place_of
 from minikafka.server.log import log
-from minikafka.server.serve import MOST_VOTERS, Parent, data_folder, port_of, run_here
+from minikafka.server.serve import (
+    MOST_VOTERS,
+    Parent,
+    data_folder,
+    port_of,
+    run_checked,
+    run_here,
+)
 from minikafka.server.shell import now
 
 CONTEXT: Any = multiprocessing.get_context(
@@ -40,8 +47,13 @@ SOON_SECONDS = 2.0
 STOP_SECONDS = 30.0
 
 
-def run_processes(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int:
+def run_processes(args: argparse.Namespace, parent: Parent) -> int:
     """Run all brokers until this process is told to stop. Returns the exit code."""
+    return run_checked(args, lambda cleanup: run_all(args, parent, cleanup))
+
+
+def run_all(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int:
+    """The same, once the options are checked."""
     args.handed_secret = cluster_secret(args)
     nodes = range(1, args.brokers + 1)
     ports = kept_ports(args, nodes, cleanup)

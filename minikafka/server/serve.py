@@ -5,10 +5,8 @@ reads the command's options and puts the parts together; shell.py runs them.
 import asyncio
 import os
 import random
-import select
 import signal
 import socket
-import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,63 +71,27 @@ class Parent(NamedTuple):
     wait_for_end: Callable[[], object] | None
 
 
-def main(args: "argparse.Namespace") -> int:
-    """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    wait_for_end = end_of_parent() if args.exit_with_parent else None
-    return run_here(args, Parent(print_ready, wait_for_end))
-
-
 def run_here(args: "argparse.Namespace", parent: Parent) -> int:
-    """The same for any parent: a terminal, a program of ours, or the process that
-    starts one process per broker.
+    """Run the brokers in this process, for any parent: a terminal, a program of ours, or
+    the process that starts each broker in one. Returns the exit code.
     """
+
+    def run(cleanup: ExitStack) -> int:
+        keep_freed_memory()
+        return asyncio.run(serve(args, parent, cleanup))
+
+    return run_checked(args, run)
+
+
+def run_checked(args: "argparse.Namespace", run: Callable[[ExitStack], int]) -> int:
+    """Run brokers with options that were checked first; returns the exit code."""
     try:
         with ExitStack() as cleanup:
             check(args)
-            if args.processes:
-                from minikafka.server.processes import run_processes
-
-                return run_processes(args, parent, cleanup)
-            keep_freed_memory()
-            return asyncio.run(serve(args, parent, cleanup))
+            return run(cleanup)
     except CannotServe as error:
         log(str(error))
         return 1
-
-
-def print_ready(addresses: str) -> None:
-    print(f"ready {addresses}", flush=True)
-
-
-def end_of_parent() -> Callable[[], None]:
-    """Returns a function that waits until the process that started us has ended,
-    however that happens. If our standard input is a pipe from that process, it ends
-    then, or earlier if that process closes it. We also get another parent; only Windows
-    keeps naming the old one.
-    """
-    parent = os.getppid()
-    pipes = [0] if is_a_pipe(0) else []
-
-    def wait() -> None:
-        if os.name != "posix":
-            while os.read(0, 4096):
-                pass
-            return
-        while os.getppid() == parent:
-            readable, _, _ = select.select(pipes, [], [], PARENT_SECONDS)
-            if readable and not os.read(0, 4096):
-                return
-
-    return wait
-
-
-def is_a_pipe(handle: int) -> bool:
-    """Whether it is a pipe, or a socket, which Node.js gives its children as a pipe."""
-    try:
-        mode = os.fstat(handle).st_mode
-    except OSError:  # it is closed
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 class Places(NamedTuple):

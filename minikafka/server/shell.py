@@ -26,7 +26,7 @@ from minikafka.clock import Now
 from minikafka.cluster import election
 from minikafka.server.addresses import listen_on, named
 from minikafka.server.budget import Budget
-from minikafka.server.connection import Connection
+from minikafka.server.connection import Connection, Owner
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
 from minikafka.server.node_handshake import NodeHandshakes
@@ -76,9 +76,18 @@ class Server:
         self.broker = broker
         self.max_frame_bytes: int = config["socket.request.max.bytes"]
         # so that one connection never takes more than half
-        self.requests = Budget(2 * (self.max_frame_bytes + SCRATCH_BYTES))
+        self.requests = Budget[Connection](2 * (self.max_frame_bytes + SCRATCH_BYTES))
         # a few of the largest, or many ordinary ones
-        self.answers = Budget(4 * config["fetch.max.bytes"])
+        self.answers = Budget[Connection](4 * config["fetch.max.bytes"])
+        self._owner = Owner(
+            self.connected,
+            self.disconnected,
+            self.turn,
+            self.refuse,
+            self.max_frame_bytes,
+            self.requests,
+            self.answers,
+        )
         self.connections: set[Connection] = set()
         self._max_connections = max_connections
         self._turned_away = 0
@@ -212,7 +221,9 @@ class Server:
                 await asyncio.sleep(ONCE_SECONDS)
 
     async def _let_in(self, client: "socket.socket", name: str) -> None:
-        await self._loop.connect_accepted_socket(lambda: Connection(self, name), client)
+        await self._loop.connect_accepted_socket(
+            lambda: Connection(self._owner, name), client
+        )
 
     async def _let_in_node(self, node: "socket.socket") -> None:
         await self._let_in(node, CONTROLLER_LISTENER)
