@@ -169,9 +169,10 @@ class ActiveController:
         """BrokerRegistration: the answer.
 
         - Another run of the broker must be over: it was fenced, or is silent.
-        - A run that says the same again stays as it is, where Apache Kafka takes what
-          is new in it; one that was about to leave comes anew.
-        - Where the run before did not end with all on disk, it leads nothing any more.
+        - A run that sends the same again stays as it is, where Apache Kafka takes over
+          what is new in it; a run that was about to leave is registered afresh.
+        - If the run before didn't end with everything on disk, the broker no longer
+          leads anything.
 
         Errors: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, those of
         registration.check.
@@ -206,7 +207,9 @@ class ActiveController:
     def _check_run_is_over(
         self, broker_id: int, heard_ms: int | None, now: Now
     ) -> None:
-        """Before another run of the broker may come. This node knows of its own."""
+        """Check before another run of the broker may register. This node knows its own
+        run. Errors: DUPLICATE_BROKER_REGISTRATION.
+        """
         is_own = (
             broker_id == self._incarnation.node_id
             and self._incarnation.registration is not None

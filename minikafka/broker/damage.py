@@ -3,13 +3,13 @@ earlier run wrote, or by this leader when a follower refuses what it was given.
 
 A damaged replica says so to the controller, as one in a failed directory does
 (KIP-858): it leaves the ISR and the eligible leaders, another replica leads, and this
-one drops all from the damage on and fetches it again. Until then it doesn't fetch:
-nobody may take it for a replica that has all. Where no other replica is in sync or
-eligible, it stays what it is, and what is lost was told; it is replaced as soon as
+one truncates its log at the damage and fetches the rest again. Until then it doesn't
+fetch: nobody may take it for a complete replica. If no other replica is in sync or
+eligible, it keeps its role, and the loss has been reported; it is replaced as soon as
 another one is in sync.
 
-(Apache Kafka knows failed directories only. What a flipped bit did, its leader goes on
-serving.)
+(Apache Kafka only knows failed directories: its leaders go on serving records with
+flipped bits.)
 """
 
 from collections import deque
@@ -36,7 +36,7 @@ from minikafka.wire.schema import Message, nested
 ASSIGN_VERSION = 0
 RETRY_BACKOFF_MS = 100
 MOST_ASKED = 2000  # replicas in one request
-# Of what earlier runs wrote: slow enough to be in nobody's way.
+# How much of earlier runs' data is checked at a time: slow enough to disturb nobody.
 LOOK_BYTES = 256 << 10
 LOOK_INTERVAL_MS = 100
 
@@ -45,7 +45,7 @@ Key = tuple[str, int]
 
 @dataclass(eq=False, repr=False)
 class DamagedReplicas:
-    """What this node knows to be damaged, or can't write to."""
+    """The replicas that this node knows to be damaged, or can't write to."""
 
     _incarnation: Incarnation
     _quorum: Quorum
@@ -118,7 +118,7 @@ class DamagedReplicas:
         self._next_look.set(at_ms if self._to_look else NEVER_MS)
 
     def found(self, replica: Replica, offset: int, why: str) -> None:
-        """What lies there is not what was written."""
+        """Damage was found at the offset: the bytes there aren't those that were written."""
         log = replica.log
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:
@@ -146,10 +146,10 @@ class DamagedReplicas:
         ):
             self._tell(key_of(replica))
 
-    # -- what becomes of it
+    # -- how a damaged replica is replaced
 
     def placed(self, replica: Replica, now: Now) -> None:
-        """Of a damaged replica: who leads, or who is in sync, may be new."""
+        """The leader or the ISR may have changed; matters only if it is damaged."""
         if replica.log.damaged_from is None:
             return
         partition, me, key = (

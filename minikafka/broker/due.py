@@ -34,8 +34,8 @@ class Due:
         return max(next_ms, at_ms)
 
     def do_a_slice(self, now: Now) -> None:
-        """A slice of background work. What is done before a node's logs are open, and
-        what after that, is decided here.
+        """Do a slice of background work. Which work that is depends on whether the
+        node's logs are open yet.
         """
         broker = self._broker
         budget_bytes = BACKGROUND_BUDGET_BYTES

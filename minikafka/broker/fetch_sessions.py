@@ -214,8 +214,8 @@ def is_at_once(answer: Answer) -> bool:
 def news(
     session: Session, answers: Mapping[FetchKey, Answer], incremental: bool
 ) -> dict[FetchKey, Answer]:
-    """Which answers must be sent, remembered as told. What had records is served last
-    next time: all get a turn.
+    """The answers that must be sent; they are remembered as told. Partitions that had
+    records come last next time, so that all get a turn.
     """
     sent = {}
     for key, answer in answers.items():

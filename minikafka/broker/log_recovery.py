@@ -1,9 +1,10 @@
-"""At start: whose is each log of the data folder, and how much of it is whole?
+"""At start: which partition does each log in the data folder belong to, and how much of
+it is intact?
 
-The metadata image says which logs there are to be. A log of a deleted topic is removed,
-one that nobody knows is set aside, and every other one is read from where the last run
-knew it to be whole. What ends before that has lost records: another replica has them,
-or nobody.
+The metadata image says which logs there should be. The log of a deleted topic is
+removed, a log that nobody knows is set aside, and every other one is read from the point
+up to which the last run knew it to be intact. A log that ends before that point has lost
+records: another replica has them, or nobody.
 """
 
 from collections.abc import Callable, Generator

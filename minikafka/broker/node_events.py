@@ -1,9 +1,9 @@
 """What has happened within a node, and who hears of it.
 
-Records were appended to a log, or are committed: parked requests look again, and the
-node's own state machines read on. Committed metadata changes the image, and each change
-goes to those parts of the node that have to do with it. A replica came, has another
-place in the cluster, or went: whoever fetches and whoever keeps the ISR acts upon it.
+Records were appended to a log or committed: parked requests look again, and the node's
+own state machines read on. Committed metadata changes the image, and each change goes to
+the parts of the node that it concerns. A replica was created, was given another role, or
+was removed: the parts that fetch and that maintain the ISR react to it.
 
 Nothing here knows a part of the node: who hears what, and in which order, is wired in
 parts.py (Hearers).
@@ -40,7 +40,7 @@ Key = tuple[Any, ...]
 
 
 class FollowsTopics(Protocol):
-    """A part of the node that acts upon what becomes of topics and partitions."""
+    """A part of the node that reacts to changes of topics and partitions."""
 
     def partition_changed(self, change: PartitionChange) -> None:
         """A partition was created, or has changed."""
@@ -52,15 +52,16 @@ class FollowsTopics(Protocol):
 class Hearers(NamedTuple):
     """Who hears what, in order.
 
-    logs_changed: some log, not that of the metadata, has a new end. placed: a replica
-    leads or follows. removed: this node has it no more. high_watermark_advanced: by
-    topic, the state machine that reads on in a partition. read_metadata(): the same for
-    the metadata log; whether all that is committed was read. metadata_committed: it was,
-    and the image has changed. leader_changed: the active controller is another node.
+    logs_changed: the end of some log moved, other than the metadata log's. placed: a
+    replica leads or follows. removed: this node no longer has the replica.
+    high_watermark_advanced: by topic, the state machine that reads on in a partition.
+    read_metadata(): the same for the metadata log; returns whether everything committed
+    was read. metadata_committed: it was, and the image has changed. leader_changed: the
+    active controller is another node.
 
-    Of what committed metadata changes: image_changed, after each batch; broker_changed;
-    config_changed, and by_topic as soon as the node's logs are being opened; and
-    coordinators as soon as it is ready.
+    For changes by committed metadata: image_changed, after each batch; broker_changed;
+    config_changed; by_topic, once the node's logs are being opened; and coordinators,
+    once it is ready.
     """
 
     logs_changed: Sequence[Callable[[Now], None]]
@@ -95,7 +96,7 @@ class NodeEvents:
 
     @property
     def listener(self) -> PartitionListener:
-        """Of each replica of this node."""
+        """The listener that each replica of this node gets."""
         return PartitionListener(self.appended, self.high_watermark_advanced)
 
     def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
@@ -146,7 +147,7 @@ class NodeEvents:
             hear(replica, self._clock.now)
 
     def removed(self, replica: Replica) -> None:
-        """This node has a replica no more."""
+        """This node no longer has the replica."""
         for hear in self.hearers.removed:
             hear(replica)
 
@@ -184,8 +185,8 @@ class NodeEvents:
         self.moved(METADATA, 1)
 
     def _hand_out(self, change: Change) -> None:
-        """To those parts that have to do with it. What a node reads before its logs
-        are being opened is history: who begins later looks at the outcome.
+        """Pass the change to the parts that it concerns. Changes read before the node
+        opens its logs are history: a part that starts later looks at the outcome.
         """
         hearers, allowed = self.hearers, self._life.allowed
         followers: list[FollowsTopics] = []

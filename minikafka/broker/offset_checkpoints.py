@@ -16,8 +16,8 @@ Offsets = dict[TopicPartition, int]
 
 
 class Noted(NamedTuple):
-    """What the last run noted of one log. recovery_point: None, where it noted none.
-    stopped_clean: it stopped of itself.
+    """The last run's checkpoints for one log. recovery_point: None if it wrote none.
+    stopped_clean: it shut down cleanly.
     """
 
     recovery_point: int | None
@@ -28,7 +28,7 @@ class Noted(NamedTuple):
 
 
 class LastRun(NamedTuple):
-    """What the last run noted of all logs, by checkpoint."""
+    """The last run's checkpoints for all logs."""
 
     recovery_points: Offsets
     log_start_offsets: Offsets
@@ -58,8 +58,8 @@ class OffsetCheckpoints:
     _written: dict[str, Offsets] = field(default_factory=dict)
 
     def take_last_run(self) -> LastRun:
-        """What the last run wrote. That its stop was clean is true once: this run's may
-        not be.
+        """Read what the last run wrote. The mark of its clean shutdown is taken away:
+        this run's may not be clean.
         """
         return LastRun(
             stopped_clean=checkpoints.take_clean_shutdown(self._disk),

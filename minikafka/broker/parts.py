@@ -1,5 +1,5 @@
-"""What a node is made of. Each part is given what it works with, here and nowhere else,
-and knows nothing of the others.
+"""The parts of a node. Each is given the others that it works with here and nowhere
+else, and knows of no more.
 
 A node's logs are reached through `replicas` (replica_manager.py). What changes the
 cluster goes through `active_controller`: its decision goes through the metadata log, and
@@ -239,7 +239,7 @@ class Parts:
         )
 
     def _sharing(self, host: Host) -> Sharing:
-        """What the node does for share groups."""
+        """The parts of the node that serve share groups."""
         coordinator = ShareCoordinator(host, self.replicas.upkeep.changed)
         persister = SharePersister(
             self.image,
@@ -286,7 +286,7 @@ class Parts:
 
     @property
     def cluster_id(self) -> str:
-        """Of the cluster that this node belongs to, as in meta.properties."""
+        """The id of the cluster that this node belongs to, as in meta.properties."""
         return self.quorum.cluster_id
 
     @property
@@ -303,6 +303,6 @@ class Parts:
 
     @property
     def log_dir_space(self) -> Space | None:
-        """Of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
+        """The space of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
         with as_storage_errors(str(self.disk)):
             return self.disk.space()

@@ -9,8 +9,8 @@ lane replies come in the order of the requests. A node asked for the first time 
 what it speaks (ApiVersions, KIP-35).
 
 A machine that loses power tells nobody, and a connection to it looks well for hours. So
-whoever doesn't answer in time is hung up on, and everything asked on that lane has
-failed.
+if a node doesn't answer in time, the connection is closed, and every request on that
+lane has failed.
 """
 
 from collections import deque
@@ -44,7 +44,7 @@ Versions = dict[int, tuple[int, int]]  # of a node: API key -> (lowest, highest)
 
 
 class OwnRequest(NamedTuple):
-    """What this node asks itself: the same bytes, without a connection."""
+    """A request of this node to itself: the same bytes, without a connection."""
 
     frame: bytearray
     then: Then
@@ -62,10 +62,10 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Peers:
-    """What this node asks of others, and of itself. addresses: of the other nodes, by
-    node id. versions: what each of them speaks, as soon as it has said so. send: puts a
-    request into the outbox. timer: for a node that has been silent too long, or is
-    greeted again. to_itself: what this node has still to serve.
+    """The requests of this node to others, and to itself. addresses: of the other
+    nodes, by node id. versions: the API versions each of them supports, once it has
+    said so. send: puts a request into the outbox. timer: for a node that has been silent
+    too long, or is greeted again. to_itself: its own requests, not served yet.
     """
 
     _node_id: int

@@ -47,9 +47,10 @@ class Position(NamedTuple):
 
 @dataclass(slots=True)
 class Leader:
-    """What is fetched from one node. next_fetch: not set while one is on its way. told:
-    of each partition, as the session knows it; None if that is out of date. is_whole:
-    the last request named all that was to be told, and no others follow at once.
+    """The partitions that are fetched from one node. next_fetch: not set while a fetch
+    is on its way. told: the position of each partition as the session knows it; None if
+    that is out of date. is_whole: the last request had room for every partition that
+    had to be named, so that no other follows at once.
     """
 
     next_fetch: Timer

@@ -162,8 +162,9 @@ class Requests:
             call.client.allows_pipelining = answer.allows_pipelining
 
     def _handle(self, call: Call, now: Now, resume: Resume | None) -> Served:
-        """The answer of the API's handler. What only the active controller decides is
-        forwarded to it, and waits until it knows all that its predecessor decided.
+        """The answer of the API's handler. Requests that only the active controller
+        decides are forwarded to it, and wait until it knows everything that its
+        predecessor decided.
         """
         if self._loggers.names_requests:
             self._name(call)

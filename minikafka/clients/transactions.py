@@ -1,7 +1,7 @@
 """A producer's transactions: the requests to its coordinator, and when they are sent
 (KIP-98, KIP-360, KIP-447).
 
-    init()      InitProducerId: an id and an epoch. Whoever had the transactional id before is fenced.
+    init()      InitProducerId: an id and an epoch. The previous holder of the transactional id is fenced.
     begin()     nothing is sent: the coordinator hears of a transaction when a partition joins it.
     joins       AddPartitionsToTxn, before the first batch to a partition leaves.
     offsets     AddOffsetsToTxn and TxnOffsetCommit: a group's offsets, committed if the transaction is.

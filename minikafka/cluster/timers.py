@@ -70,7 +70,7 @@ class Timers:
 
 
 class Deadlines(Generic[Key]):
-    """Deadlines that move: one a key, in monotonic ms. Whoever is overdue stays so
+    """Deadlines that move: one a key, in monotonic ms. An overdue key stays so
     until it is moved or removed. timer: of the node, set to the earliest.
     """
 

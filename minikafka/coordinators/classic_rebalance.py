@@ -283,7 +283,7 @@ class RebalancingGroup(Agreement):
 
     def _complete_if_all_joined(self, now: Now) -> Decision | None:
         """Open the barrier if all have joined. An empty group waits until its time is
-        up, whoever has joined.
+        up, no matter who has joined.
         """
         if self._join_timer.is_gathering or not self._all_joined:
             return None

@@ -5,7 +5,7 @@ A member sends one kind of request, ConsumerGroupHeartbeat. It says that the mem
 alive, what it wants (if that changed) and what it has (if that changed); the answer
 says what it may have. Three epochs carry the whole protocol:
 
-    group epoch        grows when the target must be made anew: a member came, left or subscribed otherwise, or a
+    group epoch        grows when the target must be recomputed: a member came, left or subscribed otherwise, or a
                        subscribed topic changed
     assignment epoch   the group epoch that the target assignment was made for
     member epoch       the assignment epoch that this member has reached, and its pass: with another one it is fenced
@@ -13,7 +13,7 @@ says what it may have. Three epochs carry the whole protocol:
 A heartbeat takes up to three steps, each with its own records:
 
     subscription       the member's metadata, if it changed          group epoch + 1
-    target             the assignor divides all partitions anew      assignment epoch = group epoch
+    target             the assignor divides all partitions again     assignment epoch = group epoch
     reconciliation     this one member goes on as far as it can      member epoch = assignment epoch, once it has
                        (reconciliation.py)                           given up what others are to have
 

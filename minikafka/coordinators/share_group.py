@@ -6,7 +6,7 @@ protocol, as in a consumer group (consumer_group.py). It is simpler, because nob
 to give anything up:
 
     subscription   the member's metadata, if it changed           group epoch + 1
-    target         the assignor shares the partitions anew        assignment epoch = group epoch
+    target         the assignor shares the partitions again       assignment epoch = group epoch
     the member     has its part of the target                     member epoch = assignment epoch
 
 A partition is assigned only once its state exists: that is created in a share

@@ -9,7 +9,7 @@ and member epoch carry it. The differences:
     topology       the first member says what the application reads and writes; the group keeps it, and a member that
                    comes with another one is refused (streams_topology.py)
     topics         while source topics are missing, or not partitioned as they must be, nobody gets a task and the
-                   answers say why; internal topics that are missing are created by whoever asked for the heartbeat
+                   answers say why; internal topics that are missing are created by the broker that got the heartbeat
     tasks          are active, standby or warm-up ones; a task moves once its last owner gave it up
                    (streams_assignor.py, streams_reconciliation.py)
     first members  of an empty group wait for others: the first target is made after an initial delay
@@ -19,7 +19,7 @@ A heartbeat takes these steps, each with its own records:
     member         its metadata, if it changed                    group epoch + 1
     topology       of the first member                            group epoch + 1
     topics         looked at, if they changed                     group epoch + 1
-    target         the assignor deals out all tasks anew          assignment epoch = group epoch
+    target         the assignor deals out all tasks again         assignment epoch = group epoch
     reconciliation this one member goes on as far as it can       member epoch = assignment epoch
 
 `heartbeat` and `tick` decide; the state changes in `apply` alone

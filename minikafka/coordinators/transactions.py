@@ -6,8 +6,8 @@ transactional id remembers which partitions these are and how it ended, in a par
 of `__transaction_state`. Every step is a record there (runtime.py), so another broker
 can take over in the middle:
 
-    1  InitProducerId        who comes with a transactional id gets a producer id and a new epoch. Whoever had an older
-                             epoch is fenced, and what it had open is aborted.
+    1  InitProducerId        a producer with a transactional id gets a producer id and a new epoch. One with an older
+                             epoch is fenced, and the transaction that it left open is aborted.
     2  AddPartitionsToTxn    before the first batch to a partition; AddOffsetsToTxn for the partition of a group.
     3  EndTxn                the decision. When the record PrepareCommit or PrepareAbort is committed, the transaction
                              has ended so, whatever happens next, and the producer hears of it.

@@ -98,7 +98,7 @@ class GroupOffsetHandlers:
         Versions: 0 to 5.
 
         - 2 carries leader epochs.
-        - 3 says which member read the input, so that one that was put out can't commit
+        - 3 says which member read the input, so that an evicted one can't commit
           (KIP-447).
         - 4 may be answered with TRANSACTION_ABORTABLE.
         - 5 adds the partition to the transaction (KIP-890).

@@ -319,7 +319,7 @@ class MetadataHandlers:
         transactional id.
 
         - The group's name chooses a partition of `__consumer_offsets`, a transactional
-          id one of `__transaction_state`, and whoever leads that partition is the
+          id one of `__transaction_state`, and the leader of that partition is the
           coordinator.
         - The topic is made when somebody asks for the first time.
 

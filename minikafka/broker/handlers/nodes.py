@@ -345,8 +345,8 @@ def quorum_answer(partition: Answer, topic_field: str = "topic_name") -> Answer:
 
 
 def check_follower(node_id: int, replica_id: int) -> None:
-    """Whoever says it is a node that follows: another one than this. Errors:
-    INVALID_REQUEST.
+    """Check that a request that claims to be a follower's names another node than
+    this one. Errors: INVALID_REQUEST.
     """
     if replica_id < 0 or replica_id == node_id:
         raise KafkaError(Error.INVALID_REQUEST)

@@ -60,7 +60,7 @@ class OffsetHandlers:
           stable offset), -2 the earliest, -3 the record with the largest timestamp
           (KIP-734), if it lies before the latest; -4 to -6 ask about tiered storage,
           which isn't there; anything from 0 on the first record whose timestamp is that
-          or later; -1 where there is none.
+          or later; -1 if there is none.
         - A search by timestamp reads the index, then decompresses one batch up to the
           record. Of what all the searches of a request may look at there is a limit,
           which no ordinary batches reach. Where it is reached the answer is an earlier

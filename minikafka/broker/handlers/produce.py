@@ -10,7 +10,7 @@ Behaviour:
   in their order.
 - Nothing is synced to disk before the answer, as in Apache Kafka.
 - A batch is appended as it came: only its base offset, its leader epoch and, for
-  LogAppendTime, its timestamps are stamped; it is compressed anew where the topic's
+  LogAppendTime, its timestamps are stamped; it is recompressed if the topic's
   compression.type names another codec than the producer chose.
 - The checks are those of Kafka's that the batch header can show
   (cluster/validation.py). So a wrong record within a batch whose CRC is right, or a
@@ -140,8 +140,8 @@ class ProduceHandlers:
         return self.image.topic_names.get(topic.topic_id)
 
     def verified(self, request: Call, now: Now) -> Verification | None:
-        """In a transaction: its coordinator is asked for the partitions where it begins
-        (KIP-890). What is wrong with a batch is said when it is appended.
+        """In a transaction: ask its coordinator about the partitions in which it begins
+        (KIP-890). Errors in a batch are reported when it is appended.
         """
         logs = {}
         producer = None
@@ -198,7 +198,7 @@ class ProduceHandlers:
 
 class Placed(NamedTuple):
     """Where a partition's batch is in the log. append_time_ms: -1 if the producer
-    stamped the records; for a batch that was there already its timestamp, whoever
+    stamped the records; for a batch that was there already its timestamp, no matter who
     stamped it, as in Apache Kafka.
     """
 

@@ -60,8 +60,8 @@ class ShareStateHandlers:
         return self.sharing.coordinator.ask(str(key), of_one, now)
 
     def initialize_share_group_state(self, request: Call, now: Now) -> Answer | Wait:
-        """InitializeShareGroupState (KIP-932): the state of share partitions begins, or
-        begins anew.
+        """InitializeShareGroupState (KIP-932): create the state of share partitions, or
+        reset it.
 
         Version: 0.
         """
@@ -72,8 +72,8 @@ class ShareStateHandlers:
         return self.asked_states(request, now, decide)
 
     def read_share_group_state(self, request: Call, now: Now) -> Answer | Wait:
-        """ReadShareGroupState (KIP-932): for who leads the partition now; who led it
-        before is fenced.
+        """ReadShareGroupState (KIP-932): the partition's new leader reads its state;
+        the previous leader is fenced.
 
         Version: 0.
         """
