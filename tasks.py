@@ -5,8 +5,10 @@ this file too.
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
     python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
     python3 tasks.py kafka        Apache Kafka: the three brokers of docker/compose.yaml, without Docker
-    python3 tasks.py test         install what the tests need, then run them all; arguments go to pytest and run only it
+    python3 tasks.py test         install what the tests need, then run what a change can break; arguments go to pytest and run only it
+    python3 tasks.py nightly      every test there is: all seeds, Apache Kafka's side, all lessons solved, the image
     python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
+    python3 tasks.py measure      how large and how dense the code and the lessons are, beside h11, asyncio and kafka-python
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
     python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
     python3 tasks.py site         the course as static files for a web host, in build/site; or --out DIR
@@ -48,9 +50,13 @@ SIZES = {
     "wheels": "about 65 MB",
 }
 # each lesson has a pytest of its own that needs nbval
-SHARED = ("--dist", "loadscope", "--no-loadscope-reorder", "-p", "no:nbval")
+SHARED = ("--dist", "loadgroup", "--no-loadscope-reorder", "-p", "no:nbval")
 # of all tests many wait more than they compute, for a session to end or a JVM to start
 WORKERS, QUICK_WORKERS = ("-n", "6", *SHARED), ("-n", "3", *SHARED)
+GATE, EVERY_DAY = (
+    "not nightly",
+    "not nightly and not slow and not java and not spark and not browser",
+)
 WINDOWS = os.name == "nt"
 
 
@@ -454,12 +460,7 @@ def ready_for_tests():
         for name in missing
         if name not in SERVICES or not Path("/run/systemd/system").exists()
     ]
-    if (
-        packages
-        and Path("/etc/debian_version").exists()
-        and os.name == "posix"
-        and os.geteuid() == 0
-    ):
+    if packages and may_install(packages):
         say(f"Installing Debian packages: {' '.join(packages)} ...")
         quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -481,6 +482,21 @@ def ready_for_tests():
             stdin=subprocess.DEVNULL,
         )
     return notes
+
+
+def may_install(packages):
+    """Whether apt-get can install them here, and somebody wants it: CI does, and anybody
+    else is asked.
+    """
+    is_debian = os.name == "posix" and Path("/etc/debian_version").exists()
+    if not is_debian or os.geteuid() != 0:
+        return False
+    if os.environ.get("CI"):
+        return True
+    if not sys.stdin.isatty():
+        return False
+    names = " ".join(packages)
+    return input(f"Some tests need {names}. Install by apt-get? [y/N] ") in ("y", "Y")
 
 
 def has_command(name):
@@ -554,14 +570,27 @@ def fetch_connector():
 
 
 def test(args):
-    """ruff, import-linter, mypy, then pytest. With arguments: pytest alone, with
-    those.
+    """ruff, import-linter, mypy, then pytest without what runs at night. With arguments:
+    pytest alone, with those.
     """
+    return checked(["-m", GATE], args)
+
+
+def nightly(args):
+    """The same with every test."""
+    os.environ.setdefault("MINIKAFKA_BUILD_IMAGE", "1")
+    return checked([], args)
+
+
+def checked(chosen, args):
+    """Exit code of the checks and of the tests that are chosen, or of pytest with args."""
+    began = time.monotonic()
     notes = ready_for_tests()
     for note in notes:
         say(f"Note: {note}")
     if notes and os.environ.get("CI"):
         raise Stop("CI needs everything installed.")
+    say(f"All is installed after {time.monotonic() - began:.0f} s")
     python = str(venv_python())
     if args:
         return subprocess.run([python, "-m", "pytest", *args], cwd=ROOT).returncode
@@ -576,7 +605,7 @@ def test(args):
         "mypy": ["-m", "mypy"],
         # native: for others pytest parses the source, and CPython 3.11 may refuse that
         # to a process that ran greenlets
-        "pytest": ["-m", "pytest", *WORKERS, "--tb=native"],
+        "pytest": ["-m", "pytest", *WORKERS, *chosen, "--tb=native"],
     }.items():
         say(f"--- {name}")
         # pytest comes last: what it prints at its end is what a reader looks for
@@ -584,25 +613,23 @@ def test(args):
             [python, *command], cwd=ROOT, stdin=subprocess.DEVNULL
         ).returncode:
             failed.append(name)
+    say(f"{(time.monotonic() - began) / 60:.1f} minutes in all")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
 
 
 def quick(args):
-    """pytest without what is slow: see SLOW in tests/conftest.py."""
+    """pytest without what is slow."""
     install(["lab", "spark", "test"], SIZES["test"])
-    wanted = "not slow and not java and not spark and not browser"
-    command = [
-        str(venv_python()),
-        "-m",
-        "pytest",
-        "-q",
-        *QUICK_WORKERS,
-        "-m",
-        wanted,
-        *args,
-    ]
+    command = ["-m", "pytest", "-q", *QUICK_WORKERS, "-m", EVERY_DAY, *args]
+    return subprocess.run([str(venv_python()), *command], cwd=ROOT).returncode
+
+
+def measure(args):
+    """Sizes, for whoever decides."""
+    install(["lab", "spark", "test"], SIZES["test"])
+    command = [str(venv_python()), "-m", "tests.measure", *args]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
@@ -669,7 +696,9 @@ TASKS = {
     "wheels": wheels,
     "kafka": kafka,
     "test": test,
+    "nightly": nightly,
     "quick": quick,
+    "measure": measure,
     "bench": bench,
     "soak": soak,
     "site": site,

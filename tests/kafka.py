@@ -21,6 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+import pytest
+
 VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_PORT, PORTS, PORTS_EACH = 10_000, 22_000, 100
@@ -196,6 +198,15 @@ def formatted(node_id: str) -> Path:
     if done.returncode:
         raise RuntimeError(f"StorageTool format failed: {done.stdout}{done.stderr}")
     return data
+
+
+# Parameters of tests that hold for both. That the real one does the same shows that a test
+# is right, and no change of ours can alter it: every night is often enough.
+MINIKAFKA, APACHE_KAFKA = "minikafka", "Apache Kafka"
+BOTH = [
+    MINIKAFKA,
+    pytest.param(APACHE_KAFKA, marks=[pytest.mark.java, pytest.mark.nightly]),
+]
 
 
 class ApacheKafka:

@@ -17,6 +17,8 @@ from minikafka.wire.records import encode_batch
 from tests.broker.node import Node
 from tests.wire.bombs import BOMBS, NOW_MS, batch, bomb, record
 
+pytestmark = pytest.mark.slow
+
 CONTENT_BYTES = 16 << 20  # that a request may make the node decompress
 # Without compression what is large is as large on the wire.
 LARGE = ("five million tiny records", "one huge value", "seven million headers")

@@ -7,7 +7,6 @@ import pytest
 from minikafka.broker.config import BrokerConfig
 from minikafka.wire.errors import KafkaError
 from tests.clients.java_tools import JavaTools
-from tests.kafka import java_missing
 
 BOTH_TAKE, BOTH_REFUSE = "both take it", "both refuse it"
 # and then nobody can connect, join, commit or create
@@ -149,7 +148,6 @@ def test_a_refusal_repeats_no_more_than_a_line_of_what_was_given():
 
 
 @pytest.mark.java
-@pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
 def test_apache_kafka_says_the_same_of_each_property():
     needed = {
         "process.roles": "broker,controller",

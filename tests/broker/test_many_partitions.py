@@ -3,6 +3,8 @@ metadata quorum waits for its leader (KIP-595), and a stop and a start do nothin
 each log that it does not need. Work is counted, not time.
 """
 
+import pytest
+
 from minikafka.broker import log_recovery
 from minikafka.cluster import controller, placer
 from minikafka.cluster.controller import CHANGES_AT_ONCE
@@ -10,6 +12,8 @@ from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.quorum import RECORDS_AT_ONCE
 from minikafka.simulation.memory_disk import MemoryDisk
 from tests.broker.node import Node
+
+pytestmark = pytest.mark.slow
 
 MANY = 2500
 OPENED_AT_ONCE = 300

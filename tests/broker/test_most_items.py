@@ -12,6 +12,8 @@ from minikafka.wire.messages import API, MOST_REQUEST_ITEMS
 from tests.broker.node import Node
 from tests.work import MOST_CALLS, counted, work_of
 
+pytestmark = pytest.mark.slow
+
 N = MOST_REQUEST_ITEMS - 10
 TOPICS = [f"topic-{number}" for number in range(2000)]
 NAMES = [f"g{number}" for number in range(N)]

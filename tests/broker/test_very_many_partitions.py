@@ -6,6 +6,8 @@ import pytest
 
 from tests.broker.test_transaction_coordinator import Coordinator, ids
 
+pytestmark = pytest.mark.slow
+
 MOST = 300  # items of a request, so that few partitions are many
 TOPICS = ("a", "b", "c")
 

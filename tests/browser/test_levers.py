@@ -8,7 +8,7 @@ from tests.browser.jupyter import AXE, Lesson, jupyter_lab
 from tests.browser.levers import a_group_with_levers
 from tests.chromium import running_chromium
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

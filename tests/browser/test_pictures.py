@@ -14,7 +14,7 @@ from tests.browser.jupyter import (
 )
 from tests.chromium import running_chromium
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.timeout(1200)]
 
 ASKS_NOTHING = 2  # lesson 02's third picture: it plays to its end without a stop
 

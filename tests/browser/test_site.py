@@ -31,6 +31,7 @@ from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),

@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import KEPT, overrides
-from tests.kafka import ApacheKafka, free_ports, java_missing
+from tests.kafka import MINIKAFKA, ApacheKafka, free_ports
 
 SESSION_MS = 6000  # the shortest that a broker allows by default
 # Both kinds know these; a new group waits for nobody, a dead member is missed soon.
@@ -36,10 +36,6 @@ ALLOWED = {
     # retention: tests write records with old times
     "log.initial.task.delay.ms": "3600000",
 }
-
-without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
-MINIKAFKA, APACHE_KAFKA = "minikafka", "Apache Kafka"
-BOTH = [MINIKAFKA, pytest.param(APACHE_KAFKA, marks=[pytest.mark.java, without_java])]
 
 
 class Minikafka:

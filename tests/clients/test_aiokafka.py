@@ -11,6 +11,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.errors import MessageSizeTooLargeError
 
+pytestmark = pytest.mark.slow
+
 
 async def send(bootstrap, topic, messages, **options):
     """Produce keyword sets of AIOKafkaProducer.send; returns what the broker said of

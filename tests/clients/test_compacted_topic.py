@@ -11,6 +11,8 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import fresh_name
 from tests.storage.tables import wait_until_clean
 
+pytestmark = pytest.mark.slow
+
 CONFIGS = {
     "cleanup.policy": "compact",
     "segment.ms": "1000",

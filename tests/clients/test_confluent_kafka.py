@@ -23,6 +23,8 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def send(bootstrap, topic, messages, **options):
     """Produce keyword sets of Producer.produce; returns the delivered messages, raises

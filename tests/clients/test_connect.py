@@ -10,10 +10,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from tests.clients.connect_worker import Worker
-from tests.clients.nodes import BOTH, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.clients.test_confluent_kafka import finish
+from tests.kafka import BOTH
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 LINES = [f"line {number}" for number in range(10_000)]
 

@@ -6,8 +6,11 @@ import pytest
 
 from tests.clients.brokers import fresh_name
 from tests.clients.group_members import Group
-from tests.clients.nodes import BOTH, node, without_java
+from tests.clients.nodes import node
 from tests.conformance.raw import Connection, batch
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -51,7 +54,7 @@ CLIENTS = {
     "java": ("java", None),
     "java, KIP-848": ("java", None, "consumer"),
 }
-JAVA = {"marks": [pytest.mark.java, without_java]}
+JAVA = {"marks": pytest.mark.java}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,6 @@ def test_members_join_die_and_leave_and_every_record_is_read(group, client):
 
 
 @pytest.mark.java
-@without_java
 def test_four_kinds_of_clients_share_one_group(group):
     live_through_it(
         group,

@@ -16,8 +16,11 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from tests.clients.group_history import PATIENT, make_history
-from tests.clients.nodes import BOTH, node
+from tests.clients.nodes import node
 from tests.conformance.raw import Connection
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=BOTH)

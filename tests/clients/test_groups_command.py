@@ -12,10 +12,11 @@ import pytest
 
 from tests.clients.group_history import PATIENT, make_history
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
+from tests.clients.nodes import node
 from tests.conformance.raw import Connection
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

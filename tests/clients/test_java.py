@@ -6,11 +6,11 @@ import pytest
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides
-from tests.kafka import java_missing, java_tool
+from tests.kafka import java_tool
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.java,
-    pytest.mark.skipif(bool(java_missing()), reason=str(java_missing())),
 ]
 
 TOOLS = "org.apache.kafka.tools."

@@ -17,6 +17,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def producing(bootstrap, **options):
     return closing(KafkaProducer(bootstrap_servers=bootstrap, **options))

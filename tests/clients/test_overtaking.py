@@ -17,15 +17,14 @@ import pytest
 from minikafka.server.embedded import Served
 from minikafka.wire.records import batches, decode_batch
 from tests.clients.java_tools import JavaTools
-from tests.conformance.conftest import without_java
 from tests.conformance.raw import Connection
 from tests.course.lossy import HOST, PRODUCE, read_frame
 from tests.course.test_claims_03_on_both import other_loopback
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH, ApacheKafka
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.java,
-    without_java,
     pytest.mark.skipif(not other_loopback(), reason=f"{HOST} is no address here"),
 ]
 NUMBERS = itertools.count()
@@ -110,7 +109,7 @@ def java():
         yield tools.gateway
 
 
-@pytest.fixture(scope="module", params=["minikafka", "Apache Kafka"])
+@pytest.fixture(scope="module", params=BOTH)
 def way(request):
     if request.param == "minikafka":
         with Served(options=("--advertised-host", HOST)) as kafka:

@@ -11,8 +11,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, decode_batch
 from tests.clients.brokers import fresh_name
-from tests.clients.nodes import BOTH, QUICK, node
+from tests.clients.nodes import QUICK, node
 from tests.conformance.raw import Connection, batch
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSET_KEYS = (0, 1)  # versions of keys, which tell the kind of a record

@@ -16,12 +16,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from minikafka.wire.errors import Error
 from tests.clients.brokers import KEPT, fresh_name
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import BOTH, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.clients.test_confluent_kafka import finish
 from tests.clients.transactors import CLIENTS, Java, take
 from tests.conformance.raw import Connection, batch
+from tests.kafka import BOTH
 from tests.soak.failover import REPLICATED, running, wait_until_in_sync
 from tests.soak.kill import RECONNECT
+
+pytestmark = pytest.mark.slow
 
 # These transactions have no coordinator that could say that they are open (KIP-890).
 BY_HAND = {"transaction.partition.verification.enable": "false"}
@@ -203,7 +206,7 @@ def log(kafka):
 
 @pytest.fixture(
     scope="module",
-    params=[*CLIENTS, pytest.param("java", marks=[pytest.mark.java, without_java])],
+    params=[*CLIENTS, pytest.param("java", marks=pytest.mark.java)],
 )
 def client(request):
     if request.param != "java":

@@ -10,6 +10,8 @@ from minikafka.server.embedded import Served
 from tests.clients.test_confluent_kafka import consuming, finish, read, send
 from tests.kafka import free_ports
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("stop", [Served.stop, Served.kill], ids=["stop", "kill -9"])
 def test_topics_configs_and_records_are_there_after_a_restart(tmp_path, stop):

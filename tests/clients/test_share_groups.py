@@ -14,10 +14,9 @@ from confluent_kafka import Producer, ShareConsumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.clients.brokers import fresh_name, minikafka, until
-from tests.clients.nodes import APACHE_KAFKA, BOTH, without_java
-from tests.kafka import ApacheKafka, java_command, java_tool
+from tests.kafka import APACHE_KAFKA, BOTH, ApacheKafka, java_command, java_tool
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 PARTITIONS, RECORDS = 2, 400
 WORKER = str(Path(__file__).with_name("ShareWorkers.java"))

@@ -20,20 +20,13 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from minikafka.course.experiments import lesson_21_streams
 from tests.clients.brokers import until
-from tests.clients.nodes import (
-    APACHE_KAFKA,
-    BOTH,
-    QUICK,
-    SESSION_MS,
-    node,
-    without_java,
-)
+from tests.clients.nodes import QUICK, SESSION_MS, node
 from tests.clients.test_confluent_kafka import finish
-from tests.kafka import java_command
+from tests.kafka import APACHE_KAFKA, BOTH, java_command
 from tests.soak.failover import REPLICATED, running, wait_until_in_sync
 from tests.soak.kill import RECONNECT
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 PARTITIONS, PATIENCE_S = 2, 240
 # how often it is killed; a streams group's member that is gone is missed for a session

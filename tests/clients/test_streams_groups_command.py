@@ -7,11 +7,12 @@ from contextlib import ExitStack
 import pytest
 
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
+from tests.clients.nodes import node
 from tests.clients.streams_group_history import PATIENT, make_history
 from tests.clients.test_groups_command import Side
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 
 class StreamsSide(Side):

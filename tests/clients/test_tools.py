@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
-from tests.kafka import java_command
+from tests.clients.nodes import node
+from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_command
 
-pytestmark = [pytest.mark.java, without_java, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
 
 PACKAGE = "org.apache.kafka.tools"
 CLASSES = {

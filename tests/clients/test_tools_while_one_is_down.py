@@ -11,13 +11,12 @@ import pytest
 from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides
-from tests.clients.nodes import without_java
 from tests.clients.test_tools import Tools
 from tests.conformance.raw import Connection, batch
 from tests.kafka import SMALL_JVM, an_address
 from tests.server.test_processes import process_of
 
-pytestmark = [pytest.mark.java, without_java, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
 
 DOWN = 3
 LIKE_THEIRS = {"min.insync.replicas": "2", **STEADY}

@@ -10,12 +10,15 @@ import pytest
 
 from tests.clients.brokers import fresh_name, until
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import BOTH, node, without_java
+from tests.clients.nodes import node
 from tests.clients.transactors import CLIENTS, Java, take
 from tests.conformance.raw import Connection, batch
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 LONGEST_MS = 900_000
-JAVA = pytest.param("java", marks=[pytest.mark.java, without_java])
+JAVA = pytest.param("java", marks=pytest.mark.java)
 UNSTABLE_OFFSET_COMMIT = 88
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 

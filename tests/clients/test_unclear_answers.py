@@ -26,8 +26,11 @@ from minikafka.wire.errors import Error
 from minikafka.wire.messages import decode_request, decode_response, encode_response
 from minikafka.wire.records import batches, decode_batch
 from tests.clients.brokers import fresh_name
-from tests.clients.nodes import BOTH, node
+from tests.clients.nodes import node
 from tests.conformance.raw import Connection, batch
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 PATIENCE_S = 60
 

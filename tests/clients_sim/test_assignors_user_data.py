@@ -10,6 +10,8 @@ from kafka.coordinator.assignors.sticky.user_data import StickyAssignorUserData
 from minikafka.clients.assigning import member_from_subscription, subscription_user_data
 from minikafka.coordinators.assignors import Member
 
+pytestmark = pytest.mark.slow
+
 OWNED = (("orders", 0), ("orders", 2), ("zürich", 1))
 STICKY = bytes.fromhex(
     "00000002"  # topics

@@ -7,6 +7,7 @@ import pytest
 from minikafka import Cluster
 from minikafka.clients import consumer_membership as states
 from minikafka.wire.errors import KafkaError
+from tests.seeds import seeds
 
 
 @pytest.fixture
@@ -311,7 +312,8 @@ def check_owners(events):
                 ), f"two owners: {event}"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(range(12)))
 def test_kip_848_whatever_happens_no_partition_has_two_owners_and_in_the_end_each_has_one(
     seed,
 ):

@@ -20,11 +20,10 @@ from minikafka.clients.consumer import Consumer
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.trace import Trace
 from tests.clients_sim.sockets import SocketShell, now
-from tests.kafka import ApacheKafka, java_missing
+from tests.kafka import ApacheKafka
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.skipif(java_missing() is not None, reason=str(java_missing())),
 ]
 
 PARTITIONS, RECORDS = 6, 60

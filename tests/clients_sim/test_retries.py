@@ -8,6 +8,7 @@ from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.faults import Cut, Delay, Freeze, Lose
 from minikafka.simulation.cluster import Cluster
 from minikafka.wire.errors import Error, KafkaError
+from tests.seeds import seeds
 
 LOST_REQUEST = Lose("shop", 1, "Produce")
 LOST_ANSWER = Lose("shop", 1, "Produce", answer=True)
@@ -44,7 +45,7 @@ def told(cluster, kind, *names):
 # duplicates
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(range(10)))
 def test_a_lost_answer_makes_a_duplicate_and_a_lost_request_does_not(seed):
     logs = []
     for fault in (LOST_ANSWER, LOST_REQUEST):
@@ -77,14 +78,14 @@ def test_kip_98_a_producer_that_starts_again_has_a_new_id_so_its_repetition_is_n
 # order
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(range(10)))
 def test_what_was_in_flight_on_a_lost_connection_turns_round(seed):
     assert (
         log(five_at_once(LOST_REQUEST, seed=seed, enable_idempotence=False)) == "43210"
     )
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(range(10)))
 @pytest.mark.parametrize("fault", [LOST_REQUEST, LOST_ANSWER])
 def test_one_request_in_flight_or_idempotence_keeps_the_order(seed, fault):
     one = five_at_once(

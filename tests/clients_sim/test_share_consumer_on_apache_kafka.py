@@ -11,11 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from minikafka.clients.share_consumer import ShareConsumer
 from minikafka.trace import Trace
 from tests.clients_sim.sockets import SocketShell, now
-from tests.kafka import ApacheKafka, java_missing, java_tool
+from tests.kafka import ApacheKafka, java_tool
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.skipif(java_missing() is not None, reason=str(java_missing())),
 ]
 
 RECORDS = 60

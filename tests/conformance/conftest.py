@@ -2,10 +2,7 @@ import pytest
 
 from tests.clients.brokers import KEPT, fresh_name, minikafka
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka, java_missing
-
-without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
-
+from tests.kafka import BOTH, ApacheKafka
 
 # As tests.kafka starts Apache Kafka.
 AT_ONCE = {
@@ -20,10 +17,6 @@ AT_ONCE = {
     "share.coordinator.state.topic.min.isr": "1",
     **KEPT,
 }
-BOTH = [
-    "minikafka",
-    pytest.param("Apache Kafka", marks=[pytest.mark.java, without_java]),
-]
 
 
 @pytest.fixture(scope="session", params=BOTH)

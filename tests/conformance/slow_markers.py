@@ -8,9 +8,9 @@ from pathlib import Path
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides
-from tests.clients.nodes import ALLOWED, APACHE_KAFKA
+from tests.clients.nodes import ALLOWED
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka
+from tests.kafka import APACHE_KAFKA, ApacheKafka
 
 # Who stands still is taken for dead by nobody, so that its partitions keep their
 # leader.

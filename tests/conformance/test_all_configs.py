@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.clients.brokers import KEPT, fresh_name, minikafka
-from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.conftest import AT_ONCE
 from tests.conformance.matrix import ON_PURPOSE
 from tests.conformance.raw import Connection
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.conformance.scenarios_all_configs import SCENARIOS
 from tests.kafka import ApacheKafka
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 DIFFERENCES = tomllib.loads(
     Path(__file__).with_name("differences_configs.toml").read_text(encoding="utf-8")

@@ -10,14 +10,14 @@ from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import KEPT, fresh_name, minikafka, overrides, until
 from tests.clients.java_tools import JavaTools
-from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.conftest import AT_ONCE
 from tests.conformance.java_admin import JavaAdmin
 from tests.conformance.same_answers import differences, unexpected
 from tests.conformance.test_all_configs import DIFFERENCES
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
 from tests.kafka import SMALL_JVM, ApacheKafka, an_address, java_tool
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 # as docker/compose.yaml has them, though they are the defaults
 OF_THREE = {

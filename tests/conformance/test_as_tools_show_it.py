@@ -4,6 +4,8 @@ HashMap, and the name of a listener.
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SET_OF_INTERNAL_TOPICS = {
     "__consumer_offsets": ["compression.type", "cleanup.policy", "segment.bytes"],
     "__transaction_state": [

@@ -8,6 +8,8 @@ import pytest
 
 from tests.conformance.raw import Connection
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = 4
 
 

@@ -15,12 +15,12 @@ from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.records import encode_batch
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.conformance.raw import Connection
 from tests.conformance.test_transactions_v2 import Producer
-from tests.kafka import java_tool
+from tests.kafka import APACHE_KAFKA, BOTH, MINIKAFKA, java_tool
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 LAST = 32_766  # that a producer may have
 ONE_PARTITION = {
@@ -253,7 +253,7 @@ def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(told, story, epoch):
         assert here == there, f"step {number} after {ours[:number]}"
 
 
-@pytest.mark.parametrize("kind", [MINIKAFKA, APACHE_KAFKA])
+@pytest.mark.parametrize("kind", BOTH)
 def test_javas_transactional_producer_goes_on_over_the_end_of_the_epochs(
     kind, tmp_path
 ):

@@ -9,6 +9,8 @@ import pytest
 from minikafka.wire.errors import Error
 from tests.conformance.raw import batch
 
+pytestmark = pytest.mark.slow
+
 UNSET = {"num_partitions": -1, "replication_factor": -1}
 
 

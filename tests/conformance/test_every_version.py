@@ -9,6 +9,8 @@ from minikafka.wire.errors import Error
 from minikafka.wire.messages import BY_KEY, encode_versioned
 from tests.conformance.raw import batch
 
+pytestmark = pytest.mark.slow
+
 NOBODY = "nobody", 1
 WITHOUT_MEMBER = "", -1
 NOT_YET = {

@@ -11,12 +11,12 @@ from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import KEPT, fresh_name, minikafka, overrides
 from tests.clients.java_tools import JavaTools
-from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.conftest import AT_ONCE
 from tests.conformance.java_admin_methods import EveryMethod, methods, story
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
 from tests.kafka import SMALL_JVM, ApacheKafka, an_address
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from tests.conformance.matrix import (
     Row,
 )
 
+pytestmark = pytest.mark.slow
+
 # what can't be asked of Apache Kafka, wherever the tests run
 CANNOT = ("Apache Kafka has telemetry",)
 TEXT = matrix.FILE.read_text(encoding="utf-8")

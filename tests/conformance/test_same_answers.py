@@ -26,12 +26,12 @@ from tests.conformance import (
     scenarios_transactions,
     scenarios_users,
 )
-from tests.conformance.conftest import AT_ONCE, without_java
+from tests.conformance.conftest import AT_ONCE
 from tests.conformance.matrix import ON_PURPOSE
 from tests.conformance.same_answers import Side, differences, unexpected
 from tests.kafka import ApacheKafka
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 SCENARIOS = {
     scenario.__name__: scenario

@@ -4,11 +4,12 @@
 
 import pytest
 
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.clients.test_read_committed import BY_HAND, Log
 from tests.conformance.raw import Connection
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 READ_COMMITTED = 1
 OF_A_PRODUCER = (

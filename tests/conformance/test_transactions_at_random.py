@@ -10,12 +10,13 @@ import random
 
 import pytest
 
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.clients.test_read_committed import BY_HAND
 from tests.conformance.raw import Connection, batch
 from tests.conformance.test_transactions import OF_A_PRODUCER, READ_COMMITTED
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 STEPS, SEED = 1000, 447
 TOPIC, GROUP, OTHER = "data", "group", "other-group"

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from minikafka.wire.errors import Error
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, QUICK, node, without_java
+from tests.clients.nodes import QUICK, node
 from tests.conformance.raw import Connection, batch
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 from tests.storage.test_apache_kafka import dump
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 # Of one that loads still, or has the next step on its way.
 SOON = {

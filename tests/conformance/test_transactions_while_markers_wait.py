@@ -12,11 +12,11 @@ from functools import partial
 import pytest
 
 from minikafka.wire.errors import Error
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, without_java
 from tests.conformance.raw import batch
 from tests.conformance.slow_markers import SlowMarkers
+from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = [pytest.mark.slow, pytest.mark.java]
 
 SOON = (
     Error.COORDINATOR_LOAD_IN_PROGRESS,

@@ -15,6 +15,8 @@ from minikafka.wire.messages import API, decode_response, encode_request
 from minikafka.wire.records import crc_matches, read_header
 from tests.conformance.raw import Connection, batch
 
+pytestmark = pytest.mark.slow
+
 
 def versions(broker, version=0):
     """API key -> (lowest, highest) as the broker advertises them."""

@@ -17,6 +17,7 @@ from minikafka.coordinators.assignors import (
 )
 from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS
 from tests.coordinators.java_assignors import TOPICS, JavaAssignors
+from tests.seeds import seeds
 
 pytestmark = pytest.mark.java
 
@@ -105,7 +106,7 @@ def test_the_brokers_assignors_in_named_cases(java: JavaAssignors, name: str):
     check_server_side(CASES[name], java)
 
 
-@pytest.mark.parametrize("first_seed", range(0, 250, 50))
+@pytest.mark.parametrize("first_seed", seeds(range(0, 250, 50)))
 @pytest.mark.parametrize(
     "same_topics", [True, False], ids=["same topics", "different topics"]
 )

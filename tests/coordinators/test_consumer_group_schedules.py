@@ -14,6 +14,7 @@ from tests.coordinators.consumer_groups import (
     beat_until_quiet,
     hard_state,
 )
+from tests.seeds import seeds
 
 SCHEDULES, STEPS = 300, 60
 
@@ -163,12 +164,9 @@ class Schedule:
             self.check()
 
 
-@pytest.mark.parametrize(
-    "block",
-    [pytest.param(at, marks=[pytest.mark.slow] if at else []) for at in range(6)],
-)
+@pytest.mark.parametrize("block", seeds(range(60)))
 def test_kip_848_no_partition_ever_has_two_owners_and_the_group_converges(block):
-    for seed in range(block * SCHEDULES // 6, (block + 1) * SCHEDULES // 6):
+    for seed in range(block * SCHEDULES // 60, (block + 1) * SCHEDULES // 60):
         schedule = Schedule(seed)
         for _ in range(STEPS):
             schedule.step()

@@ -10,6 +10,7 @@ from tests.coordinators.purity import state_of
 from tests.simulation.group_schedules import PROTOCOLS, Run, Schedule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(len(PROTOCOLS)))
 def test_random_requests_are_decided_without_changing_anything(first, decisions):
     for number in range(first, 4 * len(PROTOCOLS), len(PROTOCOLS)):

@@ -14,11 +14,11 @@ from minikafka.wire.records import batches, decode_batch
 from tests.clients import streams_group_history
 from tests.clients.brokers import until
 from tests.clients.group_history import PATIENT, commit, make_history
-from tests.clients.nodes import APACHE_KAFKA, MINIKAFKA, node, without_java
+from tests.clients.nodes import node
 from tests.conformance.raw import Connection
-from tests.kafka import java_tool
+from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_tool
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = pytest.mark.java
 
 OFFSETS_TOPIC = "__consumer_offsets"
 ONE_PARTITION = {

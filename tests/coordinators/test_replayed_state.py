@@ -139,6 +139,7 @@ def test_of_groups_and_their_offsets(monkeypatch, protocol):
     assert replays.compared[protocol] > 3 and replays.compared["offsets"] > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(2 * len(PROTOCOLS)))
 def test_of_groups_in_trouble(monkeypatch, number):
     replays = Replays(monkeypatch)

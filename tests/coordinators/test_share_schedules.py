@@ -17,6 +17,7 @@ from minikafka.cluster.share_partition import AcknowledgementBatch, SharePartiti
 from minikafka.cluster.share_window import Range
 from minikafka.coordinators.share_states import combined
 from minikafka.wire.errors import KafkaError
+from tests.seeds import seeds
 
 MEMBERS, RECORDS, LOCK_MS = ("a", "b", "c"), 60, 30_000
 SCHEDULES, STEPS = 1000, 60
@@ -180,9 +181,9 @@ class Schedule:
         return self.partition.acquire(asked, Read(offset, read), self.now_ms)
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", seeds(range(100)))
 def test_no_record_is_lost_or_accepted_twice_or_delivered_too_often(part):
-    each = SCHEDULES // 10
+    each = SCHEDULES // 100
     for seed in range(part * each, (part + 1) * each):
         try:
             Schedule(seed).run()

@@ -19,9 +19,8 @@ from minikafka.coordinators.streams_assignor import (
 )
 from minikafka.coordinators.streams_tasks import Tasks
 from tests.clients.java_tools import JavaTools
-from tests.clients.nodes import without_java
 
-pytestmark = [pytest.mark.java, without_java]
+pytestmark = pytest.mark.java
 
 CHAINS, LINKS = 60, 8
 MEMBER = re.compile(

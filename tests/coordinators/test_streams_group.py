@@ -16,6 +16,7 @@ from tests.coordinators.streams_groups import (
     beat_until_quiet,
     hard_state,
 )
+from tests.seeds import seeds
 
 SCHEDULES, STEPS = 100, 60
 
@@ -261,7 +262,8 @@ class Schedule:
             assert max(shares) - min(shares) <= 1, shares
 
 
-@pytest.mark.parametrize("seed", range(SCHEDULES))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(range(SCHEDULES)))
 def test_kip_1071_whatever_happens_a_task_runs_once_and_in_the_end_all_run(seed):
     schedule = Schedule(seed)
     for _ in range(STEPS):

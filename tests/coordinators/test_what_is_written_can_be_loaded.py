@@ -18,6 +18,8 @@ from minikafka.wire.primitives import MAX_STRING_BYTES
 from minikafka.wire.schema import MOST_ITEMS
 from tests.coordinators.scene import ALONE, Scene
 
+pytestmark = pytest.mark.slow
+
 MANY = (MOST_ITEMS - 20, MOST_ITEMS + 1)
 LONG = (0, 1, MAX_STRING_BYTES - 1, MAX_STRING_BYTES, MAX_STRING_BYTES + 1)
 

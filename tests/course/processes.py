@@ -19,10 +19,8 @@ from minikafka.server.addresses import keep_port
 from minikafka.wire.errors import Error
 from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection
-from tests.kafka import SMALL_JVM, ApacheKafka, java_tool
+from tests.kafka import APACHE_KAFKA, SMALL_JVM, ApacheKafka, java_tool
 
-APACHE_KAFKA = "Apache Kafka"
-BOTH = ["minikafka", pytest.param(APACHE_KAFKA, marks=pytest.mark.java)]
 PATIENCE_SECONDS = 120
 NOBODY = -1
 PREFERRED, UNCLEAN = 0, 1  # elections

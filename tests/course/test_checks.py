@@ -22,6 +22,8 @@ from minikafka.course.judging.guard import Guard
 from minikafka.course.judging.watchdog import Watchdog
 from minikafka.faults import Crash, Cut, Freeze
 
+pytestmark = pytest.mark.slow
+
 
 def doubles_wrongly(answer, case):
     found = answer(case)

@@ -13,9 +13,12 @@ from minikafka.course.judging import child, verdicts, watchdog
 from minikafka.course.judging.checks import Exercise, Rung, examine
 from tests.course.answers import solution
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="elsewhere a check runs in the kernel"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="elsewhere a check runs in the kernel"
+    ),
+]
 
 SOMETHING_HUGE = "and nothing could stop it. One call that runs forever"
 ONE = Exercise(

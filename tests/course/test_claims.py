@@ -7,6 +7,8 @@ import pytest
 
 from minikafka.course import claims, editions
 
+pytestmark = pytest.mark.slow
+
 ROOT = claims.LEDGER.parents[1]
 
 

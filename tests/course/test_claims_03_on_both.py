@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 
 from tests.clients.brokers import until
 from tests.course.lossy import HOST, Lossy
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import BOTH, ApacheKafka, java_tool
 
 NUMBERS = itertools.count()
 
@@ -28,14 +28,17 @@ def other_loopback():
     return True
 
 
-pytestmark = pytest.mark.skipif(
-    not other_loopback(), reason=f"{HOST} is no address of this machine"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not other_loopback(), reason=f"{HOST} is no address of this machine"
+    ),
+]
 
 
 @pytest.fixture(
     scope="module",
-    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    params=BOTH,
 )
 def port(request):
     """A broker's port, on the first loopback address; it tells its clients to come to

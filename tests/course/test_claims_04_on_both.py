@@ -18,6 +18,8 @@ from tests.course.test_claims_on_both import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 

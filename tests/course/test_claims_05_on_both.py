@@ -14,6 +14,8 @@ from kafka.errors import CommitFailedError
 
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 # Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member

@@ -18,6 +18,8 @@ from tests.course.test_claims_on_both import (
 )
 from tests.kafka import java_tool
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

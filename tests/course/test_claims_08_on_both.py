@@ -15,7 +15,9 @@ from kafka.structs import OffsetAndMetadata
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import fresh_name, overrides
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH, ApacheKafka
+
+pytestmark = pytest.mark.slow
 
 # each record is 5 s after the last one, so each is alone in its segment
 TIME, STEP_MS = 1_700_000_000_000, 5000
@@ -26,7 +28,7 @@ PATIENCE_S = 240
 
 @pytest.fixture(
     scope="module",
-    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    params=BOTH,
 )
 def kafka(request):
     """The bootstrap address of either broker."""

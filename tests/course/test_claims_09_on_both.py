@@ -17,9 +17,10 @@ from kafka.errors import (
 from minikafka.cluster.metadata import Partition
 from minikafka.course.experiments.lesson_09_runs import line
 from tests.clients.brokers import until
-from tests.course.processes import BOTH, PATIENCE_SECONDS, running, sent
+from tests.course.processes import PATIENCE_SECONDS, running, sent
+from tests.kafka import BOTH
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NUMBERS = itertools.count()
 LAG_MS, FETCH_WAIT_MS = 8000, 100

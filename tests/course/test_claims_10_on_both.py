@@ -15,8 +15,6 @@ from kafka import KafkaConsumer
 from minikafka.wire.errors import Error
 from tests.clients.brokers import until
 from tests.course.processes import (
-    APACHE_KAFKA,
-    BOTH,
     NOBODY,
     PATIENCE_SECONDS,
     PREFERRED,
@@ -25,8 +23,9 @@ from tests.course.processes import (
     running,
     sent,
 )
+from tests.kafka import APACHE_KAFKA, BOTH
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NUMBERS = itertools.count()
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}

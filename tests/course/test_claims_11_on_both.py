@@ -15,17 +15,10 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 
 from minikafka.wire.errors import Error
 from tests.clients.brokers import until
-from tests.course.processes import (
-    BOTH,
-    NOBODY,
-    PATIENCE_SECONDS,
-    PROPERTIES,
-    running,
-    sent,
-)
-from tests.kafka import java_tool
+from tests.course.processes import NOBODY, PATIENCE_SECONDS, PROPERTIES, running, sent
+from tests.kafka import BOTH, java_tool
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 LAG_MS = 4000  # so that a leader soon wants a dead follower out of the ISR
 DUMP = "org.apache.kafka.tools.DumpLogSegments"

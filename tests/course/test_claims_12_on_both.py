@@ -24,11 +24,11 @@ from minikafka.server.proxy import Proxy
 from minikafka.wire.records import encode_batch
 from tests.clients.brokers import KEPT, fresh_name, overrides
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka, free_ports
+from tests.kafka import BOTH, MINIKAFKA, ApacheKafka, free_ports
+
+pytestmark = pytest.mark.slow
 
 CLIENT, CORRELATION_ID = "shop", 7
-MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
-BOTH = [MINIKAFKA, pytest.param(APACHE, marks=pytest.mark.java)]
 
 
 @pytest.fixture(scope="module", params=BOTH)

@@ -16,6 +16,8 @@ from tests.conformance.raw import Connection
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
 from tests.kafka import java_tool
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 SHORT_S = 10  # a transaction's time-out

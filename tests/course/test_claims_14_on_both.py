@@ -13,6 +13,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "topic"]  # fixtures
 
 

@@ -12,9 +12,10 @@ from minikafka.clients.share_consumer import ShareConsumer
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error
 from tests.clients.brokers import fresh_name, minikafka, until
-from tests.clients.nodes import APACHE_KAFKA, BOTH, without_java
 from tests.clients_sim.test_share_consumer_on_apache_kafka import ShareShell
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import APACHE_KAFKA, BOTH, ApacheKafka, java_tool
+
+pytestmark = pytest.mark.slow
 
 # what a broker allows at least
 LEAST = {"group.share.min.record.lock.duration.ms": "1000"}
@@ -264,7 +265,6 @@ def plain_consumer_reads(bootstrap, topic):
 
 
 @pytest.mark.java
-@without_java
 def test_what_a_share_group_accepted_is_there_for_all_others_and_for_itself_when_it_is_reset(
     bootstrap, jobs, member
 ):

@@ -21,6 +21,8 @@ from tests.course.test_claims_on_both import (
 )
 from tests.kafka import java_tool
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bootstrap", "reader", "topic", "write"]  # fixtures
 
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"

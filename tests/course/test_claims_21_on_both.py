@@ -21,7 +21,10 @@ from minikafka.course.experiments.lesson_21_streams import (
     WORDS,
     WordCount,
 )
-from tests.clients.nodes import BOTH, QUICK, node
+from tests.clients.nodes import QUICK, node
+from tests.kafka import BOTH
+
+pytestmark = pytest.mark.slow
 
 PARTITIONS = 2
 ConsumerRebalanceListener.register(WordCount)  # kafka-python asks for its own class

@@ -8,9 +8,10 @@ from kafka import KafkaConsumer, TopicPartition
 
 from minikafka.wire.errors import Error
 from tests.clients.brokers import until
-from tests.course.processes import BOTH, running, sent
+from tests.course.processes import running, sent
+from tests.kafka import BOTH
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}
 NUMBERS = itertools.count()

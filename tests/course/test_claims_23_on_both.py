@@ -14,10 +14,10 @@ from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.clients.brokers import KEPT, overrides
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH, MINIKAFKA, ApacheKafka
 
-MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
-BOTH = [MINIKAFKA, pytest.param(APACHE, marks=pytest.mark.java)]
+pytestmark = pytest.mark.slow
+
 TOPIC, LOG = "orders", f"{0:020}.log"
 PATIENCE_S = 120
 

@@ -14,7 +14,6 @@ from minikafka.wire.errors import Error
 from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection
 from tests.course.processes import (
-    BOTH,
     CLUSTER_ID,
     NOBODY,
     PATIENCE_SECONDS,
@@ -24,8 +23,9 @@ from tests.course.processes import (
     running,
     sent,
 )
+from tests.kafka import BOTH
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NUMBERS = itertools.count()
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}

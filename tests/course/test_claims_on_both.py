@@ -23,7 +23,9 @@ from minikafka.clients.partitioners import murmur2
 from minikafka.wire.records import batches
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import BOTH, ApacheKafka, java_tool
+
+pytestmark = pytest.mark.slow
 
 NUMBERS = itertools.count()
 MEGABYTE = 1024 * 1024
@@ -55,7 +57,7 @@ LOOK_EVERY_MS = {
 
 @pytest.fixture(
     scope="module",
-    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    params=BOTH,
 )
 def bootstrap(request):
     if request.param == "minikafka":

@@ -19,6 +19,8 @@ from minikafka.wire.records import encode_batch
 from tests.conformance.raw import Connection
 from tests.wire.bombs import BOMBS, NOW_MS, bomb
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def served():

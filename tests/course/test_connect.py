@@ -19,6 +19,8 @@ from minikafka.course.connect import (
 )
 from minikafka.server.embedded import Served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def served():

@@ -12,6 +12,8 @@ from minikafka.theatre.pictures.rebalance_records import RECORDS
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms
 from tests.theatre import groups
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_browser(monkeypatch):

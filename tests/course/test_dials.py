@@ -7,6 +7,8 @@ from minikafka.course import levers
 from minikafka.course.experiments.lesson_06_runs import silent, unread
 from minikafka.theatre.drawing import NARROW
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ipywidgets")
 
 

@@ -23,6 +23,8 @@ from minikafka.wire.errors import Error
 from tests.chromium import running_chromium
 from tests.kafka import ROOT, kafka_jars
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = errors.entries()
 PASTED = {
     "kafka.errors.NoBrokersAvailable: NoBrokersAvailable": "no-brokers-available",

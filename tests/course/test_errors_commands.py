@@ -18,9 +18,9 @@ from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
 from tests.clients.test_tools import Tools
 from tests.course.provoking import tool_name
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import BOTH, ApacheKafka, java_tool
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 TOPIC, GROUP, TRANSACTIONAL_ID = "orders", "billing", "payments"
 ANSWERED = "--bootstrap-server localhost:9092"
 COMMANDS = sorted(
@@ -47,7 +47,7 @@ def tools():
 
 @pytest.fixture(
     scope="module",
-    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    params=BOTH,
 )
 def broker(request):
     """One that knows the topic, the group and the transactional id of the page."""

@@ -15,12 +15,10 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.course import processes
 from tests.course.provoking import Elsewhere, python, says, shell
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH, MINIKAFKA, ApacheKafka
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-MINIKAFKA, APACHE = "minikafka", "Apache Kafka"
-BOTH = [MINIKAFKA, pytest.param(APACHE, marks=pytest.mark.java)]
 ENTRIES = {entry.id: entry for entry in entries()}
 # what a broker must be like that does not die
 ALONE = [

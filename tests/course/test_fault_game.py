@@ -8,6 +8,8 @@ from minikafka.course.experiments.lesson_09_runs import fared, five_orders
 from minikafka.course.publishing import fault_game
 from minikafka.faults import Crash, Freeze
 
+pytestmark = pytest.mark.slow
+
 TWO = ["freeze~2~5005~1000", "kill~1~5030"]
 
 

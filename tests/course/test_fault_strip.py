@@ -8,6 +8,8 @@ from minikafka.faults import Crash, Freeze
 from minikafka.simulation.fault_map import fault_map
 from minikafka.theatre.drawing import LAYOUTS
 
+pytestmark = pytest.mark.slow
+
 FREEZE = Freeze(2, at_ms=5000, for_ms=3000)
 
 

@@ -20,6 +20,8 @@ from minikafka.theatre.drawing import WIDE
 from tests.chromium import running_chromium
 from tests.theatre import groups
 
+pytestmark = pytest.mark.slow
+
 FEW = ("00", "02", "03")
 
 

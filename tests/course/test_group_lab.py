@@ -7,6 +7,8 @@ import pytest
 from minikafka.course import connect
 from minikafka.course.experiments.lesson_05_real import GroupLab
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def our_own_kafka(monkeypatch):

@@ -2,8 +2,12 @@
 
 import re
 
+import pytest
+
 from minikafka.course import lab, places
 from minikafka.course.contents import contents
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_folder_of_ones_own_has_what_the_lessons_link_to(tmp_path):

@@ -6,6 +6,8 @@ import pytest
 
 from tests.course.answers import solution, verdict
 
+pytestmark = pytest.mark.slow
+
 SOLUTION = solution("01", 2, "TinyLog")
 
 

@@ -11,6 +11,9 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course import lessons
 from minikafka.faults import Crash, Cut, Freeze, Lose
 from tests.course.answers import endless, verdict
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.slow
 
 CHECKS = lessons.lesson("03")._module
 
@@ -79,7 +82,7 @@ def accumulated(records, batch_size, linger_ms):
     return batches
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(range(200)))
 def test_what_the_check_calls_kafkas_is_what_the_accumulator_does(seed):
     records, batch_size, linger_ms = CHECKS.a_stream(random.Random(seed))
     # the length of a longer one takes a byte more

@@ -17,6 +17,8 @@ from minikafka.faults import Crash, Lose
 from minikafka.server.embedded import Served
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 LESSON = lessons.lesson("04")._module
 SOLUTION = solution("04", 1, "pay")
 

@@ -18,6 +18,8 @@ from minikafka.faults import Crash
 from minikafka.simulation.fault_map import NOTHING
 from tests.course.answers import solution
 
+pytestmark = pytest.mark.slow
+
 KILLED, FROZEN, CUT_OFF, WITHOUT_BROKER = range(4)
 
 

@@ -11,6 +11,8 @@ from minikafka.coordinators.server_assignors import assign_uniform
 from minikafka.faults import Crash, Cut, Freeze
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def dealt_out(members, partitions):
     """Right, and unlike the solution: all partitions in turn, as cards are dealt."""

@@ -13,6 +13,8 @@ from minikafka.coordinators.assignors import (
 from minikafka.course.lessons import lesson
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 CHECKS = lesson("06")._module
 
 

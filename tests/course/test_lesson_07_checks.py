@@ -9,6 +9,8 @@ import pytest
 from minikafka.course import lessons
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 checks = lessons.lesson("07")._module
 
 

@@ -18,9 +18,12 @@ from minikafka.wire.records import batches, decode_batch, encode_batch, stamp
 from tests.conformance.raw import Connection
 from tests.course.answers import endless, solution, verdict
 from tests.kafka import ApacheKafka
+from tests.seeds import seeds
 from tests.storage.logs import Now, recovered
 from tests.storage.tables import clean, open_table, roll
 from tests.storage.test_compaction_apache_kafka import alter
+
+pytestmark = pytest.mark.slow
 
 checks = lessons.lesson("08")._module
 HOUR = 3_600_000
@@ -118,7 +121,7 @@ def test_the_exercises_cleaner_keeps_what_ours_keeps(seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(range(20)))
 def test_the_exercises_recovery_cuts_where_ours_cuts(seed):
     data, whole = torn_log(seed)
     assert solution("08", 2, "whole_bytes")(data) == whole

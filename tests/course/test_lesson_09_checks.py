@@ -13,6 +13,9 @@ from minikafka.course import lessons
 from minikafka.course.experiments import lesson_09_runs
 from minikafka.faults import Freeze
 from tests.course.answers import endless, solution, verdict
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.slow
 
 checks = lessons.lesson("09")._module
 
@@ -91,7 +94,7 @@ def our_leader(history, followers, min_insync_replicas, lag_time_max_ms):
     return found
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(range(50)))
 def test_the_exercises_leader_counts_as_our_brokers_does(seed):
     """But for followers that never reach a log end that moves on, which the exercise
     leaves out.

@@ -17,6 +17,8 @@ from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.epochs import LeaderEpochs
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 CHECKS = lesson("10")._module
 
 

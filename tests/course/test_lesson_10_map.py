@@ -17,6 +17,8 @@ from minikafka.course.experiments.lesson_10_map import (
 from minikafka.faults import Crash
 from minikafka.theatre import picture
 
+pytestmark = pytest.mark.slow
+
 POWER = 1  # the row of a loss of power
 
 

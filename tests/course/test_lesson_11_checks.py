@@ -13,6 +13,8 @@ from minikafka.course.experiments.lesson_11_runs import (
 from minikafka.course.lessons import lesson
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 CHECKS = lesson("11")._module
 
 

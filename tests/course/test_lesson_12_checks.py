@@ -12,6 +12,9 @@ from minikafka.course.experiments.lesson_12_real import broker_with
 from minikafka.wire.messages import decode_request, decode_response
 from minikafka.wire.records import decode_batch
 from tests.course.answers import endless, solution, verdict
+from tests.seeds import seeds
+
+pytestmark = pytest.mark.slow
 
 checks = lessons.lesson("12")._module
 NAMES = {1: "decode", 2: "api_versions"}
@@ -62,7 +65,7 @@ def test_the_examples_of_exercise_2_are_what_its_task_says():
     assert api_versions(request, apis).hex(" ", -2) == answer
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(range(50)))
 def test_the_solutions_agree_with_the_broker_s_own_reader_and_schema(seed):
     source = random.Random(seed)
     batch = checks.drawn(source, most=20, nulls=True, headers=True)

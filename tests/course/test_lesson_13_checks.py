@@ -12,6 +12,8 @@ from minikafka.course import lessons
 from minikafka.course.experiments.lesson_13_runs import Schedule, TillBusy, bill, copied
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 CHECKS = lessons.lesson("13")._module
 LINES = (
     "init_transactions",

@@ -8,6 +8,8 @@ from minikafka.course.experiments import lesson_14_settings
 from minikafka.course.experiments.lesson_14_runs import Accounts, Tables
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_solution_is_right_on_every_rung():
     said = verdict("14", 1, solution("14", 1, "my_sink"))

@@ -7,8 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import nbformat
+import pytest
 
 from minikafka.course import editions
+
+pytestmark = pytest.mark.slow
 
 
 def recipe():

@@ -16,6 +16,7 @@ from minikafka.course.experiments.lesson_14_outbox import (
     not_marked,
     relayed,
 )
+from tests.seeds import seeds
 
 
 def test_who_asks_for_ids_above_the_last_one_never_sends_a_row_that_is_committed_late():
@@ -41,7 +42,7 @@ def test_the_lesson_shows_each_relay_in_a_line():
     assert lines[0].split()[-3:] == ["Oak", "Elm", "Oak"]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(range(50)))
 def test_whatever_the_order_of_commits_three_of_four_send_each_row_once(seed):
     source = random.Random(seed)
     outbox, going_on = Outbox(), []

@@ -15,6 +15,8 @@ from minikafka.course.judging import share_histories
 from minikafka.course.judging.share_histories import a_history, is_honest, kafkas, told
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_solution_is_right_on_every_rung():
     said = verdict("15", 1, solution("15", 1, "my_share_partition"))

@@ -11,6 +11,8 @@ from minikafka.course.lessons import lesson
 from tests.course.answers import solution, verdict
 from tests.course.wrong_answers.lesson_15_stories import ANSWERS, FIRST
 
+pytestmark = pytest.mark.slow
+
 LESSON = "15_stories"
 STORIES = lesson(LESSON)._module.STORIES
 HOLDS = {

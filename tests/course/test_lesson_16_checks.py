@@ -9,6 +9,8 @@ import pytest
 from minikafka.course import lessons
 from tests.course.answers import endless, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def solution(exercise, name):
     names = {"json": json}

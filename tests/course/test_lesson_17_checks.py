@@ -13,6 +13,8 @@ import pytest
 from minikafka import predict
 from tests.course.answers import endless, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def solution(exercise, name):
     from minikafka.course import lessons

@@ -7,6 +7,8 @@ import pytest
 from minikafka.course import lessons
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def the_solution(exercise, name):
     pytest.importorskip("pyspark")

@@ -7,6 +7,8 @@ import pytest
 from minikafka.course.experiments.lesson_19_sinks import Bank, write_once
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("exercise", "name"), [(1, "again"), (2, "write")])
 def test_the_solution_is_right_on_four_rungs(exercise, name):

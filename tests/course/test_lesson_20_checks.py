@@ -10,7 +10,10 @@ from minikafka.course.experiments.lesson_20_runs import solved
 from minikafka.course.judging import micro_batches
 from tests.course.answers import endless, verdict
 
-pytestmark = pytest.mark.spark  # the solutions import PySpark; no session is started
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+]  # the solutions import PySpark; no session is started
 
 
 def test_the_solutions_pass():

@@ -8,6 +8,8 @@ from minikafka.course.judging.killed_joins import End, Life, Record, joined, sho
 from minikafka.course.judging.killed_programs import processes
 from tests.course.answers import endless, solution, verdict
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_solution_is_right_on_every_rung():
     said = verdict("21", 1, solution("21", 1, "my_join"))

@@ -23,8 +23,9 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from minikafka.course.experiments.lesson_21_http import Served, replied
 from minikafka.course.experiments.lesson_21_registry import Log, Registry
 from tests.clients.brokers import fresh_name, minikafka
-from tests.clients.nodes import APACHE_KAFKA, BOTH
-from tests.kafka import ApacheKafka
+from tests.kafka import APACHE_KAFKA, BOTH, ApacheKafka
+
+pytestmark = pytest.mark.slow
 
 OLD = {
     "type": "record",

@@ -31,6 +31,8 @@ from minikafka.course.experiments.lesson_21_schemas import (
 )
 from minikafka.course.experiments.lesson_21_word_counts import Counting, logs
 
+pytestmark = pytest.mark.slow
+
 TYPES = ("string", "long", "int", "double", ["null", "long"], ["long", "null"], "bytes")
 DEFAULTS = {"string": "", "long": 0, "int": 0, "double": 0.0, "bytes": ""}
 

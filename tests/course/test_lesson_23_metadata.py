@@ -5,6 +5,8 @@ import pytest
 from minikafka.course.judging import kafka_clients
 from tests.course.test_lesson_23_checks import verdict_on_changed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def without_java(monkeypatch):

@@ -8,6 +8,8 @@ from minikafka.course.experiments.lesson_07_runs import fast
 from minikafka.theatre.drawing import WIDE
 from tests.simulation.replication_schedules import QUICK
 
+pytestmark = pytest.mark.slow
+
 READS_A = ("RecordsPolled", "consumer A")
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from minikafka.course import levers
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ipywidgets")
 
 

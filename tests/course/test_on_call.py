@@ -11,7 +11,7 @@ from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
 from tests.course.nights import at_night, in_a_fork, kept
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NIGHTS = [name for name in plans.names() if plans.read(name).exercise is not None]
 

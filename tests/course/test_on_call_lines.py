@@ -7,7 +7,7 @@ import pytest
 from minikafka.course.on_call import plans, screen
 from minikafka.course.on_call.incident import Incident
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ENV = "kubectl set env deployment/{} {}"
 UNCLEAN = "kafka-leader-election --election-type unclean --topic orders --partition 1"

@@ -14,10 +14,10 @@ from kafka.errors import KafkaError
 from minikafka.course.on_call import plans, tools, tools_console, tools_topics
 from minikafka.course.on_call.incident import Incident
 from tests.clients.brokers import until
-from tests.course.processes import APACHE_KAFKA, NOBODY, running, sent
-from tests.kafka import java_tool
+from tests.course.processes import NOBODY, running, sent
+from tests.kafka import APACHE_KAFKA, java_tool
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1800)]
 
 ROLES = {4: "controller", 1: "broker", 2: "broker", 3: "broker"}
 PACKAGE = "org.apache.kafka.tools"

@@ -21,6 +21,8 @@ from tests.clients.brokers import fresh_name, minikafka
 from tests.conformance.raw import Connection, batch
 from tests.kafka import free_ports
 
+pytestmark = pytest.mark.slow
+
 EVIL = "evil.example"
 TOKEN = "not-known-to-a-page"
 FORM = {"Content-Type": "text/plain"}  # a browser asks nobody before it sends that

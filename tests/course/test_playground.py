@@ -13,6 +13,8 @@ from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.publishing import playground
 from minikafka.theatre.drawing import LAYOUTS
 
+pytestmark = pytest.mark.slow
+
 FREEZE = [8000, "freeze", "consumer A"]
 
 

@@ -2,7 +2,11 @@
 
 import json
 
+import pytest
+
 from minikafka.course.publishing import playground
+
+pytestmark = pytest.mark.slow
 
 
 def watched(settings, changes=()):

@@ -18,6 +18,8 @@ from minikafka.course.experiments.lesson_06_runs import (
 )
 from minikafka.trace import Event
 
+pytestmark = pytest.mark.slow
+
 
 def events(*changes):
     """(ms, member, kind, partitions of orders)."""

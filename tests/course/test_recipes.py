@@ -19,6 +19,8 @@ from minikafka.faults import Freeze
 from tests.clients.brokers import any_kafka
 from tests.course.recipes import recipe
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ASLEEP = Freeze("consumer A", at_ms=24_100, for_ms=60_000)  # lesson 05's
 ORDER = SimpleNamespace(key=b"o-24", value=b"20 euros")

@@ -8,6 +8,8 @@ from minikafka.course.judging.checks import Exercise, Rung, examine
 from minikafka.course.judging.shrinking import Noted, smallest
 from tests.course.answers import verdict
 
+pytestmark = pytest.mark.slow
+
 
 def shrunk(scenario, breaks, seed=1):
     """The smallest scenario that breaks, and how many were tried."""

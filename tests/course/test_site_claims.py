@@ -14,6 +14,8 @@ from minikafka.course.publishing import site, site_claims
 from tests.chromium import running_chromium
 from tests.collected import collected
 
+pytestmark = pytest.mark.slow
+
 LEDGER = claims.ledger()
 # the mark of the tests that need it
 NEEDED = {"Apache Kafka": ("java", "spark"), "RabbitMQ": ("rabbitmq",)}

@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("nbformat")
 from minikafka.clients.partitioners import murmur2
 from minikafka.course.contents import contents
 from minikafka.course.experiments.from_trace import order_read, partition_for
 from minikafka.course.publishing import playground, playground_plays, site, site_hook
+
+pytestmark = pytest.mark.slow
 
 KILOBYTE = 1024
 

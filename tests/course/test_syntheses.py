@@ -15,6 +15,8 @@ from minikafka.wire.errors import Error
 from tests.chromium import running_chromium
 from tests.kafka import ROOT
 
+pytestmark = pytest.mark.slow
+
 TEXTS = {
     name: syntheses.path(name).read_text(encoding="utf-8") for name in syntheses.PAGES
 }

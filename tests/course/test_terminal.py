@@ -9,6 +9,8 @@ from minikafka.course.connect import Connection
 from minikafka.course.experiments.lesson_16_terminal import Terminal
 from minikafka.server.embedded import Served
 
+pytestmark = pytest.mark.slow
+
 CREATE = "python -m kafka.admin -b H topics create -t orders --num-partitions 2"
 READ = (
     "python -m kafka.consumer -b H -t orders -C auto_offset_reset=earliest -C"

@@ -4,9 +4,13 @@ moment.
 
 from threading import Barrier, Thread
 
+import pytest
+
 from minikafka.course.connect import VARIABLE
 from minikafka.course.contents import contents
 from tests.clients.brokers import minikafka
+
+pytestmark = pytest.mark.slow
 
 LEARNERS = 30
 EARLIEST = 'auto_offset_reset="earliest"'

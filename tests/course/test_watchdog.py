@@ -7,6 +7,8 @@ import pytest
 
 from minikafka.course.judging.watchdog import StillRunning, Watchdog
 
+pytestmark = pytest.mark.slow
+
 # in a process of its own: a profiler that hangs, hangs in C
 PROFILED = """
 import contextlib, sys

@@ -10,6 +10,8 @@ from minikafka.course import lessons
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
+pytestmark = pytest.mark.slow
+
 LESSONS = (
     "01",
     "02",

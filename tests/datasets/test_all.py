@@ -58,6 +58,7 @@ def test_the_small_one_is_the_golden_file(name):
     assert to_jsonl(of(name, count=GOLDEN[name], seed=7)) == golden.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_writes_the_same_bytes_in_any_process(name, tmp_path):
     assert hashlib.sha256(command(name, hash_seed="1")).hexdigest() == SHA256[name]
@@ -68,6 +69,7 @@ def test_the_command_writes_the_same_bytes_in_any_process(name, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_command_writes_one_stream():
     lines = [
         json.loads(line)

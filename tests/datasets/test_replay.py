@@ -13,6 +13,8 @@ from datasets.__main__ import of
 from datasets.events import Event
 from tests.clients.brokers import fresh_name, minikafka
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bootstrap():

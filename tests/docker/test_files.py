@@ -19,6 +19,8 @@ from minikafka.course import spark
 from minikafka.course.clusters import compose
 from tests.spark.connector import four_jars
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
 COMPOSE = compose.document({})

@@ -26,6 +26,7 @@ def image():
 
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.skipif(bool(image_missing()), reason=str(image_missing())),
     pytest.mark.timeout(3600),  # it installs 1.5 GB, as `docker compose build` does

@@ -27,13 +27,13 @@ from minikafka.course.clusters.jvm_cluster import (
 )
 from minikafka.course.contents import contents
 from tests.clients.brokers import until
-from tests.kafka import SMALL_JVM, an_address, free_ports, java_missing, kafka_jars
+from tests.kafka import SMALL_JVM, an_address, free_ports, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
 
-without_java = pytest.mark.skipif(bool(java_missing()), reason=str(java_missing()))
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,6 @@ def described(admin, name, partitions):
 
 
 @pytest.mark.java
-@without_java
 def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     admin.create_topics({"orders": {"num_partitions": 3, "replication_factor": 3}})
@@ -85,7 +84,6 @@ def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
 
 
 @pytest.mark.java
-@without_java
 def test_what_the_environment_says_is_what_the_brokers_do(cluster):
     """Through the image's own translator; and where a topic says nothing it gets three
     copies, two of them in sync.
@@ -119,7 +117,6 @@ def test_what_the_environment_says_is_what_the_brokers_do(cluster):
 
 
 @pytest.mark.java
-@without_java
 def test_the_health_check_of_each_broker_succeeds_where_it_listens_and_fails_elsewhere(
     cluster,
 ):
@@ -137,7 +134,6 @@ def test_the_health_check_of_each_broker_succeeds_where_it_listens_and_fails_els
 
 
 @pytest.mark.java
-@without_java
 def test_a_second_cluster_says_which_port_is_taken(cluster):
     with pytest.raises(
         NotStarted, match=r"port 19091 of 127\.\S+, which kafka-1 wants, is taken"
@@ -155,7 +151,6 @@ def at_work():
 
 
 @pytest.mark.java
-@without_java
 def test_the_commands_of_lesson_16_run_one_after_another(cluster):
     said = {}
     for script, *words in at_work():
@@ -197,7 +192,6 @@ def processes_of(scratch):
 
 
 @pytest.mark.java
-@without_java
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("path", [lesson for lesson in LESSONS if lesson.id >= "16"])
 def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
@@ -232,7 +226,6 @@ def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
 
 
 @pytest.mark.java
-@without_java
 def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_death_is_told_once(
     cluster,
 ):
@@ -332,7 +325,6 @@ def make_kafka(*args, **variables):
 
 
 @pytest.mark.java
-@without_java
 @pytest.mark.skipif(
     os.name == "nt", reason="Ctrl-C is a signal to a group of processes on Unix"
 )

@@ -213,6 +213,7 @@ def three(monkeypatch):
     return addresses
 
 
+@pytest.mark.slow
 def test_the_ports_of_the_three_brokers_are_free_or_kafkas_or_somebody_elses(
     three, monkeypatch
 ):
@@ -258,6 +259,7 @@ def test_a_cluster_where_nobody_answers_comes_with_the_command_that_starts_it(
     assert cluster.fix.startswith(start) and "unset MINIKAFKA_BOOTSTRAP" in cluster.fix
 
 
+@pytest.mark.slow
 def test_a_broker_that_advertises_an_address_that_nobody_reaches_is_named(monkeypatch):
     with Served() as kafka:
         monkeypatch.setenv("MINIKAFKA_BOOTSTRAP", kafka.bootstrap)

@@ -16,6 +16,8 @@ import pytest
 
 from tests import learners
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = ("MINIKAFKA_", "PYTHON", "JUPYTER", "VIRTUAL_ENV")
 

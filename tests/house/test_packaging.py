@@ -142,6 +142,7 @@ def test_an_action_is_named_by_its_commit_since_its_tag_may_move():
     assert len(set(used)) == len(of_each), "one version of each action"
 
 
+@pytest.mark.slow
 def test_the_workflows_are_what_their_runner_reads():
     paths = WORKFLOWS
     assert [path.stem for path in paths] == ["docker", "release", "site", "tests"]

@@ -12,6 +12,8 @@ import pytest
 
 import tasks
 
+pytestmark = pytest.mark.slow
+
 BACKEND = """
 import base64, os, zipfile
 

@@ -16,6 +16,8 @@ from minikafka.server.embedded import Served
 from tests.chromium import running_chromium
 from tests.kafka import java_tool
 
+pytestmark = pytest.mark.slow
+
 SHEET = NOTEBOOKS / "cheat_sheet.html"
 TEXT = SHEET.read_text(encoding="utf-8")
 TOOLS = {

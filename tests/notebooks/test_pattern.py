@@ -226,17 +226,6 @@ def test_an_import_over_several_lines_is_read_as_one():
     assert lines("b(\n    '" + 180 * "c" + "',\n)\n# and\n\nd") == 5
 
 
-def test_stated_minutes_beside_the_models():
-    """`pytest -rP -k beside` shows the table."""
-    for number, found in contents().items():
-        stretch = found.minutes(questions=0, stretch=True)
-        print(
-            f"lesson {number}: stated {found.stated_minutes:3}, model"
-            f" {model(found):4.0f}, stretch {stretch:3.0f}"
-        )
-        assert found.stated_minutes > 0
-
-
 FENCING = "larger number fences the old boss"
 
 

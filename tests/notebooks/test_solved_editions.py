@@ -30,7 +30,7 @@ from tests.notebooks.running import (
 
 Cells = list[tuple[int, NotebookNode]]
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NIGHTS = "22"
 

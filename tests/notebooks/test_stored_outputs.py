@@ -21,7 +21,7 @@ from tests.notebooks.running import (
     uses_spark,
 )
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def test_there_are_lessons():

@@ -21,6 +21,8 @@ from tests.conformance.raw import Connection, batch
 from tests.server.small_window import SmallWindow
 from tests.server.test_connection import answer, framed, with_server
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 
 if not hasattr(resource, "prlimit"):

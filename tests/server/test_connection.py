@@ -5,6 +5,8 @@ hide.
 import asyncio
 import random
 
+import pytest
+
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import shell
@@ -103,6 +105,7 @@ def test_another_bug_in_the_broker_costs_only_the_connection_that_met_it(capsys)
     assert not any(line.startswith("minikafka: forged") for line in said)
 
 
+@pytest.mark.slow
 def test_while_a_request_is_parked_only_a_little_is_read_ahead():
     async def scenario(server, reader, writer):
         created = {"name": "orders", "num_partitions": 1, "replication_factor": 1}

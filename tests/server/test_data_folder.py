@@ -14,6 +14,8 @@ from tests.conformance.raw import Connection, batch
 from tests.kafka import free_ports
 from tests.server.test_life import said
 
+pytestmark = pytest.mark.slow
+
 ONE, THREE, PROCESSES = (), ("--brokers", "3"), ("--brokers", "3", "--processes")
 OTHER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 

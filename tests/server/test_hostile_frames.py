@@ -18,6 +18,8 @@ from tests.conformance.raw import Connection, batch
 from tests.conformance.test_every_version import body
 from tests.soak.frames import mutated
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 
 

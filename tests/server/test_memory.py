@@ -6,6 +6,8 @@ import pytest
 
 from minikafka.server.embedded import Served
 
+pytestmark = pytest.mark.slow
+
 confluent_kafka = pytest.importorskip("confluent_kafka")
 RECORD_BYTES, RECORDS = 1000, 60_000
 PAGE_BYTES = 4096

@@ -13,6 +13,8 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, overrides, until
 from tests.conformance.raw import Connection
 
+pytestmark = pytest.mark.slow
+
 kafka = pytest.importorskip("kafka")
 QUICK = ("--processes", *overrides({"offsets.topic.num.partitions": "1", **STEADY}))
 

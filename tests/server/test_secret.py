@@ -32,6 +32,8 @@ from tests.server.test_node_handshake import (
     read_until_closed,
 )
 
+pytestmark = pytest.mark.slow
+
 # --- as one starts it ---
 
 

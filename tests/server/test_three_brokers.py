@@ -11,6 +11,8 @@ from tests.clients.brokers import overrides, until
 from tests.conformance.raw import Connection, batch
 from tests.server.test_processes import described
 
+pytestmark = pytest.mark.slow
+
 kafka = pytest.importorskip("kafka")
 # One process: when it stands still, all three do.
 PATIENT = {

@@ -12,6 +12,8 @@ from minikafka.storage.file_names import LOG, file_name
 from tests.simulation.replication_schedules import contents
 from tests.simulation.three_brokers import five, followers, isr, sent, three
 
+pytestmark = pytest.mark.slow
+
 LOG_FILE = f"orders-0/{file_name(0, LOG)}"
 HEADER = {
     "offset": 7,

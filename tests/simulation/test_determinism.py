@@ -68,6 +68,7 @@ def test_another_seed_gives_another_trace():
     assert first_digest() != scenario.digest(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash_seed", ["0", "1", "12345"])
 def test_another_process_and_other_hash_seeds_change_nothing(hash_seed):
     assert elsewhere(sys.executable, hash_seed) == first_digest()

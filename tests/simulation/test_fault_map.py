@@ -139,6 +139,7 @@ def fared(cluster):
     return NOTHING if values == [b"paid"] else Outcome("lost")
 
 
+@pytest.mark.slow
 def test_forked_processes_find_what_one_process_finds():
     faults = [Freeze(2, at_ms=0, for_ms=12_000), Crash(1, restart_after_ms=9000)]
     moments = range(2990, 3030, 10)

@@ -6,6 +6,7 @@ from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.clients.structs import TopicPartition
 from minikafka.faults import Crash, Cut, Delay, Freeze, Lose, Reset, Skew
 from minikafka.simulation.cluster import Cluster
+from tests.seeds import seeds
 
 LOG = TopicPartition("log", 0)
 
@@ -110,7 +111,7 @@ def test_without_idempotence_a_lost_answer_writes_a_record_twice():
     assert values(cluster.records("log")) == ["a", "b", "b", "c"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(range(20)))
 def test_kip_98_five_in_flight_and_a_bad_network_keep_order_and_lose_nothing(seed):
     faults = [
         Lose("producer 1", 1, "Produce", chance_percent=20, answer=answer)
@@ -128,6 +129,7 @@ def test_kip_98_five_in_flight_and_a_bad_network_keep_order_and_lose_nothing(see
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_consumer_on_a_bad_network_reads_everything_once(seed):
     apis = ("Fetch", "ListOffsets", "Metadata")

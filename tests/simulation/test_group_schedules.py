@@ -13,9 +13,10 @@ from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.runtime import Decision
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+from tests.seeds import seeds
 from tests.simulation.group_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 500, 10
+SCHEDULES = 500
 
 
 def broken(run):
@@ -30,19 +31,12 @@ def broken(run):
     return found
 
 
-CHUNKS = [
-    pytest.param(first, marks=[pytest.mark.slow] if first else [])
-    for first in range(0, SCHEDULES, CHUNK)
-]
-
-
-@pytest.mark.parametrize("first", CHUNKS)
+@pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
 def test_a_group_never_has_two_owners_never_moves_early_and_settles_when_faults_stop(
-    first,
+    number,
 ):
-    for number in range(first, first + CHUNK):
-        schedule = Schedule(number)
-        assert not broken(Run(schedule)), schedule
+    schedule = Schedule(number)
+    assert not broken(Run(schedule)), schedule
 
 
 # -- broken coordinators: name -> how to break one
@@ -153,6 +147,7 @@ def a_static_member_sleeps_through_a_generation():
     return schedule
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_the_detectors_notice_when(break_it, monkeypatch):
     schedules = [

@@ -274,6 +274,7 @@ def test_groups_are_described_changed_and_deleted(cluster):
     assert cluster.consumer(group_id="new").committed(FIRST) == 2
 
 
+@pytest.mark.slow
 def test_effects_in_a_table_outlive_a_crash_wherever_it_strikes():
     def pay(consumer, payments):
         for record in consumer:

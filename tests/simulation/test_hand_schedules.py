@@ -2,15 +2,11 @@
 
 import pytest
 
+from tests.seeds import seeds
 from tests.simulation.hand_schedules import Run, Schedule
 
-SEEDS = [
-    pytest.param(seed, marks=[] if seed == 40 else [pytest.mark.slow])
-    for seed in range(40, 48)
-]
 
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(range(40, 48)))
 def test_no_hand_meets_a_bug(seed, capsys):
     schedule = Schedule(seed)
     assert not Run(schedule).problems, schedule

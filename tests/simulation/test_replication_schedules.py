@@ -18,9 +18,12 @@ from minikafka.cluster.replica import Replica
 from minikafka.storage import log
 from minikafka.storage.log import Log
 from minikafka.wire.records import batches
+from tests.seeds import seeds
 from tests.simulation.replication_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 24, 4
+pytestmark = pytest.mark.slow
+
+SCHEDULES = 24
 
 
 @pytest.fixture(autouse=True)
@@ -29,17 +32,10 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-CHUNKS = [
-    pytest.param(first, marks=[pytest.mark.slow] if first else [])
-    for first in range(0, SCHEDULES, CHUNK)
-]
-
-
-@pytest.mark.parametrize("first", CHUNKS)
-def test_no_acknowledged_record_is_lost_and_the_cluster_heals(first):
-    for number in range(first, first + CHUNK):
-        schedule = Schedule(number)
-        assert not Run(schedule).problems, schedule
+@pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
+def test_no_acknowledged_record_is_lost_and_the_cluster_heals(number):
+    schedule = Schedule(number)
+    assert not Run(schedule).problems, schedule
 
 
 # -- broken brokers

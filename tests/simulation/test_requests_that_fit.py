@@ -14,6 +14,8 @@ from minikafka.broker.peers import Peers
 from minikafka.wire import messages
 from tests.simulation.replication_schedules import QUICK
 
+pytestmark = pytest.mark.slow
+
 ONE_EACH = {"transaction.state.log.num.partitions": 1}
 PARTITIONS = 30
 

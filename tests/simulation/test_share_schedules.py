@@ -15,9 +15,12 @@ from minikafka.cluster.share_window import Window
 from minikafka.coordinators import share_states
 from minikafka.coordinators.share_persister import SharePersister
 from minikafka.coordinators.share_states import ShareStates
+from tests.seeds import seeds
 from tests.simulation.share_schedules import Run, Schedule
 
-SCHEDULES, CHUNK = 40, 4
+pytestmark = pytest.mark.slow
+
+SCHEDULES = 40
 WITHIN = 3  # each broken one is noticed within so many
 
 
@@ -27,17 +30,10 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-CHUNKS = [
-    pytest.param(first, marks=[pytest.mark.slow] if first else [])
-    for first in range(0, SCHEDULES, CHUNK)
-]
-
-
-@pytest.mark.parametrize("first", CHUNKS)
-def test_every_record_is_accepted_once_or_archived_whatever_fails(first):
-    for number in range(first, first + CHUNK):
-        schedule = Schedule(number)
-        assert not Run(schedule).problems, schedule
+@pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
+def test_every_record_is_accepted_once_or_archived_whatever_fails(number):
+    schedule = Schedule(number)
+    assert not Run(schedule).problems, schedule
 
 
 @pytest.mark.parametrize("number", [10, 60, 75])

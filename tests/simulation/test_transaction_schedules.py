@@ -20,6 +20,7 @@ from minikafka.coordinators.transactions import (
     Transaction,
     Transactions,
 )
+from tests.seeds import seeds
 from tests.simulation.transaction_schedules import Run, Schedule
 
 SCHEDULES = 12
@@ -31,13 +32,7 @@ def quiet(capsys):
     capsys.readouterr()
 
 
-NUMBERS = [
-    pytest.param(number, marks=[pytest.mark.slow] if number else [])
-    for number in range(SCHEDULES)
-]
-
-
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
 def test_kip_98_what_is_committed_counts_once_and_nothing_stays_open(number):
     schedule = Schedule(number)
     assert not Run(schedule).problems, schedule

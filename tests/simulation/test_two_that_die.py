@@ -9,6 +9,8 @@ from minikafka import Cluster
 from tests.simulation.replication_schedules import QUICK
 from tests.simulation.three_brokers import kinds
 
+pytestmark = pytest.mark.slow
+
 VOTERS = {1, 2, 3}  # who decides lives on
 
 

@@ -20,6 +20,8 @@ from tests.soak.clients import SERVED
 from tests.soak.numbers import EveryNumber, ends, numbers, texts
 from tests.soak.values import GROUPS, TOPICS
 
+pytestmark = pytest.mark.slow
+
 NO_NUMBERS = {"bool", "bytes", "records", "string", "uuid"}
 RESOURCES = [
     (TOPIC_RESOURCE, TOPICS[0]),

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from minikafka.storage.log import Log
-from tests.clients.nodes import without_java
 from tests.conformance.test_every_version import errors_in
 from tests.simulation import clearing_schedules as clearing
 from tests.simulation import disk_schedules as disks
@@ -21,6 +20,8 @@ from tests.soak.failover import failover
 from tests.soak.nodes import Nodes
 from tests.soak.stopped_leader import hold
 from tests.soak.tcp import Tcp
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -124,7 +125,6 @@ def test_a_damaged_file_of_one_broker_out_of_three_costs_no_record():
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.java
-@without_java
 def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and_again():
     """kill -9, idempotent producers with acks=all, groups of both protocols:
     librdkafka's and Java's.

@@ -7,12 +7,12 @@ from kafka import KafkaAdminClient
 
 from minikafka.course.connect import Connection
 from minikafka.server.embedded import Served
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH, ApacheKafka
 
 
 @pytest.fixture(
     scope="module",
-    params=["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)],
+    params=BOTH,
 )
 def bootstrap(request):
     with Served() if request.param == "minikafka" else ApacheKafka() as kafka:

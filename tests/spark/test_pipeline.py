@@ -25,7 +25,7 @@ from minikafka.course.pipeline.job import Job, in_cities, keep, totals
 from minikafka.course.pipeline.truth import NO_ACCOUNT, Truth, truth
 from minikafka.server.embedded import Served
 from tests.clients.brokers import until
-from tests.kafka import ApacheKafka, free_ports
+from tests.kafka import BOTH, ApacheKafka, free_ports
 
 
 def typed(*words, **env):
@@ -34,9 +34,7 @@ def typed(*words, **env):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "on", ["minikafka", pytest.param("Apache Kafka", marks=pytest.mark.java)]
-)
+@pytest.mark.parametrize("on", BOTH)
 def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spark_is_killed(
     on, tmp_path
 ):

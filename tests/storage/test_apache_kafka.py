@@ -12,12 +12,11 @@ from minikafka.storage.producer_state import decode_snapshot
 from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import encode_end_transaction
 from tests.conformance.raw import Connection, batch
-from tests.kafka import ApacheKafka, java_missing, java_tool
+from tests.kafka import ApacheKafka, java_tool
 from tests.storage.logs import Now, append, open_log, recovered
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.skipif(bool(java_missing()), reason=str(java_missing())),
 ]
 
 COMPLAINT = re.compile(

@@ -11,13 +11,12 @@ from minikafka.server.embedded import Served
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.wire.records import batches, decode_batch, encode_batch
 from tests.conformance.raw import Connection
-from tests.kafka import ApacheKafka, java_missing
+from tests.kafka import ApacheKafka
 from tests.storage.tables import compact, open_table, put, roll, wait_until_clean
 from tests.storage.test_apache_kafka import COMPLAINT, dump, paths
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.skipif(bool(java_missing()), reason=str(java_missing())),
 ]
 
 # markers are of now, so older: whether they begin a segment does not depend on the

@@ -38,6 +38,8 @@ import pytest
 
 from tests.soak.damage import DAMAGES, STOPS, kind_of, run, table, written
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(int(os.environ.get("MINIKAFKA_DAMAGE_SEEDS", "1")))
 
 

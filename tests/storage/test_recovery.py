@@ -16,6 +16,7 @@ from minikafka.storage.recovery import recover
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches, read_header
+from tests.seeds import seeds
 from tests.storage.logs import (
     CountingDisk,
     Now,
@@ -433,7 +434,7 @@ def test_a_read_error_of_the_disk_is_a_storage_error(monkeypatch):
 
 
 @pytest.mark.parametrize("deleted_up_to", [2, 3])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(range(20)))
 def test_the_end_of_the_log_survives_a_power_loss_though_all_synced_segments_were_deleted(
     deleted_up_to, seed
 ):

@@ -8,6 +8,7 @@ import pytest
 
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.wire.internal_records import encode_end_transaction
+from tests.seeds import seeds
 from tests.storage.logs import Now, append, open_log, recovered
 
 PRODUCERS = 1, 2, 3
@@ -132,7 +133,7 @@ RARE = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(range(30)))
 def test_open_and_aborted_transactions_are_those_that_the_log_holds(seed):
     both = Both(seed)
     for _ in range(150):

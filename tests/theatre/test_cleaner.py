@@ -84,6 +84,7 @@ def test_the_copy_takes_the_place_of_the_segments_and_the_active_one_stays():
     assert after == [[0, 9, "clean"], [9, 10, "active"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", EVERY)
 def test_the_bytes_that_are_dirty_are_those_that_the_cleaner_counts(trace):
     pic = picture("cleaner", trace())

@@ -15,6 +15,8 @@ from minikafka.trace import Event
 from tests.theatre import hostile
 from tests.theatre.test_browser import chromium  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 PICTURES = ["commit", "lag", "log", "partitioner", "pipeline", "rebalance"]
 LONGEST_PAGE = 200_000  # bytes, at most 160 steps
 

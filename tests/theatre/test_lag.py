@@ -9,6 +9,8 @@ from minikafka.theatre.drawing import NARROW, WIDE
 from minikafka.theatre.pictures.lag_sums import Rates
 from tests.theatre.commit_traces import HERE, Commits, piling_up
 
+pytestmark = pytest.mark.slow
+
 
 def at(pic, kind, number=0):
     return [scene for scene in pic.scenes if scene["kind"] == kind][number]

@@ -28,6 +28,8 @@ from tests.theatre.spoilers import (
     told_on_the_page,
 )
 
+pytestmark = pytest.mark.slow
+
 MOST_BYTES = 400_000
 
 every_lesson = pytest.mark.parametrize("number", LESSONS)

@@ -26,6 +26,8 @@ from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import lasting, spoken
 from tests.theatre import commit_traces, groups, traces
 
+pytestmark = pytest.mark.slow
+
 EVERY = [
     ("log", traces.retention),
     ("log", traces.alice),

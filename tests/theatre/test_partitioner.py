@@ -1,5 +1,7 @@
 """The partitioner's machine."""
 
+import pytest
+
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.theatre.traces import Story, growing
@@ -166,6 +168,7 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     assert [places(way)["alice"] for way in differs["space"]["ways"]] == [[0], [2]]
 
 
+@pytest.mark.slow
 def test_many_keys_and_partitions_stay_inside_the_page_and_are_counted():
     story = Story()
     story.topic(partitions=8)

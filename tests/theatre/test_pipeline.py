@@ -487,6 +487,7 @@ def test_a_shop_that_crashes_loses_what_waits_in_its_buffer_and_counts_its_batch
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [920, 560])
 def test_many_batches_records_and_partitions_stay_inside_the_page(width):
     long = [f"customer {number} ordered {number * 7}" for number in range(150)]

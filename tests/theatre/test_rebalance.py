@@ -372,6 +372,7 @@ def test_a_coordinator_that_is_down_looks_so():
     assert "__consumer_offsets-7" in back["sentence"] and not back["space"]["down"]
 
 
+@pytest.mark.slow
 def test_nothing_later_than_the_cursor_is_drawn(eager):
     """The lanes of a step are those of a trace that ends there, as far as they were
     drawn.
@@ -397,6 +398,7 @@ def test_a_partition_is_drawn_once_for_each_owner_and_moves(eager):
     assert before["part/P2"]["x"] != after["part/P2"]["x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("trace", [groups.classic, groups.consumer, groups.six])
 def test_nothing_is_drawn_outside_the_page(trace, width):

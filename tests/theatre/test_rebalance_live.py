@@ -16,6 +16,8 @@ from tests.theatre import groups
 from tests.theatre.test_browser import chromium  # noqa: F401
 from tests.theatre.traces import retention
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ipywidgets")
 
 

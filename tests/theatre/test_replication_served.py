@@ -16,6 +16,8 @@ from tests.clients.brokers import STEADY, overrides
 from tests.server.test_processes import described, process_of, until
 from tests.theatre.test_browser import chromium  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 kafka = pytest.importorskip("kafka")
 OPTIONS = (
     "--brokers",

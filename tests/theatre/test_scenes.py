@@ -33,6 +33,8 @@ from tests.theatre import (
     frames as sent_frames,
 )
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = ("why", "message")  # what an event says in English
 
 

@@ -44,6 +44,7 @@ def took(pic):
 # -- what is told is what is seen
 
 
+@pytest.mark.slow
 @every_run
 def test_each_record_is_in_the_state_that_brokers_tell(run):
     pic, states = drawn(run), {}
@@ -259,6 +260,7 @@ def test_the_groups_and_the_partition_can_be_chosen():
         picture("share-partition", told, color="red")
 
 
+@pytest.mark.slow
 @every_run
 def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(run):
     pic = drawn(run)

@@ -16,6 +16,8 @@ from minikafka.wire.messages import API, encode_request, encode_response
 from minikafka.wire.schema import Struct
 from tests.wire.examples import VERSIONS, bodies, full
 
+pytestmark = pytest.mark.slow
+
 for module in walk_packages(kafka.protocol.__path__, "kafka.protocol."):
     if not module.name.startswith(("kafka.protocol.old", "kafka.protocol.generate")):
         import_module(module.name)
