@@ -31,6 +31,8 @@ from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
 pytestmark = [
+    pytest.mark.first,
+    pytest.mark.nightly,
     pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.timeout(1800),

@@ -10,7 +10,7 @@ from tests.clients.nodes import node
 from tests.conformance.raw import Connection, batch
 from tests.kafka import BOTH
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module", params=BOTH)

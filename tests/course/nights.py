@@ -25,13 +25,19 @@ def begun(name):
 kept = cache(begun) if CAN_FORK else begun
 
 
+def case(name, *more):
+    """Parameters of a test. One worker has all that is asked of a night."""
+    return pytest.param(name, *more, marks=pytest.mark.xdist_group(f"night {name}"))
+
+
 def at_night(*names):
     """A test of each of these nights: its fixture `night` gets a name, and what it does
     with the night is undone.
     """
 
     def decorated(test):
-        return pytest.mark.parametrize("night", names, indirect=True)(in_a_fork(test))
+        cases = [case(name) for name in names]
+        return pytest.mark.parametrize("night", cases, indirect=True)(in_a_fork(test))
 
     return decorated
 

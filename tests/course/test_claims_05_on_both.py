@@ -14,7 +14,7 @@ from kafka.errors import CommitFailedError
 
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 __all__ = ["bootstrap", "topic", "write"]  # fixtures
 

@@ -26,7 +26,7 @@ from tests.course.test_claims_05_on_both import Member, bootstrap, party, topic,
 from tests.course.test_claims_on_both import PATIENCE_SECONDS, take
 from tests.kafka import java_tool
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 __all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
 

@@ -13,7 +13,7 @@ from minikafka.course.judging.conversation import folded
 from minikafka.course.judging.learners_kafka import LearnersKafka
 from tests.course.answers import verdict
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.apart, pytest.mark.slow]
 
 STAGES = range(1, 8)
 SERVED = {1: 1, 2: 3, 3: 4, 4: 6, 5: 6, 6: 9, 7: 13}  # the first so many APIs

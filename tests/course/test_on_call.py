@@ -9,9 +9,9 @@ from minikafka.course.on_call import fates, on_call, plans
 from minikafka.course.on_call.apps import Death, Pod
 from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
-from tests.course.nights import at_night, in_a_fork, kept
+from tests.course.nights import at_night, case, in_a_fork, kept
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.first, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NIGHTS = [name for name in plans.names() if plans.read(name).exercise is not None]
 
@@ -231,7 +231,9 @@ WORSE = [
 ]
 
 
-@pytest.mark.parametrize(("night", "lines", "is_worse"), WORSE, indirect=["night"])
+@pytest.mark.parametrize(
+    ("night", "lines", "is_worse"), [case(*each) for each in WORSE], indirect=["night"]
+)
 @in_a_fork
 def test_another_way_has_a_worse_end(night, lines, is_worse):
     assert is_worse(played(night, *lines))

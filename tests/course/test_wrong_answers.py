@@ -3,6 +3,7 @@ and two right ones at least.
 """
 
 import importlib
+from collections import Counter
 
 import pytest
 
@@ -10,7 +11,7 @@ from minikafka.course import lessons
 from tests.course.answers import verdict
 from tests.course.wrong_answers import called
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 LESSONS = (
     "01",
@@ -44,17 +45,26 @@ ANSWERS = {
 SPARK = {("17", 1), ("18", 2), ("20", 1), ("20", 2)}
 
 
+IN_THE_GATE = 3  # that hear the same
+
+
 def each(kind):
     for lesson, answers in ANSWERS.items():
         for exercise, found in getattr(answers, kind).items():
+            heard = Counter()
             for answer in found:
-                shown = called(answer[0] if kind == "rejected" else answer)
-                marks = [pytest.mark.spark] if (lesson, exercise) in SPARK else []
+                given, words = answer if kind == "rejected" else (answer, ())
+                heard[words] += 1
+                marks = [pytest.mark.xdist_group(f"wrong answers of {lesson}")]
+                if (lesson, exercise) in SPARK:
+                    marks = [pytest.mark.spark]
+                if heard[words] > IN_THE_GATE:
+                    marks.append(pytest.mark.nightly)
                 yield pytest.param(
                     lesson,
                     exercise,
                     answer,
-                    id=f"{lesson}/{exercise}-{shown}",
+                    id=f"{lesson}/{exercise}-{called(given)}",
                     marks=marks,
                 )
 

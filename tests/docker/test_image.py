@@ -26,6 +26,7 @@ def image():
 
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.skipif(bool(image_missing()), reason=str(image_missing())),

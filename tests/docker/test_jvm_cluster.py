@@ -31,7 +31,7 @@ from tests.kafka import SMALL_JVM, an_address, free_ports, kafka_jars
 from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +60,7 @@ def described(admin, name, partitions):
     return told()
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
@@ -83,6 +84,7 @@ def test_a_topic_has_three_copies_and_is_written_and_read(cluster):
     consumer.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_what_the_environment_says_is_what_the_brokers_do(cluster):
     """Through the image's own translator; and where a topic says nothing it gets three
@@ -116,6 +118,7 @@ def test_what_the_environment_says_is_what_the_brokers_do(cluster):
     admin.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_the_health_check_of_each_broker_succeeds_where_it_listens_and_fails_elsewhere(
     cluster,
@@ -133,6 +136,7 @@ def test_the_health_check_of_each_broker_succeeds_where_it_listens_and_fails_els
         assert failed.returncode != 0
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_a_second_cluster_says_which_port_is_taken(cluster):
     with pytest.raises(
@@ -150,6 +154,7 @@ def at_work():
     return [shlex.split(line) for line in block.splitlines()]
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_the_commands_of_lesson_16_run_one_after_another(cluster):
     said = {}
@@ -191,6 +196,7 @@ def processes_of(scratch):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("path", [lesson for lesson in LESSONS if lesson.id >= "16"])
@@ -225,6 +231,7 @@ def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_with_one_broker_dead_writes_go_on_with_two_dead_they_fail_and_each_death_is_told_once(
     cluster,
@@ -291,6 +298,7 @@ def test_without_java_or_with_an_old_one_it_says_what_to_install(monkeypatch, tm
         JvmCluster(an_address()).start()
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_without_its_jars_it_says_what_fetches_them(monkeypatch, tmp_path):
     monkeypatch.setenv("MINIKAFKA_KAFKA_JARS", str(tmp_path))
@@ -324,6 +332,7 @@ def make_kafka(*args, **variables):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 @pytest.mark.skipif(
     os.name == "nt", reason="Ctrl-C is a signal to a group of processes on Unix"

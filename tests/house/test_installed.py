@@ -16,7 +16,7 @@ import pytest
 
 from tests import learners
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = ("MINIKAFKA_", "PYTHON", "JUPYTER", "VIRTUAL_ENV")

@@ -145,7 +145,13 @@ def test_an_action_is_named_by_its_commit_since_its_tag_may_move():
 @pytest.mark.slow
 def test_the_workflows_are_what_their_runner_reads():
     paths = WORKFLOWS
-    assert [path.stem for path in paths] == ["docker", "release", "site", "tests"]
+    assert [path.stem for path in paths] == [
+        "docker",
+        "nightly",
+        "release",
+        "site",
+        "tests",
+    ]
     command = [sys.executable, "-m", "check_jsonschema"]
     command += ["--builtin-schema", "vendor.github-workflows", *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -98,9 +98,8 @@ def shown(cell: NotebookNode) -> list[tuple[str, str]]:
     return seen
 
 
+SPARK = [pytest.mark.spark, pytest.mark.xdist_group("Spark's lessons")]
 LESSONS = [
-    pytest.param(
-        path, marks=[pytest.mark.spark] if uses_spark(read(path)) else [], id=path.stem
-    )
+    pytest.param(path, marks=SPARK if uses_spark(read(path)) else [], id=path.stem)
     for path in lessons()
 ]

@@ -30,7 +30,13 @@ from tests.notebooks.running import (
 
 Cells = list[tuple[int, NotebookNode]]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.first,
+    pytest.mark.apart,
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
 
 NIGHTS = "22"
 

@@ -21,7 +21,12 @@ from tests.notebooks.running import (
     uses_spark,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.first,
+    pytest.mark.apart,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
 
 
 def test_there_are_lessons():

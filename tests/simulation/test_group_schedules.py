@@ -16,6 +16,8 @@ from minikafka.wire.schema import Message
 from tests.seeds import seeds
 from tests.simulation.group_schedules import Run, Schedule
 
+pytestmark = pytest.mark.apart
+
 SCHEDULES = 500
 
 
@@ -147,7 +149,7 @@ def a_static_member_sleeps_through_a_generation():
     return schedule
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_the_detectors_notice_when(break_it, monkeypatch):
     schedules = [

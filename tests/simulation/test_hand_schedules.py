@@ -5,6 +5,8 @@ import pytest
 from tests.seeds import seeds
 from tests.simulation.hand_schedules import Run, Schedule
 
+pytestmark = pytest.mark.apart
+
 
 @pytest.mark.parametrize("seed", seeds(range(40, 48)))
 def test_no_hand_meets_a_bug(seed, capsys):

@@ -21,7 +21,7 @@ from minikafka.wire.records import batches
 from tests.seeds import seeds
 from tests.simulation.replication_schedules import Run, Schedule
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.apart, pytest.mark.slow]
 
 SCHEDULES = 24
 
@@ -168,7 +168,7 @@ def is_noticed(schedule):
         return True
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)
@@ -176,7 +176,7 @@ def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
     assert any(is_noticed(Schedule(first + number)) for number in range(WITHIN))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("break_it", NOTICED_IN)
 def test_a_broken_broker_is_noticed_in_a_schedule_made_for_it_when(
     break_it, monkeypatch
@@ -189,6 +189,7 @@ def test_a_leader_that_was_left_alone_takes_no_records_that_could_be_lost():
     assert Run(Schedule(1, ALONE)).problems == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("steps", [FLIPPED, COPIED])
 def test_bits_that_flip_cost_no_record_while_another_replica_has_it(steps):
     assert Run(Schedule(1, steps)).problems == []

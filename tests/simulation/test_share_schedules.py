@@ -18,7 +18,7 @@ from minikafka.coordinators.share_states import ShareStates
 from tests.seeds import seeds
 from tests.simulation.share_schedules import Run, Schedule
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.apart, pytest.mark.slow]
 
 SCHEDULES = 40
 WITHIN = 3  # each broken one is noticed within so many
@@ -36,6 +36,7 @@ def test_every_record_is_accepted_once_or_archived_whatever_fails(number):
     assert not Run(schedule).problems, schedule
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [10, 60, 75])
 def test_a_leader_whose_members_left_writes_what_they_said_before_it_begins_anew(
     number,
@@ -47,6 +48,7 @@ def test_a_leader_whose_members_left_writes_what_they_said_before_it_begins_anew
     assert not Run(schedule).problems, schedule
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [129, 177])
 def test_a_write_that_is_tried_again_takes_no_later_one_back(number):
     """It was made before the start offset moved, and comes after one that says so."""
@@ -160,7 +162,7 @@ def is_noticed(schedule):
         return True
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_share_group_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)

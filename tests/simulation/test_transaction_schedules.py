@@ -23,6 +23,8 @@ from minikafka.coordinators.transactions import (
 from tests.seeds import seeds
 from tests.simulation.transaction_schedules import Run, Schedule
 
+pytestmark = pytest.mark.apart
+
 SCHEDULES = 12
 
 
@@ -38,7 +40,7 @@ def test_kip_98_what_is_committed_counts_once_and_nothing_stays_open(number):
     assert not Run(schedule).problems, schedule
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kip_447_who_was_put_out_of_the_group_commits_no_offsets_without_a_generation():
     """A schedule in which a copier is put out between its poll and its commit."""
     schedule = Schedule(200579)
@@ -132,7 +134,7 @@ BREAKS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_coordinator_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)

@@ -21,10 +21,12 @@ from tests.soak.nodes import Nodes
 from tests.soak.stopped_leader import hold
 from tests.soak.tcp import Tcp
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.first, pytest.mark.apart, pytest.mark.slow]
+
+AT_NIGHT = [pytest.param(seed, marks=pytest.mark.nightly) for seed in (2, 3)]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *AT_NIGHT])
 def test_no_request_out_of_thousands_stops_the_node_or_is_left_without_its_one_answer(
     seed,
 ):
@@ -44,6 +46,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.nightly
 def test_the_traffic_gets_as_far_as_an_answer_without_an_error_from_every_api():
     core, served = Core(4), set()
     learn = core.traffic.world.learn
@@ -67,7 +70,7 @@ def test_a_seed_is_the_same_day_again():
     assert steps() == steps()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *AT_NIGHT])
 def test_no_request_to_the_listener_of_the_nodes_stops_one_or_leaves_a_poison_behind(
     seed,
 ):
@@ -77,6 +80,7 @@ def test_no_request_to_the_listener_of_the_nodes_stops_one_or_leaves_a_poison_be
     Nodes(seed).run(1500)
 
 
+@pytest.mark.nightly
 def test_a_seed_of_the_listener_of_the_nodes_is_the_same_day_again():
     def steps():
         nodes = Nodes(5)
@@ -86,28 +90,31 @@ def test_a_seed_of_the_listener_of_the_nodes_is_the_same_day_again():
     assert steps() == steps()
 
 
+@pytest.mark.nightly
 def test_over_tcp_an_honest_client_is_served_among_hostile_ones():
     with closing(Tcp(1)) as tcp:
         tcp.run(800)
 
 
+@pytest.mark.parametrize("seed", [1, *AT_NIGHT])
 @pytest.mark.parametrize("run", [disks.Run, clearing.Run, epochs.Run])
 def test_nothing_is_lost_to_failing_disks_deletions_the_cleaner_or_the_end_of_the_epochs(
-    run, capsys
+    run, seed, capsys
 ):
     """A failing disk, and an older data folder; DeleteRecords and the cleaner beside
     transactions; each producer id with two epochs, over restarts.
     """
     schedule = {disks.Run: disks.Schedule, clearing.Run: clearing.Schedule}
-    for seed in (1, 2):
-        assert not run(schedule.get(run, epochs.Schedule)(seed)).problems
+    assert not run(schedule.get(run, epochs.Schedule)(seed)).problems
 
 
+@pytest.mark.nightly
 def test_a_log_that_forgets_what_was_aborted_is_noticed(monkeypatch, capsys):
     monkeypatch.setattr(Log, "aborted_transactions", lambda *_: [])
     assert clearing.Run(clearing.Schedule(1)).problems
 
 
+@pytest.mark.nightly
 def test_a_producer_id_runs_out_of_epochs_more_than_once(capsys):
     ids = epochs.Run(epochs.Schedule(4)).ids
     assert max(map(len, ids.values())) > 2
@@ -122,7 +129,7 @@ def test_a_damaged_file_of_one_broker_out_of_three_costs_no_record():
     assert set(verdicts.values()) == {"whole", "refused", None}, verdicts
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 @pytest.mark.java
 def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and_again():
@@ -132,12 +139,12 @@ def test_no_acknowledged_record_is_lost_when_one_of_three_brokers_dies_again_and
     assert "3 kills" in failover(rounds=3, seed=1, apache=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kip_98_what_is_copied_in_transactions_is_there_once_though_the_copier_and_a_broker_are_killed():
     assert "5 kills of the copier, 1 of a broker" in copy(kills=5, seed=1, apache=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_kip_98_more_transactions_than_one_request_can_name_end_when_the_leader_that_stood_still_is_back():
     """24,000 markers from two coordinators to one broker, which takes 10,000 in a
     request.

@@ -20,7 +20,7 @@ from minikafka.course.experiments.lesson_18_event_time import (
 from minikafka.course.spark import Lab
 from tests.theatre.test_watermark import COMPLETE, DROPPED, LATE, UPDATE
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.first, pytest.mark.nightly, pytest.mark.spark]
 
 FIELDS = "order_id string, event_time_ms long"
 

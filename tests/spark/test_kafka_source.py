@@ -13,7 +13,7 @@ from tests.clients.brokers import until
 from tests.kafka import ApacheKafka
 from tests.spark.test_spark_client import create, grow, kafka_source, numbered, write
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.first, pytest.mark.spark]
 
 NUMBERS = itertools.count()
 

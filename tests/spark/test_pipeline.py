@@ -27,12 +27,15 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.kafka import BOTH, ApacheKafka, free_ports
 
+pytestmark = pytest.mark.first
+
 
 def typed(*words, **env):
     command = [sys.executable, "-m", "minikafka", "pipeline", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, **env)
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.parametrize("on", BOTH)
 def test_the_pipeline_leads_to_what_plain_python_makes_of_the_events_though_spark_is_killed(
@@ -213,6 +216,7 @@ def test_a_new_checkpoint_takes_the_place_of_no_other_rows(tmp_path):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_totals_grow_by_each_batch_without_a_look_at_the_orders_before_it(
     spark, tmp_path
@@ -290,6 +294,7 @@ def test_a_topic_of_ones_own_needs_the_kafka_that_has_it():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.spark  # it looks for Java and PySpark first, and starts neither
 def test_a_topic_that_is_not_there_is_told_with_those_that_are():
     with Served() as kafka:
@@ -302,6 +307,7 @@ def test_a_topic_that_is_not_there_is_told_with_those_that_are():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_without_a_kafka_there_it_says_what_to_do():
     [port] = free_ports(1)
@@ -328,6 +334,7 @@ def test_without_java_it_says_which_one(tmp_path):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.spark  # it looks for Java and PySpark first, and starts neither
 def test_a_job_that_fails_is_told_with_its_own_last_words_and_nothing_stays(
     monkeypatch, capsys, tmp_path
@@ -369,6 +376,7 @@ def typed_with_a_job(folder, job, *words):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
@@ -385,6 +393,7 @@ def test_ctrl_c_and_kill_end_the_job_and_all_that_it_has_started(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_second_ctrl_c_ends_at_once_what_does_not_end_when_asked(tmp_path):
     """Of what it had begun to write nothing stays either."""

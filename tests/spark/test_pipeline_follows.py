@@ -20,6 +20,8 @@ from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.kafka import ApacheKafka
 
+pytestmark = pytest.mark.nightly
+
 AT = 978_365_438_212  # in 2001: the records' own timestamps are of today
 
 

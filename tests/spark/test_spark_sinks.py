@@ -25,7 +25,7 @@ from minikafka.course.experiments.lesson_19_sinks import (
 from minikafka.course.experiments.lesson_19_sweep import sweep
 from minikafka.course.spark import Lab, rows_read
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.nightly, pytest.mark.spark]
 
 FIVE_KILLS = [
     Moment(0, "before"),

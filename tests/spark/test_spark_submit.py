@@ -20,7 +20,7 @@ from minikafka.course.spark import Lab
 from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.nightly, pytest.mark.spark]
 
 PAGE = (NOTEBOOKS / "from_notebook_to_spark_submit.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

@@ -20,6 +20,8 @@ from minikafka.server.embedded import Served
 from tests.kafka import free_ports
 from tests.spark.connector import four_jars
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 LAB = """
 from minikafka.course.connect import Connection

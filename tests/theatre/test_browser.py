@@ -19,6 +19,7 @@ from tests.theatre.traces import alice, growing, retention
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = [
+    pytest.mark.first,
     pytest.mark.browser,
     pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

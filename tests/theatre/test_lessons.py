@@ -28,7 +28,11 @@ from tests.theatre.spoilers import (
     told_on_the_page,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.first,
+    pytest.mark.xdist_group("pictures of lessons"),
+    pytest.mark.slow,
+]
 
 MOST_BYTES = 400_000
 

@@ -16,6 +16,8 @@ from tests.theatre.overlaps import Visit, visit
 pytest.importorskip("playwright.sync_api")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
 pytestmark = [
+    pytest.mark.first,
+    pytest.mark.xdist_group("pictures of lessons"),
     pytest.mark.browser,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -12,6 +12,8 @@ from minikafka.theatre.pace import (
 )
 from tests.theatre.lessons import LESSONS, pictures
 
+pytestmark = pytest.mark.xdist_group("pictures of lessons")
+
 MOST_TO_THE_VERDICT_S, MOST_OF_ALL_S = 15, 61
 
 every_lesson = pytest.mark.parametrize("number", LESSONS)
