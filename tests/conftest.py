@@ -4,9 +4,11 @@ they need.
 
 import gc
 import os
+import re
 import shutil
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -56,6 +58,21 @@ NEEDS = {
     "browser": browser_missing,
     "rabbitmq": rabbitmq_missing,
 }
+
+
+MARKS_OF_MODULE = re.compile(
+    r"^pytestmark = (\[.*?\]|[^\[]*?)\n", re.MULTILINE | re.DOTALL
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A module that is left out as a whole isn't even imported."""
+    left_out = re.findall(r"\bnot (\w+)", config.option.markexpr)
+    if not left_out or not collection_path.name.startswith("test_"):
+        return None
+    found = MARKS_OF_MODULE.search(collection_path.read_text(encoding="utf-8"))
+    marks = re.findall(r"pytest\.mark\.(\w+)", found[1]) if found else []
+    return True if {*marks} & {*left_out} else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
