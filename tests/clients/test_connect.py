@@ -14,7 +14,7 @@ from tests.clients.nodes import QUICK, node
 from tests.clients.test_confluent_kafka import finish
 from tests.kafka import BOTH
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.java]
 
 LINES = [f"line {number}" for number in range(10_000)]
 

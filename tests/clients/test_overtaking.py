@@ -23,6 +23,7 @@ from tests.course.test_claims_03_on_both import other_loopback
 from tests.kafka import BOTH, ApacheKafka
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.slow,
     pytest.mark.java,
     pytest.mark.skipif(not other_loopback(), reason=f"{HOST} is no address here"),

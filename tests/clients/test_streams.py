@@ -26,7 +26,7 @@ from tests.kafka import APACHE_KAFKA, BOTH, java_command
 from tests.soak.failover import REPLICATED, running, wait_until_in_sync
 from tests.soak.kill import RECONNECT
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.java]
 
 PARTITIONS, PATIENCE_S = 2, 240
 # how often it is killed; a streams group's member that is gone is missed for a session

@@ -16,7 +16,12 @@ from tests.conformance.raw import Connection, batch
 from tests.kafka import SMALL_JVM, an_address
 from tests.server.test_processes import process_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.java,
+    pytest.mark.timeout(1200),
+]
 
 DOWN = 3
 LIKE_THEIRS = {"min.insync.replicas": "2", **STEADY}

@@ -9,7 +9,12 @@ import pytest
 from tests.conformance.queue_stages import OnModel, OnRabbitMQ, Stage
 from tests.rabbitmq import RabbitMQ
 
-pytestmark = [pytest.mark.slow, pytest.mark.rabbitmq, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.rabbitmq,
+    pytest.mark.timeout(300),
+]
 
 DEAD = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "dead"}
 

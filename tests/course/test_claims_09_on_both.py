@@ -20,7 +20,12 @@ from tests.clients.brokers import until
 from tests.course.processes import PATIENCE_SECONDS, running, sent
 from tests.kafka import BOTH
 
-pytestmark = [pytest.mark.first, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.first,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
 
 NUMBERS = itertools.count()
 LAG_MS, FETCH_WAIT_MS = 8000, 100

@@ -25,7 +25,12 @@ from tests.course.processes import (
 )
 from tests.kafka import APACHE_KAFKA, BOTH
 
-pytestmark = [pytest.mark.first, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.first,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
 
 NUMBERS = itertools.count()
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}

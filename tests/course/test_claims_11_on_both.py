@@ -18,7 +18,12 @@ from tests.clients.brokers import until
 from tests.course.processes import NOBODY, PATIENCE_SECONDS, PROPERTIES, running, sent
 from tests.kafka import BOTH, java_tool
 
-pytestmark = [pytest.mark.first, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.first,
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
 
 LAG_MS = 4000  # so that a leader soon wants a dead follower out of the ISR
 DUMP = "org.apache.kafka.tools.DumpLogSegments"

@@ -11,7 +11,12 @@ import pytest
 from minikafka.simulation.model_queue import QueueBroker
 from tests.rabbitmq import RabbitMQ
 
-pytestmark = [pytest.mark.slow, pytest.mark.rabbitmq, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.rabbitmq,
+    pytest.mark.timeout(300),
+]
 
 QUEUE = "jobs"
 

@@ -11,7 +11,7 @@ from tests.clients.brokers import until
 from tests.course.processes import running, sent
 from tests.kafka import BOTH
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}
 NUMBERS = itertools.count()

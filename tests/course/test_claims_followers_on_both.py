@@ -25,7 +25,7 @@ from tests.course.processes import (
 )
 from tests.kafka import BOTH
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.nightly, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 NUMBERS = itertools.count()
 ROLES = {1: "broker,controller", 2: "broker", 3: "broker"}

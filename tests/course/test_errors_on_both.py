@@ -26,6 +26,13 @@ ALONE = [
     for entry in entries()
     if not (entry.server and entry.server.kill) and not entry.on_minikafka
 ]
+LONG = ("connection-to-node",)  # a client gives up after two minutes
+
+
+def case(id):
+    return pytest.param(id, marks=[pytest.mark.nightly] if id in LONG else [])
+
+
 DYING = [entry.id for entry in entries() if entry.server and entry.server.kill]
 TOOLS_SPEAK = [entry.id for entry in entries() if entry.on_minikafka]
 
@@ -94,7 +101,7 @@ def older(tmp_path_factory):
     return install
 
 
-@pytest.mark.parametrize("id", ALONE)
+@pytest.mark.parametrize("id", [*map(case, ALONE)])
 def test_a_message_comes_from_the_program_beside_it(id, brokers, older, tmp_path):
     entry = ENTRIES[id]
     here = Elsewhere(brokers(entry.server), tmp_path)

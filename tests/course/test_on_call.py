@@ -231,6 +231,7 @@ WORSE = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("night", "lines", "is_worse"), [case(*each) for each in WORSE], indirect=["night"]
 )
@@ -244,6 +245,7 @@ def test_each_incident_has_two_ways_that_are_worse():
     assert {name: counted.count(name) for name in NIGHTS} == dict.fromkeys(NIGHTS, 2)
 
 
+@pytest.mark.nightly
 def test_the_same_lines_print_the_same_again(capsys):
     texts = []
     for _ in range(2):

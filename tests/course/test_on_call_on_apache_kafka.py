@@ -17,7 +17,12 @@ from tests.clients.brokers import until
 from tests.course.processes import NOBODY, running, sent
 from tests.kafka import APACHE_KAFKA, java_tool
 
-pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.java,
+    pytest.mark.timeout(1800),
+]
 
 ROLES = {4: "controller", 1: "broker", 2: "broker", 3: "broker"}
 PACKAGE = "org.apache.kafka.tools"

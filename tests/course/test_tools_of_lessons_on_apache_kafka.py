@@ -6,7 +6,12 @@ import pytest
 
 from tests.kafka import ApacheKafka, java_tool
 
-pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.slow,
+    pytest.mark.java,
+    pytest.mark.timeout(600),
+]
 
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"

@@ -46,6 +46,8 @@ SPARK = {("17", 1), ("18", 2), ("20", 1), ("20", 2)}
 
 
 IN_THE_GATE = 3  # that hear the same
+# a check of seconds, with clusters that fail or with Spark: three in all
+LONG = {("04", 1), ("10", 2), ("13", 1), ("14", 2), ("18", 2)}
 
 
 def each(kind):
@@ -54,6 +56,8 @@ def each(kind):
             heard = Counter()
             for answer in found:
                 given, words = answer if kind == "rejected" else (answer, ())
+                if (lesson, exercise) in LONG:
+                    words = kind
                 heard[words] += 1
                 marks = [pytest.mark.xdist_group(f"wrong answers of {lesson}")]
                 if (lesson, exercise) in SPARK:

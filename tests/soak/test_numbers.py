@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 NO_NUMBERS = {"bool", "bytes", "records", "string", "uuid"}
 RESOURCES = [
     (TOPIC_RESOURCE, TOPICS[0]),
-    (BROKER_RESOURCE, ""),
+    pytest.param(BROKER_RESOURCE, "", marks=pytest.mark.nightly),
     (BROKER_RESOURCE, "1"),
     (GROUP_RESOURCE, GROUPS[0]),
     (CLIENT_METRICS_RESOURCE, "subscription"),

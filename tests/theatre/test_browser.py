@@ -48,7 +48,12 @@ DIMMED = (
     "() => [...document.querySelectorAll('#drawing > .dim')].filter(e =>"
     " e.style.display !== 'none').length"
 )
-SIZES = [(960, "light"), (700, "dark"), (420, "light")]
+SIZES = [
+    (420, "light"),
+    pytest.param(700, "dark", marks=pytest.mark.nightly),
+    pytest.param(960, "light", marks=pytest.mark.nightly),
+]
+THEMES = ["light", pytest.param("dark", marks=pytest.mark.nightly)]
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +291,7 @@ def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(
             assert height <= 466  # 460 and the page's own margin
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_no_violation_on_a_narrow_page_either(opened, theme):
     """On wide ones tests/theatre/test_lessons_browser.py looks, at every picture of
     every lesson.
