@@ -281,6 +281,7 @@ def test_a_roll_out_is_undone_and_what_is_no_setting_stays():
     assert "What a customer orders is no setting" in night.told[-1]
 
 
+@pytest.mark.nightly
 def test_the_election_tool_waits_for_a_controller_in_apache_kafkas_words():
     night = begun("voters-lost")
     night.act(UNCLEAN)
@@ -299,6 +300,7 @@ def test_offsets_of_a_partition_without_a_leader_are_skipped_in_apache_kafkas_wo
     assert [row.rpartition(":")[0] for row in others] == ["orders:0", "orders:2"]
 
 
+@pytest.mark.nightly
 def test_a_voter_that_hears_no_other_asks_for_votes_again_and_again():
     night = begun("voters-lost")
     night.ask("journalctl kafka-1")
