@@ -16,3 +16,11 @@ def seeds(all_of_them: Iterable[Any]) -> list[Any]:
         mark = pytest.mark.slow if at < IN_THE_GATE else pytest.mark.nightly
         found.append(pytest.param(seed, marks=mark))
     return found
+
+
+def first_now(cases: Iterable[Any]) -> list[Any]:
+    """As parameters: the first in `make test`, the others at night. For widths, themes and
+    the like, where each is likely to fail with the first.
+    """
+    first, *others = cases
+    return [first, *(pytest.param(each, marks=pytest.mark.nightly) for each in others)]

@@ -22,6 +22,7 @@ from minikafka.course.publishing import site
 from minikafka.wire.errors import Error
 from tests.chromium import running_chromium
 from tests.kafka import ROOT, kafka_jars
+from tests.seeds import first_now
 
 pytestmark = pytest.mark.slow
 
@@ -236,7 +237,7 @@ def test_the_page_has_an_anchor_and_a_link_for_each_message_and_needs_no_script(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", first_now([390, 1200]))
 def test_typing_leaves_what_is_asked_for(tmp_path, width):
     (tmp_path / "errors.html").write_text(site.errors_page(), encoding="utf-8")
     address = (tmp_path / "errors.html").as_uri()

@@ -165,6 +165,7 @@ def test_a_program_that_ends_is_started_again():
     assert fared(paid_by(one_each, [])) == NOTHING
 
 
+@pytest.mark.nightly
 def test_a_program_that_never_gives_way_after_a_fault_is_a_cell_like_others():
     def loops_at_a_second_row(consumer, payments):
         for record in consumer:

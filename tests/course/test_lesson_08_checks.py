@@ -151,6 +151,7 @@ RETENTION = 24 * HOUR
 AGES = (0, HOUR // 2, 2 * HOUR, 9 * HOUR, 9 * HOUR, 99 * HOUR)
 
 
+@pytest.mark.nightly
 @pytest.mark.java
 def test_apache_kafkas_cleaner_keeps_what_the_exercise_keeps(tmp_path):
     """300 random logs, one a partition, in the segments that Apache Kafka made of

@@ -267,6 +267,7 @@ def test_a_pod_that_is_deleted_is_replaced_and_every_pod_has_its_own_address():
     }
 
 
+@pytest.mark.nightly
 def test_a_roll_out_is_undone_and_what_is_no_setting_stays():
     night = begun("quiet-night")
     undo = "kubectl rollout undo deployment/{}"
@@ -318,6 +319,7 @@ def test_what_is_wrong_with_a_group_stands_before_its_table():
         assert head.startswith("GROUP ")
 
 
+@pytest.mark.nightly
 def test_a_container_does_not_log_that_it_was_killed():
     night = begun("commits-first")
     night.ask("kubectl logs deployment/billing --tail 100")
@@ -335,6 +337,7 @@ def test_a_reset_without_execute_says_that_it_does_nothing(night):
     assert "WARN" not in night.told[-1]
 
 
+@pytest.mark.nightly
 def test_nobody_reads_a_partition_without_a_leader():
     """KIP-392: a follower is read by those only whom the leader has sent to it."""
     night = begun("unclean-election")
@@ -357,6 +360,7 @@ def test_a_notebook_shows_a_wide_table_without_breaking_its_rows(night):
     assert max(map(len, page.splitlines())) > 120
 
 
+@pytest.mark.nightly
 def test_a_disk_is_given_kilobytes_and_megabytes(night):
     disk = night.world.brokers.disk(3)
     disk.capacity_bytes = disk.used_bytes + 1000

@@ -13,6 +13,7 @@ from minikafka.course.contents import contents
 from minikafka.course.publishing import site, site_claims
 from tests.chromium import running_chromium
 from tests.collected import collected
+from tests.seeds import first_now
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +106,7 @@ def test_every_test_that_is_evidence_is_collected_and_runs_on_what_the_ledger_sa
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", first_now([390, 1200]))
 def test_the_filters_leave_what_is_asked_for(folder, width):
     from tests.browser.jupyter import AXE
 

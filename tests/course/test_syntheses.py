@@ -14,6 +14,7 @@ from minikafka.course.publishing import site, syntheses
 from minikafka.wire.errors import Error
 from tests.chromium import running_chromium
 from tests.kafka import ROOT
+from tests.seeds import first_now
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +23,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", syntheses.TABLES)
 def test_a_table_is_what_its_runs_find(name):
     [written] = [
@@ -69,7 +71,7 @@ def test_what_a_producer_is_promised_gets_better_with_acks_and_never_worse():
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", first_now([390, 1200]))
 def test_a_page_fits_its_reader(tmp_path, width):
     from tests.browser.jupyter import AXE
 

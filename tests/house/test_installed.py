@@ -125,6 +125,7 @@ def test_a_broker_serves(plain):
         assert process.wait() == 0
 
 
+@pytest.mark.nightly
 def test_the_demo_and_the_gallery_are_written(plain, tmp_path):
     code, said = plain.minikafka("demo", "--out", tmp_path / "demo.html")
     assert code == 0, said

@@ -85,7 +85,7 @@ def recorded():
 
 RECORDED = recorded()
 thorough = settings(
-    max_examples=150,
+    max_examples=settings().max_examples * 3 // 2,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,

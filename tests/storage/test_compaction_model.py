@@ -255,7 +255,6 @@ class CompactionModel(RuleBasedStateMachine):
 
 TestCompactionModel = CompactionModel.TestCase
 TestCompactionModel.settings = settings(
-    max_examples=100,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -276,7 +276,7 @@ class LogModel(RuleBasedStateMachine):
 
 TestLogModel = LogModel.TestCase
 TestLogModel.settings = settings(
-    max_examples=150,
+    max_examples=settings().max_examples * 3 // 2,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

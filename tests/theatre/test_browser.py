@@ -9,6 +9,7 @@ import pytest
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.chromium import running_chromium
+from tests.seeds import first_now
 from tests.theatre import frames
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import commit_after, commit_first, piling_up
@@ -48,12 +49,8 @@ DIMMED = (
     "() => [...document.querySelectorAll('#drawing > .dim')].filter(e =>"
     " e.style.display !== 'none').length"
 )
-SIZES = [
-    (420, "light"),
-    pytest.param(700, "dark", marks=pytest.mark.nightly),
-    pytest.param(960, "light", marks=pytest.mark.nightly),
-]
-THEMES = ["light", pytest.param("dark", marks=pytest.mark.nightly)]
+SIZES = first_now([(420, "light"), (700, "dark"), (960, "light")])
+THEMES = first_now(["light", "dark"])
 
 
 @pytest.fixture(scope="module")
@@ -270,10 +267,11 @@ def test_a_clicked_option_hears_its_own_sentence_when_the_answer_is_decided_and_
     )
 
 
-@pytest.mark.parametrize(("width", "theme"), SIZES)
+@pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_page_and_no_text_smaller_than_twelve_pixels(
-    opened, width, theme
+    opened, size
 ):
+    width, theme = size
     for name, trace in EVERY:
         page = opened(picture(name, trace()), width, theme)
         page.keyboard.press("End")

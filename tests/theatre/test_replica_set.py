@@ -11,6 +11,7 @@ from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
 from tests.chromium import running_chromium
+from tests.seeds import first_now
 from tests.theatre import hostile, replicas
 from tests.theatre.replicas import first, shapes
 
@@ -237,7 +238,7 @@ def test_only_a_live_picture_has_levers_and_they_fit_what_became_of_the_broker()
 @pytest.mark.browser
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_now(["light", "dark"]))
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")

@@ -160,6 +160,7 @@ def test_the_command_line_shows_them(trace, tmp_path, monkeypatch, capsys, name)
     assert "--trace FILE" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")

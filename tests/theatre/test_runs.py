@@ -52,6 +52,7 @@ def test_what_is_lost_doubles_or_overtakes_without_idempotence_only(lost):
     assert records == [["0", "there"], ["1", "there"], ["2", "twice"], ["2", "twice"]]
 
 
+@pytest.mark.nightly
 def test_the_later_a_leader_dies_the_more_is_gone_that_was_acknowledged(killed):
     gone = {}
     for place, (records, _) in ended(killed).items():

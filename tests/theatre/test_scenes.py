@@ -173,6 +173,7 @@ def test_there_is_a_real_run_of_every_kind_of_picture(runs):
     } == set(theatre.PLAYS)
 
 
+@pytest.mark.nightly
 def test_a_picture_redrawn_from_json_is_equal(pictures):
     for run, pic in pictures.items():
         cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))

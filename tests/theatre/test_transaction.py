@@ -13,6 +13,7 @@ from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_w
 from minikafka.theatre.pictures.transaction import STATES
 from minikafka.trace import Event
 from tests.chromium import running_chromium
+from tests.seeds import first_now
 from tests.theatre import replicas, transactions
 from tests.theatre.replicas import first, shapes
 
@@ -309,7 +310,7 @@ def test_names_are_text_whatever_they_hold():
 @pytest.mark.browser
 @pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_now(["light", "dark"]))
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")

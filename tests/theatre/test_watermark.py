@@ -19,6 +19,7 @@ from minikafka.course.experiments.lesson_18_event_time import (
 )
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.chromium import running_chromium
+from tests.seeds import first_now
 
 LATE = later(ORDERS, "H")
 # H comes one micro-batch later
@@ -263,7 +264,7 @@ def test_each_order_of_a_live_picture_is_a_lever(live):
 
 @pytest.mark.browser
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", first_now(["light", "dark"]))
 def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
     pytest.importorskip("playwright.sync_api")
     axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
