@@ -75,6 +75,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if {*marks} & {*left_out} else None
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests whose needs this machine lacks are skipped and listed; in CI, where all is
     installed, they fail. What belongs together goes to one worker: a module, whose tests

@@ -125,3 +125,9 @@ def test_a_second_jupyterlab_gets_another_port():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", first))
         assert free_port() > first
+
+
+def test_workers_take_whole_modules(request):
+    """`make test` shares by groups: pytest-xdist writes them into a test's name."""
+    if request.config.getoption("loadgroup", False):
+        assert request.node.nodeid.endswith("@house/test_tasks")
