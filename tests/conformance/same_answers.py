@@ -14,7 +14,7 @@ from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.compression import crc32c
 from minikafka.wire.errors import Error
 from minikafka.wire.messages import API
-from minikafka.wire.records import batches
+from minikafka.wire.records import BatchHeader, batches
 from tests.clients.brokers import fresh_name
 from tests.conformance.raw import Connection, batch
 
@@ -33,10 +33,20 @@ ITS_OWN = {
     "total_bytes",
     "usable_bytes",
 }
+ITS_OWN_CONFIGS = {
+    "log.dirs": "each has its own",
+    "listeners": "those of the clients; with one node there are no others",
+    "advertised.listeners": "each has its own",
+    "controller.quorum.voters": "a node alone has no address among nodes",
+}
+# where answers may differ in any scenario -> why
+CONFIGS = {f"*.configs.{name}.*": why for name, why in ITS_OWN_CONFIGS.items()}
+CODEC = 0b111  # of a batch's attributes
 MADE_ID = re.compile(
     "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"
 )
 TIMES = ("log_append_time_ms", "last_timestamp", "timestamp")
+RECENT_MS = 1_750_000_000_000
 PARTITION_LIMITS = (
     "current_leader_epoch",
     "partition_max_bytes",
@@ -301,7 +311,7 @@ def plain(value, name, field=""):
         return [*map(timeless, headers), *rest]
     if field == "batch_index_error_message":
         return re.sub("[0-9]{10,}", "(ms)", value)
-    if field in TIMES and value > 1_750_000_000_000:
+    if field in TIMES and value > RECENT_MS:
         return "now"
     return value
 
@@ -314,6 +324,55 @@ def timeless(header):
         if by_broker
         else header
     )
+
+
+class Asked:
+    """A broker that answers each scenario once. side: a Side."""
+
+    def __init__(self, bootstrap, side=Side, whom="one broker"):
+        self.bootstrap, self.side = bootstrap, side
+        # longer than an id that a broker makes
+        self.suffix = f"-asked-of-{whom}".replace(" ", "-")
+        self._answers = {}
+
+    def answers(self, scenario):
+        """Question -> answer."""
+        name = scenario.__name__
+        if name not in self._answers:
+            with self.side(self.bootstrap, name + self.suffix) as side:
+                scenario(side)
+            self._answers[name] = side.answers
+        return self._answers[name]
+
+
+def steps(answers):
+    """What is recorded: question and answer, without what each node has of its own,
+    each version of a compression library, or each moment.
+    """
+    return [[question, of_any_node(answer)] for question, answer in answers.items()]
+
+
+def is_of_now(timestamp):
+    return isinstance(timestamp, int) and timestamp > RECENT_MS
+
+
+def of_any_node(value):
+    if isinstance(value, dict):
+        return {key: of_any_node(inner) for key, inner in value.items()}
+    if isinstance(value, BatchHeader):
+        if value.attributes & CODEC:
+            value = value._replace(batch_length=0, crc=0)
+        if is_of_now(value.max_timestamp):
+            value = value._replace(max_timestamp=0, base_timestamp=0, crc=0)
+        return value
+    if not isinstance(value, list):
+        return value
+    found = []
+    for item in value:
+        config = item.get("name") if isinstance(item, dict) else None
+        if config not in ITS_OWN_CONFIGS:
+            found.append(of_any_node(item))
+    return found
 
 
 def order(item):

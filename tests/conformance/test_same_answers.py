@@ -3,14 +3,14 @@ the same, field by field.
 
 Where they differ on purpose, DELIBERATE says so: scenario -> pattern of `question: API
 version.field` -> why. A pattern that no longer matches fails the test, so the table
-can't go stale.
+can't go stale. Apache Kafka is asked at night (tests/recording.py).
 """
 
 import pytest
 
 from minikafka.broker.handlers import HANDLERS
 from minikafka.wire.messages import BY_KEY
-from tests.clients.brokers import KEPT, fresh_name, minikafka
+from tests.clients.brokers import KEPT, minikafka
 from tests.clients.test_read_committed import BY_HAND
 from tests.conformance import (
     scenarios_admin,
@@ -28,10 +28,19 @@ from tests.conformance import (
 )
 from tests.conformance.conftest import AT_ONCE
 from tests.conformance.matrix import ON_PURPOSE
-from tests.conformance.same_answers import Side, differences, unexpected
+from tests.conformance.same_answers import (
+    CONFIGS,
+    Asked,
+    differences,
+    steps,
+    unexpected,
+)
 from tests.kafka import ApacheKafka
+from tests.recording import Recording
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 SCENARIOS = {
     scenario.__name__: scenario
@@ -67,16 +76,7 @@ NO_EMPTY_ID = (
     "a group without a name is refused everywhere; Apache Kafka lets old clients keep"
     " offsets there (KIP-289)"
 )
-OF_A_NODE = "each has its own"
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
-
-# In any scenario, because they are about one config.
-CONFIGS = {
-    "*.configs.log.dirs.*": OF_A_NODE,
-    "*.configs.listeners.*": "those of the clients; with one node there are no others",
-    "*.configs.advertised.listeners.*": OF_A_NODE,
-    "*.configs.controller.quorum.voters.*": ("a node alone has no address among nodes"),
-}
 
 DELIBERATE = {
     "produce_checks_the_shape_of_a_batch": {
@@ -190,34 +190,51 @@ LIKE_OURS = {
 
 
 @pytest.fixture(scope="module")
-def both():
-    with minikafka(AT_ONCE | LIKE_OURS) as ours, ApacheKafka(LIKE_OURS) as apache:
-        yield ours, apache.bootstrap
+def ours():
+    with minikafka(AT_ONCE | LIKE_OURS) as bootstrap:
+        yield Asked(bootstrap)
 
 
+@pytest.fixture(scope="module")
+def theirs():
+    with ApacheKafka(LIKE_OURS) as kafka:
+        yield Asked(kafka.bootstrap)
+
+
+of_each_scenario = pytest.mark.parametrize(
+    "scenario", SCENARIOS.values(), ids=lambda each: each.__name__
+)
+
+
+@of_each_scenario
+def test_minikafka_answers_as_recorded(ours, scenario):
+    RECORDING.check(scenario.__name__, steps(ours.answers(scenario)))
+
+
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
-@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda each: each.__name__)
-def test_minikafka_answers_as_apache_kafka_does(both, scenario, record_property):
-    name = fresh_name(scenario.__name__)
-    with Side(both[0], name) as ours, Side(both[1], name) as theirs:
-        for side in (ours, theirs):
-            scenario(side)
-    found = differences(ours.answers, theirs.answers)
+@of_each_scenario
+def test_minikafka_answers_as_apache_kafka_does(
+    ours, theirs, scenario, record_property
+):
+    answers = ours.answers(scenario)
+    found = differences(answers, theirs.answers(scenario))
     deliberate = DELIBERATE.get(scenario.__name__, {})
     left, stale = unexpected(found, deliberate, CONFIGS)
     assert not left
     assert not stale, "these no longer differ: take them out of DELIBERATE"
     for why in dict.fromkeys(deliberate.values()):
         record_property(ON_PURPOSE, why)
+    RECORDING.confirm(scenario.__name__, steps(answers))
 
 
-def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(both):
+def test_every_served_api_is_compared_in_its_lowest_and_its_highest_version(ours):
     asked = set()
-    for name, scenario in SCENARIOS.items():
-        with Side(both[0], fresh_name(name)) as side:
-            scenario(side)
+    for scenario in SCENARIOS.values():
         asked |= {
-            tuple(question.rpartition(": ")[2].split(" v")) for question in side.answers
+            tuple(question.rpartition(": ")[2].split(" v"))
+            for question in ours.answers(scenario)
         }
     wanted = set()
     for key, handler in HANDLERS.items():

@@ -7,9 +7,8 @@ import pytest
 from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
 from tests.clients.brokers import STEADY, fresh_name, overrides
-from tests.conformance.same_answers import differences, unexpected
+from tests.conformance.same_answers import CONFIGS, differences, unexpected
 from tests.conformance.scenarios_three import BROKERS, SCENARIOS, OneOfThree
-from tests.conformance.test_same_answers import CONFIGS
 from tests.kafka import SMALL_JVM, an_address
 
 pytestmark = [pytest.mark.slow, pytest.mark.java]
