@@ -1,5 +1,5 @@
 """Our assignors beside Apache Kafka's own: named cases, then 1,000 groups from chains
-of random changes.
+of random changes. Java is asked at night (tests/recording.py).
 """
 
 import random
@@ -17,9 +17,9 @@ from minikafka.coordinators.assignors import (
 )
 from minikafka.coordinators.server_assignors import SERVER_ASSIGNORS
 from tests.coordinators.java_assignors import TOPICS, JavaAssignors
-from tests.seeds import seeds
+from tests.recording import Recording
 
-pytestmark = pytest.mark.java
+RECORDING = Recording(__file__)
 
 
 class Group(NamedTuple):
@@ -90,23 +90,42 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_clients_assignors_in_named_cases(java: JavaAssignors, name: str):
-    check_client_side(CASES[name], java)
-
-
-@pytest.mark.parametrize(
+of_clients = pytest.mark.parametrize("name", CASES)
+# A coordinator's target names no partition twice and no topic that doesn't exist.
+of_brokers = pytest.mark.parametrize(
     "name",
     [name for name in CASES if "generation" not in name and "no metadata" not in name],
 )
+
+
+@of_clients
+def test_the_clients_assignors_answer_as_recorded(name: str):
+    RECORDING.check(f"clients: {name}", [client_side(CASES[name])])
+
+
+@of_brokers
+def test_the_brokers_assignors_answer_as_recorded(name: str):
+    asked = CASES[name]
+    RECORDING.check(f"brokers: {name}", [server_side(asked.members, asked.partitions)])
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+@of_clients
+def test_the_clients_assignors_in_named_cases(java: JavaAssignors, name: str):
+    RECORDING.confirm(f"clients: {name}", [check_client_side(CASES[name], java)])
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+@of_brokers
 def test_the_brokers_assignors_in_named_cases(java: JavaAssignors, name: str):
-    """A coordinator's target names no partition twice and no topic that doesn't
-    exist.
-    """
-    check_server_side(CASES[name], java)
+    RECORDING.confirm(f"brokers: {name}", [check_server_side(CASES[name], java)])
 
 
-@pytest.mark.parametrize("first_seed", seeds(range(0, 250, 50)))
+@pytest.mark.java
+@pytest.mark.nightly
+@pytest.mark.parametrize("first_seed", range(0, 250, 50))
 @pytest.mark.parametrize(
     "same_topics", [True, False], ids=["same topics", "different topics"]
 )
@@ -161,9 +180,21 @@ def change(
         partitions[TOPICS[len(partitions)]] = rng.randint(1, 9)
 
 
-def check_client_side(asked: Group, java: JavaAssignors) -> None:
-    theirs = java.client_side(*asked)
-    ours = {name: assignor.assign(*asked) for name, assignor in ASSIGNORS.items()}
+def client_side(asked: Group) -> dict[str, Assignment]:
+    return {name: assignor.assign(*asked) for name, assignor in ASSIGNORS.items()}
+
+
+def server_side(
+    members: Mapping[str, Member], partitions: Mapping[str, int]
+) -> dict[str, Assignment]:
+    return {
+        name: assign(members, partitions) for name, assign in SERVER_ASSIGNORS.items()
+    }
+
+
+def check_client_side(asked: Group, java: JavaAssignors) -> dict[str, Assignment]:
+    """What ours answer."""
+    ours, theirs = client_side(asked), java.client_side(*asked)
     assert in_order(ours["range"]) == in_order(theirs["range"])
     assert ours["roundrobin"] == theirs["roundrobin"]
     assert sizes(ours["sticky"]) == sizes(theirs["sticky"])
@@ -176,24 +207,23 @@ def check_client_side(asked: Group, java: JavaAssignors) -> None:
     )
     for assignment in (ours[name], theirs[name]):
         assert moves(before, assignment) == 0  # what was somebody's is nobody's for now
+    return ours
 
 
-def check_server_side(asked: Group, java: JavaAssignors) -> None:
+def check_server_side(asked: Group, java: JavaAssignors) -> dict[str, Assignment]:
+    """What ours answer."""
     members = {
         member_id: Member(member.topics, member.owned, instance_id=member.instance_id)
         for member_id, member in asked.members.items()
     }
     order, theirs = java.server_side(members, asked.partitions)
     # so ties fall as Java's
-    members = {member_id: members[member_id] for member_id in order}
-    ours = {
-        name: assign(members, asked.partitions)
-        for name, assign in SERVER_ASSIGNORS.items()
-    }
+    ours = server_side({each: members[each] for each in order}, asked.partitions)
     assert in_order(ours["range"]) == in_order(theirs["range"])
     assert sizes(ours["uniform"]) == sizes(theirs["uniform"])
     before = owners(asked.members)
     assert moves(before, ours["uniform"]) == moves(before, theirs["uniform"])
+    return ours
 
 
 def in_order(assignment: Assignment) -> Assignment:

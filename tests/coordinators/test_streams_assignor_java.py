@@ -3,7 +3,8 @@ random changes.
 
 Where loads are equal the order of Java's hash maps and heaps decides, and the two need
 not give the same. They do in three of four groups; in the others what they give is as
-good: the same number of copies, and within one task as even and as sticky.
+good: the same number of copies, and within one task as even and as sticky. Java is
+asked at night (tests/recording.py).
 """
 
 import random
@@ -19,8 +20,9 @@ from minikafka.coordinators.streams_assignor import (
 )
 from minikafka.coordinators.streams_tasks import Tasks
 from tests.clients.java_tools import JavaTools
+from tests.recording import Recording
 
-pytestmark = pytest.mark.java
+RECORDING = Recording(__file__)
 
 CHAINS, LINKS = 60, 8
 MEMBER = re.compile(
@@ -191,19 +193,46 @@ def java():
         yield JavaSticky(tools.gateway)
 
 
-def test_kip_1071_the_sticky_assignor_is_as_good_as_javas(java):
-    same = 0
+def links(seed):
+    """A chain: what is asked, and our answer."""
+    chain = Chain(seed)
+    for _ in range(LINKS):
+        asked = dict(chain.members), chain.topology, chain.replicas
+        ours = assign_sticky(*asked)
+        yield asked, ours
+        chain.change(ours)
+
+
+def in_order(target):
+    """As it is recorded."""
+    return {
+        member_id: [sorted(tasks.active), sorted(tasks.standby)]
+        for member_id, tasks in target.items()
+    }
+
+
+def test_the_sticky_assignor_answers_as_recorded():
     for seed in range(CHAINS):
-        chain = Chain(seed)
-        for _ in range(LINKS):
-            asked = dict(chain.members), chain.topology, chain.replicas
-            ours, theirs = assign_sticky(*asked), java.assign(*asked)
+        RECORDING.check(str(seed), [in_order(ours) for _, ours in links(seed)])
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_kip_1071_the_sticky_assignor_is_as_good_as_javas(java):
+    same, answers = 0, {}
+    for seed in range(CHAINS):
+        answers[seed] = []
+        for asked, ours in links(seed):
+            members, topology, _ = asked
+            theirs = java.assign(*asked)
             for target in (ours, theirs):
-                check(chain.members, chain.topology, target)
-            one, other = (quality(chain.members, each) for each in (ours, theirs))
+                check(members, topology, target)
+            one, other = (quality(members, each) for each in (ours, theirs))
             assert one.standby == other.standby
             assert abs(one.kept - other.kept) <= 1
             assert abs(one.load - other.load) <= 1
             same += ours == theirs
-            chain.change(ours)
+            answers[seed].append(in_order(ours))
     assert same > CHAINS * LINKS * 3 / 4
+    for seed, steps in answers.items():
+        RECORDING.confirm(str(seed), steps)
