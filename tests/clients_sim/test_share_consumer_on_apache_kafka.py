@@ -1,5 +1,5 @@
 """The simulated share consumer is a good member of a share group on Apache Kafka
-(KIP-932).
+(KIP-932), as it is on minikafka (tests/course/test_claims_15_on_both.py).
 """
 
 from random import Random
@@ -13,9 +13,7 @@ from minikafka.trace import Trace
 from tests.clients_sim.sockets import SocketShell, now
 from tests.kafka import ApacheKafka, java_tool
 
-pytestmark = [
-    pytest.mark.java,
-]
+pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
 RECORDS = 60
 CHANCE = Random(7)  # one for all, so that no two make the same member id

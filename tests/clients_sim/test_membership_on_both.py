@@ -1,7 +1,8 @@
-"""The simulated consumer is a good member of a group on Apache Kafka, together with
+"""The simulated consumer is a good member of a group on a real broker, together with
 kafka-python.
 """
 
+import re
 import time
 from contextlib import closing
 from random import Random
@@ -19,12 +20,11 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from minikafka.clients.consumer import Consumer
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.trace import Trace
+from tests.clients.nodes import node
 from tests.clients_sim.sockets import SocketShell, now
-from tests.kafka import ApacheKafka
+from tests.kafka import BOTH
 
-pytestmark = [
-    pytest.mark.java,
-]
+pytestmark = pytest.mark.slow
 
 PARTITIONS, RECORDS = 6, 60
 ASSIGNORS = {
@@ -38,15 +38,15 @@ ASSIGNORS = {
 }
 
 
-@pytest.fixture(scope="module")
-def kafka():
-    with ApacheKafka() as running:
+@pytest.fixture(scope="module", params=BOTH)
+def kafka(request, tmp_path_factory):
+    with node(request.param, tmp_path_factory.mktemp("data")) as running:
         yield running
 
 
 @pytest.fixture
 def topic(kafka, request):
-    name = request.node.name.replace("[", ".").replace("]", "").replace(",", ".")[:200]
+    name = re.sub("[^a-z0-9_-]", ".", request.node.name.lower())[:200]
     admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])
     admin.close()
