@@ -148,6 +148,7 @@ def test_a_refusal_repeats_no_more_than_a_line_of_what_was_given():
 
 
 @pytest.mark.java
+@pytest.mark.nightly
 def test_apache_kafka_says_the_same_of_each_property():
     needed = {
         "process.roles": "broker,controller",

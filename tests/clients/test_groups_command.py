@@ -16,7 +16,7 @@ from tests.clients.nodes import node
 from tests.conformance.raw import Connection
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -12,7 +12,7 @@ from tests.clients.streams_group_history import PATIENT, make_history
 from tests.clients.test_groups_command import Side
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 
 class StreamsSide(Side):

@@ -17,7 +17,12 @@ from confluent_kafka import Producer
 from tests.clients.nodes import node
 from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_command
 
-pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.java,
+    pytest.mark.nightly,
+    pytest.mark.timeout(1200),
+]
 
 PACKAGE = "org.apache.kafka.tools"
 CLASSES = {

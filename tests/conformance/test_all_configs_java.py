@@ -17,7 +17,7 @@ from tests.conformance.test_all_configs import DIFFERENCES
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
 from tests.kafka import SMALL_JVM, ApacheKafka, an_address, java_tool
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 # as docker/compose.yaml has them, though they are the defaults
 OF_THREE = {

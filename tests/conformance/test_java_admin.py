@@ -16,7 +16,7 @@ from tests.conformance.java_admin_methods import EveryMethod, methods, story
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
 from tests.kafka import SMALL_JVM, ApacheKafka, an_address
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

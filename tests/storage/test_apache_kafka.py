@@ -15,9 +15,7 @@ from tests.conformance.raw import Connection, batch
 from tests.kafka import ApacheKafka, java_tool
 from tests.storage.logs import Now, append, open_log, recovered
 
-pytestmark = [
-    pytest.mark.java,
-]
+pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
 COMPLAINT = re.compile(
     r"(?i)exception|error|corrupt|mismatch|invalid|found|not found|non-consecutive"

@@ -15,9 +15,7 @@ from tests.kafka import ApacheKafka
 from tests.storage.tables import compact, open_table, put, roll, wait_until_clean
 from tests.storage.test_apache_kafka import COMPLAINT, dump, paths
 
-pytestmark = [
-    pytest.mark.java,
-]
+pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
 # markers are of now, so older: whether they begin a segment does not depend on the
 # clock
