@@ -577,9 +577,9 @@ def test(args):
 
 
 def nightly(args):
-    """The same with every test."""
+    """The same with every test, and build/matrix.md."""
     os.environ.setdefault("MINIKAFKA_BUILD_IMAGE", "1")
-    return checked([], args)
+    return checked(["-p", "tests.conformance.matrix"], args)
 
 
 def checked(chosen, args):

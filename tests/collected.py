@@ -1,5 +1,4 @@
-"""What pytest collects, as data. The ledger's evidence and the conformance matrix are
-compared with it.
+"""What pytest collects, as data, for the ledger's evidence and the conformance matrix.
 
 As a plugin (`-p tests.collected --collected FILE`) it writes the list; `collected()`
 asks a pytest of its own for it, which runs nothing.

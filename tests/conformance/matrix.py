@@ -1,31 +1,24 @@
-"""`python -m tests.conformance.matrix [FILE ...]`: runs the tests that ask minikafka
-and Apache Kafka the same, and writes what came of it into MATRIX.md.
+"""A plugin of pytest, `-p tests.conformance.matrix`: writes into build/matrix.md what
+minikafka and Apache Kafka do alike, as the run has found it. The site shows it.
 
-Two kinds of tests do. One is marked `compares`: each of its cases asks both and
+Two kinds of tests ask both. One is marked `compares`: each of its cases asks both and
 compares the answers. The other runs once for each, by a parameter that names it. A
 behaviour is what a test's name states, with its case where it compares. The KIPs are
 those that the test names, in its name or its docstring; else those of the scenario's
 module, or of the test's. Where the answers differ on purpose, the test has recorded why.
-
-With files named, only their results are written anew; a behaviour that was never asked
-stands there as not run. A test compares the file with what pytest collects, so none can
-be missing. Nobody writes a result but this.
 """
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.collected import Collected, case_of, collected
+from tests.collected import Collected, collected
 from tests.kafka import ROOT, VERSION
 
-FILE = Path(__file__).with_name("MATRIX.md")
+FILE = ROOT / "build" / "matrix.md"
 PATHS = ("tests/conformance", "tests/clients")
 MINIKAFKA, APACHE_KAFKA = "minikafka", "Apache Kafka"
 SIDES = (MINIKAFKA, APACHE_KAFKA)
@@ -36,11 +29,10 @@ ON_PURPOSE_BEGINS = f"{HOLDS}; differs on purpose: "
 HEAD = f"""\
 # What minikafka and Apache Kafka {VERSION} do alike
 
-Written by the tests that ask both: `python -m tests.conformance.matrix`. In each row
-stands a behaviour, as the test's name states it, and what the last run on both found.
-*holds*: the test has passed there; where a test compares, it has passed if both
-answered the same, field by field. Where minikafka differs on purpose, it says why. *not run*: it is compared, and the
-matrix has not been written since.
+Written by the tests that ask both, every night. In each row stands a behaviour, as the
+test's name states it, and what the last run on both found. *holds*: the test has passed
+there; where a test compares, it has passed if both answered the same, field by field.
+Where minikafka differs on purpose, it says why.
 """
 COLUMNS = ("behaviour", "KIP", "test", *SIDES)
 
@@ -119,7 +111,7 @@ def side_of(case: Collected) -> str | None:
 
 
 def text(rows: Sequence[Row]) -> str:
-    """MATRIX.md, a table for each file of tests, or for each test that compares."""
+    """A table for each file of tests, or for each test that compares."""
     parts = [HEAD]
     for heading in dict.fromkeys(row.heading for row in rows):
         mine = [row.line for row in rows if row.heading == heading]
@@ -129,18 +121,6 @@ def text(rows: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-def read(text: str) -> list[Row]:
-    """The rows in the text of MATRIX.md."""
-    found = []
-    for line in text.splitlines():
-        if not line.startswith("| ") or line.startswith(f"| {COLUMNS[0]} |"):
-            continue
-        cells = re.split(r"(?<!\\) \| ", line.removeprefix("| ").removesuffix(" |"))
-        behaviour, kips, test, *results = [cell.replace(r"\|", "|") for cell in cells]
-        found.append(Row(behaviour, kips, test.strip("`"), tuple(results)))
-    return found
-
-
 # --- the plugin of a run --------------------------------------------------------------
 
 
@@ -148,39 +128,35 @@ class Run:
     """Hears what came of each case, and writes the file in the end."""
 
     def __init__(self) -> None:
-        self.cases: dict[str, Collected] = {}
         self.outcomes: dict[str, str] = {}
         self.reasons: dict[str, list[str]] = {}
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.cases = {item.nodeid: case_of(item) for item in session.items}
-
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Of set-up, call and tear-down the worst counts."""
-        before = self.outcomes.get(report.nodeid, HOLDS)
+        """Of set-up, call and tear-down the worst counts. (xdist names the group.)"""
+        id = re.sub(r"@[\w/]+$", "", report.nodeid)
+        before = self.outcomes.get(id, HOLDS)
         if report.failed:
             before = FAILS
         elif report.skipped:
             before = SKIPPED_BEGINS + report.longrepr[2].removeprefix("Skipped: ")
-        self.outcomes[report.nodeid] = before
+        self.outcomes[id] = before
         if report.when == "call":
             reasons = [
                 why for name, why in report.user_properties if name == ON_PURPOSE
             ]
-            self.reasons[report.nodeid] = reasons
+            self.reasons[id] = reasons
 
     def pytest_sessionfinish(self) -> None:
-        run = {row.test: row for row in self._results()}
-        kept = read(FILE.read_text(encoding="utf-8"))
-        rows = [run.get(row.test, row) for row in kept]
-        FILE.write_text(text(rows), encoding="utf-8")
+        FILE.parent.mkdir(exist_ok=True)
+        FILE.write_text(text(self.found(collected(PATHS))), encoding="utf-8")
 
-    def _results(self) -> list[Row]:
+    def found(self, cases: Sequence[Collected]) -> list[Row]:
         results: dict[str, dict[str, list[str]]] = {}
-        for id, case in self.cases.items():
+        for case in cases:
             row = row_of(case)
             if row is None:
                 continue
+            id = f"{case.where}[{case.case}]" if case.case else case.where
             both = "compares" in case.marks
             for side in SIDES if both else (side_of(case) or "",):
                 outcome = self.outcomes.get(id, NOT_RUN)
@@ -189,7 +165,7 @@ class Run:
                 results.setdefault(row.test, {}).setdefault(side, []).append(outcome)
         return [
             Row(row.behaviour, row.kips, row.test, worst(results[row.test]))
-            for row in rows(self.cases.values())
+            for row in rows(cases)
         ]
 
 
@@ -204,30 +180,5 @@ def worst(of_sides: dict[str, list[str]]) -> tuple[str, ...]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Run())
-
-
-def list_all() -> None:
-    """Write a row for each behaviour that is collected now. What it found in an earlier
-    run stays.
-    """
-    before = read(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
-    found = {row.test: row.results for row in before}
-    now = [
-        replace(row, results=found.get(row.test, row.results))
-        for row in rows(collected(PATHS))
-    ]
-    now.sort(key=lambda row: row.file)  # within a file as collected
-    FILE.write_text(text(now), encoding="utf-8")
-
-
-def main(paths: Sequence[str]) -> int:
-    """List all, run those of these files, and write what they found."""
-    list_all()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conformance.matrix"]
-    done = subprocess.run([*command, *(paths or PATHS)], cwd=ROOT, check=False)
-    return done.returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Run())

@@ -1,48 +1,15 @@
-"""MATRIX.md has what the tests that ask both state, and what came of their last run."""
+"""What the tests that ask both state, and what came of them, is a page of the site."""
+
+from types import SimpleNamespace
 
 import pytest
 
 from minikafka.course.publishing import site
 from tests.chromium import running_chromium
-from tests.collected import collected
 from tests.conformance import matrix
-from tests.conformance.matrix import (
-    HOLDS,
-    ON_PURPOSE_BEGINS,
-    SKIPPED_BEGINS,
-    Row,
-)
+from tests.conformance.matrix import HOLDS, ON_PURPOSE, Row
 
 pytestmark = pytest.mark.slow
-
-# what can't be asked of Apache Kafka, wherever the tests run
-CANNOT = ("Apache Kafka has telemetry",)
-TEXT = matrix.FILE.read_text(encoding="utf-8")
-ROWS = matrix.read(TEXT)
-
-
-def asked(rows):
-    """Of each test what the matrix says of it, but for results."""
-    return {row.test: Row(row.behaviour, row.kips, row.test) for row in rows}
-
-
-def test_each_behaviour_that_both_are_asked_for_has_its_row_and_no_other_has():
-    assert asked(ROWS) == asked(matrix.rows(collected(matrix.PATHS)))
-
-
-def test_each_behaviour_was_run_and_did_not_fail():
-    """One that fails does so by itself, too. Where a test is left out on purpose, its
-    row has the reason, and this is one of CANNOT.
-    """
-    for row in ROWS:
-        ours, theirs = row.results
-        assert ours == HOLDS or ours.startswith(ON_PURPOSE_BEGINS), row
-        if theirs != HOLDS:
-            assert theirs.removeprefix(SKIPPED_BEGINS) in CANNOT, row
-
-
-def test_it_is_written_as_the_command_writes_it():
-    assert matrix.text(ROWS) == TEXT
 
 
 @pytest.mark.parametrize(
@@ -64,11 +31,65 @@ def test_a_test_that_names_a_side_is_a_behaviour_and_one_without_is_none(
     assert matrix.row_of(case) == row
 
 
+def case(where, parameters="", says="", marks=()):
+    return matrix.Collected(where, parameters, says, "", "", marks)
+
+
+def report(nodeid, outcome="passed", properties=()):
+    return SimpleNamespace(
+        nodeid=nodeid,
+        when="call",
+        failed=outcome == "failed",
+        skipped=outcome == "skipped",
+        longrepr=("f.py", 1, "Skipped: no Java"),
+        user_properties=properties,
+    )
+
+
+def a_run():
+    """One test of each kind, and what is written of it."""
+    run = matrix.Run()
+    for each in (
+        report("f.py::test_it_holds[minikafka-1]"),
+        report("f.py::test_it_holds[Apache Kafka-1]@clients/f", "failed"),
+        report("f.py::test_kip_932_alike[a_b]", properties=[(ON_PURPOSE, "so")]),
+        report("f.py::test_kip_932_alike[c|d]@clients/f", "skipped"),
+    ):
+        run.pytest_runtest_logreport(each)
+    return run.found(
+        [
+            case("f.py::test_it_holds", "minikafka-1"),
+            case("f.py::test_it_holds", "Apache Kafka-1"),
+            case("f.py::test_kip_932_alike", "a_b", marks=("compares",)),
+            case("f.py::test_kip_932_alike", "c|d", marks=("compares",)),
+            case("f.py::test_never_run", "minikafka", "KIP-98."),
+        ]
+    )
+
+
+def test_a_row_says_what_came_of_each_side():
+    found = {(row.behaviour, row.kips): row.results for row in a_run()}
+    assert found == {
+        ("it holds", ""): (HOLDS, matrix.FAILS),
+        ("a b", "KIP-932"): (f"{HOLDS}; differs on purpose: so", HOLDS),
+        ("c|d", "KIP-932"): ("not asked: no Java",) * 2,
+        ("never run", "KIP-98"): (matrix.NOT_RUN,) * 2,
+    }
+
+
+def test_without_a_night_the_page_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
+    assert "None have run" in site.matrix_page()
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1200])
-def test_its_page_leaves_what_is_asked_for(tmp_path, width):
+def test_its_page_leaves_what_is_asked_for(tmp_path, monkeypatch, width):
     from tests.browser.jupyter import AXE
 
+    rows = a_run()
+    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
+    site.MATRIX.write_text(matrix.text(rows), encoding="utf-8")
     (tmp_path / "matrix.html").write_text(site.matrix_page(), encoding="utf-8")
     with running_chromium() as browser:
         options = {"viewport": {"width": width, "height": 900}, "bypass_csp": True}
@@ -78,14 +99,11 @@ def test_its_page_leaves_what_is_asked_for(tmp_path, width):
         page.on("console", lambda message: complaints.append(message.text))
         page.goto((tmp_path / "matrix.html").as_uri())
         seen = page.locator("tbody tr:visible")
-        assert seen.count() == len(ROWS)
-        page.fill("#words", "kip-932 joins")
-        wanted = [
-            row for row in ROWS if "KIP-932" in row.kips and "joins" in row.behaviour
-        ]
-        assert seen.count() == len(wanted)
+        assert seen.count() == len(rows)
+        page.fill("#words", "kip-932 c|d")
+        assert seen.count() == 1
         page.click("#all")
-        assert page.inner_text("#told") == f"all {len(ROWS)} behaviours"
+        assert page.inner_text("#told") == f"all {len(rows)} behaviours"
         page.evaluate(AXE)
         found = page.evaluate(
             "() => axe.run(document, { resultTypes: ['violations'] })"
