@@ -5,10 +5,10 @@ this file too.
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
     python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
     python3 tasks.py kafka        Apache Kafka: the three brokers of docker/compose.yaml, without Docker
-    python3 tasks.py test         install what the tests need, then run what a change can break; arguments go to pytest and run only it
+    python3 tasks.py test         tests of all that a change can break, and what they need; with arguments pytest alone
     python3 tasks.py nightly      every test there is: all seeds, Apache Kafka's side, all lessons solved, the image
     python3 tasks.py quick        the tests of every day, in about a minute: no Java, browser, real clients or lessons
-    python3 tasks.py measure      how large and how dense the code and the lessons are, beside h11, asyncio and kafka-python
+    python3 tasks.py measure      how large and how dense the code is, beside h11, asyncio and kafka-python; the lessons
     python3 tasks.py bench        minikafka against Apache Kafka on this machine
     python3 tasks.py soak         hostile requests, kill -9, damaged disks: --minutes 60 goes on for an hour
     python3 tasks.py site         the course as static files for a web host, in build/site; or --out DIR
