@@ -1,5 +1,5 @@
 """Step by step through the same transactions, minikafka and Apache Kafka say the same
-(KIP-98, KIP-664).
+(KIP-98, KIP-664). Apache Kafka is asked at night (tests/recording.py).
 """
 
 import pytest
@@ -8,8 +8,11 @@ from tests.clients.nodes import QUICK, node
 from tests.clients.test_read_committed import BY_HAND, Log
 from tests.conformance.raw import Connection
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
+from tests.recording import Recording
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 READ_COMMITTED = 1
 OF_A_PRODUCER = (
@@ -71,27 +74,42 @@ class Told(Log):
         )
 
 
+def told(kind, folder):
+    with node(kind, folder, QUICK | BY_HAND) as kafka:
+        return Told(kafka.bootstrap)
+
+
 @pytest.fixture(scope="module")
-def sides(tmp_path_factory):
-    found = []
-    for kind in (MINIKAFKA, APACHE_KAFKA):
-        with node(kind, tmp_path_factory.mktemp("data"), QUICK | BY_HAND) as kafka:
-            found.append(Told(kafka.bootstrap))
-    return found
+def ours(tmp_path_factory):
+    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
 
 
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+
+
+def test_each_step_and_each_offset_is_answered_as_recorded(ours):
+    RECORDING.check("states", ours.states)
+    RECORDING.check("aborted", list(ours.aborted.items()))
+
+
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
 def test_kip_664_the_last_stable_offset_and_the_producers_are_apache_kafkas_after_every_step(
-    sides,
+    ours, theirs
 ):
-    ours, theirs = sides
     assert ours.states == theirs.states
+    RECORDING.confirm("states", ours.states)
 
 
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
 def test_kip_98_from_every_offset_on_a_reader_is_told_of_the_aborted_transactions_of_apache_kafka(
-    sides,
+    ours, theirs
 ):
-    ours, theirs = sides
     assert ours.aborted == theirs.aborted
     assert len({tuple(told) for told, _ in theirs.aborted.values()}) > 10
+    RECORDING.confirm("aborted", list(ours.aborted.items()))

@@ -3,7 +3,8 @@ answered as by Apache Kafka.
 
 Three producers with several epochs write to two partitions and commit offsets of a
 group; markers come early, late, with old epochs of a producer or of the coordinator;
-plain commits and deletions come between.
+plain commits and deletions come between. Apache Kafka is asked at night
+(tests/recording.py).
 """
 
 import random
@@ -15,8 +16,11 @@ from tests.clients.test_read_committed import BY_HAND
 from tests.conformance.raw import Connection, batch
 from tests.conformance.test_transactions import OF_A_PRODUCER, READ_COMMITTED
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
+from tests.recording import Recording
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 STEPS, SEED = 1000, 447
 TOPIC, GROUP, OTHER = "data", "group", "other-group"
@@ -210,16 +214,30 @@ class Story:
         )
 
 
+def told(kind, folder):
+    with node(kind, folder, QUICK | BY_HAND) as kafka:
+        return Story(kafka.bootstrap).told
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
+
+
+def test_right_and_wrong_requests_are_answered_as_recorded(ours):
+    RECORDING.check("a thousand requests", ours)
+
+
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
 def test_kip_98_and_447_right_and_wrong_requests_are_answered_as_by_apache_kafka(
-    tmp_path,
+    ours, tmp_path
 ):
-    stories = []
-    for kind in (MINIKAFKA, APACHE_KAFKA):
-        with node(kind, tmp_path / kind, QUICK | BY_HAND) as kafka:
-            stories.append(Story(kafka.bootstrap).told)
-    for number, (ours, theirs) in enumerate(zip(*stories, strict=True)):
-        assert ours == theirs, f"request {number}"
-    refused = {told[0] for name, told in stories[1] if name == "produce"}
-    refused |= {told for name, told in stories[1] if name == "commit_in_transaction"}
+    theirs = told(APACHE_KAFKA, tmp_path)
+    for number, (here, there) in enumerate(zip(ours, theirs, strict=True)):
+        assert here == there, f"request {number}"
+    refused = {told[0] for name, told in theirs if name == "produce"}
+    refused |= {told for name, told in theirs if name == "commit_in_transaction"}
     assert len(refused) > 4, "so many different errors were among them"
+    RECORDING.confirm("a thousand requests", ours)

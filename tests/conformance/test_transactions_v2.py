@@ -1,5 +1,5 @@
 """Transactions v2 (KIP-890), step by step: minikafka's coordinator and leaders answer
-as Apache Kafka's do.
+as Apache Kafka's do. Apache Kafka is asked at night (tests/recording.py).
 """
 
 import re
@@ -10,9 +10,12 @@ from minikafka.wire.errors import Error
 from tests.clients.nodes import QUICK, node
 from tests.conformance.raw import Connection, batch
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
+from tests.recording import Recording
 from tests.storage.test_apache_kafka import dump
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 # Of one that loads still, or has the next step on its way.
 SOON = {
@@ -296,29 +299,42 @@ STORIES = (
 )
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """Of each side, each story; and under the side's name the folder of its data, when
-    it has stopped.
-    """
+def told(kind, folder):
+    """Each story; and the folder of the data, when the broker has stopped."""
     found = {}
-    for kind in (MINIKAFKA, APACHE_KAFKA):
-        found[kind] = tmp_path_factory.mktemp("data")
-        with (
-            node(kind, found[kind], QUICK) as kafka,
-            Connection(kafka.bootstrap) as broker,
-        ):
-            broker.create_topic("orders", 2)
-            for story in STORIES:
-                steps = found[kind, story.__name__] = []
-                story(Producer(broker, story.__name__, steps))
-    return found
+    with node(kind, folder, QUICK) as kafka, Connection(kafka.bootstrap) as broker:
+        broker.create_topic("orders", 2)
+        for story in STORIES:
+            steps = found[story.__name__] = []
+            story(Producer(broker, story.__name__, steps))
+    return found, folder
 
 
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+
+
+of_each_story = pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
+
+
+@of_each_story
+def test_each_step_is_answered_as_recorded(ours, story):
+    RECORDING.check(story, ours[0][story])
+
+
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
-@pytest.mark.parametrize("story", [story.__name__ for story in STORIES])
-def test_kip_890_each_step_is_answered_as_by_apache_kafka(told, story):
-    assert told[MINIKAFKA, story] == told[APACHE_KAFKA, story]
+@of_each_story
+def test_kip_890_each_step_is_answered_as_by_apache_kafka(ours, theirs, story):
+    assert ours[0][story] == theirs[0][story]
+    RECORDING.confirm(story, ours[0][story])
 
 
 def decoded(data):
@@ -336,8 +352,10 @@ def decoded(data):
     return found
 
 
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
-def test_apache_kafkas_tool_decodes_the_same_records_of_both(told):
-    ours, theirs = decoded(told[MINIKAFKA]), decoded(told[APACHE_KAFKA])
-    assert len(theirs) >= len(STORIES)
-    assert ours == theirs
+def test_apache_kafkas_tool_decodes_the_same_records_of_both(ours, theirs):
+    here, there = decoded(ours[1]), decoded(theirs[1])
+    assert len(there) >= len(STORIES)
+    assert here == there
