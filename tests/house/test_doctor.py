@@ -75,7 +75,7 @@ def test_the_last_line_says_what_can_run():
     )
     assert str(Report([good])).endswith("All lessons can run here.")
     assert "The lessons without Spark can run here." in str(Report([good, note]))
-    assert str(Report([note, bad])).endswith("then ask the doctor again.")
+    assert str(Report([note, bad])).endswith("then run the doctor again.")
 
 
 @pytest.mark.parametrize(
