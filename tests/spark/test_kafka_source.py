@@ -314,7 +314,7 @@ def test_a_topic_that_was_made_anew_is_noticed_however_long_it_is(
     create(admin, topic)
     write(bootstrap, topic, numbered(0, 60), partition=0)
     after = stream()
-    with pytest.raises(DataLoss, match=f"{topic} was deleted and made anew"):
+    with pytest.raises(DataLoss, match=f"{topic} was deleted and created again"):
         after.partitions(before, latest(after, before))
 
 
