@@ -2,7 +2,7 @@
 minikafka and Apache Kafka say the same, whatever ends them.
 
 A transactional id is put near the end by a record in `__transaction_state`, which a
-restarted coordinator loads.
+restarted coordinator loads. Apache Kafka is asked at night (tests/recording.py).
 """
 
 import itertools
@@ -19,8 +19,11 @@ from tests.clients.nodes import QUICK, node
 from tests.conformance.raw import Connection
 from tests.conformance.test_transactions_v2 import Producer
 from tests.kafka import APACHE_KAFKA, BOTH, MINIKAFKA, java_tool
+from tests.recording import Recording
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 LAST = 32_766  # that a producer may have
 ONE_PARTITION = {
@@ -217,42 +220,62 @@ def put(broker, epochs):
     assert error == Error.NONE, answer
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """Of each side, each story from each epoch."""
+def told(kind, folder):
+    """Each story from each epoch."""
     found = {}
     names = {case: f"{case[0]} {case[1]}" for case in CASES}
-    for kind in (MINIKAFKA, APACHE_KAFKA):
-        with node(
-            kind, tmp_path_factory.mktemp("data"), QUICK | ONE_PARTITION
-        ) as kafka:
-            with Connection(kafka.bootstrap) as broker:
-                put(broker, {name: case[1] for case, name in names.items()})
-            kafka.restart()
-            with Connection(kafka.bootstrap) as broker:
-                broker.create_topic("orders")
-                while broker.ask(
-                    "InitProducerId", 1, transactional_id=None, transaction_timeout_ms=1
-                ).error_code:
-                    pass
-                while broker.ask(
-                    "FindCoordinator", 3, key="billing", key_type=0
-                ).error_code:
-                    pass
-                for number, ((story, epoch), name) in enumerate(names.items(), 500_000):
-                    steps = found[kind, story, epoch] = []
-                    globals()[story](Aged(broker, name, steps, number, epoch))
+    with node(kind, folder, QUICK | ONE_PARTITION) as kafka:
+        with Connection(kafka.bootstrap) as broker:
+            put(broker, {name: case[1] for case, name in names.items()})
+        kafka.restart()
+        with Connection(kafka.bootstrap) as broker:
+            broker.create_topic("orders")
+            while broker.ask(
+                "InitProducerId", 1, transactional_id=None, transaction_timeout_ms=1
+            ).error_code:
+                pass
+            while broker.ask(
+                "FindCoordinator", 3, key="billing", key_type=0
+            ).error_code:
+                pass
+            for number, ((story, epoch), name) in enumerate(names.items(), 500_000):
+                steps = found[story, epoch] = []
+                globals()[story](Aged(broker, name, steps, number, epoch))
     return found
 
 
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+
+
+of_each_case = pytest.mark.parametrize(("story", "epoch"), CASES)
+
+
+@of_each_case
+def test_the_end_of_the_epochs_is_as_recorded(ours, story, epoch):
+    RECORDING.check(f"{story}, {epoch}", ours[story, epoch])
+
+
+@pytest.mark.java
+@pytest.mark.nightly
 @pytest.mark.compares
-@pytest.mark.parametrize(("story", "epoch"), CASES)
-def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(told, story, epoch):
-    ours, theirs = told[MINIKAFKA, story, epoch], told[APACHE_KAFKA, story, epoch]
-    for number, (here, there) in enumerate(zip(ours, theirs, strict=True)):
-        assert here == there, f"step {number} after {ours[:number]}"
+@of_each_case
+def test_kip_890_the_end_of_the_epochs_is_apache_kafkas(ours, theirs, story, epoch):
+    steps = ours[story, epoch]
+    for number, (here, there) in enumerate(
+        zip(steps, theirs[story, epoch], strict=True)
+    ):
+        assert here == there, f"step {number} after {steps[:number]}"
+    RECORDING.confirm(f"{story}, {epoch}", steps)
 
 
+@pytest.mark.java
 @pytest.mark.parametrize("kind", BOTH)
 def test_javas_transactional_producer_goes_on_over_the_end_of_the_epochs(
     kind, tmp_path
