@@ -11,7 +11,7 @@ from tests.conformance.same_answers import CONFIGS, differences, unexpected
 from tests.conformance.scenarios_three import BROKERS, SCENARIOS, OneOfThree
 from tests.kafka import SMALL_JVM, an_address
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 # As docker/compose.yaml has them.
 LIKE_THEIRS = {

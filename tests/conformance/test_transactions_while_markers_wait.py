@@ -16,7 +16,7 @@ from tests.conformance.raw import batch
 from tests.conformance.slow_markers import SlowMarkers
 from tests.kafka import APACHE_KAFKA, MINIKAFKA
 
-pytestmark = [pytest.mark.slow, pytest.mark.java]
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
 SOON = (
     Error.COORDINATOR_LOAD_IN_PROGRESS,
