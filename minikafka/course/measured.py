@@ -11,7 +11,7 @@ from minikafka.wire.errors import KafkaError
 def active_controllers(cluster: Cluster) -> int:
     """How many brokers think that they are the active controller."""
     active = 0
-    for process in cluster._brokers.values():
+    for process in cluster.brokers.values():
         if process.state == "up":
             active += process.broker.quorum.is_leader
     return active
@@ -22,7 +22,7 @@ def under_replicated(cluster: Cluster) -> int:
     can tell.
     """
     try:
-        topics = best_informed(cluster._brokers).image.topics.values()
+        topics = best_informed(cluster.brokers).image.topics.values()
     except IllegalStateError:
         return 0
     found = 0
@@ -35,7 +35,7 @@ def under_replicated(cluster: Cluster) -> int:
 def lag(cluster: Cluster, group: str) -> int | None:
     """The lag in all partitions that have a leader; None while nobody can tell."""
     try:
-        topics = best_informed(cluster._brokers).image.topics
+        topics = best_informed(cluster.brokers).image.topics
         behind = 0
         for (topic, number), records in cluster.lag(group).items():
             if topics[topic].partitions[number].leader >= 0:

@@ -124,7 +124,7 @@ class Cluster:
         self._plan = Plan(faults)
         for fault in self._plan.faults:
             check_fault(fault)
-        self._listeners = [self.trace.append]
+        self.listeners = [self.trace.append]
         self._clock = Clock()
         self.kernel = Kernel(self._clock, crash_program)
         self.book = Book(
@@ -132,29 +132,29 @@ class Cluster:
             in_program=lambda: self.kernel.program() is not None,
             interrupts=self.kernel.interrupts,
         )
-        self._network = Network(
+        self.network = Network(
             self._clock,
             self._random("network"),
             self._plan,
             self._trace_of("network"),
             latency_ms,
         )
-        self._clients: dict[str, Handle] = {}
+        self.clients: dict[str, Handle] = {}
         self._tables: dict[str, Table] = {}
-        self._brokers: dict[int, BrokerProcess] = {}
+        self.brokers: dict[int, BrokerProcess] = {}
         self._start_brokers(brokers, configs or {}, racks)
-        core = Admin("admin", self._bootstrap(), self._trace_of("admin"))
-        admin = AdminHandle(core, self.kernel, self._network)
-        self._topics = Topics(self.book, self._brokers, admin)
-        self._groups = ConsumerGroups(self.book, self._brokers, admin)
+        core = Admin("admin", self.bootstrap(), self._trace_of("admin"))
+        self.admin = AdminHandle(core, self.kernel, self.network)
+        self._topics = Topics(self.book, self.brokers, self.admin)
+        self._groups = ConsumerGroups(self.book, self.brokers, self.admin)
         self._mishaps = Mishaps(
-            self.book, self.kernel, self._network, self._brokers, self._clients
+            self.book, self.kernel, self.network, self.brokers, self.clients
         )
         self._overview = Overview(
             seed,
             self.kernel,
-            self._brokers,
-            self._clients,
+            self.brokers,
+            self.clients,
             self._topics,
             self._groups,
             self.trace,
@@ -180,6 +180,7 @@ class Cluster:
     topics = held_by("_topics", Topics.topics)
     records = held_by("_topics", Topics.records)
     leader = held_by("_topics", Topics.leader)
+    partition = held_by("_topics", Topics.partition)
     partition_count = held_by("_topics", Topics.partition_count)
     log_offsets = held_by("_topics", Topics.log_offsets)
     check_topic = held_by("_topics", Topics.check_topic)
@@ -223,7 +224,7 @@ class Cluster:
         def core() -> Producer:
             chosen = {"partitioner": partitioner(config.get("partitioner"))}
             all_of_it = config | chosen
-            bootstrap = self._bootstrap()
+            bootstrap = self.bootstrap()
             return Producer(name, bootstrap, trace, random.random, **all_of_it)
 
         return self._add_client(ProducerHandle, name, trace, core)  # type: ignore[return-value]
@@ -244,7 +245,7 @@ class Cluster:
         draw = self._random(name).random
 
         def core() -> Consumer:
-            bootstrap = self._bootstrap()
+            bootstrap = self.bootstrap()
             return Consumer(name, bootstrap, trace, *topics, random=draw, **config)
 
         return self._add_client(ConsumerHandle, name, trace, core)  # type: ignore[return-value]
@@ -266,7 +267,7 @@ class Cluster:
         draw = self._random(name).random
 
         def core() -> ShareConsumer:
-            bootstrap = self._bootstrap()
+            bootstrap = self.bootstrap()
             return ShareConsumer(name, bootstrap, trace, *topics, random=draw, **config)
 
         return self._add_client(ShareConsumerHandle, name, trace, core)  # type: ignore[return-value]
@@ -436,14 +437,14 @@ class Cluster:
         """What has the method of a call."""
         if isinstance(call.target, tuple):
             return self.table(call.target[1])
-        return self if call.target == "cluster" else self._clients[call.target]
+        return self if call.target == "cluster" else self.clients[call.target]
 
     def _same(self, value: Any, old: "Cluster") -> Any:
         """What is here in place of an argument of a call to the old cluster."""
         if value is old:
             return self
         if isinstance(value, Handle):
-            return self._clients[value.name]
+            return self.clients[value.name]
         if isinstance(value, Program):
             programs = self.kernel.programs.all
             return next(each for each in programs if each.name == value.name)
@@ -463,10 +464,10 @@ class Cluster:
         many programs have run.
         """
         self.kernel.programs.close()
-        for handle in self._clients.values():
+        for handle in self.clients.values():
             handle._process.state = "down"
             handle._process.deadline = None
-        for broker in self._brokers.values():
+        for broker in self.brokers.values():
             broker.state = "down"
             broker.deadline = None
 
@@ -479,7 +480,7 @@ class Cluster:
     # internals
 
     def _trace_of(self, node: str) -> Trace:
-        trace = Trace(node, self._listeners)
+        trace = Trace(node, self.listeners)
         trace.now = self._clock.now_ms
         return trace
 
@@ -489,8 +490,9 @@ class Cluster:
         """
         return Random(f"{self.seed} {node}")
 
-    def _bootstrap(self) -> list[tuple[str, int]]:
-        return [(f"broker-{node_id}", 9092) for node_id in self._brokers]
+    def bootstrap(self) -> list[tuple[str, int]]:
+        """The addresses that clients are given to begin with."""
+        return [(f"broker-{node_id}", 9092) for node_id in self.brokers]
 
     def _start_brokers(
         self, count: int, configs: Mapping[str, Any], racks: Sequence[str]
@@ -510,7 +512,7 @@ class Cluster:
             self._add_broker(node_id, properties, peers)
 
         def are_ready() -> bool:
-            return all(each.broker.ready for each in self._brokers.values())
+            return all(each.broker.ready for each in self.brokers.values())
 
         self.kernel.advance(are_ready, 60_000)
 
@@ -535,21 +537,21 @@ class Cluster:
             config,
             self._random(name),
             self._clock,
-            self._network,
+            self.network,
             self._trace_of(name),
             address,
             self._plan.skew_ms(name),
         )
-        self._brokers[node_id] = process
+        self.brokers[node_id] = process
         self.kernel.agenda.add(process)
 
     def _client_name(self, kind: str, config: dict[str, Any]) -> str:
         others = ["admin", "cluster", "network"]
-        others += [f"broker {node_id}" for node_id in self._brokers]
+        others += [f"broker {node_id}" for node_id in self.brokers]
         base = str(config.get("client_id") or "")
         name = base
-        number = 1 + sum(1 for each in self._clients if each.startswith(f"{kind} "))
-        while not name or name in self._clients or name in others:
+        number = 1 + sum(1 for each in self.clients if each.startswith(f"{kind} "))
+        while not name or name in self.clients or name in others:
             name = f"{base or kind} {number}"
             number += 1
         return name
@@ -563,10 +565,10 @@ class Cluster:
     ) -> Handle:
         program = self.kernel.program()
         trace.now = self._clock.now_ms
-        process = ClientProcess(name, new_core(), self._clock, self._network, trace)
+        process = ClientProcess(name, new_core(), self._clock, self.network, trace)
         process.skew_ms = self._plan.skew_ms(name)
         made = handle(self.environment, process, new_core)
-        self._clients[name] = made
+        self.clients[name] = made
         self.kernel.agenda.add(process)
         if program is not None:
             program.made.append(made)

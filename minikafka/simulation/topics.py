@@ -11,6 +11,7 @@ from typing import Any
 
 from minikafka.clients.fetching import consumer_record, items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
+from minikafka.cluster.metadata import Partition
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
 from minikafka.simulation.arguments import (
     CONFIGS,
@@ -154,8 +155,18 @@ class Topics:
     @checked(topic=TEXT, partition=NUMBER)
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """The id of the broker that leads the partition; None if none does."""
-        leader = self._described(topic, partition).leader
+        leader = self.partition(topic, partition).leader
         return leader if leader >= 0 else None
+
+    @checked(topic=TEXT, partition=NUMBER)
+    def partition(self, topic: str, partition: int) -> Partition:
+        """A partition as the best informed broker knows it: leader, replicas, ISR."""
+        count = self.partition_count(topic)
+        if partition >= count:
+            span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
+            why = f"{topic} has {span}, no {partition!r}"
+            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
+        return best_informed(self._brokers).image.topics[topic].partitions[partition]
 
     @checked(topic=TEXT)
     def partition_count(self, topic: str) -> int:
@@ -166,7 +177,7 @@ class Topics:
     @checked(topic=TEXT, partition=NUMBER)
     def log_offsets(self, topic: str, partition: int) -> tuple[int, int]:
         """The oldest existing offset, and the one that the next record gets."""
-        self._described(topic, partition)
+        self.partition(topic, partition)
         log = leading(self._brokers, topic, partition).log
         return log.log_start_offset, log.log_end_offset
 
@@ -184,14 +195,6 @@ class Topics:
             hint = "there are none yet"
         why = f"there is no topic {topic!r}; {hint}"
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
-
-    def _described(self, topic: str, partition: int) -> Any:
-        count = self.partition_count(topic)
-        if partition >= count:
-            span = "only partition 0" if count == 1 else f"partitions 0 to {count - 1}"
-            why = f"{topic} has {span}, no {partition!r}"
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
-        return best_informed(self._brokers).image.topics[topic].partitions[partition]
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
         offset, _ = self.log_offsets(topic, number)

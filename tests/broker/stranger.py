@@ -29,7 +29,7 @@ class Stranger:
         self.one, self.other = {1, 2, 3} - {self.leader}
 
     def broker(self, node):
-        return self.cluster._brokers[node].broker
+        return self.cluster.brokers[node].broker
 
     @property
     def active(self):
@@ -42,7 +42,7 @@ class Stranger:
     def ask(self, node, api, version=None, **body):
         """The answer, or None if the connection was closed."""
         version = API[api].max_version if version is None else version
-        self.got, network = [], self.cluster._network
+        self.got, network = [], self.cluster.network
         self.asked += 1
         link = network.connect(
             self, f"{self.name} #{self.asked}", (f"broker-{node}", CONTROLLER_PORT)

@@ -237,7 +237,7 @@ def test_kip_595_a_stored_epoch_that_no_election_leads_to_is_named_and_the_node_
     """
     node, path = stranger.one, "__cluster_metadata-0/quorum-state"
     stranger.cluster.crash(node)
-    disk = stranger.cluster._brokers[node].disk
+    disk = stranger.cluster.brokers[node].disk
     state = {"leaderId": -1, "leaderEpoch": 3, "votedId": -1, "data_version": 1} | {
         name: value
     }
@@ -263,7 +263,7 @@ def test_kip_595_a_stored_leader_that_is_no_voter_is_nobodys(stranger):
         "votedId": -1,
         "data_version": 1,
     }
-    stranger.cluster._brokers[node].disk.write_atomic(
+    stranger.cluster.brokers[node].disk.write_atomic(
         path, str(state).replace("'", '"').encode()
     )
     stranger.cluster.restart(node)
@@ -279,7 +279,7 @@ def test_kip_595_no_record_of_the_metadata_is_of_an_epoch_that_the_node_has_not_
     """
     node = stranger.one
     stranger.cluster.crash(node)
-    disk = stranger.cluster._brokers[node].disk
+    disk = stranger.cluster.brokers[node].disk
     log = f"{METADATA_LOG}/{file_name(0, LOG)}"
     written = bytes(disk.open(log).data)
     flipped = bytearray(written)

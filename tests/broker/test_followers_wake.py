@@ -53,7 +53,7 @@ def test_a_follower_that_is_added_while_its_fetch_is_parked_joins_with_the_next(
     """Nobody interrupts a fetch that is on its way, nor does Apache Kafka."""
     cluster.create_topic("alone", partitions=1, replication_factor=1)
     cluster.run(seconds=1)
-    described = cluster._topics._described
+    described = cluster.partition
     [leader] = described("alone", 0).replicas
     other = leader % 3 + 1
     moved = {"partition_index": 0, "replicas": [leader, other]}
@@ -61,7 +61,7 @@ def test_a_follower_that_is_added_while_its_fetch_is_parked_joins_with_the_next(
         "topics": [{"name": "alone", "partitions": [moved]}],
         "timeout_ms": 1000,
     }
-    cluster._topics._admin.ask("AlterPartitionReassignments", body)
-    wait_ms = cluster._brokers[leader].broker.config["replica.fetch.wait.max.ms"]
+    cluster.admin.ask("AlterPartitionReassignments", body)
+    wait_ms = cluster.brokers[leader].broker.config["replica.fetch.wait.max.ms"]
     cluster.run(seconds=(wait_ms + 100) / 1000)
     assert set(described("alone", 0).isr) == {leader, other}

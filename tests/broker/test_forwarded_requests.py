@@ -23,7 +23,7 @@ class Client:
     name, state, silent = "client", "up", False
 
     def __init__(self, cluster, node):
-        self.cluster, self.got, self.network = cluster, [], cluster._network
+        self.cluster, self.got, self.network = cluster, [], cluster.network
         address = (f"broker-{node}", 9092)
         self.link = self.network.connect(self, self.name, address)
 
@@ -103,7 +103,7 @@ def test_a_coordinator_is_not_available_without_a_controller_at_once(alone):
 def test_nor_is_it_once_a_silent_controller_is_given_up():
     cluster = Cluster(brokers=3, seed=5)
     cluster.run(seconds=2)
-    controller = cluster._brokers[1].broker.quorum.leader_id
+    controller = cluster.brokers[1].broker.quorum.leader_id
     asked, other = {1, 2, 3} - {controller}
     client = Client(cluster, asked)
     cluster.freeze(controller)

@@ -16,10 +16,10 @@ def test_kip_966_a_broker_that_comes_back_as_its_session_ends_is_fenced_like_any
     cluster = Cluster(brokers=3)
     active = next(
         process.broker
-        for process in cluster._brokers.values()
+        for process in cluster.brokers.values()
         if process.broker.quorum.is_leader
     )
-    gone = next(node for node in cluster._brokers if node != active.node_id)
+    gone = next(node for node in cluster.brokers if node != active.node_id)
     cluster.crash(gone)
     fields = active.image.brokers[gone].fields
     asked = registration.fields(

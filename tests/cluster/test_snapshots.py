@@ -135,31 +135,29 @@ def test_who_was_away_for_long_fetches_a_snapshot():
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
     cluster.create_topic("gone", replication_factor=3)
     away = next(
-        node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id
+        node for node in (2, 3) if node != cluster.brokers[1].broker.quorum.leader_id
     )
-    had = cluster._brokers[away].broker.quorum.end_offset
+    had = cluster.brokers[away].broker.quorum.end_offset
     cluster.crash(away)
     cluster.delete_topic("gone")
     for number in range(12):
         cluster.create_topic(f"orders-{number}", 2, replication_factor=2)
     cluster.restart(away)
-    quorums = {
-        node: process.broker.quorum for node, process in cluster._brokers.items()
-    }
+    quorums = {node: process.broker.quorum for node, process in cluster.brokers.items()}
     cluster.run_until(
         lambda: len({quorum.applied_offset for quorum in quorums.values()}) == 1
     )
     cluster.run_until(
-        lambda: all(process.broker.ready for process in cluster._brokers.values())
+        lambda: all(process.broker.ready for process in cluster.brokers.values())
     )
     cluster.run(seconds=5)
     first, second, third = (
-        told(process.broker.image) for process in cluster._brokers.values()
+        told(process.broker.image) for process in cluster.brokers.values()
     )
     assert first == second == third
     assert quorums[away].replica.log.log_start_offset > had
     assert not [
-        name for name in cluster._brokers[away].disk.listdir("") if name == "gone-0"
+        name for name in cluster.brokers[away].disk.listdir("") if name == "gone-0"
     ]
 
 
@@ -167,9 +165,9 @@ def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
     cluster.create_topic("gone", replication_factor=3)
     away = next(
-        node for node in (2, 3) if node != cluster._brokers[1].broker.quorum.leader_id
+        node for node in (2, 3) if node != cluster.brokers[1].broker.quorum.leader_id
     )
-    had = cluster._brokers[away].broker.quorum.end_offset
+    had = cluster.brokers[away].broker.quorum.end_offset
     cluster.freeze(away)
     cluster.run(seconds=5)
     cluster.delete_topic("gone")
@@ -177,9 +175,9 @@ def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
         cluster.create_topic(f"orders-{number}", 2, replication_factor=2)
     cluster.thaw(away)
     cluster.run(seconds=15)
-    broker = cluster._brokers[away].broker
+    broker = cluster.brokers[away].broker
     others = [
-        process.broker for node, process in cluster._brokers.items() if node != away
+        process.broker for node, process in cluster.brokers.items() if node != away
     ]
     assert broker.quorum.replica.log.log_start_offset > had
     assert told(broker.image) == told(others[0].image) == told(others[1].image)

@@ -54,7 +54,7 @@ def test_from_a_real_log_the_image_is_that_of_the_brokers():
         cluster.create_topic("payments", replication_factor=2)
         cluster.run(seconds=20)
         log = metadata_log(cluster)
-        for process in cluster._brokers.values():
+        for process in cluster.brokers.values():
             assert image_of([], log, len(log)) == as_image(process.broker.image)
 
 

@@ -188,7 +188,7 @@ def test_a_reader_that_seeks_goes_on_from_there_and_the_later_calls_are_made_aga
 
 def test_a_reader_that_is_closed_can_not_seek_and_that_is_said():
     with Cluster(seed=1) as cluster:
-        bought(cluster, 2)._clients["billing"].close()
+        bought(cluster, 2).clients["billing"].close()
         cluster.run(seconds=1)
         machine = levers.hands(cluster, "log")
         before = machine.picture

@@ -347,7 +347,7 @@ def test_nobody_reads_a_partition_without_a_leader():
 
 def test_a_tool_learns_of_a_broker_that_it_did_not_know(night):
     """A client that wants no topics reads its metadata again when it lacks a broker."""
-    client = night.world.brokers._admin._core
+    client = night.world.cluster.admin._core
     client.nodes.pop(3, None)
     told = night.world.brokers.ask("DescribeLogDirs", {"topics": None}, 3)
     assert told.results

@@ -176,7 +176,7 @@ class Run:
     # -- what must hold
 
     def look(self) -> None:
-        brokers = self.cluster._brokers
+        brokers = self.cluster.brokers
         down = [node for node, each in brokers.items() if each.state != "up"]
         if down:
             self.problems.append(f"brokers {down} are not back")

@@ -60,7 +60,7 @@ class Brokers(replication.Brokers):
         self._copies: dict[int, MemoryDisk] = {}
 
     def strike(self, kind: str, one: int, other: int) -> None:
-        process = self._cluster._brokers[one]
+        process = self._cluster.brokers[one]
         if kind == "sicken" and process.state == "up":
             self._end("crash", one)
             if process.state == "down":
@@ -85,7 +85,7 @@ class Brokers(replication.Brokers):
         """
         self._end_and_damage(one, random)
         self._to_damage.pop(one, None)
-        process = self._cluster._brokers[one]
+        process = self._cluster.brokers[one]
         if process.state == "down":
             copy.crash()
             process.disk = copy

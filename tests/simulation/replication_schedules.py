@@ -223,11 +223,11 @@ class Run:
         """The faults are over: all brokers are up and in sync within the time that was
         left.
         """
-        for node, process in self.cluster._brokers.items():
+        for node, process in self.cluster.brokers.items():
             if process.state != "up" or not process.broker.ready:
                 self.problems.append(f"broker {node} is not back: {process.state}")
         for number in range(PARTITIONS):
-            partition = self.cluster._topics._described(TOPIC, number)
+            partition = self.cluster.partition(TOPIC, number)
             if len(partition.isr) != len(partition.replicas) or partition.leader < 0:
                 self.problems.append(f"{TOPIC}-{number} has not healed: {partition}")
         for partition, value, future in self.waiting:
@@ -255,8 +255,8 @@ class Run:
                 )
         for number in range(PARTITIONS):
             logs = {}
-            for node in self.cluster._topics._described(TOPIC, number).replicas:
-                replica = self.cluster._brokers[node].broker.replicas.find_or_create(
+            for node in self.cluster.partition(TOPIC, number).replicas:
+                replica = self.cluster.brokers[node].broker.replicas.find_or_create(
                     TOPIC, number
                 )
                 if replica is None:
@@ -342,7 +342,7 @@ class Brokers:
 
     def strike(self, kind: str, one: int, other: int) -> None:
         cluster = self._cluster
-        process = cluster._brokers[one]
+        process = cluster.brokers[one]
         if kind in ("crash", "silent", "power") or (
             kind == "stop" and process.state == "up"
         ):
@@ -397,7 +397,7 @@ class Brokers:
         if self._are_whole() and led:
             number, leader = random.choice(led)
             path = f"{TOPIC}-{number}/{file_name(0, LOG)}"
-            size = self._cluster._brokers[leader].disk.open(path).size
+            size = self._cluster.brokers[leader].disk.open(path).size
             self._end("crash", one)
             self._at_stake = [set(each.replicas) for _, each in followed]
             self._lagging[one] = leader, path, size
@@ -405,13 +405,13 @@ class Brokers:
     def _rot(self, one: int, random: Random) -> None:
         leader, path, size = self._lagging.pop(one, (0, "", 0))
         if leader and not self._is_last(leader):
-            data = self._cluster._brokers[leader].disk.open(path).data
+            data = self._cluster.brokers[leader].disk.open(path).data
             if len(data) > size:
                 at = random.randrange(size, len(data))
                 self._note_misplaced(data, size, at)
                 data[at] ^= 1 << random.randrange(8)
                 self._rotten.add(leader)
-        if self._cluster._brokers[one].state == "down":
+        if self._cluster.brokers[one].state == "down":
             self._cluster.restart(one)
 
     def _note_misplaced(self, data: bytes, begin: int, at: int) -> None:
@@ -434,7 +434,7 @@ class Brokers:
                 self._rotten.discard(node)
 
     def _restart(self, one: int) -> None:
-        process, random = self._cluster._brokers[one], self._to_damage.pop(one, None)
+        process, random = self._cluster.brokers[one], self._to_damage.pop(one, None)
         if random is not None and process.state == "down":
             self._undamaged[one] = damage(process.disk, random)
         self._cluster.restart(one)
@@ -444,7 +444,7 @@ class Brokers:
         back.
         """
         for node, files in self._undamaged.items():
-            process = self._cluster._brokers[node]
+            process = self._cluster.brokers[node]
             if (
                 files
                 and process.state == "down"
@@ -480,7 +480,7 @@ class Brokers:
         """Whether all replicas are in sync, and all brokers there: one just restarted
         may still count as in sync.
         """
-        brokers = self._cluster._brokers.values()
+        brokers = self._cluster.brokers.values()
         if self._rotten or not all(
             each.state == "up" and each.broker.ready for each in brokers
         ):

@@ -29,15 +29,15 @@ VALUES = [f"value {number}" for number in range(10)]
 
 
 def flip(cluster, node, at, path=LOG_FILE):
-    cluster._brokers[node].disk.open(path, create=False).data[at] ^= 1
+    cluster.brokers[node].disk.open(path, create=False).data[at] ^= 1
 
 
 def size_of(cluster, node, path=LOG_FILE):
-    return cluster._brokers[node].disk.open(path, create=False).size
+    return cluster.brokers[node].disk.open(path, create=False).size
 
 
 def replica_of(cluster, node):
-    return cluster._brokers[node].broker.replicas.find_or_create("orders", 0)
+    return cluster.brokers[node].broker.replicas.find_or_create("orders", 0)
 
 
 def values_of(cluster, node):
@@ -51,7 +51,7 @@ def in_order(values):
 
 def stopped(cluster, node):
     cluster.stop(node)
-    cluster.run_until(lambda: cluster._brokers[node].state == "down")
+    cluster.run_until(lambda: cluster.brokers[node].state == "down")
 
 
 def read_from_start(cluster):
@@ -68,7 +68,7 @@ def is_healed(cluster):
     def healed():
         up = all(
             each.state == "up" and each.broker.ready
-            for each in cluster._brokers.values()
+            for each in cluster.brokers.values()
         )
         if isr(cluster) != {1, 2, 3} or not up:
             return False
@@ -100,7 +100,7 @@ def test_a_follower_refuses_what_its_leader_reads_damaged_and_another_leads(what
     for node in (1, 2, 3):
         assert values_of(cluster, node) == in_order([*VALUES, *"abcdef"]), node
     assert cluster.leader("orders") != leader
-    assert all(process.state == "up" for process in cluster._brokers.values())
+    assert all(process.state == "up" for process in cluster.brokers.values())
 
 
 @pytest.mark.parametrize("what", HEADER)
@@ -204,7 +204,7 @@ def test_a_log_that_lost_bytes_while_its_broker_was_down_is_fetched_again(clean,
         stopped(cluster, leader)
     else:
         cluster.crash(leader)
-    disk, size = cluster._brokers[leader].disk, size_of(cluster, leader)
+    disk, size = cluster.brokers[leader].disk, size_of(cluster, leader)
     if cut == "away":
         disk.remove(LOG_FILE)
     else:
@@ -225,7 +225,7 @@ def test_a_follower_without_room_for_a_batch_is_offline_and_goes_on_when_there_i
     said = notices(monkeypatch)
     cluster = written()
     full = followers(cluster)[0]
-    disk = cluster._brokers[full].disk
+    disk = cluster.brokers[full].disk
     disk.capacity_bytes = disk.used_bytes + 5000  # for metadata, and not for the batch
     assert sent(cluster, "x" * 9000) == [10]
     cluster.run_until(lambda: full not in isr(cluster), 1)
@@ -239,7 +239,7 @@ def test_a_follower_without_room_for_a_batch_is_offline_and_goes_on_when_there_i
 def test_a_node_that_can_write_nothing_stops_with_a_line_and_the_others_go_on():
     cluster = written()
     full = followers(cluster)[0]
-    process = cluster._brokers[full]
+    process = cluster.brokers[full]
     process.disk.capacity_bytes = process.disk.used_bytes
     assert sent(cluster, "x") == [10]
     cluster.run_until(lambda: process.state == "down", 10)
@@ -254,7 +254,7 @@ def test_a_voter_refuses_damaged_metadata_and_who_sends_it_stops(monkeypatch):
     said = notices(monkeypatch)
     cluster = written()
     active = next(
-        node for node, each in cluster._brokers.items() if each.broker.quorum.is_leader
+        node for node, each in cluster.brokers.items() if each.broker.quorum.is_leader
     )
     late = next(node for node in (1, 2, 3) if node != active)
     stopped(cluster, late)
@@ -263,10 +263,10 @@ def test_a_voter_refuses_damaged_metadata_and_who_sends_it_stops(monkeypatch):
     cluster.create_topic("more", replication_factor=2)
     flip(cluster, active, at + HEADER["a value"], path)
     cluster.restart(late)
-    cluster.run_until(lambda: cluster._brokers[active].state == "down", 10)
-    assert "is damaged at offset" in cluster._brokers[active].broker.why_failed
+    cluster.run_until(lambda: cluster.brokers[active].state == "down", 10)
+    assert "is damaged at offset" in cluster.brokers[active].broker.why_failed
     assert {node for node, line in said if "damaged metadata came" in line} == {late}
-    cluster.run_until(lambda: "more" in cluster._brokers[late].broker.image.topics, 20)
+    cluster.run_until(lambda: "more" in cluster.brokers[late].broker.image.topics, 20)
     assert sent(cluster, "y") == [10]
 
 
@@ -282,7 +282,7 @@ def test_a_follower_may_begin_within_a_batch_where_its_leaders_log_begins_after_
         producer.send("orders", value=value)
     producer.flush()
     cluster.delete_records("orders", 0, 3)
-    disk = cluster._brokers[late].disk
+    disk = cluster.brokers[late].disk
     disk.rmtree("orders-0")
     cluster.restart(late)
     cluster.run_until(is_healed(cluster), 20)

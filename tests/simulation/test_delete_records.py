@@ -14,7 +14,7 @@ def log_starts(cluster):
     """By broker, where its log of orders begins."""
     brokers = {
         node: process.broker
-        for node, process in cluster._brokers.items()
+        for node, process in cluster.brokers.items()
         if process.broker is not None
     }
     return {

@@ -15,18 +15,14 @@ def test_the_last_in_sync_replicas_are_eligible_and_nobody_else_leads():
     for broker in (first, second):
         cluster.crash(broker)
         cluster.run_until(lambda broker=broker: broker not in isr(cluster))
-    partition = cluster._topics._described("orders", 0)
+    partition = cluster.partition("orders", 0)
     assert (partition.isr, partition.eligible_leader_replicas, partition.leader) == (
         (last,),
         (second,),
         last,
     )
     asked = {"topics": [{"name": "orders"}], "response_partition_limit": 1}
-    [told] = (
-        cluster._topics._admin.ask("DescribeTopicPartitions", asked)
-        .topics[0]
-        .partitions
-    )
+    [told] = cluster.admin.ask("DescribeTopicPartitions", asked).topics[0].partitions
     assert (told.isr_nodes, told.eligible_leader_replicas, told.last_known_elr) == (
         [last],
         [second],
@@ -68,7 +64,7 @@ def after_the_eligible_one_lost_power():
     early = leader_of(cluster)
     cluster.restart(last)
     cluster.run_until(lambda: isr(cluster) >= {second, last})
-    replica = cluster._brokers[last].broker.replicas.find_or_create("orders", 0)
+    replica = cluster.brokers[last].broker.replicas.find_or_create("orders", 0)
     return early, [value for _, value in contents(replica, replica.log.log_end_offset)]
 
 
@@ -99,12 +95,12 @@ def test_kip_966_who_is_silent_together_is_fenced_together_so_that_none_of_the_d
     for broker in {1, 2, 3} - {first, second, last}:
         cluster.restart(broker)
     cluster.run(seconds=5)
-    partition = cluster._topics._described("orders", 0)
+    partition = cluster.partition("orders", 0)
     assert (partition.last_known_elr, partition.leader_epoch) == ((first,), 1)
     for broker in (second, first, last):
         cluster.restart(broker)
     cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    replica = cluster._brokers[second].broker.replicas.find_or_create("orders", 0)
+    replica = cluster.brokers[second].broker.replicas.find_or_create("orders", 0)
     assert [
         value for _, value in contents(replica, replica.log.log_end_offset)
     ] == list("abcdefgh")
@@ -146,7 +142,7 @@ def test_a_topic_may_prefer_to_lose_records_to_being_away():
     assert sent(cluster, "new") == [0], "the offset is given a second time"
     cluster.restart(first)
     cluster.run_until(lambda: isr(cluster) == {first, second, last})
-    replica = cluster._brokers[first].broker.replicas.find_or_create("orders", 0)
+    replica = cluster.brokers[first].broker.replicas.find_or_create("orders", 0)
     assert [value for _, value in contents(replica, replica.log.log_end_offset)] == [
         "new"
     ]

@@ -21,7 +21,7 @@ def test_a_leader_hears_where_a_follower_whose_retention_was_faster_begins():
     assert sent(cluster, "a", "b", "c") == [0, 1, 2]
     cluster.run(seconds=5)
     leader, follower = (
-        cluster._brokers[node].broker
+        cluster.brokers[node].broker
         for node in (cluster.leader("orders"), followers(cluster)[0])
     )
     follower.replicas.upkeep.clean_up(follower.now)
@@ -70,7 +70,7 @@ def test_kip_98_no_more_batches_are_under_way_than_a_leader_recognises_however_m
         cluster.run_ms(100)
     cluster.run_until(lambda: all(future.is_done for future in futures), 60)
     assert [future.get().offset for future in futures] == list(range(1, 13))
-    replica = cluster._brokers[cluster.leader("orders")].broker.replicas.find_or_create(
+    replica = cluster.brokers[cluster.leader("orders")].broker.replicas.find_or_create(
         "orders", 0
     )
     written = [value for _, value in contents(replica, replica.high_watermark)]

@@ -19,7 +19,7 @@ from tests.simulation.three_brokers import followers, isr, kinds, leader_of, sen
 def test_every_replica_has_what_was_acknowledged():
     cluster = three()
     assert sent(cluster, "a", "b") == [0, 1]
-    for process in cluster._brokers.values():
+    for process in cluster.brokers.values():
         replica = process.broker.replicas.find_or_create("orders", 0)
         assert [
             value for _, value in contents(replica, replica.log.log_end_offset)
@@ -88,14 +88,14 @@ def test_kip_101_a_leader_that_was_replaced_drops_what_nobody_else_has():
     lost = lonely.send("orders", value="lost")
     cluster.run_until(lambda: lost.is_done, 10)
     assert lost.get().offset == 1
-    one = cluster._brokers[followers(cluster)[0]].broker
+    one = cluster.brokers[followers(cluster)[0]].broker
     cluster.run_until(
         lambda: one.image.topics["orders"].partitions[0].leader != leader, 30
     )
     cluster.heal()
     assert sent(cluster, "b", seconds=30) == [1]
     cluster.run(seconds=5)
-    replica = cluster._brokers[leader].broker.replicas.find_or_create("orders", 0)
+    replica = cluster.brokers[leader].broker.replicas.find_or_create("orders", 0)
     assert [value for _, value in contents(replica, replica.log.log_end_offset)] == [
         "a",
         "b",
@@ -154,7 +154,7 @@ def test_raft_a_controller_without_a_majority_resigns_and_decides_nothing():
     cluster.heal()
     cluster.run(seconds=3)
     assert {
-        process.broker.quorum.leader_id for process in cluster._brokers.values()
+        process.broker.quorum.leader_id for process in cluster.brokers.values()
     } <= set(others)
 
 
@@ -242,7 +242,7 @@ def test_all_may_stop_at_once_and_whoever_was_in_sync_at_the_end_leads_again():
     for broker in (1, 2, 3):
         cluster.restart(broker)
     cluster.run_until(
-        lambda: all(each.broker.ready for each in cluster._brokers.values())
+        lambda: all(each.broker.ready for each in cluster.brokers.values())
     )
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
     assert sent(cluster, "b") == [1]
@@ -259,7 +259,7 @@ def test_who_lost_power_comes_back_behind_and_catches_up_before_it_counts():
     cluster.run_until(lambda: leader_of(cluster) not in (leader, -1))
     cluster.restart(leader)
     cluster.run_until(lambda: isr(cluster) == {1, 2, 3})
-    replica = cluster._brokers[leader].broker.replicas.find_or_create("orders", 0)
+    replica = cluster.brokers[leader].broker.replicas.find_or_create("orders", 0)
     assert [
         value for _, value in contents(replica, replica.log.log_end_offset)
     ] == list("abcdefgh")
@@ -270,7 +270,7 @@ def test_a_machine_that_went_without_a_word_is_followed_again_when_it_is_back():
     but the time they have waited.
     """
     cluster = three(**{"leader.imbalance.check.interval.seconds": 1})
-    first = cluster._topics._described("orders", 0).replicas[0]
+    first = cluster.partition("orders", 0).replicas[0]
     assert sent(cluster, "a") == [0]
     cluster.crash(first, power=True, silent=True)
     cluster.run_until(lambda: leader_of(cluster) not in (first, -1))
@@ -297,7 +297,7 @@ def test_each_partition_has_a_replica_in_every_rack():
     cluster = Cluster(brokers=6, racks=racks, configs=QUICK)
     cluster.create_topic("orders", 6, replication_factor=3)
     for number in range(6):
-        replicas = cluster._topics._described("orders", number).replicas
+        replicas = cluster.partition("orders", number).replicas
         assert {racks[broker - 1] for broker in replicas} == {"a", "b", "c"}
 
 
@@ -305,11 +305,11 @@ def test_a_new_leader_tells_the_latest_offset_when_it_knows_that_nothing_will_go
     """KIP-207: until the high watermark has reached the beginning of its epoch."""
     cluster = three()
     sent(cluster, *"abcd")
-    broker = cluster._brokers[followers(cluster)[0]].broker
+    broker = cluster.brokers[followers(cluster)[0]].broker
     replica = broker.replicas.find_or_create("orders", 0)
     replica.high_watermark = 1  # it has not heard of more
     leads = {"leader": broker.node_id, "leader_epoch": 1, "partition_epoch": 9}
-    replica.follow_image(replace(cluster._topics._described("orders", 0), **leads))
+    replica.follow_image(replace(cluster.partition("orders", 0), **leads))
     request = SimpleNamespace(version=7, body=SimpleNamespace(isolation_level=0))
     asked = SimpleNamespace(partition_index=0, current_leader_epoch=-1, timestamp=-1)
     look_up = Handlers(broker).offsets.look_up

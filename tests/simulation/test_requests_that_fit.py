@@ -54,8 +54,7 @@ def most(request, monkeypatch):
 def isrs(cluster):
     """How many replicas of the partitions are in sync."""
     return {
-        len(cluster._topics._described("orders", number).isr)
-        for number in range(PARTITIONS)
+        len(cluster.partition("orders", number).isr) for number in range(PARTITIONS)
     }
 
 

@@ -25,7 +25,7 @@ def on_two(min_insync_replicas):
             configs={"min.insync.replicas": min_insync_replicas},
         )
         for number in range(20):
-            described = cluster._topics._described("orders", number)
+            described = cluster.partition("orders", number)
             if VOTERS.isdisjoint(described.replicas):
                 return cluster, number, described.replicas
     raise AssertionError("no seed places it so")
@@ -49,7 +49,7 @@ def test_what_was_acknowledged_is_there_when_both_are_back(
     cluster.crash(first)
     cluster.run(seconds=apart_ms / 1000)
     cluster.crash(second)
-    described = cluster._topics._described
+    described = cluster.partition
     cluster.run_until(lambda: described("orders", number).leader == -1)
     assert len(kinds(cluster, "BrokerFenced")) == 2
 

@@ -26,18 +26,18 @@ def five(seeds=range(20), **configs):
         cluster.create_topic(
             "orders", replication_factor=3, configs={"min.insync.replicas": 2}
         )
-        partition = cluster._topics._described("orders", 0)
+        partition = cluster.partition("orders", 0)
         if {4, 5} < set(partition.replicas):
             return cluster, partition.replicas
     raise AssertionError("no seed places it so")
 
 
 def isr(cluster, topic="orders"):
-    return set(cluster._topics._described(topic, 0).isr)
+    return set(cluster.partition(topic, 0).isr)
 
 
 def leader_of(cluster, topic="orders"):
-    return cluster._topics._described(topic, 0).leader
+    return cluster.partition(topic, 0).leader
 
 
 def followers(cluster):

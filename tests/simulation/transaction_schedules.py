@@ -171,7 +171,7 @@ class Run:
             self.buried: set[str] = set()
             self.beheaded: dict[str, int] = {}
             self.states: dict[str, str] = {}
-            cluster._listeners.append(self.decided)
+            cluster.listeners.append(self.decided)
             for name in PAYERS + COPIERS:
                 self.begin(name)
             for second in range(FAULTY_S + LAST_ORDERS_S):

@@ -55,7 +55,7 @@ def log_of(run: "Run", topic: str, number: int) -> Log | None:
     replica = (
         None
         if node is None
-        else run.cluster._brokers[node].broker.replicas.find_or_create(topic, number)
+        else run.cluster.brokers[node].broker.replicas.find_or_create(topic, number)
     )
     if replica is None or not replica.is_leader:
         return None

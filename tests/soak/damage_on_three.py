@@ -49,7 +49,7 @@ class Three:
         self.node = (
             leader if role == "leader" else next(n for n in NODES if n != leader)
         )
-        self.process = self.cluster._brokers[self.node]
+        self.process = self.cluster.brokers[self.node]
         if stop == "clean stop":
             self.cluster.stop(self.node)
             self.cluster.run_until(lambda: self.process.state == "down")
@@ -109,7 +109,7 @@ class Three:
             if other != path and other.endswith(kind):
                 yield self.disk.read(other)
         for node in NODES:
-            disk = self.cluster._brokers[node].disk
+            disk = self.cluster.brokers[node].disk
             if node != self.node and disk.exists(path):
                 yield disk.read(path)
 
@@ -139,16 +139,16 @@ class Three:
         return self.process.state == "down" or self._is_healed()
 
     def _is_healed(self) -> bool:
-        if not all(self.cluster._brokers[node].broker.ready for node in NODES):
+        if not all(self.cluster.brokers[node].broker.ready for node in NODES):
             return False
-        described = self.cluster._topics._described("orders", 0)
+        described = self.cluster.partition("orders", 0)
         replicas = [self._replica(node) for node in NODES]
         ends = {replica.log.log_end_offset for replica in replicas}
         unchecked = any(replica.log.unchecked for replica in replicas)
         return set(described.isr) == set(NODES) and len(ends) == 1 and not unchecked
 
     def _replica(self, node: int) -> Any:
-        return self.cluster._brokers[node].broker.replicas.find_or_create("orders", 0)
+        return self.cluster.brokers[node].broker.replicas.find_or_create("orders", 0)
 
     def _wrong(self) -> Iterator[str]:
         for node in NODES:

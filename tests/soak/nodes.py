@@ -58,7 +58,7 @@ class Stranger:
         self._connections = 0
 
     def send(self, send: Send) -> None:
-        network = self._nodes.cluster._network
+        network = self._nodes.cluster.network
         if self._link is None:
             self._connections += 1
             name = f"{self.name} #{self._connections}"
@@ -98,7 +98,7 @@ class Nodes:
         self.answers = 0
         self.down: int | None = None
         self.cluster = Cluster(brokers=3, seed=seed, configs=PROPERTIES)
-        self.cluster._listeners[:] = [] if seed % 2 else [heard]
+        self.cluster.listeners[:] = [] if seed % 2 else [heard]
         for name in TOPICS[:3]:
             self.cluster.create_topic(name, partitions=2, replication_factor=3)
         self.cluster.create_topic(
@@ -148,7 +148,7 @@ class Nodes:
         """Nothing is held that does not go by itself."""
 
     def summary(self) -> str:
-        epoch = max(each.broker.quorum.epoch for each in self.cluster._brokers.values())
+        epoch = max(each.broker.quorum.epoch for each in self.cluster.brokers.values())
         return (
             f"{self.answers} answers, epoch {epoch}, {self.cluster.now_ms // 1000}"
             " virtual s"
@@ -164,8 +164,8 @@ class Nodes:
             self.send(stranger)
 
     def send(self, stranger: Stranger) -> None:
-        brokers = [each.broker for each in self.cluster._brokers.values()]
-        at = self.cluster._brokers[stranger.node].broker
+        brokers = [each.broker for each in self.cluster.brokers.values()]
+        at = self.cluster.brokers[stranger.node].broker
         leader = max(
             brokers,
             key=lambda each: (each.quorum.is_leader, each.quorum.applied_offset),
@@ -209,7 +209,7 @@ class Nodes:
     # -- what must hold
 
     def check(self) -> None:
-        for node, process in self.cluster._brokers.items():
+        for node, process in self.cluster.brokers.items():
             if node != self.down and (
                 process.state != "up" or process.broker.why_failed
             ):
@@ -233,11 +233,11 @@ class Nodes:
         self.cluster.run(seconds=PEACE_S)
         self.check()
         leaders = {
-            each.broker.quorum.leader_id for each in self.cluster._brokers.values()
+            each.broker.quorum.leader_id for each in self.cluster.brokers.values()
         }
         if len(leaders) != 1 or not leaders <= set(NODES):
             raise Failure(f"{when} the nodes follow {leaders}")
-        registered = best_informed(self.cluster._brokers).image.brokers
+        registered = best_informed(self.cluster.brokers).image.brokers
         places = {node: each.endpoints for node, each in registered.items()}
         if places != {node: {"PLAINTEXT": (f"broker-{node}", 9092)} for node in NODES}:
             raise Failure(f"{when} these are registered: {places}")
@@ -264,7 +264,7 @@ class Nodes:
         self.cluster.run_until(self._has_completed, PATIENCE_S)
 
     def _has_completed(self) -> bool:
-        for process in self.cluster._brokers.values():
+        for process in self.cluster.brokers.values():
             for shard in process.broker.transactions.shards.values():
                 known = shard.state.transactions.get(OWNER)
                 if known is not None and known.status is Status.COMPLETE_COMMIT:

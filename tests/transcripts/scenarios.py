@@ -253,13 +253,13 @@ def write(cluster: Cluster, writer: ProducerHandle, value: str) -> None:
 
 def leader_to(cluster: Cluster, broker: int) -> int:
     """Who leads orders-0, as this broker has heard."""
-    image = cluster._brokers[broker].broker.image
+    image = cluster.brokers[broker].broker.image
     return image.topics["orders"].partitions[0].leader
 
 
 def standing(cluster: Cluster) -> str:
     """orders-0 in the metadata."""
-    partition = cluster._topics._described("orders", 0)
+    partition = cluster.partition("orders", 0)
     leader = "nobody" if partition.leader == NO_LEADER else f"broker {partition.leader}"
     in_sync = listed(list(partition.isr))
     eligible = listed(list(partition.eligible_leader_replicas))

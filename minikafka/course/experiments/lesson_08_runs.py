@@ -126,7 +126,7 @@ def show(cluster: Cluster) -> None:
 
 
 def _log_of(cluster: Cluster) -> Log:
-    replica = cluster._brokers[1].broker.replicas.find_or_create(TOPIC, 0)
+    replica = cluster.brokers[1].broker.replicas.find_or_create(TOPIC, 0)
     assert replica is not None
     return replica.log
 

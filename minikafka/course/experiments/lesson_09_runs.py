@@ -56,8 +56,7 @@ def _with_orders(cluster: Cluster, min_insync_replicas: int) -> Cluster:
 
 def partition_of(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> Partition:
     """A partition as the brokers know it."""
-    found: Partition = cluster._topics._described(topic, number)
-    return found
+    return cluster.partition(topic, number)
 
 
 def described(cluster: Cluster, topic: str = TOPIC) -> str:
@@ -84,7 +83,7 @@ def described(cluster: Cluster, topic: str = TOPIC) -> str:
 
 def _an_image(cluster: Cluster) -> Image:
     """The metadata as a broker has it that is up."""
-    for process in cluster._brokers.values():
+    for process in cluster.brokers.values():
         if process.state == "up":
             return process.broker.image
     raise AssertionError("no broker is up")
@@ -120,7 +119,7 @@ def copies(cluster: Cluster, topic: str = TOPIC, number: int = 0) -> str:
     partition = partition_of(cluster, topic, number)
     lines = []
     for broker in partition.replicas:
-        process = cluster._brokers[broker]
+        process = cluster.brokers[broker]
         role = "leader" if broker == partition.leader else "follower"
         replica = process.broker.replicas.find_or_create(topic, number)
         if process.state == "down" or replica is None:
@@ -267,7 +266,7 @@ def lost(cluster: Cluster) -> list[str] | None:
         leader = partition_of(cluster).leader
         if leader == NO_LEADER:
             return None
-        if cluster._brokers[leader].state != "up":
+        if cluster.brokers[leader].state != "up":
             return None
     except KafkaError:
         return None
@@ -277,7 +276,7 @@ def lost(cluster: Cluster) -> list[str] | None:
 
 def _in_the_log(cluster: Cluster, broker: int) -> list[str]:
     """The values in a broker's replica, also behind the high watermark."""
-    replica = cluster._brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
+    replica = cluster.brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
     assert replica is not None
     log = replica.log
     pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)

@@ -54,8 +54,7 @@ def brokers_with_orders(
 
 def partition_of(cluster: Cluster, number: int = 0) -> Partition:
     """A partition of orders as the brokers know it."""
-    found: Partition = cluster._topics._described(TOPIC, number)
-    return found
+    return cluster.partition(TOPIC, number)
 
 
 def leaders(cluster: Cluster) -> dict[int, int]:
@@ -70,7 +69,7 @@ def all_in_sync(cluster: Cluster) -> bool:
     """Whether all brokers are up and ready, and every replica of every partition is in
     the ISR.
     """
-    for process in cluster._brokers.values():
+    for process in cluster.brokers.values():
         if process.state != "up" or not process.broker.ready:
             return False
     for number in leaders(cluster):
@@ -82,7 +81,7 @@ def all_in_sync(cluster: Cluster) -> bool:
 
 def has_stopped(cluster: Cluster, broker: int) -> bool:
     """Whether no process of this broker runs."""
-    return cluster._brokers[broker].state == "down"
+    return cluster.brokers[broker].state == "down"
 
 
 def logs(cluster: Cluster) -> str:
@@ -91,7 +90,7 @@ def logs(cluster: Cluster) -> str:
     """
     lines = []
     replicas = partition_of(cluster).replicas
-    for broker in cluster._brokers:
+    for broker in cluster.brokers:
         if broker not in replicas or has_stopped(cluster, broker):
             continue
         log = log_of(cluster, broker)
@@ -103,7 +102,7 @@ def logs(cluster: Cluster) -> str:
 
 def log_of(cluster: Cluster, broker: int) -> Log:
     """The records of one replica of orders-0, also those that are not committed yet."""
-    replica = cluster._brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
+    replica = cluster.brokers[broker].broker.replicas.find_or_create(TOPIC, 0)
     assert replica is not None, f"broker {broker} has no replica of {TOPIC}-0"
     log = replica.log
     pieces = log.read(log.log_start_offset, 1 << 20, log.log_end_offset)

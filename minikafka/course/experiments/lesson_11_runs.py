@@ -57,8 +57,7 @@ def five_brokers() -> Cluster:
 
 def partition_of(cluster: Cluster) -> Partition:
     """orders-0 as the brokers know it."""
-    found: Partition = cluster._topics._described(TOPIC, 0)
-    return found
+    return cluster.partition(TOPIC, 0)
 
 
 def one_lacks_it() -> tuple[Cluster, int]:
@@ -154,7 +153,7 @@ def replication(cluster: Cluster) -> str:
     nodes that are up.
     """
     leaders, others = [], []
-    up = [each.broker for each in cluster._brokers.values() if each.state == "up"]
+    up = [each.broker for each in cluster.brokers.values() if each.state == "up"]
     end = max(broker.quorum.end_offset for broker in up)
     for broker in up:
         offset = broker.quorum.end_offset

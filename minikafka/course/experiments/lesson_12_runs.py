@@ -115,8 +115,8 @@ class Client:
         self._cluster = cluster
         self._answers: list[bytes] = []
         self._is_open = True
-        address = cluster._bootstrap()[0]
-        self._link = cluster._network.connect(self, name, address)
+        address = cluster.bootstrap()[0]
+        self._link = cluster.network.connect(self, name, address)
 
     def reply(self, link: Link, frame: bytearray) -> None:
         self._answers.append(bytes(frame))
@@ -126,7 +126,7 @@ class Client:
 
     def ask(self, frame: bytes) -> bytes | None:
         """The answer, without its size; None if the broker hangs up or keeps silent."""
-        self._cluster._network.request(self._link, [frame])
+        self._cluster.network.request(self._link, [frame])
         for _ in range(PATIENCE_S):
             if self._answers or not self._is_open:
                 break

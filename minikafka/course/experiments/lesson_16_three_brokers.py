@@ -27,7 +27,7 @@ def described(cluster: Cluster) -> list[str]:
     """
     lines = []
     for number in range(PARTITIONS):
-        partition = cluster._topics._described(TOPIC, number)
+        partition = cluster.partition(TOPIC, number)
         leader = partition.leader if partition.leader >= 0 else "none"
         replicas = ",".join(map(str, partition.replicas))
         in_sync = ",".join(map(str, partition.isr))

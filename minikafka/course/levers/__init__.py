@@ -165,7 +165,7 @@ def hands(cluster: Cluster, name: str, slow_ms: int = 400, **options: Any) -> Li
         raise ValueError(
             f"nothing can be grabbed in {name!r}: choose one of {', '.join(GRABBED)}"
         )
-    members, brokers = _members(cluster), list(cluster._brokers)
+    members, brokers = _members(cluster), list(cluster.brokers)
     topic = options.get("topic") or busiest_topic(cluster.trace)
     live: Any = True
     if name == "lag":
@@ -187,7 +187,7 @@ def replication(cluster: Cluster, name: str = "replica-set", **options: Any) -> 
     follower from its leader, as with hands().
     """
 
-    brokers = list(cluster._brokers)
+    brokers = list(cluster.brokers)
     rerun = partial(_rerun, cluster, cluster.now_ms, do_to_broker)
     return LiveRun(
         name,
@@ -226,7 +226,7 @@ def dials(sentence: str, run: Callable[..., Picture], **dials: Dial) -> Dials:
 
 def do_to_broker(cluster: Cluster, change: Change) -> None:
     """Carry out a lever on a broker's card."""
-    for method, brokers in _broker_calls(change, list(cluster._brokers)):
+    for method, brokers in _broker_calls(change, list(cluster.brokers)):
         getattr(cluster, method)(*brokers)
 
 
@@ -293,7 +293,7 @@ def line(
 
 
 def _members(cluster: Cluster) -> list[str]:
-    return [name for name, each in cluster._clients.items() if _group(each)]
+    return [name for name, each in cluster.clients.items() if _group(each)]
 
 
 def _group(handle: Handle) -> str | None:
@@ -303,7 +303,7 @@ def _group(handle: Handle) -> str | None:
 
 
 def _processing_ms(cluster: Cluster, member: str) -> int:
-    client: Any = cluster._clients[member]
+    client: Any = cluster.clients[member]
     return client.core.config["processing_ms"]
 
 
@@ -329,9 +329,9 @@ def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
     if what == "add":
         _add(cluster, who)
         return
-    if who not in cluster._clients:
+    if who not in cluster.clients:
         raise ValueError(f"{who} is not there yet at {change.at_ms / 1000:.3f} s.")
-    client: Any = cluster._clients[who]
+    client: Any = cluster.clients[who]
     if what == "leave":
         client.close()
     elif what == "seek":
@@ -341,7 +341,7 @@ def do(cluster: Cluster, change: Change, slow_ms: int, topic: str) -> None:
     elif what == "rate":
         cluster.slow(who, to)
     elif what in ("cut", "heal"):
-        for broker in cluster._brokers:
+        for broker in cluster.brokers:
             getattr(cluster, what)(who, broker)
     else:
         getattr(cluster, what)(who)

@@ -52,8 +52,7 @@ class Brokers:
         self.events: list[Event] = []
         self.held: dict[int, str] = {}
         self.deleted = DeletedFiles()
-        self._admin = cluster._topics._admin
-        cluster._listeners[:] = [self._note]
+        cluster.listeners[:] = [self._note]
         cluster.trace.clear()
 
     def _note(self, event: Event) -> None:
@@ -70,38 +69,38 @@ class Brokers:
 
     def ask(self, api: str, body: dict[str, Any], node: int | None = None) -> Any:
         """Send an admin client's request, and wait for the answer."""
-        return self._admin.ask(api, body, node)
+        return self.cluster.admin.ask(api, body, node)
 
     # one broker
 
     def is_up(self, broker: int) -> bool:
         """Whether this broker's process runs."""
-        return self.cluster._brokers[broker].state == "up"
+        return self.cluster.brokers[broker].state == "up"
 
     def is_down(self, broker: int) -> bool:
         """Whether the broker's process has ended."""
-        return self.cluster._brokers[broker].state == "down"
+        return self.cluster.brokers[broker].state == "down"
 
     def disk(self, broker: int) -> MemoryDisk:
         """The disk of a broker's machine, whether the broker runs or not."""
-        return self.cluster._brokers[broker].disk
+        return self.cluster.brokers[broker].disk
 
     # all of them
 
     def cluster_id(self) -> str | None:
         """The cluster id, the same on all brokers."""
-        return self.cluster._brokers[1].broker.config.cluster_id
+        return self.cluster.brokers[1].broker.config.cluster_id
 
     def image(self) -> Any:
         """The image of the best informed broker; None while no broker is up."""
         try:
-            return best_informed(self.cluster._brokers).image
+            return best_informed(self.cluster.brokers).image
         except IllegalStateError:
             return None
 
     def config(self, topic: str, name: str) -> str | None:
         """A topic's config, as the brokers go by it; None without the topic."""
-        broker = best_informed(self.cluster._brokers)
+        broker = best_informed(self.cluster.brokers)
         if topic not in broker.image.topics:
             return None
         found = broker.config.value(broker.image, broker.node_id, TOPIC, topic, name)
@@ -113,7 +112,7 @@ class Brokers:
 
     def leader_of(self, topic: str, partition: int) -> Any:
         """The leading replica of a partition. Raises IllegalStateError without one."""
-        return leading(self.cluster._brokers, topic, partition)
+        return leading(self.cluster.brokers, topic, partition)
 
     def leaders_of(self, topic: str) -> list[Any]:
         """The leading replica of each partition."""
