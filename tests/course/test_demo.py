@@ -8,7 +8,7 @@ import pytest
 from minikafka.__main__ import main
 from minikafka.course import demo
 from minikafka.theatre.pictures import rebalance_group
-from minikafka.theatre.pictures.rebalance_records import RECORDS
+from minikafka.theatre.pictures.rebalance_record_events import RECORDS
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms
 from tests.theatre import groups
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.pictures.rebalance_band import Begun
-from minikafka.theatre.pictures.rebalance_beside import BesidePlay, BesideStory, both
 from minikafka.theatre.pictures.rebalance_cast import actors_of
-from minikafka.theatre.pictures.rebalance_close import close_of
-from minikafka.theatre.pictures.rebalance_space import draw_space
+from minikafka.theatre.pictures.rebalance_draw_group import draw_space
+from minikafka.theatre.pictures.rebalance_draw_lanes import Begun
+from minikafka.theatre.pictures.rebalance_draw_timeline import draw_lanes
+from minikafka.theatre.pictures.rebalance_draw_two_owners import close_of
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory
-from minikafka.theatre.pictures.rebalance_time import draw_lanes
+from minikafka.theatre.pictures.rebalance_two_runs import BesidePlay, BesideStory, both
 from minikafka.theatre.play import Play, Story
 from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import counted, dotted

@@ -4,8 +4,8 @@ from typing import Any
 
 from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_group import Group, by_letter
+from minikafka.theatre.pictures.rebalance_group_words import doing
 from minikafka.theatre.pictures.rebalance_member import Member
-from minikafka.theatre.pictures.rebalance_words import doing
 from minikafka.theatre.play import picked
 
 MOST_MEMBERS = 6  # that are shown

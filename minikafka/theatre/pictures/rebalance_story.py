@@ -1,5 +1,5 @@
 """The fold of the rebalance's picture: the coordinator, the members and the records
-tell (rebalance_coordinator.py, rebalance_members.py, rebalance_records.py), and move
+tell (rebalance_coordinator_events.py, rebalance_member_events.py, rebalance_record_events.py), and move
 one group on (rebalance_group.py).
 
 This file has what concerns all of them: when a step is told, two owners of one
@@ -11,13 +11,18 @@ from typing import Any
 
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.rebalance_cast import Part, cast
-from minikafka.theatre.pictures.rebalance_coordinator import Coordinator
-from minikafka.theatre.pictures.rebalance_effects import Effects
+from minikafka.theatre.pictures.rebalance_coordinator_events import Coordinator
+from minikafka.theatre.pictures.rebalance_effect_events import Effects
+from minikafka.theatre.pictures.rebalance_event_words import SAYS, with_number
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
-from minikafka.theatre.pictures.rebalance_members import Members
-from minikafka.theatre.pictures.rebalance_records import LONG_MS, RECORDS, Records, Row
-from minikafka.theatre.pictures.rebalance_says import SAYS, with_number
+from minikafka.theatre.pictures.rebalance_member_events import Members
+from minikafka.theatre.pictures.rebalance_record_events import (
+    LONG_MS,
+    RECORDS,
+    Records,
+    Row,
+)
 from minikafka.theatre.pictures.rebalance_snapshot import snapshot
 from minikafka.theatre.pictures.rebalance_spans import (
     SHORTEST_MS,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import inf
 
 from minikafka.theatre.pictures.rebalance_cast import Part
-from minikafka.theatre.pictures.rebalance_effects import Effects
+from minikafka.theatre.pictures.rebalance_effect_events import Effects
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_member import Member, Work
-from minikafka.theatre.pictures.rebalance_voice import Voice
+from minikafka.theatre.pictures.rebalance_teller import Teller
 from minikafka.theatre.play import Detail, Story, Told
 from minikafka.theatre.text import counted, key_part, lasting
 from minikafka.trace import Event
@@ -62,7 +62,7 @@ class Row:
         self.steps = 0
 
 
-class Records(Voice):
+class Records(Teller):
     """since_ms: what happens earlier is not told. last: the one member that all wait
     for; waits_since_ms: since when. waited_ms: for whom all have waited, and how long
     in all.

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from minikafka.theatre.drawing import Box, Drawing, fitting, text_width
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.rebalance_card import (
+from minikafka.theatre.pictures.rebalance_cast import Actor
+from minikafka.theatre.pictures.rebalance_draw_member import (
     CHIP,
     CHIP_PITCH,
     GAP,
@@ -19,7 +20,6 @@ from minikafka.theatre.pictures.rebalance_card import (
     Card,
     wrapped,
 )
-from minikafka.theatre.pictures.rebalance_cast import Actor
 from minikafka.theatre.pictures.rebalance_snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_spans import (
     SHORTEST_MS,

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from minikafka.theatre.axis import Axis
 from minikafka.theatre.drawing import Box, Look, fitting, has_room, widest
-from minikafka.theatre.pictures.rebalance_band import FOOT, Band, paper_width
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
-from minikafka.theatre.pictures.rebalance_effects import Effect
+from minikafka.theatre.pictures.rebalance_draw_lanes import FOOT, Band, paper_width
+from minikafka.theatre.pictures.rebalance_effect_events import Effect
 from minikafka.theatre.pictures.rebalance_lengths import Silence, Wait, in_tenths
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted

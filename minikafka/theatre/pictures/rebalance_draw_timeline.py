@@ -7,9 +7,9 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene, Time
 from minikafka.theatre.drawing import Drawing, fitting, widest
-from minikafka.theatre.pictures.rebalance_band import Band, Begun, Block
-from minikafka.theatre.pictures.rebalance_close import Close
-from minikafka.theatre.pictures.rebalance_rows import Rows
+from minikafka.theatre.pictures.rebalance_draw_lanes import Band, Begun, Block
+from minikafka.theatre.pictures.rebalance_draw_lengths import Rows
+from minikafka.theatre.pictures.rebalance_draw_two_owners import Close
 from minikafka.theatre.pictures.rebalance_spans import Span
 from minikafka.theatre.play import Cast, Space
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minikafka.theatre.axis import Chapter, Scene, Time
 from minikafka.theatre.drawing import Drawing, Look, has_room, text_width
-from minikafka.theatre.pictures.rebalance_band import FOOT, Band, Begun, Block
+from minikafka.theatre.pictures.rebalance_draw_lanes import FOOT, Band, Begun, Block
 from minikafka.theatre.pictures.rebalance_spans import SHORTEST_MS, Span, seconds
 from minikafka.theatre.play import Cast
 

@@ -6,9 +6,9 @@ events; in the trace of a server there are only the coordinator's.
 """
 
 from minikafka.theatre.pictures.rebalance_cast import Part
+from minikafka.theatre.pictures.rebalance_group_words import assigned_by, who_gets_what
 from minikafka.theatre.pictures.rebalance_member import Member
-from minikafka.theatre.pictures.rebalance_voice import Voice
-from minikafka.theatre.pictures.rebalance_words import assigned_by, who_gets_what
+from minikafka.theatre.pictures.rebalance_teller import Teller
 from minikafka.theatre.play import Detail, Told
 from minikafka.theatre.text import lasting, listed
 from minikafka.trace import Event
@@ -22,7 +22,7 @@ APIS = {
 }
 
 
-class Members(Voice):
+class Members(Teller):
     # -- what they ask
 
     def see_RequestSent(self, event: Event, d: Detail) -> Told | None:

@@ -8,17 +8,17 @@ no events (in a server's trace), their actions are derived from these.
 from collections.abc import Iterable
 from typing import Any
 
+from minikafka.theatre.pictures.rebalance_event_words import with_number
 from minikafka.theatre.pictures.rebalance_group import Group
+from minikafka.theatre.pictures.rebalance_group_words import assigned_by, who_gets_what
 from minikafka.theatre.pictures.rebalance_member import SILENT, Member
-from minikafka.theatre.pictures.rebalance_says import with_number
-from minikafka.theatre.pictures.rebalance_voice import Voice
-from minikafka.theatre.pictures.rebalance_words import assigned_by, who_gets_what
+from minikafka.theatre.pictures.rebalance_teller import Teller
 from minikafka.theatre.play import QUIETLY, Detail, Story, Told
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
 
-class Coordinator(Voice):
+class Coordinator(Teller):
     """refused: what was refused in this rebalance, by member: it is told once."""
 
     def __init__(self, story: Story, group: Group) -> None:

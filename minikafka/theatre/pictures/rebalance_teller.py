@@ -1,13 +1,13 @@
-"""A rebalance is told by several: the coordinator, the members, and the records that
-come and are read. Each has a voice in the one story.
+"""The tellers of a rebalance are the coordinator, the members, their records and their
+effects. Each tells its own events of the one story.
 """
 
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.play import Handler, Story
 
 
-class Voice:
-    """see_<kind>(event, detail) moves the group on, and returns what is told of it."""
+class Teller:
+    """see_<kind>(event, detail) moves the group on, and returns the words for it."""
 
     def __init__(self, story: Story, group: Group) -> None:
         self.story = story

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.pictures.rebalance_cast import Part
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_lengths import Lengths, in_tenths
-from minikafka.theatre.pictures.rebalance_voice import Voice
+from minikafka.theatre.pictures.rebalance_teller import Teller
 from minikafka.theatre.play import Detail, Story, Told
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
@@ -26,7 +26,7 @@ class Effect(NamedTuple):
     key: str
 
 
-class Effects(Voice):
+class Effects(Teller):
     """handed: to whom records were handed, by their polls. writers: program -> the
     member that it reads with.
     """

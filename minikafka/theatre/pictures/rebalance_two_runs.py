@@ -8,11 +8,11 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.drawing import Drawing, has_room, widest
-from minikafka.theatre.pictures.rebalance_band import Band, Begun, Block
 from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of
+from minikafka.theatre.pictures.rebalance_draw_lanes import Band, Begun, Block
+from minikafka.theatre.pictures.rebalance_draw_lengths import Rows
 from minikafka.theatre.pictures.rebalance_lengths import Wait, in_tenths
-from minikafka.theatre.pictures.rebalance_records import Row
-from minikafka.theatre.pictures.rebalance_rows import Rows
+from minikafka.theatre.pictures.rebalance_record_events import Row
 from minikafka.theatre.pictures.rebalance_snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.pictures.rebalance_story import RebalanceStory, add_to_last
