@@ -2,14 +2,19 @@
 records are Apache Kafka's.
 
 The same keys and values in the same order, and the same that are left after compaction.
-Times aside, and ids that the broker made.
+Times aside, and ids that the broker made. At night the tool reads what both have written
+(tests/recording.py).
 """
 
 import json
 import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from minikafka.wire.internal_records import decode_coordinator_record
 from minikafka.wire.records import batches, decode_batch
 from tests.clients import streams_group_history
 from tests.clients.brokers import until
@@ -17,8 +22,11 @@ from tests.clients.group_history import PATIENT, commit, make_history
 from tests.clients.nodes import node
 from tests.conformance.raw import Connection
 from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_tool
+from tests.recording import Recording
 
-pytestmark = pytest.mark.java
+pytestmark = pytest.mark.slow
+
+RECORDING = Recording(__file__)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 ONE_PARTITION = {
@@ -26,8 +34,9 @@ ONE_PARTITION = {
     "log.cleaner.backoff.ms": "50",
     "log.cleaner.min.cleanable.ratio": "0",
 }
-TIMES = {"commitTimestamp", "currentStateTimestamp", "assignmentTimestamp"}
-MADE = {"topicId", "metadataHash"}  # the hash is over topic ids
+# however they are spelled
+TIMES = {"committimestamp", "currentstatetimestamp", "assignmenttimestamp"}
+MADE = {"topicid", "metadatahash"}  # the hash is over topic ids
 MEMBER_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -51,24 +60,36 @@ def dump(data):
     return records
 
 
+def decoded(data):
+    """The same as minikafka reads it."""
+    records = []
+    for file in sorted((data / f"{OFFSETS_TOPIC}-0").glob("*.log")):
+        for _, encoded in batches(file.read_bytes()):
+            for record in decode_batch(encoded):
+                name, key, value = decode_coordinator_record(record.key, record.value)
+                fields = None if value is None else plain(as_json(value))
+                records.append((name, plain(as_json(key)), fields))
+    return records
+
+
+def as_json(message):
+    return json.dumps(message.to_dict(), default=repr)
+
+
 def plain(text):
-    """What the tool says of a key or a value, without times and made ids."""
+    """What is said of a key or a value, without times and made ids."""
 
     def look(value):
         if isinstance(value, list):
             return sorted((look(each) for each in value), key=str)
         if not isinstance(value, dict):
             return value
-        return {
-            name: (
-                "(a time)"
-                if name in TIMES
-                else "(made)"
-                if name in MADE
-                else look(each)
-            )
-            for name, each in value.items()
-        }
+        found = {}
+        for name, each in value.items():
+            letters = name.replace("_", "").lower()
+            word = (letters in TIMES and "(a time)") or (letters in MADE and "(made)")
+            found[name] = word or look(each)
+        return found
 
     try:
         return json.dumps(
@@ -156,15 +177,15 @@ def look(broker):
     return shown, offsets
 
 
-@pytest.fixture(scope="module")
-def dumps(tmp_path_factory):
-    """Of both brokers: the records of the history, what compaction leaves, what clients
+class History(NamedTuple):
+    """The folders as they were when all was written, and after compaction; what clients
     are told before a restart and after it.
     """
-    return [
-        history_of(kind, tmp_path_factory.mktemp("data"))
-        for kind in (MINIKAFKA, APACHE_KAFKA)
-    ]
+
+    written: Path
+    left: Path
+    told: tuple
+    told_after: tuple
 
 
 def history_of(kind, data):
@@ -172,9 +193,9 @@ def history_of(kind, data):
         with Connection(kafka.bootstrap) as broker:
             make_history(broker)
             come_and_go(broker)
-            written = dump(data)
+            written = copied(data, "written")
             compact(broker)
-            left = dump(data)
+            left = copied(data, "left")
             told = look(broker)
         kafka.restart()
         with Connection(kafka.bootstrap) as broker:
@@ -182,13 +203,41 @@ def history_of(kind, data):
                 broker.ask("OffsetFetch", 7, group_id="tool", topics=[]).error_code != 0
             ):
                 pass  # it loads
-            return written, left, told, look(broker)
+            return History(written, left, told, look(broker))
 
 
-def test_the_dump_tool_finds_apache_kafkas_records(dumps):
-    (ours, *_), (theirs, *_) = dumps
-    assert ours == theirs
-    kinds = {json.loads(key)["type"] for key, _ in ours}
+def copied(data, name):
+    folder = data.with_name(f"{data.name}-{name}")
+    part = f"{OFFSETS_TOPIC}-0"
+    shutil.copytree(data / part, folder / part)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    return history_of(MINIKAFKA, tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    return history_of(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+
+
+def test_what_is_written_and_what_compaction_leaves_is_as_recorded(ours):
+    RECORDING.check("written", decoded(ours.written))
+    RECORDING.check("left", decoded(ours.left))
+
+
+def test_clients_are_told_after_a_restart_what_they_were_told_before(ours):
+    assert ours.told == ours.told_after
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_the_dump_tool_finds_apache_kafkas_records(ours, theirs):
+    here, there = dump(ours.written), dump(theirs.written)
+    assert here == there
+    kinds = {json.loads(key)["type"] for key, _ in here}
     assert kinds == {
         "1",
         "2",
@@ -198,39 +247,43 @@ def test_the_dump_tool_finds_apache_kafkas_records(dumps):
         "7",
         "8",
     }, "every kind but those of regular expressions"
-    assert any(value == "<DELETE>" or "null" in value for _, value in ours), (
+    assert any(value == "<DELETE>" or "null" in value for _, value in here), (
         "tombstones, too"
     )
+    RECORDING.confirm("written", decoded(ours.written))
 
 
-def test_compaction_leaves_what_apache_kafkas_leaves(dumps):
-    (written, ours, *_), (_, theirs, *_) = dumps
-    assert ours == theirs
-    assert len(ours) < len(written)
-    *compacted, last = ours
+@pytest.mark.java
+@pytest.mark.nightly
+def test_compaction_leaves_what_apache_kafkas_leaves(ours, theirs):
+    written, here, there = map(dump, (ours.written, ours.left, theirs.left))
+    assert here == there
+    assert len(here) < len(written)
+    *compacted, last = here
     assert len({key for key, _ in compacted}) == len(compacted)
     latest = dict(written)
     latest |= dict([compacted[-1], last])
-    assert dict(ours) == latest
+    assert dict(here) == latest
+    RECORDING.confirm("left", decoded(ours.left))
 
 
-def test_groups_and_offsets_are_the_same_after_compaction_and_a_restart(dumps):
-    for _, _, before, after in dumps:
-        assert before == after
-    (*_, ours), (*_, theirs) = dumps
-    assert ours == theirs
+@pytest.mark.java
+@pytest.mark.nightly
+def test_groups_and_offsets_are_the_same_after_compaction_and_a_restart(ours, theirs):
+    assert theirs.told == theirs.told_after
+    assert ours.told_after == theirs.told_after
 
 
 def streams_history_of(kind, data):
-    """The records of streams groups, and what clients are told of them before a restart
-    and after it.
+    """The folder with the records of streams groups, and what clients are told of them
+    before a restart and after it.
     """
     with node(kind, data, streams_group_history.PATIENT | ONE_PARTITION) as kafka:
         with Connection(kafka.bootstrap) as broker:
             streams_group_history.make_history(broker)
             [deleted] = broker.ask("DeleteGroups", 2, groups_names=["left"]).results
             assert deleted.error_code == 0
-            written = dump(data)
+            written = copied(data, "written")
             told = look(broker), members_of(broker)
         kafka.restart()
         with Connection(kafka.bootstrap) as broker:
@@ -255,15 +308,27 @@ def members_of(broker):
     return sorted(shown)
 
 
-def test_kip_1071_streams_groups_are_written_as_by_apache_kafka_and_loaded(
-    tmp_path_factory,
-):
-    ours, theirs = (
-        streams_history_of(kind, tmp_path_factory.mktemp("data"))
-        for kind in (MINIKAFKA, APACHE_KAFKA)
-    )
-    assert ours == theirs
-    written, told, told_after = ours
+@pytest.fixture(scope="module")
+def our_streams(tmp_path_factory):
+    return streams_history_of(MINIKAFKA, tmp_path_factory.mktemp("data"))
+
+
+def test_streams_groups_are_written_as_recorded_and_loaded(our_streams):
+    written, told, told_after = our_streams
     assert told == told_after
-    kinds = {json.loads(key)["type"] for key, _ in written}
+    RECORDING.check("streams groups", decoded(written))
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_kip_1071_streams_groups_are_written_as_by_apache_kafka_and_loaded(
+    our_streams, tmp_path
+):
+    written, told, told_after = our_streams
+    their_written, *their_told = streams_history_of(APACHE_KAFKA, tmp_path / "data")
+    here = dump(written)
+    assert here == dump(their_written)
+    assert [told, told_after] == their_told
+    kinds = {json.loads(key)["type"] for key, _ in here}
     assert kinds >= {"17", "19", "20", "21", "22", "23"}
+    RECORDING.confirm("streams groups", decoded(written))
