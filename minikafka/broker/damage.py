@@ -118,7 +118,7 @@ class DamagedReplicas:
         self._next_look.set(at_ms if self._to_look else NEVER_MS)
 
     def found(self, replica: Replica, offset: int, why: str) -> None:
-        """Damage was found at the offset: the bytes there aren't those that were written."""
+        """Damage was found: what lies at the offset is not what was written there."""
         log = replica.log
         path = log.segments[log.segment_of(offset)].path(LOG)
         if log.topic == METADATA_TOPIC:

@@ -2,9 +2,9 @@
 it is intact?
 
 The metadata image says which logs there should be. The log of a deleted topic is
-removed, a log that nobody knows is set aside, and every other one is read from the point
-up to which the last run knew it to be intact. A log that ends before that point has lost
-records: another replica has them, or nobody.
+removed, a log that nobody knows is set aside, and every other one is read from the
+point up to which the last run knew it to be intact. A log that ends before that point
+has lost records: another replica has them, or nobody.
 """
 
 from collections.abc import Callable, Generator

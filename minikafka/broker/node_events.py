@@ -1,9 +1,9 @@
 """What has happened within a node, and who hears of it.
 
 Records were appended to a log or committed: parked requests look again, and the node's
-own state machines read on. Committed metadata changes the image, and each change goes to
-the parts of the node that it concerns. A replica was created, was given another role, or
-was removed: the parts that fetch and that maintain the ISR react to it.
+own state machines read on. Committed metadata changes the image, and each change goes
+to the parts of the node that it concerns. A replica was created, was given another role,
+or was removed: the parts that fetch and that maintain the ISR react to it.
 
 Nothing here knows a part of the node: who hears what, and in which order, is wired in
 parts.py (Hearers).

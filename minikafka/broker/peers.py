@@ -64,8 +64,8 @@ class Asked(NamedTuple):
 class Peers:
     """The requests of this node to others, and to itself. addresses: of the other
     nodes, by node id. versions: the API versions each of them supports, once it has
-    said so. send: puts a request into the outbox. timer: for a node that has been silent
-    too long, or is greeted again. to_itself: its own requests, not served yet.
+    said so. send: puts a request into the outbox. timer: for a node that has been
+    silent too long, or is greeted again. to_itself: its own requests, not served yet.
     """
 
     _node_id: int

@@ -61,8 +61,8 @@ class AlterConfigHandlers:
         - Each resource succeeds or fails as a whole, before anything is written.
         - Of a broker's configs those can change at run time for which the table says
           so; some of these change nothing, and are kept and told.
-        - A broker is asked for its own, no matter who the controller is: the broker that was
-          asked looks at that, the controller doesn't.
+        - A broker is asked for its own, no matter who the controller is: the broker that
+          was asked looks at that, the controller doesn't.
         - The levels of a broker's loggers (KIP-412) are this broker's affair, and the
           controller never hears of them. The old form can't change them.
 

@@ -91,7 +91,7 @@ class TransactionHandlers:
         - Without a transactional id every call gives a new producer id with epoch 0,
           also when the client names an old one (KIP-360: that is for transactional
           producers).
-        - With one its coordinator says which id and epoch, and fences the previous holder.
+        - With one its coordinator says which id and epoch, and fences the last holder.
 
         Versions: 0 to 5.
 
