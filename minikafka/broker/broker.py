@@ -10,19 +10,22 @@ is in lifecycle.py.
 """
 
 from minikafka.broker.config import BrokerConfig, Random
-from minikafka.broker.due import Due
 from minikafka.broker.effects import Connection
 from minikafka.broker.handlers import Handlers
-from minikafka.broker.lifecycle import STOPS
+from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING, STOPS
 from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.timers import NEVER_MS
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
 from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
+
+BACKGROUND_BUDGET_BYTES = 4 << 20  # of each kind of background work in one tick
+IDLE_MS = 1000  # without any timer, as long as the node is not in the cluster yet
 
 
 class Broker(Parts):
@@ -52,7 +55,6 @@ class Broker(Parts):
             self.clock,
             self.storage_failed,
         )
-        self._due = Due(self)
 
     # -- life
 
@@ -154,7 +156,7 @@ class Broker(Parts):
             self.peers.receive_reply(node, lane, frame, now)
         except KafkaError as error:
             self.storage_failed(error)
-        self._due.ask_others(now)
+        self._ask_others(now)
         self.requests.go_on(now)
 
     def request_failed(
@@ -174,17 +176,59 @@ class Broker(Parts):
         self.peers.tick(now)
         if self.quorum.is_publishing:  # a long batch of metadata, piece by piece
             self.events.moved(("high_watermark", METADATA_TOPIC, 0), 0)
-        self._due.do_a_slice(now)
-        self._due.ask_others(now)
+        self._do_a_slice(now)
+        self._ask_others(now)
         self.requests.go_on(now)
 
     def next_deadline(self) -> int:
         """Monotonic ms at which tick should come next; after a tick it is later than
         that tick's now.
         """
-        return self._due.next_deadline()
+        next_ms = self.clock.now.monotonic_ms + 1
+        is_busy = self.waiting.ready or self.peers.to_itself
+        is_recovering = self.life.state == RECOVERING
+        if is_recovering or is_busy or self.quorum.is_publishing:
+            return next_ms
+        at_ms = self.timers.next()
+        if at_ms == NEVER_MS:
+            return next_ms + IDLE_MS
+        return max(next_ms, at_ms)
 
     # -- inside
+
+    def _do_a_slice(self, now: Now) -> None:
+        """Do a slice of background work. Which work that is depends on whether the
+        node's logs are open yet.
+        """
+        budget_bytes = BACKGROUND_BUDGET_BYTES
+        try:
+            if self.life.state == RECOVERING:
+                if self.replicas.recover(budget_bytes):
+                    self.life.take(LOGS_OPENED, now)
+            else:
+                self.replicas.tick(now, budget_bytes)
+                self.groups.tick(now, budget_bytes)
+                self.transactions.tick(now, budget_bytes)
+                self.verifier.requests.tick(now)
+                self.sharing.tick(now, budget_bytes)
+            self.active_controller.tick(now)
+        except KafkaError as error:
+            self.storage_failed(error)
+
+    def _ask_others(self, now: Now) -> None:
+        """Send requests that are due to other nodes; a part that has just been answered
+        may send its next one at once.
+        """
+        try:
+            self.quorum.tick(now)
+            if self.life.state != RECOVERING:
+                self.fetcher.tick(now)
+                self.isr.tick(now)
+            self.damage.tick(now)
+            self.registration.tick(now)
+            self.forwarding.tick(now)
+        except KafkaError as error:
+            self.storage_failed(error)
 
     def _enter(self, now: Now) -> None:
         """Somebody calls: until the next call it is now. An empty outbox was taken."""

@@ -95,12 +95,14 @@ ALLOWED = {
 
 class Lifecycle:
     """Where a node is in its life. It knows no part of the node: what each state begins
-    with is wired in broker.py (begins), in the order in which it is done. why_failed:
-    None, or why the node stopped by itself, in one plain sentence.
+    with is wired in parts.py (begins), in the order in which it is done. is_over:
+    whether it has stopped, by itself or not, and its logs are closed. why_failed: None,
+    or why the node stopped by itself, in one plain sentence.
     """
 
     def __init__(self) -> None:
         self.state = STARTING
+        self.is_over = False
         self.begins: Mapping[str, Sequence[Callable[[Now], object]]] = {}
         self.why_failed: str | None = None
 
@@ -114,17 +116,13 @@ class Lifecycle:
         """Whether it has begun to hand over what it leads."""
         return self.state in (LEAVING, LEFT)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it has stopped, by itself or not: its logs are closed."""
-        return self.state in (STOPPED, FAILED)
-
     def take(self, event: str, now: Now) -> None:
         """The next step: go where the table says, and do what begins there."""
         transition = TRANSITIONS.get((self.state, event))
         refused = f"nothing is {event} while a node is {self.state}"
         assert transition is not None, refused
         self.state = transition.next_state
+        self.is_over = self.state == STOPPED
         for begin in self.begins.get(self.state, ()):
             begin(now)
 
@@ -134,5 +132,6 @@ class Lifecycle:
             return False
         assert self.why_failed is None, "a node fails once"
         self.state = TRANSITIONS[self.state, STORAGE_FAILED].next_state
+        self.is_over = True
         self.why_failed = why
         return True

@@ -109,14 +109,14 @@ class NodeEvents:
                 hear(now)
             keys += [("fetched_by", node) for node in replica.followers]
         for key in keys:
-            if key in self._waiting:
+            if key in self._waiting.by_key:
                 self.moved(key, size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """Records are committed that were not."""
         log = replica.log
         key = ("high_watermark", log.topic, log.partition)
-        if log.topic in FOLLOWED or key in self._waiting:
+        if log.topic in FOLLOWED or key in self._waiting.by_key:
             self.moved(key, size_bytes)
 
     def moved(self, key: Key, size_bytes: int) -> None:
@@ -169,7 +169,7 @@ class NodeEvents:
             hear()
         for node in followers:
             key = ("fetched_by", node)
-            if key in self._waiting:
+            if key in self._waiting.by_key:
                 self.moved(key, ALL_BYTES)
 
     def replaced(self, later: Image, records: Sequence[MetadataRecord]) -> None:

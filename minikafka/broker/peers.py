@@ -130,7 +130,8 @@ class Peers:
         asked = Asked(api, version, body, then, deadline_ms)
         on_lane = self._asked.setdefault((node, lane), {})
         on_lane[self._correlation_id] = asked
-        self._timer.set(min(deadline_ms, self._timer.at_ms))
+        if deadline_ms < self._timer.at_ms:
+            self._timer.set(deadline_ms)
         self._send(Request(node, lane, self._correlation_id, frame))
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:

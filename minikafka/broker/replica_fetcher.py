@@ -149,6 +149,12 @@ class ReplicaFetcher:
     _leaders: dict[int, Leader] = field(default_factory=dict)
     _followed: dict[Key, int] = field(default_factory=dict)  # from whom
 
+    def __post_init__(self) -> None:
+        config = self._config
+        self._max_wait_ms: int = config["replica.fetch.wait.max.ms"]
+        self._max_bytes: int = config["replica.fetch.response.max.bytes"]
+        self._partition_max_bytes: int = config["replica.fetch.max.bytes"]
+
     def placed(self, replica: Replica, now: Now) -> None:
         """The leader of this replica's partition may be another node now, or there may
         be none to fetch from.
@@ -206,8 +212,7 @@ class ReplicaFetcher:
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
     ) -> dict[str, Any]:
-        config = self._config
-        per_partition = {"partition_max_bytes": config["replica.fetch.max.bytes"]}
+        per_partition = {"partition_max_bytes": self._partition_max_bytes}
         rows = (
             (topic_id, {"partition": number, **position._asdict(), **per_partition})
             for (topic_id, number), position in news.items()
@@ -217,11 +222,9 @@ class ReplicaFetcher:
                 "replica_id": self._incarnation.node_id,
                 "replica_epoch": self._incarnation.broker_epoch,
             },
-            "max_wait_ms": (
-                config["replica.fetch.wait.max.ms"] if leader.is_whole else 0
-            ),
+            "max_wait_ms": self._max_wait_ms if leader.is_whole else 0,
             "min_bytes": 1,
-            "max_bytes": config["replica.fetch.response.max.bytes"],
+            "max_bytes": self._max_bytes,
             "session_id": leader.session_id,
             "session_epoch": leader.session_epoch,
             "topics": nested(rows, "topic_id"),

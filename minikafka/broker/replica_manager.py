@@ -102,7 +102,9 @@ class ReplicaManager:
         (or follows, if that will do); else Kafka's error. One that is still being
         recovered leads nothing yet.
         """
-        replica = self.find_or_create(topic, number)
+        replica = self.replicas.get((topic, number))
+        if replica is None:
+            replica = self.find_or_create(topic, number)
         if replica is None:
             if self._image.partition((topic, number)) is None:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)

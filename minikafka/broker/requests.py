@@ -314,9 +314,13 @@ class Requests:
             self._storage_failed(error)
 
     def _end_all(self, now: Now) -> None:
-        for parked in self.waiting.take_ended():
-            call = parked.request
-            self._on_behalf(call, self._end, call, parked.wait, now)
+        ended = self.waiting.ended
+        while ended:
+            parked = ended.popleft()
+            if parked.is_here:
+                self.waiting.remove(parked)
+                call = parked.request
+                self._on_behalf(call, self._end, call, parked.wait, now)
 
     def expire(self, now: Now) -> None:
         """Those whose deadline has come get their answer, as many as there is room

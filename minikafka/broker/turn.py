@@ -68,13 +68,17 @@ class Turn:
 
     def admit(self, connection: Connection) -> None:
         """Let a connection's next requests in, as many as may be inside."""
-        while self._may_come(connection):
+        life = self._broker.life
+        # once the node is over, nobody's may come: what it would append then comes
+        # behind what it noted as its end
+        while not life.is_over:
+            inside = self._inside[connection]
+            if inside and not self._may_come_too(connection, inside):
+                return
             frame = self._shell.next_frame(connection)
             if frame is None:
                 return
-            inside = self._inside[connection] + 1
-            assert inside <= MOST_INSIDE, "a connection has few requests inside"
-            self._inside[connection] = inside
+            self._inside[connection] = inside + 1
             now = self._now()
             if self._slice_ends_ms is None:
                 self._slice_ends_ms = now.monotonic_ms + SLICE_MS
@@ -86,18 +90,10 @@ class Turn:
             except Exception as error:
                 self._met_a_bug(connection, error)
 
-    def _may_come(self, connection: Connection) -> bool:
-        """Whether one more of its requests may be inside. Nobody's may once the node is
-        over: what it would append then comes behind what it noted as its end.
-        """
-        inside = self._inside[connection]
-        if inside:
-            allows_pipelining = self._broker.requests.clients[
-                connection
-            ].allows_pipelining
-            if not allows_pipelining or inside >= MOST_INSIDE:
-                return False
-        return not self._broker.life.is_over
+    def _may_come_too(self, connection: Connection, inside: int) -> bool:
+        """Whether one more of its requests may be inside beside so many."""
+        client = self._broker.requests.clients[connection]
+        return client.allows_pipelining and inside < MOST_INSIDE
 
     def _met_a_bug(self, connection: Connection, error: Exception) -> None:
         """An error that the broker itself did not catch ends the connection."""

@@ -112,6 +112,8 @@ class Replica:
     ) -> None:
         self.topic_id = topic_id
         self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.is_leader = partition.leader == node_id
         self.log = log
         self.high_watermark = min(
             max(high_watermark, log.log_start_offset), log.log_end_offset
@@ -134,20 +136,15 @@ class Replica:
     # -- roles
 
     @property
-    def leader_epoch(self) -> int:
-        return self.partition.leader_epoch
-
-    @property
-    def is_leader(self) -> bool:
-        return self.partition.leader == self._node_id
-
-    @property
     def last_stable_offset(self) -> int:
         """Where a read_committed consumer stops: the first offset of a transaction that
         is open, or whose marker isn't committed yet. Without such a transaction it is
         the high watermark.
         """
-        unstable = self.log.producers.first_unstable_offset(self.high_watermark)
+        producers = self.log.producers
+        if not producers.ongoing and not producers.decided:
+            return self.high_watermark
+        unstable = producers.first_unstable_offset(self.high_watermark)
         if unstable is None:
             return self.high_watermark
         return min(self.high_watermark, max(unstable, self.log.log_start_offset))
@@ -187,6 +184,8 @@ class Replica:
             self.observers.clear()
             self._leader_high_watermark, self._doubted_offset = 0, -1
         self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.is_leader = partition.leader == self._node_id
         if self.log.trace:
             replica_events.image_followed(self.log, was, partition, self.is_leader)
         if self.is_leader:

@@ -88,7 +88,7 @@ def appended(
     }
     if log.topic == METADATA_TOPIC:
         if is_followed(partition):
-            told["epochs"] = epochs_of(copied)
+            told["epochs"] = epochs_of(header, copied)
             told["records"] = metadata_records(copied)
             log.trace.emit(OF_METADATA[kind], **told)
     elif log.topic not in INTERNAL_TOPICS:
@@ -97,7 +97,7 @@ def appended(
         if header.transactional:
             told |= _producer(header)
         if is_followed(partition):
-            told["epochs"] = epochs_of(copied)
+            told["epochs"] = epochs_of(header, copied)
         log.tell(kind, **told)
     if header.control and kind == "RecordsAppended":
         _marker_written(log, header, copied)
@@ -142,11 +142,15 @@ def high_watermark_advanced(
         log.tell("LastStableOffsetAdvanced", last_stable_offset=stable)
 
 
-def epochs_of(copied: Buffer) -> list[list[int]]:
-    """[leader epoch, first offset] for each epoch that begins in these batches."""
+def epochs_of(header: BatchHeader, copied: Buffer) -> list[list[int]]:
+    """[leader epoch, first offset] for each epoch that begins in these batches. header:
+    of the first batch, which is nearly always the only one.
+    """
+    if header.size_bytes == len(copied):
+        return [[header.partition_leader_epoch, header.base_offset]]
     first: dict[int, int] = {}
-    for header, _ in batches(copied):
-        first.setdefault(header.partition_leader_epoch, header.base_offset)
+    for each, _ in batches(copied):
+        first.setdefault(each.partition_leader_epoch, each.base_offset)
     return [[epoch, offset] for epoch, offset in first.items()]
 
 

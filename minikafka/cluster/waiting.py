@@ -60,6 +60,7 @@ class Wait:
         "answer",
         "deadline_ms",
         "error",
+        "is_done",
         "keys",
         "missing_bytes",
         "refuse",
@@ -84,12 +85,9 @@ class Wait:
         self.allows_pipelining = False
         self.answer: Answer | None = None
         self.error: KafkaError | None = None
+        self.is_done = False
         self._attempt = attempt
         self._then: list[Callable[[Wait], object]] = []
-
-    @property
-    def is_done(self) -> bool:
-        return self.answer is not None or self.error is not None
 
     def finish(self, answer: Answer) -> None:
         """End it with an answer, if it hasn't ended."""
@@ -129,7 +127,7 @@ class Wait:
 
     def _end(self, answer: Answer | None, error: KafkaError | None) -> None:
         if not self.is_done:
-            self.answer, self.error = answer, error
+            self.answer, self.error, self.is_done = answer, error, True
             # the parker holds the wait and is held here: a reference cycle
             tellers, self._then = self._then, []
             for tell in tellers:
@@ -170,7 +168,7 @@ class Waiting:
         self.ended: deque[Parked] = deque()
         self.ready: deque[Parked] = deque()
         self._by_connection: dict[Hashable, dict[Parked, None]] = {}
-        self._by_key: dict[Hashable, dict[Parked, None]] = {}
+        self.by_key: dict[Hashable, dict[Parked, None]] = {}
         self._timer = timer
         self._deadlines: list[tuple[int, int, Parked]] = []
         self._numbers = itertools.count()
@@ -179,10 +177,6 @@ class Waiting:
 
     def __len__(self) -> int:
         return self._parked
-
-    def __contains__(self, key: Hashable) -> bool:
-        """Whether any request waits for a key."""
-        return key in self._by_key
 
     def has_room(self, wait: Wait) -> bool:
         """Whether the keys of all parked requests together stay within the limit. A
@@ -199,7 +193,7 @@ class Waiting:
         self._parked += 1
         self._keys += len(wait.keys)
         for key in wait.keys:
-            self._by_key.setdefault(key, {})[parked] = None
+            self.by_key.setdefault(key, {})[parked] = None
         if wait.deadline_ms < NEVER_MS:
             entry = (wait.deadline_ms, next(self._numbers), parked)
             heapq.heappush(self._deadlines, entry)
@@ -208,7 +202,7 @@ class Waiting:
 
     def moved(self, key: Hashable, size_bytes: int) -> None:
         """Something arrived under a key: count its bytes for the requests that wait."""
-        for parked in self._by_key.get(key, ()):
+        for parked in self.by_key.get(key, ()):
             parked.wait.missing_bytes -= size_bytes
             if parked.wait.missing_bytes <= 0:
                 self.ready.append(parked)
@@ -230,29 +224,20 @@ class Waiting:
         """All parked requests, for a node that stops."""
         return [parked for of_one in self._by_connection.values() for parked in of_one]
 
-    def take_ended(self) -> Iterator[Parked]:
-        """Takes out the requests that have ended, in that order; more may end
-        meanwhile.
-        """
-        while self.ended:
-            parked = self.ended.popleft()
-            if parked.is_here:
-                self._remove(parked)
-                yield parked
-
     def drop(self, connection: Hashable) -> None:
         """The connection is closed, so drop everything it waited for."""
         for parked in list(self._by_connection.get(connection, ())):
-            self._remove(parked)
+            self.remove(parked)
 
-    def _remove(self, parked: Parked) -> None:
+    def remove(self, parked: Parked) -> None:
+        """It has ended, and waits no longer."""
         assert parked.is_here, "a parked request is taken out once"
         parked.is_here = False
         self._parked -= 1
         self._keys -= len(parked.wait.keys)
-        remove(self._by_connection, parked.connection, parked)
+        remove_from(self._by_connection, parked.connection, parked)
         for key in parked.wait.keys:
-            remove(self._by_key, key, parked)
+            remove_from(self.by_key, key, parked)
         if self._deadlines and not self._deadlines[0][2].is_here:
             self._set_timer()
         # drop entries of requests that were answered long before their deadlines
@@ -261,7 +246,7 @@ class Waiting:
             heapq.heapify(self._deadlines)
 
 
-def remove(
+def remove_from(
     index: dict[Hashable, dict[Parked, None]], key: Hashable, parked: Parked
 ) -> None:
     del index[key][parked]

@@ -116,7 +116,8 @@ class Batcher(Generic[Part]):
     def later(self, at_ms: int, do: Callable[[Now], None]) -> None:
         """Call do(now) at a time, in monotonic ms."""
         self._later.append((at_ms, do))
-        self._timer.set(min(at_ms, self._timer.at_ms))
+        if at_ms < self._timer.at_ms:
+            self._timer.set(at_ms)
 
     def tick(self, now: Now) -> None:
         """Try again what is due by now."""

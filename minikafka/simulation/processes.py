@@ -231,7 +231,7 @@ class BrokerProcess(Process):
         deadline.
         """
         self._turn.drain()
-        if self.broker.why_failed is not None:
+        if self.broker.life.why_failed is not None:
             self.crash()
             return
         self.deadline = self.broker.next_deadline()

@@ -29,9 +29,10 @@ _epoch, _start = attrgetter("epoch"), attrgetter("start_offset")
 
 
 class LeaderEpochs:
-    """The epochs of one log. entries: ascending by epoch and by offset. is_behind: the
-    file still has entries that were truncated with the end of the log. Recovery would
-    remove those as well, so the file is written only before the next append.
+    """The epochs of one log. entries: ascending by epoch and by offset. latest: the
+    newest epoch; -1 if there is none. is_behind: the file still has entries that were
+    truncated with the end of the log. Recovery would remove those as well, so the file
+    is written only before the next append.
     """
 
     def __init__(self, disk: Disk, directory: str) -> None:
@@ -49,11 +50,10 @@ class LeaderEpochs:
         except ValueError:
             self.damaged = True
         self._stored = list(self.entries)
+        self._note_latest()
 
-    @property
-    def latest(self) -> int:
-        """The newest epoch; -1 if there is none."""
-        return self.entries[-1].epoch if self.entries else NONE
+    def _note_latest(self) -> None:
+        self.latest = self.entries[-1].epoch if self.entries else NONE
 
     def assign(self, epoch: int, offset: int) -> None:
         """A batch of this epoch begins at this offset. Not synced: until `flush`, the
@@ -63,6 +63,7 @@ class LeaderEpochs:
             while self.entries and self.entries[-1].start_offset >= offset:
                 self.entries.pop()
             self.entries.append(EpochEntry(epoch, offset))
+            self.latest = epoch
             self.is_behind = True
         # a leader without a record removes an entry at each start, and adds it again
         if self.is_behind:
@@ -94,6 +95,7 @@ class LeaderEpochs:
         """The log now ends at `offset`."""
         if self.entries and self.entries[-1].start_offset >= offset:
             self.entries = [each for each in self.entries if each.start_offset < offset]
+            self._note_latest()
             self.is_behind = True
 
     def truncate_from_start(self, offset: int) -> None:
@@ -111,6 +113,7 @@ class LeaderEpochs:
     def clear(self) -> None:
         """Start over with an empty list."""
         self.entries = []
+        self.latest = NONE
         self._write(sync=False)
 
     def flush(self) -> None:

@@ -74,7 +74,7 @@ class Index:
 
     @property
     def size_bytes(self) -> int:
-        return len(self) * self._entry.size
+        return (self._stored + len(self._pending)) * self._entry.size
 
     @property
     def last(self) -> Entry | None:

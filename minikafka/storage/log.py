@@ -92,13 +92,14 @@ class Log:
 
     def __post_init__(self, topic_id: bytes | None) -> None:
         self.log_end_offset = self.log_start_offset
+        self._storage_errors = as_storage_errors(self.directory)
         # by base offset; empty until the log is recovered
         self.segments: list[Segment] = []
         # from this offset on, bytes are missing or aren't the ones that were written
         self.damaged_from: int | None = None
         # offsets of an earlier run that this run hasn't checked yet
         self.unchecked = range(0)
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             new = not self.disk.exists(self.directory)
             self.disk.mkdir(self.directory)
             if topic_id is not None:
@@ -211,19 +212,22 @@ class Log:
         self, batches: memoryview, headers: Sequence[BatchHeader], now_ms: int | None
     ) -> Appended:
         ends = list(markers(batches, headers))
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             for header in headers:
                 epoch = header.partition_leader_epoch
                 if epoch > self.epochs.latest or self.epochs.is_behind:
                     self.epochs.assign(epoch, header.base_offset)
             size_bytes = len(batches)
-            why = reason_to_roll(self.active, self.config, size_bytes, headers, now_ms)
+            segment = self.segments[-1]
+            why = reason_to_roll(segment, self.config, size_bytes, headers, now_ms)
             if why:
                 self.roll(headers[0].base_offset, why)
-            self.active.append(batches, headers, now_ms)
-        self.log_end_offset = headers[-1].next_offset
+                segment = self.segments[-1]
+            segment.append(batches, headers, now_ms)
+        last_offset = headers[-1].last_offset
+        self.log_end_offset = last_offset + 1
         for header, marker in ends:
-            self.note_producer(self.active, header, marker)
+            self.note_producer(segment, header, marker)
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
         newest = headers[0]
@@ -231,7 +235,7 @@ class Log:
             newest = max(headers, key=lambda header: header.max_timestamp)
         return Appended(
             base_offset=headers[0].base_offset,
-            last_offset=headers[-1].last_offset,
+            last_offset=last_offset,
             size_bytes=size_bytes,
             max_timestamp=newest.max_timestamp,
             offset_of_max_timestamp=newest.last_offset,
@@ -245,7 +249,7 @@ class Log:
         """
         aborted = self.producers.replay(header, marker)
         if aborted is not None:
-            with as_storage_errors(self.directory):
+            with self._storage_errors:
                 segment.aborted.append(aborted)
 
     # -- rolling
@@ -291,7 +295,7 @@ class Log:
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE, why)
         if offset >= up_to_offset:
             return []
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             for segment in self.segments[self.segment_of(offset) :]:
                 found = segment.read(offset, max_bytes, up_to_offset, min_one, fill_up)
                 # None: compaction left nothing of this segment from that offset on
@@ -301,7 +305,7 @@ class Log:
 
     def look_at(self, offset: int, max_bytes: int) -> Looked:
         """Check the batches from this offset on: see checks.py."""
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             looked = look_at(self, offset, max_bytes)
         if offset == self.unchecked.start:
             self.unchecked = range(looked.next_offset, self.unchecked.stop)
@@ -319,7 +323,7 @@ class Log:
         up_to_offset, ordered by their first offsets. A read_committed reader drops
         their records. up_to_offset: no transaction is open below it.
         """
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             later = self.segments[self.segment_of(offset) :]
             indexes = [segment.aborted for segment in later]
             return overlapping(indexes, offset, up_to_offset)
@@ -341,7 +345,7 @@ class Log:
         is allowed, the offset is an earlier one: see Segment.find_timestamp.
         """
         start = self.log_start_offset
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             allowance = allowance or Allowance()
             for segment in self.segments:
                 largest, _ = segment.largest
@@ -359,7 +363,7 @@ class Log:
         None in a log without records. If the search would take more than is allowed,
         the offset is the last one of its batch.
         """
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             segment = max(self.segments, key=lambda segment: segment.largest[0])
             timestamp, last_offset = segment.largest
             if timestamp < 0:
@@ -385,7 +389,9 @@ class Log:
 
         Errors: OFFSET_OUT_OF_RANGE if the epoch is unknown here.
         """
-        epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
+        epoch, end_offset = self.epochs.end_offset(
+            last_fetched_epoch, self.log_end_offset
+        )
         if epoch < 0:
             raise KafkaError(
                 Error.OFFSET_OUT_OF_RANGE,
@@ -402,12 +408,12 @@ class Log:
         is never split: a batch that holds the offset is dropped whole.
         """
         if offset >= self.log_end_offset:
-            with as_storage_errors(self.directory):
+            with self._storage_errors:
                 self.epochs.truncate_from_end(offset)
             return
         if offset < self.segments[0].base_offset:
             return self.truncate_fully_and_start_at(offset)
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             self.drop_segments(self.segment_of(offset) + 1)
             found = self.active.locate(offset)
             if found is not None:
@@ -432,7 +438,7 @@ class Log:
         assert offset is not None
         if offset <= self.segments[0].base_offset:
             return self.truncate_fully_and_start_at(offset)
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             self.drop_segments(self.segment_of(offset) + 1)
             offset = min(offset, self.active.cut_off(offset))
             self.active.flush()
@@ -442,7 +448,7 @@ class Log:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop all records; the next record gets this offset."""
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             self.drop_segments(0)
             self.segments.append(self.open_segment(offset))
             self.active.flush()
@@ -498,7 +504,7 @@ class Log:
         if offset > self.log_end_offset:
             what = f"offset {offset} is beyond the log end offset {self.log_end_offset}"
             raise KafkaError(Error.OFFSET_OUT_OF_RANGE, what)
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             self.move_start(offset, why)
             start = self.log_start_offset
             self.delete_segments(lambda segment, end: end <= start, BELOW_START)
@@ -552,7 +558,7 @@ class Log:
 
     def flush(self) -> None:
         """Sync everything, and move the recovery point to the log end offset."""
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             if self.recovery_point < self.log_end_offset:
                 self._sync()
                 if self.producers.producers:
@@ -568,7 +574,7 @@ class Log:
         """Stop cleanly: everything is synced, so the next start needs to read
         nothing.
         """
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             if self.segments:
                 self.active.seal()
                 self.flush()
@@ -584,7 +590,7 @@ class Log:
 
     def delete(self) -> Generator[int, None, None]:
         """Remove the log from the disk, file by file. Yields the bytes freed."""
-        with as_storage_errors(self.directory):
+        with self._storage_errors:
             for segment in self.segments:
                 segment.close()
             self.segments = []

@@ -128,9 +128,9 @@ class ProducerState:
         self._directory = directory
         self._snapshots: list[int] = []  # their offsets, ascending
         # producer ids with an open transaction, ordered by its first offset
-        self._ongoing: dict[int, None] = {}
+        self.ongoing: dict[int, None] = {}
         # (marker's offset, transaction's first offset), not replicated yet
-        self._decided: deque[tuple[int, int]] = deque()
+        self.decided: deque[tuple[int, int]] = deque()
         self._guards: weakref.WeakValueDictionary[int, Guard] = (
             weakref.WeakValueDictionary()
         )
@@ -165,7 +165,7 @@ class ProducerState:
                 what = f"sent sequence number {first} after {producer.last_sequence}"
             why = f"producer {header.producer_id} {what}"
             raise KafkaError(Error.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
-        if header.producer_id in self._ongoing and not header.transactional:
+        if header.producer_id in self.ongoing and not header.transactional:
             what = (
                 f"producer {header.producer_id} sent a batch without a transaction, and"
                 " has one open"
@@ -200,7 +200,7 @@ class ProducerState:
         Errors: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
         epoch = marker.producer_epoch
-        is_open = marker.producer_id in self._ongoing
+        is_open = marker.producer_id in self.ongoing
         must_be_newer = marker.transaction_version >= 2 and is_open
         oldest = epoch
         if must_be_newer and epoch != MAX_EPOCH:
@@ -229,7 +229,7 @@ class ProducerState:
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
         """Whether a producer has a transaction open here with this epoch."""
-        if producer_id not in self._ongoing:
+        if producer_id not in self.ongoing:
             return False
         return self.producers[producer_id].epoch == epoch
 
@@ -248,7 +248,8 @@ class ProducerState:
         checked it. marker: its content if it is a control batch. Returns the
         transaction that the marker aborts, if that has records here.
         """
-        self.end_offset = header.next_offset
+        last_offset = header.last_offset
+        self.end_offset = last_offset + 1
         if header.producer_id < 0 or (header.control and marker is None):
             return None
         producer = self.producers.get(header.producer_id)
@@ -264,14 +265,14 @@ class ProducerState:
             return self._end(producer, header, marker)
         batch = Batch(
             last_sequence=header.last_sequence,
-            last_offset=header.last_offset,
+            last_offset=last_offset,
             offset_delta=header.last_offset_delta,
             timestamp=header.max_timestamp,
         )
         producer.remember(batch)
         if header.transactional and producer.transaction_first_offset is None:
             producer.transaction_first_offset = header.base_offset
-            self._ongoing[header.producer_id] = None
+            self.ongoing[header.producer_id] = None
         return None
 
     def _end(
@@ -283,8 +284,8 @@ class ProducerState:
         producer.transaction_first_offset = None
         if first_offset is None:
             return None
-        del self._ongoing[header.producer_id]
-        self._decided.append((header.base_offset, first_offset))
+        del self.ongoing[header.producer_id]
+        self.decided.append((header.base_offset, first_offset))
         if marker.committed:
             return None
         next_open = self._first_open()
@@ -296,7 +297,7 @@ class ProducerState:
         )
 
     def _first_open(self) -> int | None:
-        for producer_id in self._ongoing:
+        for producer_id in self.ongoing:
             return self.producers[producer_id].transaction_first_offset
         return None
 
@@ -304,11 +305,11 @@ class ProducerState:
         """The first offset of the earliest transaction that is open, or whose marker
         isn't replicated yet. high_watermark: it must never go back between calls.
         """
-        if not self._ongoing and not self._decided:
+        if not self.ongoing and not self.decided:
             return None
-        while self._decided and self._decided[0][0] < high_watermark:
-            self._decided.popleft()
-        offsets = [first_offset for _, first_offset in self._decided]
+        while self.decided and self.decided[0][0] < high_watermark:
+            self.decided.popleft()
+        offsets = [first_offset for _, first_offset in self.decided]
         first_open = self._first_open()
         if first_open is not None:
             offsets.append(first_open)
@@ -338,7 +339,7 @@ class ProducerState:
         """
         for producer_id, producer in list(self.producers.items()):
             is_silent = now_ms - producer.timestamp >= expiration_ms
-            if is_silent and producer_id not in self._ongoing:
+            if is_silent and producer_id not in self.ongoing:
                 del self.producers[producer_id]
 
     def _make_room(self) -> None:
@@ -352,7 +353,7 @@ class ProducerState:
         def heard_ms(producer_id: int) -> int:
             return self.producers[producer_id].timestamp
 
-        idle = [each for each in self.producers if each not in self._ongoing]
+        idle = [each for each in self.producers if each not in self.ongoing]
         by_silence = sorted(idle, key=heard_ms)
         for producer_id in by_silence[: MOST_PRODUCERS // 10]:
             del self.producers[producer_id]
@@ -386,7 +387,7 @@ class ProducerState:
                 continue
             self.producers = snapshot
             self.end_offset = max(offset, log_start_offset)
-            self._ongoing = _ongoing(snapshot)
+            self.ongoing = _ongoing(snapshot)
             return
 
     def keep_snapshots(self, base_offsets: set[int], log_end_offset: int) -> None:
@@ -407,8 +408,8 @@ class ProducerState:
     def _begin(self, offset: int) -> None:
         self.producers = {}
         self.end_offset = offset
-        self._ongoing.clear()
-        self._decided.clear()
+        self.ongoing.clear()
+        self.decided.clear()
 
     def _remove(self, offset: int) -> None:
         self._snapshots.remove(offset)

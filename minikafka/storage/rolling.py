@@ -30,9 +30,10 @@ def reason_to_roll(
     """Why a new segment has to begin for these batches; None if they may be appended to
     this one.
     """
-    if not segment.size:
+    segment_bytes = segment.size
+    if not segment_bytes:
         return None
-    if segment.size + size_bytes > config.segment_bytes:
+    if segment_bytes + size_bytes > config.segment_bytes:
         why = f"it would become larger than segment.bytes ({config.segment_bytes})"
         return Reason("segment_bytes", why)
     first_ms = segment.first_timestamp

@@ -19,7 +19,10 @@ TEXT = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8")
 
 
 class Api(NamedTuple):
-    """A request and its response."""
+    """A request and its response. tagged_headers: the versions in which the header of a
+    response has tagged fields. For ApiVersions it never has: the client that reads it
+    doesn't know yet what the broker speaks (KIP-511).
+    """
 
     name: str
     key: int
@@ -27,6 +30,7 @@ class Api(NamedTuple):
     max_version: int
     request: Schema
     response: Schema
+    tagged_headers: range
 
     def flexible(self, version: int) -> bool:
         """Whether lengths are compact and there are tagged fields (KIP-482)."""
@@ -98,6 +102,7 @@ def _compile(declaration: Declaration) -> None:
             max_version=request.versions[-1],
             request=request,
             response=response,
+            tagged_headers=range(0) if name == "ApiVersions" else request.flexible,
         )
     elif "record" in attributes:
         RECORD[name] = RecordType(name, int(attributes["record"]), declaration.schema())
@@ -146,7 +151,7 @@ def encode_request(
         parts[-1] += _CLIENT_ID.null
     else:
         _CLIENT_ID.encode(parts, client_id)
-    if kind.flexible(version):
+    if version in kind.request.flexible:
         parts[-1] += NO_TAGGED_FIELDS
     kind.request.encode(version, body, parts)
     return [part for part in parts if len(part)]
@@ -171,7 +176,7 @@ def decode_request(frame: Buffer) -> Request:
         raise UnsupportedVersion(key, version, correlation_id)
     if at is None:
         raise DecodeError("the header of a request ends within its client id")
-    if api.flexible(version):
+    if version in api.request.flexible:
         at = _skip_tagged_fields(buffer, at)
     body, _ = api.request.decode(version, buffer, at, MOST_REQUEST_ITEMS)
     return Request(api, version, correlation_id, client_id, body)
@@ -189,7 +194,7 @@ def encode_response(
     """A response as the parts of a frame, without its size."""
     kind = API[api]
     parts: list[Any] = [bytearray(_RESPONSE_HEADER.pack(correlation_id))]
-    if _flexible_response_header(kind, version):
+    if version in kind.tagged_headers:
         parts[-1] += NO_TAGGED_FIELDS
     kind.response.encode(version, body, parts)
     return [part for part in parts if len(part)]
@@ -205,17 +210,10 @@ def decode_response(api: str, version: int, frame: Buffer) -> tuple[int, Message
         raise DecodeError(f"a response of {len(buffer)} bytes has no whole header")
     (correlation_id,) = _RESPONSE_HEADER.unpack_from(buffer)
     at = _RESPONSE_HEADER.size
-    if _flexible_response_header(kind, version):
+    if version in kind.tagged_headers:
         at = _skip_tagged_fields(buffer, at)
     body, _ = kind.response.decode(version, buffer, at)
     return correlation_id, body
-
-
-def _flexible_response_header(api: Api, version: int) -> bool:
-    """Whether a response header has tagged fields. For ApiVersions it never has: the
-    client that reads it doesn't know yet what the broker speaks (KIP-511).
-    """
-    return api.flexible(version) and api.name != "ApiVersions"
 
 
 def _skip_tagged_fields(buffer: memoryview, at: int) -> int:

@@ -171,7 +171,7 @@ def crc_matches(buffer: Buffer, header: BatchHeader, at: int = 0) -> bool:
     """Whether the batch at `at`, with this header, is whole and its content matches its
     CRC-32C.
     """
-    end = at + header.size_bytes
+    end = at + LOG_OVERHEAD + header.batch_length
     if end > len(buffer):
         return False
     return crc32c(memoryview(buffer)[at + _AFTER_CRC : end]) == header.crc
@@ -193,7 +193,7 @@ def batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
     at = 0
     while len(view) - at >= BATCH_OVERHEAD:
         header = read_header(view, at)
-        end = at + header.size_bytes
+        end = at + LOG_OVERHEAD + header.batch_length
         if end > len(view):
             return
         yield header, view[at:end]
@@ -453,11 +453,12 @@ def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
 def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
     """Where the records of one whole batch are, with their offsets and timestamps."""
     header = read_header(batch)
-    if header.size_bytes > len(batch):
+    size_bytes = header.size_bytes
+    if size_bytes > len(batch):
         raise CorruptRecord(
-            f"the batch has {header.size_bytes} bytes, but only {len(batch)} are there"
+            f"the batch has {size_bytes} bytes, but only {len(batch)} are there"
         )
-    packed = memoryview(batch)[BATCH_OVERHEAD : header.size_bytes]
+    packed = memoryview(batch)[BATCH_OVERHEAD:size_bytes]
     for content, at, end, offset_delta, timestamp_delta in walk(
         packed,
         header.compression,

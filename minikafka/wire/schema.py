@@ -190,6 +190,7 @@ class Schema:
     versions: range
     flexible: range
     read: Callable[[], Struct]  # parses the schema text when the message is first used
+    _codecs: dict[int, Codec] = field(default_factory=dict)  # by version, once used
 
     @cached_property
     def struct(self) -> Struct:
@@ -208,7 +209,8 @@ class Schema:
         """
         primitives.budget.begin(most_items)
         try:
-            return self._codec(version).decode(buffer, at)
+            codec = self._codecs.get(version) or self._codec(version)
+            return codec.decode(buffer, at)
         except (layouts.error, IndexError):
             why = "the message ends too early"
             raise DecodeError(f"{self.name} version {version}: {why}") from None
@@ -219,7 +221,8 @@ class Schema:
         """Appends the message to the parts of a frame, the last of which is a
         bytearray. Missing fields get their defaults.
         """
-        self._codec(version).encode(parts, body)
+        codec = self._codecs.get(version) or self._codec(version)
+        codec.encode(parts, body)
 
     def to_bytes(self, version: int, body: Body, prefix: bytes = b"") -> bytes:
         """The bytes of a message that holds no record batches (those would be separate
@@ -253,7 +256,9 @@ class Schema:
             raise ValueError(
                 f"{self.name} has versions {first} to {last}, not {version}"
             )
-        return _compiled(self.struct, version, version in self.flexible)
+        codec = _compiled(self.struct, version, version in self.flexible)
+        self._codecs[version] = codec
+        return codec
 
 
 def _message(struct: Struct, fields: dict[str, Any]) -> Message:
@@ -375,14 +380,18 @@ def _decoder(
                 if value is None and not nullable:
                     raise DecodeError(f"{struct.name}.{name} must not be null")
                 fields[name] = value
-        if flexible:
-            if not buffer[at]:  # nearly always: no tagged fields
-                return _message(struct, fields), at + 1
+        if flexible and not buffer[at]:  # nearly always: no tagged fields
+            at += 1
+        elif flexible:
             count, at = read_unsigned_varint(buffer, at)
             primitives.budget.take(count)
             for _ in range(count):
                 at = read_tagged(buffer, at, fields)
-        return _message(struct, fields), at
+        # as _message does, without a call
+        message = Message.__new__(Message)
+        message.__dict__ = fields
+        message._struct = struct
+        return message, at
 
     return decode
 

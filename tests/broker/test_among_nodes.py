@@ -204,7 +204,7 @@ def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_tran
     topic = stranger.active.image.topics["orders"]
     leader = topic.partitions[0].leader
     state = stranger.broker(leader).replicas.leader("orders", 0).log.producers
-    [producer_id] = state._ongoing
+    [producer_id] = state.ongoing
 
     def marked(epoch, producer_epoch):
         marker = {
@@ -225,4 +225,4 @@ def test_kip_98_a_coordinator_epoch_that_no_coordinator_has_come_to_ends_no_tran
     state.producers[producer_id].coordinator_epoch = 2**31 - 1  # as it was kept before
     producer.commit_transaction()
     stranger.cluster.run(seconds=5)
-    assert not state._ongoing
+    assert not state.ongoing

@@ -90,6 +90,9 @@ class FetchHandlers:
     followers: FollowerFetches
     trace: Trace
 
+    def __post_init__(self) -> None:
+        self.most_bytes: int = self.config["fetch.max.bytes"]
+
     def fetch(self, request: Call, now: Now) -> Answer | Wait:
         body = request.body
         follower = self.followers.replica_id(request)
@@ -409,7 +412,7 @@ class Fetching:
 
     def most_bytes(self) -> int:
         """That this broker gives at once."""
-        most_bytes: int = self.handlers.config["fetch.max.bytes"]
+        most_bytes = self.handlers.most_bytes
         if self.follower != CONSUMER:
             return most_bytes
         of_quota = self.handlers.throttling.most_bytes(self.request.client.client_id)

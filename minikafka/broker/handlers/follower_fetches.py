@@ -105,7 +105,7 @@ class FollowerFetches:
         )
         place = replica.log.topic, replica.log.partition
         log_start = ("log_start", *place)
-        if log_start in self.waiting:
+        if log_start in self.waiting.by_key:
             self.events.moved(log_start, 0)
         if follower not in replica.partition.isr:  # who leaves it is found by the clock
             self.isr.look(place, replica, now)
