@@ -492,7 +492,7 @@ class Brokers:
         return [set(each.replicas) for each in self._all() if one in each.replicas]
 
     def _all(self) -> list[Any]:
-        described = self._cluster._topics._described
+        described = self._cluster.partition
         return [
             described(name, number)
             for name, count in self._topics.items()
