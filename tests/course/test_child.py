@@ -30,6 +30,12 @@ ONE = Exercise(
 )
 
 
+@pytest.fixture(autouse=True)
+def no_jvm(monkeypatch):
+    """Tests of the same worker may have started Spark."""
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)
+
+
 @pytest.fixture
 def no_grace(monkeypatch):
     monkeypatch.setattr(watchdog, "GRACE_SECONDS", 0.2)
