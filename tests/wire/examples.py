@@ -22,10 +22,13 @@ VALUES = {
     "records": st.binary(max_size=5) | st.just(b"batch" * 40),
 }
 # What the oracles, which know more of the meaning than the schema does, can hold
+ERROR_CODES = st.sampled_from(
+    [int(error) for error in Error if error <= Error.INVALID_RECORD_STATE]
+)
 BY_NAME = {
-    "ErrorCode": st.sampled_from(
-        [int(error) for error in Error if error <= Error.INVALID_RECORD_STATE]
-    ),
+    "ErrorCode": ERROR_CODES,
+    "PartitionErrorCode": ERROR_CODES,
+    "AcknowledgeErrorCode": ERROR_CODES,
     "TopicConfigErrorCode": st.sampled_from([0, 29, 40]),
     "LogAppendTimeMs": st.integers(-1, 2**41),
     "RetentionTimeMs": st.integers(-1, 2**41),
