@@ -154,7 +154,7 @@ class FetchHandlers:
             return None
         if self.config["replica.selector.class"] != RACK_AWARE:
             return None
-        if self.config["self.rack"] == rack:
+        if self.config["broker.rack"] == rack:
             return None
         near = {}
         for node, follower in replica.followers.items():
