@@ -32,7 +32,7 @@ class Times:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        kind = self._kinds["/".join(report.nodeid.split("/")[:2])]
+        kind = self._kinds["/".join(report.nodeid.partition("::")[0].split("/")[:2])]
         kind[0] += report.when == "call"
         kind[1] += report.duration
         kind[2] += report.cpu_s
