@@ -1,7 +1,7 @@
 """Rules that are broken on purpose: does a test notice?
 
-mutants.toml has them: a sentence on what is wrong, a text of a file, what stands there
-instead, and the tests that should fail. Those under `nightly` only `make nightly`
+mutants.toml lists them: a sentence on what is wrong, a text in a file, the text that
+replaces it, and the tests that should fail. Those under `nightly` only `make nightly`
 notices, and `why` says why that will do; all others must be noticed by `make test`.
 
     python -m tests.mutants                  all of them, one after another: some minutes

@@ -1,11 +1,11 @@
-"""What Apache Kafka answers does not change with our code, so it is asked at night only.
-`make test` compares with what the night has found, which is kept in tests/recordings/.
+"""Our code can't change Apache Kafka's answers, so only the nightly tests ask for them.
+`make test` compares minikafka with what they found, which is kept in tests/recordings/.
 
 A nightly test asks both, and compares the answers field by field. Where they are the
 same, or differ on purpose only, `confirm` compares a few letters of a hash of each of
 minikafka's answers with the file: whole answers would be a megabyte. In `make test`
-minikafka alone is asked, and `check` finds the first answer that is another one now. Then
-the nightly test says what Apache Kafka answers.
+minikafka alone is asked, and `check` finds the first answer that has changed. Then the
+nightly test says what Apache Kafka answers.
 
 `python -m tests.recording FILE ...` runs the nightly tests of these files and writes their
 recordings again.
@@ -46,22 +46,26 @@ class Recording:
         recorded, now = self.stories.get(story, []), [mark(step) for step in steps]
         for number, (then, step) in enumerate(zip(recorded, steps, strict=False)):
             assert then == now[number], (
-                f"{story}, step {number}: Apache Kafka {VERSION} answered otherwise."
-                f" minikafka answers {step}. `pytest {self.test} -m nightly` says what"
-                f" differs. If nothing does: `{command}`"
+                f"{story}, step {number}: not the answer that was compared with Apache"
+                f" Kafka {VERSION}. minikafka answers {step} now. `pytest {self.test} -m"
+                f" nightly` shows what differs. If nothing does: `{command}`"
             )
         assert len(recorded) == len(now), f"other steps than recorded: `{command}`"
 
     def confirm(self, story: str, steps: Sequence[Any]) -> None:
-        """Of a story that Apache Kafka has just answered in the same way."""
+        """Apache Kafka has just been asked the same story, and nothing differed but on
+        purpose: check the recording, or write it.
+        """
         if not self.writes:
             return self.check(story, steps)
         self.stories[story] = [mark(step) for step in steps]
         self.path.write_text(self.text(), encoding="utf-8")
 
     def text(self) -> str:
+        """The file: each story with its marks."""
         lines = [
-            f"# As Apache Kafka {VERSION} answers: a mark for each answer of a story.",
+            "# A mark for each of minikafka's answers in a story. Each was compared with"
+            f" Apache Kafka {VERSION}'s.",
             f"# Written by `python -m tests.recording {self.test}`.",
         ]
         for story, marks in sorted(self.stories.items()):

@@ -35,7 +35,7 @@ class Times:
         kind = self._kinds["/".join(report.nodeid.partition("::")[0].split("/")[:2])]
         kind[0] += report.when == "call"
         kind[1] += report.duration
-        kind[2] += report.cpu_s
+        kind[2] += getattr(report, "cpu_s", 0)  # of a worker that crashed: unknown
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self._kinds:

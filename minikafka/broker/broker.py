@@ -4,7 +4,7 @@ Bytes come in (`receive`), time comes in (`tick`), and what to do with the outsi
 is left in `outbox`, in order (effects.py). No socket, clock, thread or random source of
 its own: simulation and TCP server drive the very same class, in one loop (turn.py).
 
-What it is made of is wired in parts.py, and each part has a file of its own. A request's
+Its parts are wired together in parts.py, and each has a file of its own. A request's
 way, from a frame to an answer, is in requests.py. How far the node has come in its life
 is in lifecycle.py.
 """
@@ -24,7 +24,9 @@ from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 
-BACKGROUND_BUDGET_BYTES = 4 << 20  # of each kind of background work in one tick
+BACKGROUND_BUDGET_BYTES = (
+    4 << 20
+)  # how much of each kind of background work a tick does
 IDLE_MS = 1000  # without any timer, as long as the node is not in the cluster yet
 
 

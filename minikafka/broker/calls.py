@@ -184,10 +184,10 @@ def results_by_topic(
     say_why: bool = False,
     partitions: str = "partitions",
 ) -> list[Answer]:
-    """The results for the partitions of each topic. field: the one that names the
-    topic. named(partition): the fields that name a partition in the answer.
-    verdict(topic, partition): its other fields. partitions: the request's name for
-    them.
+    """Answer a request partition by partition, grouped by topic. field: the field that
+    names the topic. named(partition): the answer's fields that identify a partition.
+    verdict(topic, partition): its other fields. partitions: the field of the request
+    that lists them.
     """
 
     def answered(topic: Any) -> list[Answer]:

@@ -1,12 +1,12 @@
-"""What has happened within a node, and who hears of it.
+"""Events within a node, and the parts that react to them.
 
 Records were appended to a log or committed: parked requests look again, and the node's
 own state machines read on. Committed metadata changes the image, and each change goes
 to the parts of the node that it concerns. A replica was created, was given another role,
 or was removed: the parts that fetch and that maintain the ISR react to it.
 
-Nothing here knows a part of the node: who hears what, and in which order, is wired in
-parts.py (Hearers).
+This file knows no part of the node: parts.py wires up which parts are told about what,
+and in which order (Hearers).
 """
 
 from collections import deque
@@ -50,7 +50,7 @@ class FollowsTopics(Protocol):
 
 
 class Hearers(NamedTuple):
-    """Who hears what, in order.
+    """The parts that are told about each event, in the order in which they are told.
 
     logs_changed: the end of some log moved, other than the metadata log's. placed: a
     replica leads or follows. removed: this node no longer has the replica.

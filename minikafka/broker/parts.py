@@ -3,9 +3,9 @@ else, and knows of no more.
 
 A node's logs are reached through `replicas` (replica_manager.py). What changes the
 cluster goes through `active_controller`: its decision goes through the metadata log, and
-only what comes back, committed, changes the image. Who hears of that, and of records
-that were appended, is wired at the end of `__init__` (node_events.py), and so is what
-each state of the node's life begins with (lifecycle.py).
+only what comes back, committed, changes the image. The end of `__init__` wires up which
+parts react to that and to appended records (node_events.py), and what each state of the
+node's life begins with (lifecycle.py).
 """
 
 from collections.abc import Hashable

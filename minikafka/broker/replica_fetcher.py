@@ -48,9 +48,9 @@ class Position(NamedTuple):
 @dataclass(slots=True)
 class Leader:
     """The partitions that are fetched from one node. next_fetch: not set while a fetch
-    is on its way. told: the position of each partition as the session knows it; None if
-    that is out of date. is_whole: the last request had room for every partition that
-    had to be named, so that no other follows at once.
+    is on its way. told: the positions that the fetch session holds; None if they are
+    out of date. is_whole: the last request had room for every partition that had to be
+    named, so no other request follows at once.
     """
 
     next_fetch: Timer

@@ -165,7 +165,7 @@ def of_joins(asked: Body, reply: Message, nodes: Nodes) -> None:
 
 
 def of_markers(asked: Body, reply: Message, nodes: Nodes) -> None:
-    """WriteTxnMarkers: check the result of each marker."""
+    """Check the results of all markers in a WriteTxnMarkers response."""
     wanted = [each["producer_id"] for each in asked["markers"]]
     found = [each.producer_id for each in reply.markers]
     must(found == wanted, "is about other markers")

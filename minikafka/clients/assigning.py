@@ -236,7 +236,7 @@ class Leader:
         for each in self._members.values():
             topics.update(each.topics)
         self._topics = sorted(topics)
-        # the number of partitions of each topic when they were assigned
+        # how many partitions each topic had when they were assigned
         self._counted: dict[str, int] = {}
 
     def knows_the_topics(self) -> bool:

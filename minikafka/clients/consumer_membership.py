@@ -135,7 +135,7 @@ class ConsumerMembership(Membership):
     def leave(self, why: str) -> None:
         self.leaving = True
         in_group = self.state in IN_GROUP
-        self._begin_anew()
+        self._start_over()
         self.event("leaves", why)
         has_joined = in_group and self.generation > JOIN_EPOCH
         give_back = self.revoke if has_joined else self.lose
@@ -170,7 +170,7 @@ class ConsumerMembership(Membership):
             self._reconcile()
 
     def _join(self, event: str, why: str) -> None:
-        self._begin_anew()
+        self._start_over()
         self.generation = JOIN_EPOCH
         self.event(event, why)
         self.heartbeat.at_ms = self.client.now_ms
@@ -294,7 +294,7 @@ class ConsumerMembership(Membership):
         self, event: str, why: str, dropped: Callable[[], None] = lambda: None
     ) -> None:
         """Drop out of the group: another member may read its partitions already."""
-        self._begin_anew()
+        self._start_over()
         self.generation = OUT
         self.event(event, why)
         self.lose(self._held(), dropped)
@@ -308,7 +308,7 @@ class ConsumerMembership(Membership):
         body["member_epoch"] = epoch
         self.say_goodbye("ConsumerGroupHeartbeat", body)
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         """Give up everything that is in progress, including callbacks that have not
         begun.
         """

@@ -87,7 +87,7 @@ class Producer(Client):
         if transactional_id:
             timeout_ms = given["transaction_timeout_ms"]
             self.transactions = Transactions(
-                self, self._sequences, self._number_anew, transactional_id, timeout_ms
+                self, self._sequences, self._renumber, transactional_id, timeout_ms
             )
         self.flushing = 0
         self._id_request = RequestState(self)
@@ -478,7 +478,7 @@ class Producer(Client):
             self._ask_for_producer_id()
         return False
 
-    def _number_anew(self, producer_id: int, producer_epoch: int) -> None:
+    def _renumber(self, producer_id: int, producer_epoch: int) -> None:
         """The coordinator has assigned an id and an epoch: sequence numbers
         begin at 0.
         """

@@ -105,7 +105,7 @@ class ShareMembership:
         """Leave the group; `leaving` is true until that is done."""
         was_in_group = self.state in IN_GROUP
         self.leaving = True
-        self._begin_anew()
+        self._start_over()
         self._event("leaves", why)
         if was_in_group:
             self._say_goodbye()
@@ -128,7 +128,7 @@ class ShareMembership:
             self._join("polled", "the first poll" if is_first else "it polls again")
 
     def _join(self, event: str, why: str) -> None:
-        self._begin_anew()
+        self._start_over()
         self._event(event, why)
         self._heartbeat.at_ms = self.client.now_ms
 
@@ -214,10 +214,10 @@ class ShareMembership:
     # errors, and leaving
 
     def _drop_out(self, event: str, why: str) -> None:
-        self._begin_anew()
+        self._start_over()
         self._event(event, why)
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         self.epoch = JOIN_EPOCH
         self._said = None
         self._assignment = frozenset()

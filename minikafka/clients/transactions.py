@@ -86,7 +86,7 @@ class Transactions:
     """error: why this transaction can't be committed. is_fatal: no other one can be,
     either. joined: its partitions.
 
-    sequences: the numbers of the producer's batches. number_anew(producer id, epoch):
+    sequences: the numbers of the producer's batches. renumber(producer id, epoch):
     called when the coordinator has said who the producer is.
     """
 
@@ -94,13 +94,13 @@ class Transactions:
         self,
         client: Client,
         sequences: Sequences,
-        number_anew: Callable[[int, int], None],
+        renumber: Callable[[int, int], None],
         transactional_id: str,
         timeout_ms: int,
     ) -> None:
         self.client = client
         self._sequences = sequences
-        self._number_anew = number_anew
+        self._renumber = renumber
         self.transactional_id = transactional_id
         self.is_open = False
         self.error: KafkaError | None = None
@@ -127,7 +127,7 @@ class Transactions:
             "InitProducerId", asked, lambda response: [response.error_code]
         )
         step.add_callback(
-            lambda response: self._number_anew(
+            lambda response: self._renumber(
                 response.producer_id, response.producer_epoch
             )
         )

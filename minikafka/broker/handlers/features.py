@@ -89,7 +89,7 @@ class FeatureHandlers:
         - metadata.version stays: all records are written at its newest level.
         - share.version 0 turns share groups off, streams.version 0 streams groups.
         - kraft.version 1 is kept and told, and there is no way back. It changes nothing
-          here: who votes is said at the start, and nobody joins later.
+          here: the voters are fixed when a node starts, and nobody joins later.
 
         Versions: 0 to 2.
 

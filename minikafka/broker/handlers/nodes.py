@@ -310,8 +310,8 @@ class NodeHandlers:
         return self.active_controller.commit(records, now, lambda: answer)
 
     def add_raft_voter(self, request: Call, now: Now) -> Answer:
-        """AddRaftVoter (KIP-853): who votes is said at the start, so nobody joins
-        later. Versions: 0 and 1, which may be answered before it is committed.
+        """AddRaftVoter (KIP-853): the voters are fixed when a node starts, so
+        nobody joins later. Versions: 0 and 1, which may be answered before it is committed.
         """
         self.check_voter(request.body, "Add")
         if CONTROLLER_LISTENER not in {each.name for each in request.body.listeners}:

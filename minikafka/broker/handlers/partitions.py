@@ -207,7 +207,7 @@ class PartitionHandlers:
         return Error.NONE
 
     def refuse_elect_leaders(self, request: Call, error: KafkaError) -> Answer:
-        """ElectLeaders; before version 1 nothing is said but of each partition."""
+        """ElectLeaders. Before version 1 only its partitions have errors."""
         rows: list[tuple[str, Any]] = []
         for topic in request.body.topic_partitions or []:
             for number in topic.partitions:

@@ -54,7 +54,7 @@ class ShareFetchHandlers:
         """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share
         group, with a lock that ends.
 
-        - What it says of records that it has comes along, and is written down first.
+        - It may carry acknowledgements for earlier records, which are stored first.
         - A member has one session with a broker: its partitions are named once. Epoch 0
           begins one, -1 ends it, and then nothing is fetched.
         - With nothing to acquire the request is parked, until records arrive or come

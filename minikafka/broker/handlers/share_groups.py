@@ -189,12 +189,18 @@ class ShareGroupHandlers:
 
     def in_two_halves(
         self,
-        group_id: str,
+        request: Call,
         decide: Callable[..., Decision],
         second: SecondHalf,
         now: Now,
-    ) -> Wait:
-        """A group decides first, and share coordinators then carry it out."""
+    ) -> Answer | Wait:
+        """A group decides first, and share coordinators then carry it out. A request
+        that names no topic is answered at once.
+        """
+        check_feature(self.image)
+        group_id = request.body.group_id
+        if group_id and not request.body.topics:
+            return {}
         whole = Wait()
 
         def decided(wait: Wait) -> None:
@@ -213,19 +219,17 @@ class ShareGroupHandlers:
 
         Version: 0.
         """
-        check_feature(self.image)
-        body = request.body
-        if body.group_id and not body.topics:
-            return {}
 
         def decide(groups: Any, *_: object) -> Decision:
-            decision: Decision = groups.share.alter_offsets(body)
+            decision: Decision = groups.share.alter_offsets(request.body)
             return decision
 
-        return self.in_two_halves(body.group_id, decide, self.begin_anew, now)
+        return self.in_two_halves(request, decide, self.initialize_states, now)
 
-    def begin_anew(self, group_id: str, altered: Answer, whole: Wait) -> None:
-        """The second half of AlterShareGroupOffsets: the states are made."""
+    def initialize_states(self, group_id: str, altered: Answer, whole: Wait) -> None:
+        """The second half of AlterShareGroupOffsets: share coordinators initialize the
+        states.
+        """
         initialize: dict[ShareKey, int] = altered["initialize"]
         responses = altered["responses"]
 
@@ -263,20 +267,16 @@ class ShareGroupHandlers:
 
         Version: 0.
         """
-        check_feature(self.image)
-        body = request.body
-        if body.group_id and not body.topics:
-            return {}
 
         def decide(groups: Any, *_: object) -> Decision:
-            decision: Decision = groups.share.delete_offsets(body)
+            decision: Decision = groups.share.delete_offsets(request.body)
             return decision
 
-        return self.in_two_halves(body.group_id, decide, self.delete_states, now)
+        return self.in_two_halves(request, decide, self.delete_states, now)
 
     def delete_states(self, group_id: str, begun: Answer, whole: Wait) -> None:
-        """The second half of DeleteShareGroupOffsets, and the third: the states go, and
-        the group forgets them.
+        """The second half of DeleteShareGroupOffsets: share coordinators delete the
+        states, and then the group forgets them.
         """
         topics: dict[bytes, TopicState] = begun["delete"]
         errors: list[Answer] = begun["errors"]

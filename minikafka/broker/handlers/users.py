@@ -43,7 +43,7 @@ class UserHandlers:
         """AlterUserScramCredentials (KIP-554): each user has one verdict, and one
         change a request.
 
-        - What is kept can check a password, and not stand in for one (RFC 5802).
+        - The stored keys verify a password, but nobody can log in with them (RFC 5802).
 
         Version: 0.
         """
