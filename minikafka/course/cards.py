@@ -67,6 +67,14 @@ def small(words: str) -> str:
     return f'<div style="margin:1px 0 0 30px;opacity:.85">{_words(words)}</div>'
 
 
+def folded(summary: str, words: str) -> str:
+    """The HTML of a line that opens when its summary is clicked."""
+    return (
+        f'<details style="margin:3px 0 0 30px"><summary>{html.escape(summary)}'
+        f"</summary>{_words(words)}</details>"
+    )
+
+
 def strip(rows: Iterable[tuple[str, Sequence[tuple[str, int, int]]]]) -> str:
     """Progress: for each name, (what, how many are done, how many there are) as filled
     places.

@@ -71,6 +71,21 @@ def on_apache_kafka(cells: Set[str]) -> bool:
     return False
 
 
+def in_words() -> str:
+    """The whole ledger in Markdown: a table for each section."""
+    sections: dict[str, list[Claim]] = {}
+    for claim in ledger():
+        sections.setdefault(claim.section, []).append(claim)
+    parts: list[str] = []
+    for section, found in sections.items():
+        rows = ["| you read | is it true? | tried on |", "|--|--|--|"]
+        for claim in found:
+            ran_on = ", ".join(_ran_on(claim))
+            rows.append(f"| {claim.text} | {_verdict(claim)} | {ran_on} |")
+        parts.append("\n".join([f"## {section}", "", *rows]))
+    return "\n\n".join(parts)
+
+
 def cards_of(claims: Iterable[Claim]) -> str:
     """The HTML of the cards for these claims, with their verdicts and where each was
     run.

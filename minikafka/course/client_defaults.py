@@ -1,11 +1,7 @@
-"""The clients' defaults, from `notebooks/client_defaults.toml`: one table per lesson.
-
-`python -m minikafka.course.client_defaults 03` prints lesson 03's table in Markdown, to
-paste into a cell of the lesson. A test compares the file with the installed clients,
-and each lesson's table with the file.
+"""The clients' defaults, from `notebooks/client_defaults.toml`, as tables for the page
+`notebooks/client_defaults.md`. A test compares the file with the installed clients.
 """
 
-import sys
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +20,6 @@ class Setting:
 
     name: str
     of: str
-    lessons: tuple[str, ...]
     librdkafka_name: str
     defaults: tuple[str, ...]
 
@@ -54,7 +49,6 @@ def settings() -> tuple[Setting, ...]:
         Setting(
             each["name"],
             each["of"],
-            tuple(each["lessons"]),
             each.get("librdkafka_name", each["name"]),
             tuple(
                 each[name]
@@ -65,9 +59,14 @@ def settings() -> tuple[Setting, ...]:
     )
 
 
-def of_lesson(number: str) -> list[Setting]:
-    """The settings that this lesson's table shows."""
-    return [setting for setting in settings() if number in setting.lessons]
+def of_producers() -> str:
+    """The table of producers' settings."""
+    return table(setting for setting in settings() if setting.of == "producer")
+
+
+def of_consumers() -> str:
+    """The table of consumers' settings."""
+    return table(setting for setting in settings() if setting.of == "consumer")
 
 
 def table(chosen: Iterable[Setting]) -> str:
@@ -77,7 +76,3 @@ def table(chosen: Iterable[Setting]) -> str:
         "|--" * (len(CLIENTS) + 1) + "|",
     ]
     return "\n".join(head + [setting.row for setting in chosen])
-
-
-if __name__ == "__main__":
-    print(table(of_lesson(sys.argv[1])))

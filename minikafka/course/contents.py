@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from minikafka.course.places import NOTEBOOKS
+from minikafka.course import places
 
 # The model behind a lesson's stated minutes.
 # of technical prose that is new to the reader, with tables and pictures to look at
@@ -257,7 +257,10 @@ def _text(node: ast.expr) -> str:
 @cache
 def contents() -> dict[str, Contents]:
     """Lesson number -> its contents, in the order of the course."""
-    return {
-        path.name[:2]: Contents(path)
-        for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-    }
+    return {path.name[:2]: Contents(path) for path in places.lessons()}
+
+
+@cache
+def extras() -> dict[str, Contents]:
+    """The name of an extra notebook, without its ending -> its contents."""
+    return {path.stem: Contents(path) for path in places.extras()}

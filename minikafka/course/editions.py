@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 
-from minikafka.course import lessons
+from minikafka.course import lessons, places
 from minikafka.course.places import NOTEBOOKS, my
 
 MY = my()
@@ -22,9 +22,7 @@ MY = my()
 
 def notebooks() -> dict[str, Path]:
     """Lesson number -> notebook, in the order of the course."""
-    return {
-        path.name[:2]: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-    }
+    return {path.name[:2]: path for path in places.lessons()}
 
 
 def learners(notebook: Any) -> Any:
@@ -65,7 +63,7 @@ def make_copies(folder: Path = MY) -> list[Path]:
     """
     new = [
         folder / path.name
-        for path in notebooks().values()
+        for path in [*places.lessons(), *places.extras()]
         if not (folder / path.name).exists()
     ]
     for target in new:

@@ -32,6 +32,8 @@ LINKED = (  # by lessons, as ../notebooks
     "the_larger_number.md",
     "what_is_promised.md",
     "settings_on_monday.md",
+    "client_defaults.md",
+    "claims.md",
 )
 FIRST_PORT, LAST_PORT = 8888, 8987
 _LOOK_SECONDS = 0.2

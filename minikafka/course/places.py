@@ -20,6 +20,24 @@ DATASETS = ROOT / "datasets"
 COMPOSE = ROOT / "docker" / "compose.yaml"
 
 
+def lessons() -> list[Path]:
+    """The lessons' notebooks, in the order of the course."""
+    return [path for path in _numbered() if not _is_extra(path)]
+
+
+def extras() -> list[Path]:
+    """Notebooks beside a lesson that nobody has to do: `06_extra_assignors.ipynb`."""
+    return [path for path in _numbered() if _is_extra(path)]
+
+
+def _numbered() -> list[Path]:
+    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+
+
+def _is_extra(path: Path) -> bool:
+    return path.name[2:].startswith("_extra_")
+
+
 def home() -> Path:
     """The folder that holds the learner's my/, and what the lessons link to."""
     named = os.environ.get(HOME_VARIABLE)

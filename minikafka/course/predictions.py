@@ -27,6 +27,10 @@ from minikafka.prediction import Prediction as Verdict
 
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]
 
+NOT_PREDICTED = (
+    "You haven't predicted yet. Write your number as mine=... and run the question's"
+    " cell and this one again."
+)
 MARK_OF = {True: "right", False: "wrong", None: "open"}
 
 _first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
@@ -70,6 +74,9 @@ class Prediction:
     def settle(self, answer: int) -> Said:
         """Show your answer beside the right one, where no picture settles it. answer:
         the number of an option, computed.
+
+        Without an answer of your own the right one stays folded, and the text, which
+        stored outputs keep, doesn't tell it.
         """
         another_run = self.mine is not None and not self.settled_by(str(answer))
         found = Verdict(
@@ -81,6 +88,9 @@ class Prediction:
             another_run=another_run,
         )
         headline, *lines = found.verdict.splitlines()
+        if self.mine is None:
+            body = cards.folded("I'd rather see the answer.", headline)
+            return Said(NOT_PREDICTED, cards.card("open", NOT_PREDICTED, body))
         body = "".join(map(cards.line, lines))
         card = cards.card(MARK_OF[found.is_right], headline, body)
         return Said(found.verdict, card)

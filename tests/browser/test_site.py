@@ -153,6 +153,7 @@ PAGES = [
     "the_larger_number.html",
     "what_is_promised.html",
     "settings_on_monday.html",
+    "client_defaults.html",
     "from_notebook_to_spark_submit.html",
     "gallery/index.html",
     "lessons/05_consumer_groups.html",

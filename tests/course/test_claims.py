@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from minikafka.course import claims, editions
+from minikafka.course import claims, editions, places
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +28,9 @@ def test_a_claim_has_a_verdict_a_condition_and_evidence_that_exists(claim):
 def exists(where):
     lesson, _, cell = where.partition("#")
     if cell:
-        return cell in {
-            each.id
-            for each in nbformat.read(editions.notebooks()[lesson], as_version=4).cells
-        }
+        beside = {path.stem: path for path in places.extras()}
+        book = nbformat.read((editions.notebooks() | beside)[lesson], as_version=4)
+        return cell in {each.id for each in book.cells}
     path, _, name = where.partition("::")
     return (
         re.search(

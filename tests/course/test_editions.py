@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.course import editions
+from minikafka.course import editions, places
 
 
 @pytest.fixture
@@ -24,8 +24,10 @@ def cells(path):
 
 def test_the_learners_copies_have_no_outputs_and_come_once(tmp_path):
     new = editions.make_copies(tmp_path)
+    beside = [path.name for path in places.extras()]
     assert [path.name for path in new] == [
-        path.name for path in editions.notebooks().values()
+        *(path.name for path in editions.notebooks().values()),
+        *beside,
     ]
     assert all(
         not cell.outputs and cell.execution_count is None

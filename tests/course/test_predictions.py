@@ -74,7 +74,6 @@ def test_options_may_come_with_the_sentence_that_is_true_of_each():
 @pytest.mark.parametrize(
     ("mine", "said"),
     [
-        (None, "It was (2) twice. Nothing was committed, so B did it again."),
         (
             2,
             (
@@ -96,6 +95,12 @@ def test_the_verdict_says_why_ones_own_option_is_wrong_and_why_the_right_one_is_
 ):
     assert str(predict("?", WHY, mine).settle(2)) == said
     assert played(predict("?!", WHY, mine), orders=3).prediction.verdict == said
+
+
+def test_without_a_prediction_the_answer_is_folded_and_not_in_the_text():
+    said = predict("?", WHY).settle(2)
+    assert said == predictions.NOT_PREDICTED and "twice" not in said
+    assert "<details" in said.cards and "It was (2) twice." in said.cards
 
 
 def test_without_sentences_the_verdict_is_one_line():

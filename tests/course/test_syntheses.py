@@ -85,7 +85,7 @@ def test_a_page_fits_its_reader(tmp_path, width):
         complaints = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text))
-        for name in TEXTS:
+        for name in TEXTS.keys() & site.READINGS.keys():
             path = tmp_path / f"{name}.html"
             path.write_text(site.reading(name), encoding="utf-8")
             page.goto(path.as_uri())

@@ -28,7 +28,7 @@ from minikafka.course.clusters.jvm_cluster import (
 from minikafka.course.contents import contents
 from tests.clients.brokers import until
 from tests.kafka import SMALL_JVM, an_address, free_ports, kafka_jars
-from tests.notebooks.running import LESSONS, code_cells, kernel_for, read, shown
+from tests.notebooks.running import BOOKS, code_cells, kernel_for, read, shown
 from tests.notebooks.test_cheat_sheet import TOOLS as SCRIPTS
 
 pytestmark = [pytest.mark.first, pytest.mark.slow]
@@ -199,7 +199,7 @@ def processes_of(scratch):
 @pytest.mark.nightly
 @pytest.mark.java
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("path", [lesson for lesson in LESSONS if lesson.id >= "16"])
+@pytest.mark.parametrize("path", [lesson for lesson in BOOKS if lesson.id >= "16"])
 def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
     cluster, monkeypatch, tmp_path, path
 ):

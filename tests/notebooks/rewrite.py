@@ -10,7 +10,14 @@ import sys
 import nbformat
 from nbclient.exceptions import CellExecutionError
 
-from tests.notebooks.running import code_cells, kernel_for, lessons, number, read, shown
+from tests.notebooks.running import (
+    code_cells,
+    kernel_for,
+    notebooks,
+    number,
+    read,
+    shown,
+)
 
 
 def rewrite(path) -> bool:
@@ -50,7 +57,7 @@ def rewrite(path) -> bool:
 
 def main(wanted: list[str]) -> int:
     failed = 0
-    for path in lessons():
+    for path in notebooks():
         if wanted and number(path) not in wanted:
             continue
         try:

@@ -14,6 +14,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
+from minikafka.course import places
 from tests import learners
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +26,9 @@ CELL_TIMEOUT_S = 300
 STARTED_TOO_LATE = "Python worker failed to connect back"
 
 
-def lessons() -> list[Path]:
-    """All lessons, in the order of the course."""
-    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+def notebooks() -> list[Path]:
+    """All lessons, and the extra notebooks beside them."""
+    return sorted([*places.lessons(), *places.extras()])
 
 
 def number(path: Path) -> str:
@@ -99,7 +100,7 @@ def shown(cell: NotebookNode) -> list[tuple[str, str]]:
 
 
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("Spark's lessons")]
-LESSONS = [
+BOOKS = [
     pytest.param(path, marks=SPARK if uses_spark(read(path)) else [], id=path.stem)
-    for path in lessons()
+    for path in notebooks()
 ]

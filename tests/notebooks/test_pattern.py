@@ -17,7 +17,6 @@ from minikafka.course.predictions import explained
 
 FIRST_CELL_LINES = 15
 QUESTIONS, ON_EARLIER_LESSONS = 5, 2
-MINUTES_OFF = 0.15  # the stated minutes may differ from the model's by this part
 WITHOUT_EXERCISES = {"00"}  # one round, no exercise, no exit ticket, no key points
 
 
@@ -125,16 +124,6 @@ def hides_its_verdict(source):
     )
 
 
-def minutes(found):
-    """The minutes that the title cell states are the model's."""
-    return abs(found.stated_minutes - model(found)) <= MINUTES_OFF * model(found)
-
-
-def model(found):
-    ticket = lesson(found.number)._module.EXIT_TICKET if found.has_ticket else ()
-    return found.minutes(questions=len(ticket))
-
-
 RULES = {
     "first cell": first_cell,
     "key points": key_points,
@@ -145,7 +134,6 @@ RULES = {
     "because": because,
     "predictions in the ledger": in_the_ledger,
     "verdict shown": verdict_shown,
-    "minutes": minutes,
 }
 FOR_LESSONS_WITH_EXERCISES = {"key points", "exit ticket", "at work"}
 

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell
 
 from minikafka.course import editions
 from tests.notebooks.running import (
-    LESSONS,
+    BOOKS,
     STARTED_TOO_LATE,
     code_cells,
     kernel_for,
@@ -61,7 +61,7 @@ def is_played_elsewhere(path: Path, cell: NotebookNode) -> bool:
     return number(path) == NIGHTS and isinstance(exercise, int) and exercise > 1
 
 
-@pytest.mark.parametrize("path", LESSONS)
+@pytest.mark.parametrize("path", BOOKS)
 def test_the_solved_edition_gets_every_verdict_and_a_cell_run_twice_shows_the_same_twice(
     path,
 ):

@@ -12,8 +12,8 @@ import pytest
 
 from tests import learners
 from tests.notebooks.running import (
+    BOOKS,
     CELL_TIMEOUT_S,
-    LESSONS,
     ROOT,
     STARTED_TOO_LATE,
     environment,
@@ -30,10 +30,10 @@ pytestmark = [
 
 
 def test_there_are_lessons():
-    assert LESSONS
+    assert BOOKS
 
 
-@pytest.mark.parametrize("path", LESSONS)
+@pytest.mark.parametrize("path", BOOKS)
 def test_a_lesson_shows_its_stored_outputs(path):
     book = read(path)
     mode = "--nbval-lax" if uses_spark(book) else "--nbval"

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from minikafka.course.contents import Contents, contents
+from minikafka.course.contents import Contents, contents, extras
 from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.places import NOTEBOOKS
@@ -50,6 +50,7 @@ READINGS = {
     "from_notebook_to_spark_submit": "From a notebook to spark-submit",
     **syntheses.PAGES,
 }
+del READINGS["claims"]  # the site has a page of its own, which can be searched
 MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
 NO_NIGHT = """\
 # What minikafka and Apache Kafka do alike
@@ -120,11 +121,12 @@ def write(folder: Path) -> None:
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")
-    live = site_lab.build(folder, contents().values())
+    notebooks = [*contents().values(), *extras().values()]
+    live = site_lab.build(folder, notebooks)
     say("the lessons as pages")
     shutil.copytree(NOTEBOOKS / "pictures", folder / PICTURES, dirs_exist_ok=True)
     (folder / LESSONS).mkdir(exist_ok=True)
-    for lesson in contents().values():
+    for lesson in notebooks:
         save(
             folder / LESSONS / f"{lesson.path.stem}.html",
             lesson_page(lesson, folder, lesson.path.name in live),

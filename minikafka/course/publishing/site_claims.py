@@ -11,7 +11,7 @@ from pathlib import Path
 
 from minikafka.course import claims
 from minikafka.course.claims import Claim
-from minikafka.course.contents import contents
+from minikafka.course.contents import contents, extras
 from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre.text import escape
 
@@ -153,10 +153,11 @@ def _place(where: str) -> str:
     """A cell, a test, or a citation."""
     lesson, _, cell = where.partition("#")
     path, _, name = where.partition("::")
-    if cell and lesson in contents():
-        stem = contents()[lesson].path.stem
-        link = f"lessons/{stem}.html#cell-id={cell}"
-        return f'<a href="{link}">lesson {lesson}, cell {escape(cell)}</a>'
+    shown = (contents() | extras()).get(lesson)
+    if cell and shown:
+        link = f"lessons/{shown.path.stem}.html#cell-id={cell}"
+        words = f"lesson {lesson}".replace("_", " ")
+        return f'<a href="{link}">{words}, cell {escape(cell)}</a>'
     if name:
         words = name.removeprefix("test_").replace("_", " ")
         return f'<a href="{page_of(path)}#{name}">{escape(words)}</a>'

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from minikafka.course import settings_by_role
+from minikafka.course import claims, client_defaults, settings_by_role
 from minikafka.course.experiments import fences, promises
 from minikafka.course.places import NOTEBOOKS
 
@@ -18,6 +18,8 @@ PAGES = {
     "the_larger_number": "The larger number fences the old boss",
     "what_is_promised": "What is promised when",
     "settings_on_monday": "Which settings on Monday",
+    "client_defaults": "What each client does unless told otherwise",
+    "claims": "What introductions to Kafka say, and what is true",
 }
 # the name in `<!-- NAME -->` -> the function that computes its table
 TABLES: dict[str, Callable[[], str]] = {
@@ -25,6 +27,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "writing": promises.writing,
     "reading": promises.reading,
     "settings": settings_by_role.in_words,
+    "producer_defaults": client_defaults.of_producers,
+    "consumer_defaults": client_defaults.of_consumers,
+    "claims": claims.in_words,
 }
 _TABLE = re.compile(r"<!-- (\w+) -->\n(.*?)\n?<!-- end -->", re.DOTALL)
 
