@@ -10,6 +10,8 @@ from tests.broker.node import Node
 from tests.broker.sharing import SharingNode
 from tests.work import MOST_CALLS, counted, work_of
 
+pytestmark = pytest.mark.slow
+
 REBALANCE_MS = 60_000
 OWNS_NOTHING = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
 

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from minikafka.course.contents import contents
-from minikafka.course.publishing import site_address
+from minikafka.course.publishing import site_address, site_claims
 from minikafka.course.publishing.site import READINGS, linked
 
 
@@ -50,7 +50,8 @@ def test_nothing_links_to_a_folder_that_may_not_be_built_yet():
 def test_a_lesson_of_the_site_leads_to_the_pages_that_the_lesson_links_to():
     markdown = "".join(lesson.prose for lesson in contents().values())
     named = set(re.findall(r"\]\(\.\./notebooks/(\w+)\.md\)", markdown))
-    assert named == set(READINGS)
+    of_its_own = site_claims.PATH.removesuffix(".html")
+    assert named == {*READINGS, of_its_own}
     for name in named:
         link = f"[read]({{}}/{name}.{{}})"
         assert linked(link.format("../notebooks", "md")) == link.format("..", "html")

@@ -69,6 +69,7 @@ def test_a_cell_that_needs_tcp_prints_what_it_is_stored_with(number, name, print
     assert call.value.func.id == "print" and printed in call.value.args[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [number for number in NEITHER_TCP_NOR_JAVA if number in contents()]
 )

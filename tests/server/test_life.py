@@ -339,6 +339,7 @@ assert server.stdout.readline().startswith("ready ")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(os, "pidfd_open"),
     reason="this system can't wait for a process that is not a child",
@@ -382,6 +383,7 @@ def test_a_program_that_lives_keeps_it_though_it_gives_no_pipe():
     assert server.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--processes",)])
 def test_more_brokers_than_one_advertise_one_port_after_another(options):
     """As --port does: advertised.listeners of each of them."""

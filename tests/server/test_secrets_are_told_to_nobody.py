@@ -221,6 +221,7 @@ def loud(bootstrap):
             assert answer.responses[0].error_code == Error.NONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [(), ("--processes",)], ids=["one", "many"])
 def test_no_sensitive_config_password_or_token_is_in_trace_log_picture_or_answer(
     tmp_path, processes

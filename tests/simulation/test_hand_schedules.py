@@ -5,7 +5,7 @@ import pytest
 from tests.seeds import seeds
 from tests.simulation.hand_schedules import Run, Schedule
 
-pytestmark = pytest.mark.apart
+pytestmark = [pytest.mark.apart, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("seed", seeds(range(40, 48)))

@@ -12,7 +12,7 @@ from minikafka.theatre.pace import (
 )
 from tests.theatre.lessons import LESSONS, pictures
 
-pytestmark = pytest.mark.xdist_group("pictures of lessons")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("pictures of lessons")]
 
 MOST_TO_THE_VERDICT_S, MOST_OF_ALL_S = 15, 61
 

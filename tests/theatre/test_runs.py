@@ -14,6 +14,8 @@ from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE, has_room
 from minikafka.theatre.picture import Picture
 from tests.chromium import running_chromium
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def lost():
