@@ -73,7 +73,10 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
         "km": AsyncKernelManager(
             kernel_spec_manager=KernelSpecManager(
                 kernel_dirs=[str(share / "kernels")],
-            )
+            ),
+            # Spark's lessons remove their topics when the kernel ends, and a busy
+            # machine takes longer for that than Jupyter's five seconds
+            shutdown_wait_time=CELL_TIMEOUT_S,
         ),
         "timeout": CELL_TIMEOUT_S,
         "coalesce_streams": True,
