@@ -7,7 +7,7 @@ import time
 from tests.conformance.raw import batch
 from tests.conformance.scenarios_cluster import create
 
-IN_HALF_AN_HOUR = int(time.time() * 1000) + 1_800_000
+HALF_AN_HOUR_MS = 1_800_000
 
 BAD_CONFIGS = {
     "retention.ms": ("soon", "", None, "-2", "1.5", "99999999999999999999", " 5 "),
@@ -311,7 +311,8 @@ def throttles(side):
 def configs_take_effect_at_once(side):
     """KIP-339: what is set counts for the next request."""
     topic = side.create_topic()
-    large, small = batch(bytes(2000)), batch(b"a", timestamp=IN_HALF_AN_HOUR)
+    soon_ms = int(time.time() * 1000) + HALF_AN_HOUR_MS
+    large, small = batch(bytes(2000)), batch(b"a", timestamp=soon_ms)
     for name, value in {
         "max.message.bytes": "1000",
         "min.insync.replicas": "2",
