@@ -5,8 +5,8 @@ how long nobody did.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import ink_on_actor
 from minikafka.theatre.axis import Scene, Span, spans
-from minikafka.theatre.drawing import ink_on_actor
 from minikafka.theatre.nodes import colour
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 

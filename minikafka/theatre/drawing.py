@@ -12,6 +12,8 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, ink_on_actor
+
 Shape = dict[str, Any]
 Look = dict[str, Any]  # what makes a shape, by name
 Place = tuple[float, float, float]  # x, y, width
@@ -47,7 +49,6 @@ IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
 # places come nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
-COLOURS = 6  # of actors: as many as everybody can tell apart, in both themes
 
 NARROW_LETTERS = frozenset(" .,:;'|!ijltfI()·")
 
@@ -120,28 +121,6 @@ def wrap(words: str, room: float, size: float, *, bold: bool = False) -> list[st
         else:
             lines[-1] = longer
     return lines
-
-
-def actor_colour(number: int) -> str:
-    """Actors are numbered from 0; the seventh has the first one's colour."""
-    return f"actor{number % COLOURS + 1}"
-
-
-def ink_on_actor(number: int) -> str:
-    """The colour of words on an actor's colour."""
-    return f"on{number % COLOURS + 1}"
-
-
-def actor_number(name: str, others: Sequence[str]) -> int:
-    """The number of an actor's colour: A to F have their own everywhere ("consumer a"
-    is A); an actor without a letter gets the next one in order.
-    """
-    *_, last_word = name.replace("-", " ").split(" ")
-    letter = last_word.upper()
-    is_a_letter = len(letter) == 1 and "A" <= letter <= "Z"
-    if is_a_letter:
-        return ord(letter) - ord("A")
-    return list(others).index(name)
 
 
 class Drawing:

@@ -10,16 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, ink_on_actor
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
     Drawing,
     Look,
-    actor_colour,
     fit,
     fitting,
     has_room,
-    ink_on_actor,
     widest,
 )
 from minikafka.theatre.text import counted

@@ -137,12 +137,14 @@ class Story:
         found: Handler | None = getattr(self, f"_see_{event.kind}", None)
         is_told = event.kind in self.says or hasattr(self, f"_do_{event.kind}")
         if found is None and is_told:
-            found = self._see_life if event.kind in LIVES else self._see_plainly
+            found = self._see_plainly
         if found is not None and self.is_mine(event):
             return found
         return None
 
-    def _see_plainly(self, event: Event, d: Detail) -> Told:
+    def _see_plainly(self, event: Event, d: Detail) -> Told | None:
+        if event.kind in LIVES:
+            return self._see_life(event, LIVES[event.kind])
         change = getattr(self, f"_do_{event.kind}", None)
         if change is not None:
             change(event, d)
@@ -150,8 +152,8 @@ class Story:
             return self.tell(event)
         return QUIETLY
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
-        """A node changes its state to LIVES[event.kind]."""
+    def _see_life(self, event: Event, life: str) -> Told | None:
+        """A node changes its state to this one of LIVES."""
         return self.tell(event)
 
     def tell(

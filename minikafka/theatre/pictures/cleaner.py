@@ -272,11 +272,8 @@ class CleanerPlay(Play):
     def _readers(self, log: Log, readers: Sequence[Space]) -> list[Reader]:
         """Those that read this partition."""
         number = str(log["partition"])
-        here = []
-        for reader in readers:
-            if number in reader["next"]:
-                here.append(_reader(reader, number, self.cast))
-        return here
+        here = [reader for reader in readers if number in reader["next"]]
+        return [_reader(reader, number, self.cast) for reader in here]
 
     def _map(self, d: Drawing, space: Space, y: float) -> None:
         """Draw an entry for each key, as far as there is room."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from minikafka.theatre.casting import letters
 from minikafka.theatre.clock import in_short
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.log_state import PartitionLog, Segment, Written
+from minikafka.theatre.pictures.log_state import PartitionLog, Reading, Segment, Written
 from minikafka.theatre.pictures.log_story import SAYS, LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, listed, span_of
@@ -224,17 +224,11 @@ class CleanerStory(LogStory):
         self.bytes.pop(d["base_offset"], None)
         return super()._see_SegmentDeleted(event, d)
 
-    def _reads(
-        self,
-        event: Event,
-        name: str,
-        partition: int,
-        offsets: Sequence[int],
-        position: int,
-    ) -> Told:
+    def _reads(self, event: Event, reading: Reading) -> Told:
         """Where offsets are missing, each that came is named."""
+        name, partition, offsets, position = reading
         before = self._reader(name).next.get(partition)
-        told = super()._reads(event, name, partition, offsets, position)
+        told = super()._reads(event, reading)
         missed = self._unheard(name, range(before or 0, position), offsets)
         has_gaps = len(offsets) != len(range(before or 0, position))
         if offsets and has_gaps and before is not None:

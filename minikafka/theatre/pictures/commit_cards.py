@@ -6,17 +6,8 @@ committed.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Part,
-    Point,
-    actor_colour,
-    actor_number,
-    fitting,
-    widest,
-)
+from minikafka.theatre.actors import actor_colour, actor_number
+from minikafka.theatre.drawing import Box, Drawing, Look, Part, Point, fitting, widest
 from minikafka.theatre.pictures.commit_cast import (
     DONE,
     GONE,

@@ -33,15 +33,7 @@ from minikafka.theatre.pictures.commit_says import (
 )
 from minikafka.theatre.pictures.log_state import Position
 from minikafka.theatre.pictures.log_story import LogStory
-from minikafka.theatre.play import (
-    QUIETLY,
-    Cast,
-    Detail,
-    EventId,
-    Space,
-    Told,
-    picked,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, EventId, Space, Told, picked
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
 
@@ -412,8 +404,8 @@ class CommitStory(LogStory):
             because=self.crashed,
         )
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
-        told = super()._see_life(event, d)
+    def _see_life(self, event: Event, life: str) -> Told | None:
+        told = super()._see_life(event, life)
         node = event.node
         ends = event.kind in ("NodeCrashed", "ClientClosed")
         held = self.hands.is_gone(node, self.number) if ends else []

@@ -15,6 +15,7 @@ from minikafka.theatre.lanes import Scene
 from minikafka.theatre.nodes import Columns, Copied, Row, colour, draw_log, rows_of
 from minikafka.theatre.pictures.fork_hands import Hands, Waiting, width_of_hands
 from minikafka.theatre.pictures.fork_story import ForkStory
+from minikafka.theatre.pictures.log_partition import LEGEND
 from minikafka.theatre.pictures.replica_names import Names
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.ruler import Ruler
@@ -38,10 +39,7 @@ FATES = {
 class ForkPlay(Play):
     story = ForkStory
     ms_a_second = 1000
-    legend = (
-        "Colour: who led when it was written. Filled: below the high watermark (the"
-        " heavy line), as far as this broker knows."
-    )
+    legend = LEGEND
     rule = "Outlined: may still be cut off."
 
     def scenario(self, scene: Scene) -> str:

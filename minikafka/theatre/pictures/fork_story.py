@@ -15,33 +15,20 @@ from minikafka.theatre.pictures.fork_actors import Copy, Producer
 from minikafka.theatre.pictures.fork_close import MOST_NAMED, Close
 from minikafka.theatre.pictures.log_copies import OF_NODES, RecordId
 from minikafka.theatre.pictures.log_partition import (
-    Part,
     PartitionStory,
     acknowledged,
     batch_of,
     brokers_of,
-    busiest_part,
     latest_epoch,
-    longest,
     offsets_of,
 )
 from minikafka.theatre.pictures.replica_promises import Promises
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Says,
-    Space,
-    Told,
-    picked,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
 from minikafka.theatre.text import capital, listed, quoted, span_of
 from minikafka.trace import Event
 
 NEAR = 24  # records of a log that are in a scene
 LONGEST_NAME = 30  # letters of a record's name, in a sentence
-OF_REPLICAS = ("ReplicaOpened", "RecordsReplicated", "LeaderElected", "LogTruncated")
 ENDS_LEADING = ("NodeCrashed", "NodeShutDown", "NodeStopped")
 SAYS = OF_NODES | {
     "LeaderElected": Says(
@@ -99,49 +86,31 @@ class ForkStory(PartitionStory):
     """
 
     name = "fork"
+    title = "One log, two leaders"
+    title_of_part = "One log, two leaders: {part}"
+    of_replicas = (
+        "ReplicaOpened",
+        "RecordsReplicated",
+        "LeaderElected",
+        "LogTruncated",
+    )
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("topic", "partition", "most", "order")
 
-    def __init__(
-        self,
-        trace: Sequence[Event],
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        self._choose(trace, topic, partition)
-        mine = [event for event in trace if self.is_of_partition(event)]
-        self._place_brokers(mine)
-        self.most = longest(mine)
-        self.promises = Promises(mine)
+        self._place_brokers()
+        self.promises = Promises(self.mine)
         self.leaders: dict[int, int] = {}
         self.producers: dict[str, Producer] = {}
         self.acks: dict[str, str] = {}  # of each producer
         self.parted_at: int | None = None
 
-    def _choose(
-        self,
-        trace: Sequence[Event],
-        topic: str | None,
-        partition: int | None,
-    ) -> None:
-        """The partition, and with it the title."""
-        part = busiest_part(trace, OF_REPLICAS, topic, partition)
-        if part is None:
-            part = Part(topic or "", partition or 0)
-        self.topic = part.topic
-        self.partition = part.partition
-        self.title = "One log, two leaders"
-        if self.topic:
-            self.title += f": {part}"
-
-    def _place_brokers(self, mine: Sequence[Event]) -> None:
+    def _place_brokers(self) -> None:
         """Find the brokers with a replica, their rows, and which of them reach each
         other.
         """
-        replicas = [event for event in mine if event.kind in OF_REPLICAS]
+        replicas = self.replicas()
         brokers = sorted(brokers_of(replicas) - {0})
         self.order = _old_leader_last(brokers, replicas)
         self.copies: dict[str, Copy] = {}
@@ -470,11 +439,11 @@ class ForkStory(PartitionStory):
             return QUIETLY
         return self.tell(event)
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         copy = self.copies.get(event.node)
         if copy is None:
             return None
-        copy.life = LIVES[event.kind]
+        copy.life = life
         if event.kind in ENDS_LEADING:
             copy.end_leading(self.at)
         return self.tell(event)

@@ -9,6 +9,7 @@ as lengths: how long a transaction was open, and how long others' records waited
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour
 from minikafka.theatre.bars import Bars, Lane, lane
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
@@ -16,7 +17,6 @@ from minikafka.theatre.drawing import (
     Drawing,
     Look,
     Part,
-    actor_colour,
     text_width,
     widest,
 )

@@ -17,16 +17,7 @@ from minikafka.theatre.pictures.transaction_cast import (
 )
 from minikafka.theatre.pictures.transaction_log import Log, Part, Record, part_of
 from minikafka.theatre.pictures.transaction_says import WHY_ABORTED
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Says,
-    Space,
-    Story,
-    Told,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Story, Told
 from minikafka.theatre.text import capital, listed, quoted, span_of
 from minikafka.trace import Event
 
@@ -384,12 +375,11 @@ class GateStory(Story):
             f" {was_open} until it was {held_by.ended}."
         )
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         """A producer that goes away leaves its transaction open."""
-        kind = event.kind
         if event.node not in self.writers:
             return None
-        if kind not in self.says or LIVES[kind] == "closed":
+        if event.kind not in self.says or life == "closed":
             return None
         return self.tell(event)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.clock import MINUTE_MS, SECOND_MS, in_days, in_short
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.log_state import PartitionLog, Written
+from minikafka.theatre.pictures.log_state import PartitionLog, Reading, Written
 from minikafka.theatre.pictures.log_story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
@@ -196,18 +196,12 @@ class JourneyStory(LogStory):
 
     # -- what a reader saw
 
-    def _reads(
-        self,
-        event: Event,
-        name: str,
-        partition: int,
-        offsets: Sequence[int],
-        position: int,
-    ) -> Told:
+    def _reads(self, event: Event, reading: Reading) -> Told:
         """Records that were handed over are in the reader's tray, and no longer lost to
         it.
         """
-        told = super()._reads(event, name, partition, offsets, position)
+        name, partition, offsets, _ = reading
+        told = super()._reads(event, reading)
         self.passed.pop(name, None)
         told = _of_record(told, partition, offsets)
         records = self._log(partition).records

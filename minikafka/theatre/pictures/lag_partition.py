@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, actor_number
 from minikafka.theatre.axis import Axis, Scene
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Part,
-    Point,
-    actor_colour,
-    actor_number,
-    has_room,
-    widest,
-)
+from minikafka.theatre.drawing import Box, Drawing, Look, Part, Point, has_room, widest
 from minikafka.theatre.pictures.lag_pile import PALE, STEPS, Pile
 from minikafka.theatre.play import Space
 

@@ -4,7 +4,8 @@ many records it can do, along which it is dragged.
 
 from collections.abc import Mapping, Sequence
 
-from minikafka.theatre.drawing import Box, Drawing, Part, actor_colour, actor_number
+from minikafka.theatre.actors import actor_colour, actor_number
+from minikafka.theatre.drawing import Box, Drawing, Part
 from minikafka.theatre.pictures.lag_words import Unit, in_figures
 from minikafka.theatre.text import key_part
 

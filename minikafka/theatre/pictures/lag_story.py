@@ -35,15 +35,7 @@ from minikafka.theatre.pictures.lag_spells import (
     Spells,
     lasting,
 )
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Says,
-    Space,
-    Told,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, listed
 from minikafka.trace import Event
 
@@ -467,28 +459,27 @@ class LagStory(OfTopic):
                 self._begin_spell(node, "slow", held)
         return told
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         """The group learns of a crash or a close later; from now on nobody reads the
         member's partitions.
         """
         node = event.node
-        state = LIVES[event.kind]
         unread = ""
         is_member = node in self.members
-        if state == "closed" and not is_member:
+        if life == "closed" and not is_member:
             return None
         held = self.followed.held_by(node)
         if is_member:
-            self.members[node] = state
-            if held and state:
+            self.members[node] = life
+            if held and life:
                 unread = f" Nobody reads {named(held)}."
         for number in held:
             if event.kind == "NodeThawed":
                 self._reads(event, number)
-            elif is_member and state in ("crashed", "closed"):
+            elif is_member and life in ("crashed", "closed"):
                 self._leave(number, node)
         if unread:
-            self._begin_spell(node, state, held)
+            self._begin_spell(node, life, held)
         return self.tell(event, unread=unread)
 
     # -- a scene

@@ -396,12 +396,9 @@ class LogPlay(Play):
     def _readers(self, log: Log, readers: Sequence[Space]) -> list[Reader]:
         """Those that read this partition."""
         number = str(log["partition"])
-        here = []
-        for reader in readers:
-            if number in reader["next"]:
-                place = _reader(reader, number, self.cast, short=self.several)
-                here.append(place)
-        return here
+        here = [reader for reader in readers if number in reader["next"]]
+        short = self.several
+        return [_reader(reader, number, self.cast, short) for reader in here]
 
     def _rows(self, space: Space) -> list[Lane]:
         """The lanes: producers, readers, and the log's fate."""

@@ -5,7 +5,7 @@ of offsets.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from minikafka.theatre.nodes import node_id
 from minikafka.theatre.pictures.log_copies import CopiesStory
@@ -13,6 +13,12 @@ from minikafka.theatre.play import Detail
 from minikafka.trace import Event
 
 Batch = tuple[str, Any]  # producer and number
+
+# under both pictures
+LEGEND = (
+    "Colour: who led when it was written. Filled: below the high watermark (the heavy"
+    " line), as far as this broker knows."
+)
 
 
 class Part(NamedTuple):
@@ -26,11 +32,35 @@ class Part(NamedTuple):
 
 
 class PartitionStory(CopiesStory):
-    """A story of one partition. copies: of its log, by the name of the broker."""
+    """A story of one partition: the named one, else the one that most events are about.
+    copies: of its log, by the name of the broker.
+    """
 
-    topic: str
-    partition: int
+    title_of_part = ""  # instead of the title, once a partition is found
+    of_replicas: ClassVar[Collection[str]] = ()  # the kinds of events that count
     copies: dict[str, Any]
+
+    def __init__(
+        self,
+        trace: Sequence[Event],
+        *,
+        topic: str | None = None,
+        partition: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(trace, **options)
+        part = busiest_part(trace, self.of_replicas, topic, partition)
+        if part is None:
+            part = Part(topic or "", partition or 0)
+        else:
+            self.title = self.title_of_part.format(part=part)
+        self.topic, self.partition = part
+        self.mine = [event for event in trace if self.is_of_partition(event)]
+        self.most = longest(self.mine)
+
+    def replicas(self) -> list[Event]:
+        """The events that tell of a replica of the partition."""
+        return [event for event in self.mine if event.kind in self.of_replicas]
 
     def is_mine(self, event: Event) -> bool:
         if not self.copies:

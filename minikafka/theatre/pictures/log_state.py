@@ -110,6 +110,15 @@ class PartitionLog:
         return sorted(near)
 
 
+class Reading(NamedTuple):
+    """A reader was given these offsets of a partition, and this is its position now."""
+
+    name: str
+    partition: int
+    offsets: Sequence[int]
+    position: int
+
+
 @dataclass
 class Position:
     """A reader: its position in each partition, and whether it lives."""

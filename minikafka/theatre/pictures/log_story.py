@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from minikafka.theatre.actors import actor_colour, actor_number
 from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
-from minikafka.theatre.drawing import actor_colour, actor_number
-from minikafka.theatre.pictures.log_state import PartitionLog, Position, Written
+from minikafka.theatre.pictures.log_state import (
+    PartitionLog,
+    Position,
+    Reading,
+    Written,
+)
 from minikafka.theatre.play import (
-    LIVES,
     QUIETLY,
     Cast,
     Detail,
@@ -297,7 +301,8 @@ class LogStory(OfTopic):
 
     def _see_RecordsPolled(self, event: Event, d: Detail) -> Told:
         offsets = [offset for offset, *_ in d["records"]]
-        return self._reads(event, event.node, d["partition"], offsets, d["position"])
+        reading = Reading(event.node, d["partition"], offsets, d["position"])
+        return self._reads(event, reading)
 
     def _see_RecordsFetched(self, event: Event, d: Detail) -> Told | None:
         """The broker's side, for a trace without clients (`serve --trace`): a
@@ -309,17 +314,10 @@ class LogStory(OfTopic):
         # a broker that decodes nothing knows only where the batches begin
         up_to = d["next_offset" if "next_offset" in d else "offset"]
         offsets = range(d["offset"], up_to)
-        return self._reads(event, name, d["partition"], offsets, up_to)
+        return self._reads(event, Reading(name, d["partition"], offsets, up_to))
 
-    def _reads(
-        self,
-        event: Event,
-        name: str,
-        partition: int,
-        offsets: Sequence[int],
-        position: int,
-    ) -> Told:
-        """A reader was given these offsets, and this is its position now."""
+    def _reads(self, event: Event, reading: Reading) -> Told:
+        name, partition, offsets, position = reading
         reader = self._reader(name)
         log = self._log(partition)
         reader.next[partition] = position
@@ -409,18 +407,17 @@ class LogStory(OfTopic):
 
     # -- fold: nodes
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
-        state = LIVES[event.kind]
+    def _see_life(self, event: Event, life: str) -> Told | None:
         reader = self.readers.get(event.node)
-        is_trouble = state == "crashed"
+        is_trouble = life == "crashed"
 
         if reader is not None:
-            reader.state = state
-            return self.tell(event, mark=(lane_of(event.node), state, is_trouble))
+            reader.state = life
+            return self.tell(event, mark=(lane_of(event.node), life, is_trouble))
         if event.kind == "ClientClosed":
             return None
-        self.down[event.node] = state
-        words = f"{event.node} {state or 'back'}"
+        self.down[event.node] = life
+        words = f"{event.node} {life or 'back'}"
         return self.tell(event, mark=("log", words, is_trouble))
 
 

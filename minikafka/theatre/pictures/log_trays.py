@@ -5,16 +5,8 @@ is lost to it.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import (
-    LAYOUTS,
-    Box,
-    Drawing,
-    Look,
-    Part,
-    actor_number,
-    fit,
-    text_width,
-)
+from minikafka.theatre.actors import actor_number
+from minikafka.theatre.drawing import LAYOUTS, Box, Drawing, Look, Part, fit, text_width
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.journey_story import Seen
 from minikafka.theatre.play import Cast, Space

@@ -10,16 +10,8 @@ or before the commit. The query is what dies; files and rows stay.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Point,
-    actor_colour,
-    fitting,
-    ink_on_actor,
-    widest,
-)
+from minikafka.theatre.actors import actor_colour, ink_on_actor
+from minikafka.theatre.drawing import Box, Drawing, Look, Point, fitting, widest
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.micro_batch_story import (
     PLANNED,

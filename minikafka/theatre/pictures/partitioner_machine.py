@@ -5,13 +5,12 @@ comes, and the machine that computes the number of its partition.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from minikafka.theatre.actors import actor_colour, actor_number
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Look,
     Part,
-    actor_colour,
-    actor_number,
     fit,
     fitting,
     has_room,

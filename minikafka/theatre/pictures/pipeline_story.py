@@ -34,7 +34,7 @@ from minikafka.theatre.pictures.pipeline_says import (
     leaves,
     unsure,
 )
-from minikafka.theatre.play import LIVES, Detail, Says, Space, Told
+from minikafka.theatre.play import Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event, moment
 
@@ -505,20 +505,19 @@ class PipelineStory(OfTopic):
 
     # -- fold: nodes
 
-    def _see_life(self, event: Event, d: Detail) -> Told:
+    def _see_life(self, event: Event, life: str) -> Told:
         """A broker that crashes takes all connections with it; a producer, what it had
         in memory.
         """
-        state = LIVES[event.kind]
-        is_crash = state == "crashed"
+        is_crash = life == "crashed"
         is_broker = event.node.startswith("broker")
-        self.down[event.node] = state
+        self.down[event.node] = life
         if is_broker and is_crash:
             self._lose_all_on_the_way()
         if event.node == self.producer:
             self._producer_lives(event.kind)
         lane = LOG if is_broker else SEND
-        return self.tell(event, mark=(lane, state or "back", is_crash))
+        return self.tell(event, mark=(lane, life or "back", is_crash))
 
     def _producer_lives(self, kind: str) -> None:
         if kind == "NodeCrashed":

@@ -28,16 +28,7 @@ from minikafka.theatre.pictures.quorum_votes import (
     Without,
     answer_in_words,
 )
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Says,
-    Space,
-    Told,
-    picked,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
 from minikafka.theatre.text import capital, span_of
 from minikafka.trace import Event
 
@@ -463,11 +454,11 @@ class QuorumStory(CopiesStory):
     def _see_BrokerFenced(self, event: Event, d: Detail) -> Told:
         return self.tell(event)
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         voter = self.voters.get(event.node)
         if voter is None:
             return None
-        voter.life = LIVES[event.kind]
+        voter.life = life
         voter.answered = ()
         if voter is self.active and voter.role == "controller":
             if voter.life:

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import COLOURS, actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.casting import busiest_topic, legend, letters
-from minikafka.theatre.drawing import COLOURS, actor_colour, actor_number
 from minikafka.theatre.play import picked
 from minikafka.trace import Event
 
@@ -52,7 +52,7 @@ class Actor:
 
     @property
     def ink(self) -> str:
-        return f"on{self.number % COLOURS + 1}"
+        return ink_on_actor(self.number)
 
     @property
     def pattern(self) -> int:

@@ -31,16 +31,7 @@ from minikafka.theatre.pictures.rebalance_spans import (
     seconds,
     spans_of,
 )
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Handler,
-    Space,
-    Story,
-    Told,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Handler, Space, Story, Told
 from minikafka.theatre.text import key_part, listed
 from minikafka.trace import Event
 
@@ -319,8 +310,7 @@ class RebalanceStory(Story):
 
     # -- fold: nodes
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
-        life = LIVES[event.kind]
+    def _see_life(self, event: Event, life: str) -> Told | None:
         if event.node == self.group.node:
             return self._tell_of_coordinator(event, life)
         member = self.group.named(event.node)

@@ -19,6 +19,7 @@ from minikafka.theatre.nodes import (
     listed,
     rows_of,
 )
+from minikafka.theatre.pictures.log_partition import LEGEND
 from minikafka.theatre.pictures.replica_names import Names
 from minikafka.theatre.pictures.replica_story import ReplicaStory
 from minikafka.theatre.pictures.replica_told import LINE as TOLD
@@ -41,10 +42,7 @@ NO_CHIP = ("", "", "")
 class ReplicaSetPlay(Play):
     story = ReplicaStory
     ms_a_second = 1000
-    legend = (
-        "Colour: who led when it was written. Filled: below the high watermark (the"
-        " heavy line), as far as this broker knows."
-    )
+    legend = LEGEND
     rule = "Outlined: may still be lost."
 
     def scenario(self, scene: Scene) -> str:

@@ -9,39 +9,20 @@ from minikafka.theatre.axis import Scene
 from minikafka.theatre.nodes import Links, listed
 from minikafka.theatre.pictures.log_copies import OF_NODES, RecordId
 from minikafka.theatre.pictures.log_partition import (
-    Part,
     PartitionStory,
     acknowledged,
     batch_of,
     brokers_of,
-    busiest_part,
     latest_epoch,
-    longest,
     offsets_of,
 )
 from minikafka.theatre.pictures.replica_actors import Copy
 from minikafka.theatre.pictures.replica_close import Close
 from minikafka.theatre.pictures.replica_promises import Promises, light_on
-from minikafka.theatre.play import (
-    LIVES,
-    QUIETLY,
-    Cast,
-    Detail,
-    Says,
-    Space,
-    Told,
-    picked,
-)
+from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told, picked
 from minikafka.theatre.text import capital, counted, quoted, span_of
 from minikafka.trace import Event
 
-REPLICATED = (
-    "ReplicaOpened",
-    "RecordsReplicated",
-    "FollowerFetched",
-    "LeaderElected",
-    "LeaderFollowed",
-)
 # producers say themselves what they heard
 BY_CLIENTS = ("ClientStarted", "RecordsAcknowledged")
 NEAR = 24  # records of a log that are in a scene
@@ -130,24 +111,23 @@ class ReplicaStory(PartitionStory):
     """
 
     name = "replica-set"
+    title = "The replicas of a partition"
+    title_of_part = "The replicas of {part}"
+    of_replicas = (
+        "ReplicaOpened",
+        "RecordsReplicated",
+        "FollowerFetched",
+        "LeaderElected",
+        "LeaderFollowed",
+    )
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("topic", "partition", "most", "producers")
 
-    def __init__(
-        self,
-        trace: Sequence[Event],
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
-        self._choose(trace, topic, partition)
-        mine = [event for event in trace if self.is_of_partition(event)]
-        self._place_brokers(mine)
-        self.most = longest(mine)
+        self._place_brokers()
         self.clients_speak = any(event.kind in BY_CLIENTS for event in trace)
-        self.promises = Promises(mine)
+        self.promises = Promises(self.mine)
         self.epochs: dict[int, int] = {}
         self.isr: list[int] = []
         self.asked: list[int] = []
@@ -155,26 +135,10 @@ class ReplicaStory(PartitionStory):
         self.producers: list[str] = []
         self.close = Close(self.copies, self.promises, self.epochs, self.acks)
 
-    def _choose(
-        self,
-        trace: Sequence[Event],
-        topic: str | None,
-        partition: int | None,
-    ) -> None:
-        """The partition, and with it the title."""
-        part = busiest_part(trace, REPLICATED, topic, partition)
-        if part is None:
-            self.title = "The replicas of a partition"
-            part = Part(topic or "", 0)
-        else:
-            self.title = f"The replicas of {part}"
-        self.topic = part.topic
-        self.partition = part.partition
-
-    def _place_brokers(self, mine: Sequence[Event]) -> None:
+    def _place_brokers(self) -> None:
         """Find the brokers with a replica, and which of them reach each other."""
         self.copies: dict[str, Copy] = {}
-        for number in _brokers(mine):
+        for number in _brokers(self.replicas()):
             copy = Copy(number)
             self.copies[copy.name] = copy
         self.links = Links(self.copies)
@@ -519,21 +483,20 @@ class ReplicaStory(PartitionStory):
         word = error if len(error) <= LONGEST_MARK else "refused"
         return self.tell(event, mark=("told", word, True))
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         copy = self.copies.get(event.node)
         if copy is None:
             return None
 
-        copy.life = LIVES[event.kind]
+        copy.life = life
         copy.says = ""
         if event.kind in ("NodeRestarted", "NodeCrashed"):
             copy.forget()
-        return self.tell_life(event, copy.life)
+        return self.tell_life(event, life)
 
 
-def _brokers(mine: Sequence[Event]) -> list[int]:
+def _brokers(replicas: Sequence[Event]) -> list[int]:
     """The brokers that have a replica, or are named as having one."""
-    replicas = [event for event in mine if event.kind in REPLICATED]
     found = brokers_of(replicas)
     for event in replicas:
         if event.kind == "ReplicaOpened":

@@ -5,6 +5,7 @@ record in one column.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.columns import Column
 from minikafka.theatre.drawing import (
     NARROW,
@@ -13,11 +14,8 @@ from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Look,
-    actor_colour,
-    actor_number,
     fitting,
     has_room,
-    ink_on_actor,
 )
 from minikafka.theatre.pictures.share_partition_records import (
     ACKNOWLEDGED,

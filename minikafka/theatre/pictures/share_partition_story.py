@@ -501,14 +501,14 @@ class SharePartitionStory(OfTopic):
 
     # -- both
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         member = self.members.get(event.node)
         having = ""
         if member is not None:
             if member.in_hand:
                 having = f" with {spans(member.in_hand)} in hand"
-            member.lives(LIVES[event.kind], self.at)
-            if LIVES[event.kind] not in ("", "frozen"):
+            member.lives(life, self.at)
+            if life not in ("", "frozen"):
                 self.beside.gone(event.node, self.at)
         return self.tell(event, having=having)
 

@@ -8,17 +8,9 @@ Hatched: the member was not there.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.axis import Axis, Scene, Time
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    actor_colour,
-    actor_number,
-    fitting,
-    has_room,
-    ink_on_actor,
-)
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
 from minikafka.theatre.pictures.share_partition_records import (
     lane_of,
     letter_of,

@@ -5,17 +5,8 @@ readers' processes and, under these, their sinks (sink.py has the story's idea).
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    Part,
-    Point,
-    actor_colour,
-    actor_number,
-    fitting,
-    widest,
-)
+from minikafka.theatre.actors import actor_colour, actor_number
+from minikafka.theatre.drawing import Box, Drawing, Look, Part, Point, fitting, widest
 from minikafka.theatre.pictures.sink_cast import (
     DONE,
     KILLED,

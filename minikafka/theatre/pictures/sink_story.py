@@ -305,7 +305,7 @@ class SinkStory(Story):
 
     # -- who is away
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         reader = self.readers.get(event.node)
         if reader is None or event.kind not in self.says:
             return None

@@ -4,9 +4,9 @@ committed, which readers were away, and how far each has committed.
 
 from collections.abc import Sequence
 
+from minikafka.theatre.actors import actor_colour, ink_on_actor
 from minikafka.theatre.axis import Scene, Span, Time
 from minikafka.theatre.broker_lanes import lasted
-from minikafka.theatre.drawing import actor_colour, ink_on_actor
 from minikafka.theatre.pictures.sink_cast import AGAIN, DONE, KNOWN, Away, Lasted
 from minikafka.theatre.pictures.sink_stage import Actors
 from minikafka.theatre.play import Space

@@ -9,17 +9,9 @@ log whatever happens, and looks the same where a reader was handed it.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, ink_on_actor
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.drawing import (
-    COLOURS,
-    Box,
-    Drawing,
-    actor_colour,
-    fit,
-    fitting,
-    has_room,
-    widest,
-)
+from minikafka.theatre.drawing import Box, Drawing, fit, fitting, has_room, widest
 from minikafka.theatre.drawing import Look as Attributes
 from minikafka.theatre.pictures.transaction_log import MARKERS, Record
 
@@ -195,4 +187,4 @@ def look_of(state: str, actor: int | None) -> Look:
         return Look("paper", "trouble", "trouble")
     if actor is None:
         return Look("cell", "quiet")
-    return Look(colour, colour, f"on{actor % COLOURS + 1}")
+    return Look(colour, colour, ink_on_actor(actor))

@@ -23,7 +23,6 @@ from minikafka.theatre.pictures.transaction_ending import Decided, Handed, in_sh
 from minikafka.theatre.pictures.transaction_log import MARKERS, Log, Record, part_of
 from minikafka.theatre.pictures.transaction_says import ASKS, SAYS, WHY_ABORTED
 from minikafka.theatre.play import (
-    LIVES,
     QUIETLY,
     Cast,
     Detail,
@@ -439,9 +438,8 @@ class TransactionStory(Story):
         self.positions[event.node][place] = d["offset"]
         return QUIETLY
 
-    def _see_life(self, event: Event, d: Detail) -> Told | None:
+    def _see_life(self, event: Event, life: str) -> Told | None:
         name = event.node
-        life = LIVES[event.kind]
         if name not in self.producers_shown:
             return None
         self.lives[name] = life

@@ -5,9 +5,9 @@ nobody could count on meanwhile, and how long each reader waited.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.actors import actor_colour, ink_on_actor
 from minikafka.theatre.axis import Scene, Span, Time, spans
 from minikafka.theatre.broker_lanes import lasted
-from minikafka.theatre.drawing import actor_colour, ink_on_actor
 from minikafka.theatre.pictures.transaction_log import Record
 from minikafka.theatre.play import Cast
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
