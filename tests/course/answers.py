@@ -1,5 +1,6 @@
 """The course's solutions, and verdicts of a kernel that has just started."""
 
+import json
 from dataclasses import replace
 
 from minikafka.clients.errors import KafkaTimeoutError
@@ -10,17 +11,31 @@ from minikafka.course.experiments.lesson_08_runs import crc32c
 from minikafka.course.experiments.lesson_12_runs import Record
 from minikafka.course.experiments.lesson_13_runs import TillBusy
 from minikafka.course.judging import checks
-from minikafka.faults import Crash, Freeze
+from minikafka.faults import Crash, Cut, Freeze, Lose
+
+# what the editions' cells have imported before
+IMPORTED = {
+    **{"Crash": Crash, "Cut": Cut, "Freeze": Freeze, "Lose": Lose},
+    "KafkaTimeoutError": KafkaTimeoutError,
+    "OffsetAndMetadata": OffsetAndMetadata,
+    "Record": Record,
+    "TillBusy": TillBusy,
+    "crc32c": crc32c,
+    "json": json,
+    "murmur2": murmur2,
+}
 
 
-def solution(lesson, exercise, name):
-    """The solution's object of this name."""
-    names = {"murmur2": murmur2, "Crash": Crash, "Freeze": Freeze}
-    names |= {"OffsetAndMetadata": OffsetAndMetadata, "TillBusy": TillBusy}
-    names["crc32c"] = crc32c
-    names |= {"Record": Record, "KafkaTimeoutError": KafkaTimeoutError}
+def exercise_of(lesson, number):
+    """The exercise, as the check knows it."""
+    return lessons.lesson(lesson)._exercise(number)
+
+
+def solution(lesson, exercise):
+    """What the solution hands in."""
+    names = dict(IMPORTED)
     exec(lessons.solutions(lesson)[str(exercise)], names)
-    return names[name]
+    return names[exercise_of(lesson, exercise).name]
 
 
 def endless(*given, **named):
@@ -33,7 +48,7 @@ def verdict(lesson, exercise, answer):
     """The verdict without any history of attempts. Of what never ends a moment is as
     long as the seconds that a learner's answer gets.
     """
-    asked = lessons.lesson(lesson)._exercise(exercise)
+    asked = exercise_of(lesson, exercise)
     if answer is endless:
         asked = replace(asked, call_seconds=0.1)
     return checks.examine(asked, answer, seed=f"{lesson}/{exercise}")

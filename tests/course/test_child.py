@@ -142,6 +142,6 @@ def test_no_child_is_left(no_grace):
 
 
 def test_the_solution_is_right_in_a_child_and_runs_in_the_lesson_then(capsys):
-    mine = solution("02", 1, "my_partition")
+    mine = solution("02", 1)
     assert lesson("02").check(1, mine).right
     assert lesson("02").use(1, mine, None) is mine

@@ -70,7 +70,7 @@ def test_who_commits_first_loses_the_order_that_it_had_in_hand():
 
 
 def test_the_map_of_the_exercises_solution_stays_grey():
-    found = wherever_killed(solution("04", 1, "pay"))
+    found = wherever_killed(solution("04", 1))
     assert list(found.counts()) == ["nothing"]
 
 

@@ -1,11 +1,11 @@
-"""Lesson 18's checks beside tests/course/wrong_answers: the solutions, stubs, and what
-is of the wrong kind.
+"""Lesson 18's checks, beside test_every_exercise.py and wrong_answers/: the solutions,
+the worked examples, and what there is without Spark.
 """
 
 import pytest
 
 from minikafka.course import lessons
-from tests.course.answers import endless, solution, verdict
+from tests.course.answers import solution, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def the_solution(exercise, name):
 
 
 def test_the_solution_of_exercise_1_is_right():
-    said = verdict("18", 1, solution("18", 1, "micro_batches"))
+    said = verdict("18", 1, solution("18", 1))
     assert said.right and "scenarios tried" in str(said)
     assert str(said).splitlines()[1:] == [
         "  1  the watermark of each micro-batch",
@@ -59,28 +59,6 @@ def test_the_worked_examples_of_exercise_1_are_true():
         (11, [], [(0, 2)]),
         (15, [8], []),
     ]
-
-
-def failing(batches, delay, size):
-    raise IndexError("nothing here")
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (failing, "it raised IndexError: nothing here"),
-        (endless, "it had not come back after 0.1 s"),
-        (lambda batches, delay, size: 7, "it returned 7, and should return a list"),
-        (
-            lambda batches, delay, size: [(0, 0, 0)] * len(batches),
-            "dropped and written should be lists",
-        ),
-        (7, "this is 7, not micro_batches"),
-    ],
-)
-def test_what_is_of_the_wrong_kind_is_met_calmly(answer, words):
-    said = verdict("18", 1, answer)
-    assert not said.right and words in str(said), said
 
 
 def test_exercise_2_without_a_session_says_so(monkeypatch):

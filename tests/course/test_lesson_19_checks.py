@@ -1,57 +1,17 @@
-"""Lesson 19's checks: the solutions pass, and what is no answer is met calmly. (Wrong
-answers: wrong_answers/.)
+"""Lesson 19's checks, beside test_every_exercise.py and wrong_answers/: the smallest
+case of a sink that notes too late, and the bank.
 """
 
 import pytest
 
 from minikafka.course.experiments.lesson_19_sinks import Bank, write_once
-from tests.course.answers import endless, solution, verdict
+from tests.course.answers import verdict
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("exercise", "name"), [(1, "again"), (2, "write")])
-def test_the_solution_is_right_on_four_rungs(exercise, name):
-    said = verdict("19", exercise, solution("19", exercise, name))
-    assert said.right and len(said.lines) == 4, said
-
-
 def test_what_runs_in_the_lesson_until_an_exercise_is_solved_is_right_too():
     assert verdict("19", 2, write_once).right
-
-
-@pytest.mark.parametrize("exercise", [1, 2])
-def test_a_stub_is_not_an_attempt(exercise):
-    def stub(offsets, commits):
-        """..."""
-        ...
-
-    assert not verdict("19", exercise, stub).attempted
-
-
-@pytest.mark.parametrize(
-    ("exercise", "answer", "words"),
-    [
-        (1, None, "this is None, not again"),
-        (1, lambda offsets, commits: 7, "it returned 7, and should return a dict"),
-        (1, lambda offsets: {}, "it raised TypeError"),
-        (
-            2,
-            lambda bank, query, batch_id, postings: bank.noted(query),
-            "t-1-1 is not in the bank.",
-        ),
-        (2, lambda bank: bank.total(), "it raised TypeError"),
-        (2, 7, "this is 7, not write"),
-    ],
-)
-def test_what_is_no_answer_is_met_calmly(exercise, answer, words):
-    said = verdict("19", exercise, answer)
-    assert not said.right and words in str(said), said
-
-
-@pytest.mark.parametrize("exercise", [1, 2])
-def test_an_answer_that_never_ends_is_stopped(exercise):
-    assert "it had not come back after 0.1 s" in str(verdict("19", exercise, endless))
 
 
 def test_the_smallest_case_of_a_sink_that_notes_too_late_is_one_posting_and_a_kill():

@@ -1,50 +1,14 @@
-"""Lesson 21's check: the solution passes, and what is no answer is met calmly. (Wrong
-answers: wrong_answers/.)
+"""Lesson 21's checks, beside test_every_exercise.py and wrong_answers/: the oracle, and
+how lives are ended.
 """
 
 import pytest
 
 from minikafka.course.judging.killed_joins import End, Life, Record, joined, should_be
 from minikafka.course.judging.killed_programs import processes
-from tests.course.answers import endless, solution, verdict
+from tests.course.answers import verdict
 
 pytestmark = pytest.mark.slow
-
-
-def test_the_solution_is_right_on_every_rung():
-    said = verdict("21", 1, solution("21", 1, "my_join"))
-    assert said.right and len(said.lines) == 5, said
-
-
-def test_a_stub_is_not_an_attempt():
-    def stub(task):
-        """..."""
-        ...
-
-    assert not verdict("21", 1, stub).attempted
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "this is None, not my_join"),
-        (7, "this is 7, not my_join"),
-        (lambda one, two: list(one), "it raised TypeError"),
-        (lambda task: list(task), "an order is lost"),
-        (lambda task: task.send("orders", "a", 1), 'send to "joined" or "changelog"'),
-        (lambda task: task.send("joined", [], {1: [2]}), "an order is lost"),
-        (lambda task: [task.commit() for _ in task], "an order is lost"),
-        (lambda task: task.nothing(), "AttributeError"),
-    ],
-)
-def test_what_is_no_answer_is_met_calmly(answer, words):
-    said = verdict("21", 1, answer)
-    assert not said.right and words in str(said), said
-
-
-def test_an_answer_that_never_ends_is_stopped():
-    said = verdict("21", 1, endless)
-    assert not said.right and "stopped" in str(said), said
 
 
 def test_an_answer_that_goes_on_after_its_end_has_no_effect():
