@@ -10,39 +10,9 @@ from kafka.structs import OffsetAndMetadata
 from minikafka.wire.internal_records import decode_coordinator_record
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
-from tests.course.test_claims_on_both import (
-    PATIENCE_SECONDS,
-    bootstrap,
-    take,
-    topic,
-    write,
-)
+from tests.course.on_both import PATIENCE_SECONDS, take
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["bootstrap", "topic", "write"]  # fixtures
-
-
-@pytest.fixture
-def member(bootstrap):
-    """A consumer in the group of a topic's name; it leaves without committing."""
-    made = []
-
-    def join(name, **settings):
-        defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-        made.append(
-            KafkaConsumer(
-                name,
-                bootstrap_servers=bootstrap,
-                group_id=name,
-                **{**defaults, **settings},
-            )
-        )
-        return made[-1]
-
-    yield join
-    for consumer in made:
-        consumer.close(autocommit=False)
 
 
 @pytest.fixture

@@ -12,11 +12,9 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import CommitFailedError
 
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
+from tests.course.on_both import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.first, pytest.mark.slow]
-
-__all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 # Long: when a poll of kafka-python 3.0 ends between JoinGroup and SyncGroup, the member
 # forgets to take over its share.

@@ -22,13 +22,13 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from tests.course.test_claims_05_on_both import Member, bootstrap, party, topic, write
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, take
+from tests.course.on_both import PATIENCE_SECONDS, take
+from tests.course.test_claims_05_on_both import Member, party
 from tests.kafka import java_tool
 
 pytestmark = [pytest.mark.first, pytest.mark.slow]
 
-__all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
+__all__ = ["party"]  # a fixture
 
 
 class Heard(ConsumerRebalanceListener):

@@ -4,47 +4,19 @@ over TCP.
 
 import pytest
 from confluent_kafka import Consumer
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from tests.clients.brokers import until
+from tests.course.on_both import PATIENCE_SECONDS, take
 from tests.course.test_claims_05_on_both import party
-from tests.course.test_claims_on_both import (
-    PATIENCE_SECONDS,
-    bootstrap,
-    take,
-    topic,
-    write,
-)
 from tests.kafka import java_tool
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["bootstrap", "party", "topic", "write"]  # fixtures
+__all__ = ["party"]  # a fixture
 
 COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-
-
-@pytest.fixture
-def member(bootstrap):
-    """A consumer in the group of a topic's name; it leaves without committing."""
-    made = []
-
-    def join(name, **settings):
-        defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-        made.append(
-            KafkaConsumer(
-                name,
-                bootstrap_servers=bootstrap,
-                group_id=name,
-                **{**defaults, **settings},
-            )
-        )
-        return made[-1]
-
-    yield join
-    for consumer in made:
-        consumer.close(autocommit=False)
 
 
 @pytest.fixture

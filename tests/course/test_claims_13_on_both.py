@@ -13,12 +13,10 @@ from kafka import KafkaConsumer, TopicPartition
 from minikafka.wire.errors import Error
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic, write
+from tests.course.on_both import PATIENCE_SECONDS
 from tests.kafka import java_tool
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["bootstrap", "topic", "write"]  # fixtures
 
 SHORT_S = 10  # a transaction's time-out
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

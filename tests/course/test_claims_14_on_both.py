@@ -11,11 +11,9 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from tests.course.test_claims_on_both import PATIENCE_SECONDS, bootstrap, topic
+from tests.course.on_both import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["bootstrap", "topic"]  # fixtures
 
 
 @pytest.fixture

@@ -11,19 +11,10 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from datasets import customers_cdc, replay
-from tests.course.test_claims_on_both import (
-    PATIENCE_SECONDS,
-    bootstrap,
-    reader,
-    take,
-    topic,
-    write,
-)
+from tests.course.on_both import PATIENCE_SECONDS, take
 from tests.kafka import java_tool
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["bootstrap", "reader", "topic", "write"]  # fixtures
 
 CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 

@@ -4,12 +4,11 @@ over TCP.
 The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 """
 
-import itertools
 import time
 from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource
 from kafka.errors import (
     InvalidPartitionsError,
@@ -23,15 +22,14 @@ from minikafka.clients.partitioners import murmur2
 from minikafka.wire.records import batches
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
-from tests.kafka import BOTH, ApacheKafka, java_tool
+from tests.course.on_both import take
+from tests.kafka import java_tool
 
 pytestmark = pytest.mark.slow
 
-NUMBERS = itertools.count()
 MEGABYTE = 1024 * 1024
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE
-PATIENCE_SECONDS = 240
 NAMES = (
     "alice",
     "bob",
@@ -46,107 +44,6 @@ NAMES = (
     "mallory",
     "olivia",
 )
-
-
-# offsets and records that have expired; members join meanwhile
-LOOK_EVERY_MS = {
-    "offsets.retention.check.interval.ms": "1000",
-    "log.retention.check.interval.ms": "1000",
-}
-
-
-@pytest.fixture(
-    scope="module",
-    params=BOTH,
-)
-def bootstrap(request):
-    if request.param == "minikafka":
-        from minikafka.server.embedded import Served
-
-        options = [
-            word
-            for name, value in LOOK_EVERY_MS.items()
-            for word in ("--override", f"{name}={value}")
-        ]
-        with Served(options=tuple(options)) as kafka:
-            yield kafka.bootstrap
-    else:
-        properties = {"log.initial.task.delay.ms": "1000"}
-        with ApacheKafka(properties | LOOK_EVERY_MS) as kafka:
-            yield kafka.bootstrap
-
-
-@pytest.fixture
-def topic(bootstrap):
-    """Makes a topic of so many partitions and returns its name, when the broker has
-    heard of it, too.
-    """
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-
-    def make(partitions=1, **configs):
-        name = f"orders-{next(NUMBERS)}"
-        settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
-        admin.create_topics(
-            {
-                name: {
-                    "num_partitions": partitions,
-                    "replication_factor": 1,
-                    "configs": settings,
-                }
-            }
-        )
-        admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
-        return name
-
-    def grow(name, partitions):
-        admin.create_partitions({name: partitions})
-        until(lambda: len(admin.describe_topics([name])[0]["partitions"]) >= partitions)
-        admin.wait_for_topics([name], 1000 * PATIENCE_SECONDS)
-
-    make.admin, make.grow = admin, grow
-    yield make
-    admin.close()
-
-
-@pytest.fixture
-def write(bootstrap):
-    """Writes records one after another and returns what the broker acknowledged."""
-    producer = KafkaProducer(bootstrap_servers=bootstrap)
-
-    def send(topic, values, **where):
-        return [
-            producer.send(topic, value=value, **where).get(timeout=120)
-            for value in values
-        ]
-
-    yield send
-    producer.close()
-
-
-@pytest.fixture
-def reader(bootstrap):
-    """A reader of given partitions, from the start unless told otherwise."""
-    made = []
-
-    def assign(*partitions, reset="earliest"):
-        made.append(KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset=reset))
-        made[-1].assign(list(partitions))
-        return made[-1]
-
-    yield assign
-    for consumer in made:
-        consumer.close()
-
-
-def take(consumer, count):
-    """The next so many records; fewer when no more come."""
-    records, deadline = [], time.monotonic() + PATIENCE_SECONDS
-    while len(records) < count and time.monotonic() < deadline:
-        for some in consumer.poll(
-            timeout_ms=5000, max_records=count - len(records)
-        ).values():
-            records += some
-    return records
 
 
 def test_offsets_rise_by_one_from_zero_in_each_partition(topic, write):
