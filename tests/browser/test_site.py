@@ -36,7 +36,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.skipif(
         not shutil.which("npm"), reason="needs npm, once, to fetch Pyodide"
     ),

@@ -6,6 +6,8 @@ A page is opened once, and everything is measured there.
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from minikafka.theatre.picture import Picture
 
 # widths of the drawing: a phone, JupyterLab with its sidebar open, without it, a wide
@@ -151,3 +153,18 @@ def problems(where: str, shown) -> list[str]:
                     f" {down:.0f} px"
                 )
     return found
+
+
+def faults_of(pics, browser, theme, folder):
+    """Texts that overlap in a chapter of these pictures, and what axe finds there.
+    pics: by their names.
+    """
+    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
+    faults = []
+    for name, pic in pics.items():
+        steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
+        found = visit(page, name, pic, folder, axe_api.Axe(), steps)
+        faults += [*found.overlaps, *found.violations]
+    page.close()
+    return faults

@@ -2,13 +2,10 @@
 own test in tests/browser.
 """
 
-import shutil
-
 import pytest
 
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
-from tests.chromium import running_chromium
 from tests.seeds import first_now
 from tests.theatre import frames
 from tests.theatre.cleaned import moves, tombstone
@@ -22,7 +19,6 @@ pytest.importorskip("playwright.sync_api")
 pytestmark = [
     pytest.mark.first,
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 EVERY = [
@@ -51,12 +47,6 @@ DIMMED = (
 )
 SIZES = first_now([(420, "light"), (700, "dark"), (960, "light")])
 THEMES = first_now(["light", "dark"])
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

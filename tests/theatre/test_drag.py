@@ -3,24 +3,21 @@ keys.
 """
 
 import json
-import shutil
 
 import pytest
 
 from tests.seeds import first_now
 from tests.theatre.dragged import EVERY, rebalance
 from tests.theatre.overlaps import MEASURE, problems
-from tests.theatre.test_browser import chromium  # noqa: F401
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 
 
 @pytest.fixture
-def opened(chromium, tmp_path):  # noqa: F811
+def opened(chromium, tmp_path):
     pages = []
 
     def open_(pic, width=980, **settings):
@@ -186,7 +183,7 @@ def test_no_words_overlap_and_axe_finds_nothing(opened, make, width):
 CELL = "<div class=cell>{frame}<div class=minikafka-said><input id=said></div></div>"
 
 
-def test_the_kernel_hears_what_was_dragged_and_what_was_clicked(chromium):  # noqa: F811
+def test_the_kernel_hears_what_was_dragged_and_what_was_clicked(chromium):
     page = chromium.new_page(reduced_motion="reduce")
     for key, option in (("Home", 1), ("End", 3)):
         page.set_content(CELL.format(frame=rebalance().frame(at_end=True)))

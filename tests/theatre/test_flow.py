@@ -3,20 +3,17 @@ step one comes from, and lengths and durations run with the clock.
 """
 
 import re
-import shutil
 from itertools import pairwise
 
 import pytest
 
 from minikafka.theatre import picture
-from tests.chromium import running_chromium
 from tests.theatre import replicas
 from tests.theatre.commit_traces import HERE, Commits
 
 pytest.importorskip("playwright.sync_api")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 # from a step on until another one is reached: of each frame the clock, the step, and all
@@ -39,12 +36,6 @@ PLAYED = """
 })
 """
 DURATION = re.compile(r"[0-9.]+ m?s\b")
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -3,18 +3,15 @@ the keys.
 """
 
 import json
-import shutil
 
 import pytest
 
 from minikafka import Cluster
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from tests.theatre.test_browser import chromium  # noqa: F401
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 CELL = "<div class=cell>{frame}<div class=minikafka-act><input id=act></div></div>"
@@ -41,7 +38,7 @@ def run():
 
 
 @pytest.fixture
-def opened(chromium, run):  # noqa: F811
+def opened(chromium, run):
     pages = []
 
     def open_(name, live, width=960):
@@ -128,7 +125,7 @@ def test_a_rate_is_dragged_along_its_scale(opened):
     assert asked(page) == ("rate billing", "billing/12")
 
 
-def test_a_page_without_a_kernel_says_what_to_do(chromium, run, tmp_path):  # noqa: F811
+def test_a_page_without_a_kernel_says_what_to_do(chromium, run, tmp_path):
     picture("log", run, live=True).save(tmp_path / "page.html")
     page = chromium.new_page(reduced_motion="reduce")
     page.goto((tmp_path / "page.html").as_uri())
@@ -153,7 +150,7 @@ GIVE = """play => {
 
 
 def test_a_page_says_which_layout_it_shows_and_is_given_the_other_when_it_needs_it(
-    chromium,  # noqa: F811
+    chromium,
     run,
 ):
     pic = picture("log", run, live=True)

@@ -3,7 +3,6 @@ page stays small.
 """
 
 import json
-import shutil
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -13,7 +12,6 @@ from minikafka.theatre import picture
 from minikafka.theatre.text import escape, key_part, readable, script_json
 from minikafka.trace import Event
 from tests.theatre import hostile
-from tests.theatre.test_browser import chromium  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -159,9 +157,8 @@ def test_a_trace_with_texts_that_are_no_unicode_is_saved(tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_nothing_that_a_client_names_runs_in_the_browser(pictures, chromium, tmp_path):  # noqa: F811
+def test_nothing_that_a_client_names_runs_in_the_browser(pictures, chromium, tmp_path):
     """The page's content security policy refuses other scripts too, and says so in the
     console.
     """

@@ -2,14 +2,12 @@
 words, and fingers.
 """
 
-import shutil
 from itertools import pairwise
 
 import pytest
 
 from minikafka.prediction import Prediction
 from minikafka.theatre import picture
-from tests.chromium import running_chromium
 from tests.theatre import replicas
 from tests.theatre.commit_traces import commit_first
 from tests.theatre.groups import classic
@@ -18,7 +16,6 @@ from tests.theatre.overlaps import MARGIN, MEASURE, problems
 pytest.importorskip("playwright.sync_api")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 CELL = (
@@ -32,12 +29,6 @@ step => {
   scrub.dispatchEvent(new Event('input'));
 }
 """
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with running_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

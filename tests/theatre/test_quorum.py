@@ -2,17 +2,15 @@
 client that believes what is past.
 """
 
-import shutil
-
 import pytest
 
 from minikafka.course.experiments.lesson_11_runs import controller_dies
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
-from tests.chromium import running_chromium
 from tests.seeds import first_now
 from tests.theatre import replicas
+from tests.theatre.overlaps import faults_of
 from tests.theatre.replicas import first, shapes
 
 stale = replicas.drawn_once("quorum", replicas.stale)
@@ -303,24 +301,16 @@ def test_names_are_text_whatever_they_hold():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", first_now(["light", "dark"]))
-def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    pytest.importorskip("playwright.sync_api")
-    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
-    from tests.theatre.overlaps import visit
-
+def test_no_two_texts_overlap_and_axe_finds_nothing(theme, chromium, tmp_path):
     traces = {"stale": replicas.stale(), "five brokers": replicas.unclean()}
     traces |= {"long name": replicas.crash(1, name="shop " * 30, topic="t" * 200)}
-    with running_chromium() as browser:
-        page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
-        found = []
-        for name in list(traces) if theme == "light" else ["stale"]:
-            pic = picture("quorum", traces[name], live=name == "long name")
-            steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
-            found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
-    assert not [line for each in found for line in (*each.overlaps, *each.violations)]
+    pics = {
+        name: picture("quorum", traces[name], live=name == "long name")
+        for name in (traces if theme == "light" else ["stale"])
+    }
+    assert faults_of(pics, chromium, theme, tmp_path) == []
 
 
 def test_on_a_phone_the_last_records_of_a_log_are_seen(stale):

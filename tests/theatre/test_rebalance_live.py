@@ -4,7 +4,6 @@ functions.
 
 import json
 import re
-import shutil
 from html import unescape
 
 import pytest
@@ -13,7 +12,6 @@ from minikafka.course.demo import Choices
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.theatre import groups
-from tests.theatre.test_browser import chromium  # noqa: F401
 from tests.theatre.traces import retention
 
 pytestmark = pytest.mark.slow
@@ -190,9 +188,8 @@ def test_every_combination_needs_its_picture():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_choice_shows_another_picture_and_its_code(chromium, tmp_path):  # noqa: F811
+def test_a_choice_shows_another_picture_and_its_code(chromium, tmp_path):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     choices().save(tmp_path / "page.html")
     page = chromium.new_page(

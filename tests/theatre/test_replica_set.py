@@ -2,17 +2,15 @@
 the step where it is lost.
 """
 
-import shutil
-
 import pytest
 
 from minikafka.course.experiments.lesson_09_runs import one_stands_still, waited_s
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
-from tests.chromium import running_chromium
 from tests.seeds import first_now
 from tests.theatre import hostile, replicas
+from tests.theatre.overlaps import faults_of
 from tests.theatre.replicas import first, shapes
 
 LOST = "an acknowledged record is lost"
@@ -236,14 +234,9 @@ def test_only_a_live_picture_has_levers_and_they_fit_what_became_of_the_broker()
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", first_now(["light", "dark"]))
-def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    pytest.importorskip("playwright.sync_api")
-    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
-    from tests.theatre.overlaps import visit
-
+def test_no_two_texts_overlap_and_axe_finds_nothing(theme, chromium, tmp_path):
     name = "a shop with a long name " * 3
     shown = {
         "acks=1": (replicas.acks_1(), {}),
@@ -252,11 +245,8 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
         "unclean": (replicas.unclean(), {}),
         "names": (replicas.crash(1, name, key="x" * 40), {}),
     }
-    with running_chromium() as browser:
-        page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
-        found = []
-        for each in list(shown) if theme == "light" else ["acks=1"]:
-            pic = picture("replica-set", shown[each][0], **shown[each][1])
-            steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
-            found.append(visit(page, each, pic, tmp_path, axe_api.Axe(), steps))
-    assert not [line for each in found for line in (*each.overlaps, *each.violations)]
+    pics = {}
+    for each in shown if theme == "light" else ["acks=1"]:
+        trace, options = shown[each]
+        pics[each] = picture("replica-set", trace, **options)
+    assert faults_of(pics, chromium, theme, tmp_path) == []

@@ -3,7 +3,6 @@ client.
 """
 
 import os
-import shutil
 import signal
 
 import pytest
@@ -14,7 +13,6 @@ from minikafka.server.embedded import Served
 from minikafka.theatre import picture
 from tests.clients.brokers import STEADY, overrides
 from tests.server.test_processes import described, process_of, until
-from tests.theatre.test_browser import chromium  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -162,9 +160,8 @@ def test_the_command_line_shows_them(trace, tmp_path, monkeypatch, capsys, name)
 
 @pytest.mark.nightly
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_no_two_texts_overlap(trace, killed, chromium, tmp_path):  # noqa: F811
+def test_no_two_texts_overlap(trace, killed, chromium, tmp_path):
     from tests.theatre.overlaps import visit
 
     page = chromium.new_page(reduced_motion="reduce")

@@ -3,7 +3,6 @@ time.
 """
 
 import json
-import shutil
 
 import pytest
 
@@ -137,7 +136,6 @@ def test_drawn_again_from_its_json_it_is_the_same(died):
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_no_two_texts_overlap_and_axe_finds_nothing(lost, killed, died, tmp_path):
     pytest.importorskip("playwright.sync_api")

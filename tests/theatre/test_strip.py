@@ -8,7 +8,6 @@ from minikafka.course import levers
 from minikafka.course.experiments.lesson_09_runs import SENT, fared, five_orders
 from minikafka.faults import Crash, Freeze
 from minikafka.simulation.fault_map import fault_map
-from tests.chromium import running_chromium
 
 pytest.importorskip("playwright.sync_api")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -30,15 +29,9 @@ def path(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with running_chromium() as browser:
-        yield browser
-
-
 @pytest.fixture
-def page(browser, path):
-    page = browser.new_page(reduced_motion="reduce")
+def page(chromium, path):
+    page = chromium.new_page(reduced_motion="reduce")
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path.as_uri())

@@ -1,6 +1,5 @@
 """The words under a map of runs never lie on each other."""
 
-import shutil
 from itertools import combinations
 
 import pytest
@@ -13,7 +12,6 @@ from tests.theatre.commit_traces import commit_first
 pytest.importorskip("playwright.sync_api")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
 PLACES = """

@@ -2,8 +2,6 @@
 zombie, and two readers.
 """
 
-import shutil
-
 import pytest
 
 from minikafka.coordinators.transaction_states import STEPS
@@ -12,9 +10,9 @@ from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_width
 from minikafka.theatre.pictures.transaction import STATES
 from minikafka.trace import Event
-from tests.chromium import running_chromium
 from tests.seeds import first_now
 from tests.theatre import replicas, transactions
+from tests.theatre.overlaps import faults_of
 from tests.theatre.replicas import first, shapes
 
 zombie = replicas.drawn_once("transaction", transactions.zombie)
@@ -308,26 +306,18 @@ def test_names_are_text_whatever_they_hold():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not shutil.which("chromium"), reason="needs Chromium")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("theme", first_now(["light", "dark"]))
-def test_no_two_texts_overlap_and_axe_finds_nothing(theme, tmp_path):
-    pytest.importorskip("playwright.sync_api")
-    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
-    from tests.theatre.overlaps import visit
-
+def test_no_two_texts_overlap_and_axe_finds_nothing(theme, chromium, tmp_path):
     runs = {"zombie": transactions.zombie(), "too slow": transactions.too_slow()}
     runs["long names"] = transactions.zombie(
         name="shop " * 30, topic="t" * 200, value="10 euros " * 20
     )
-    with running_chromium() as browser:
-        page = browser.new_page(color_scheme=theme, reduced_motion="reduce")
-        found = []
-        for name in list(runs) if theme == "light" else ["zombie"]:
-            pic = picture("transaction", runs[name])
-            steps = [scene["step"] for scene in pic.scenes if scene["chapter"]]
-            found.append(visit(page, name, pic, tmp_path, axe_api.Axe(), steps))
-    assert not [line for each in found for line in (*each.overlaps, *each.violations)]
+    pics = {
+        name: picture("transaction", runs[name])
+        for name in (runs if theme == "light" else ["zombie"])
+    }
+    assert faults_of(pics, chromium, theme, tmp_path) == []
 
 
 def test_a_commit_of_milliseconds_is_enlarged_beside_the_whole_and_not_before_it_begins():
