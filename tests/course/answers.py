@@ -52,3 +52,9 @@ def verdict(lesson, exercise, answer):
     if answer is endless:
         asked = replace(asked, call_seconds=0.1)
     return checks.examine(asked, answer, seed=f"{lesson}/{exercise}")
+
+
+def hears(lesson, exercise, answer, words):
+    """It is wrong, and its verdict has these words."""
+    found = verdict(lesson, exercise, answer)
+    assert not found.right and words in str(found), found

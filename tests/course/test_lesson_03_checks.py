@@ -10,7 +10,7 @@ from minikafka.clients.accumulator import BATCH_OVERHEAD, Accumulator, record_si
 from minikafka.clients.structs import TopicPartition
 from minikafka.course import lessons
 from minikafka.faults import Crash, Lose
-from tests.course.answers import solution, verdict
+from tests.course.answers import hears, solution, verdict
 from tests.seeds import seeds
 
 pytestmark = pytest.mark.slow
@@ -64,13 +64,12 @@ def full_leaves_later(records, batch_size, linger_ms):
 
 
 def test_a_record_that_leaves_twice_is_told():
-    found = verdict("03", 1, lambda records, *_: [(0, [0, 0])] * len(records))
-    assert not found.right and "record 0 leaves twice" in str(found), found
-
-
-def test_the_number_of_scenarios_is_fixed():
-    found = verdict("03", 1, solution("03", 1))
-    assert "(619 scenarios tried)" in found.headline
+    hears(
+        "03",
+        1,
+        lambda records, *_: [(0, [0, 0])] * len(records),
+        "record 0 leaves twice",
+    )
 
 
 def test_a_batch_without_records_is_none():
@@ -106,8 +105,7 @@ LOSE = Lose("shop", 1, "Produce", nth=2)
     ],
 )
 def test_a_wrong_plan_hears_what_is_wrong(answer, words):
-    found = verdict("03", 2, answer)
-    assert not found.right and words in str(found), found
+    hears("03", 2, answer, words)
 
 
 def test_a_plan_that_missed_can_be_played():

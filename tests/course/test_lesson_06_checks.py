@@ -11,7 +11,7 @@ from minikafka.coordinators.assignors import (
     assign_sticky,
 )
 from minikafka.course.lessons import lesson
-from tests.course.answers import solution, verdict
+from tests.course.answers import hears, solution, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -72,8 +72,7 @@ def test_kafkas_sticky_assignor_is_right():
     ],
 )
 def test_a_wrong_assignor_hears_what_is_wrong(answer, words):
-    found = verdict("06", 2, answer)
-    assert not found.right and words in str(found), found
+    hears("06", 2, answer, words)
 
 
 def test_a_half_right_assignor_hears_which_half():

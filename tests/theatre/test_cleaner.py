@@ -2,14 +2,12 @@
 that stay where they were.
 """
 
-import json
-
 import pytest
 
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
-from minikafka.theatre.picture import Picture
 from tests.theatre import cleaned, traces
+from tests.theatre.drawn import assert_drawn_from_json
 
 EVERY = [cleaned.moves, cleaned.tombstone, cleaned.transactions]
 
@@ -197,9 +195,4 @@ def overdue(event):
 
 @pytest.mark.parametrize("trace", [*EVERY, traces.retention, list])
 def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(trace):
-    pic = picture("cleaner", trace())
-    cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))
-    again = Picture(type(pic.play), cast, scenes)
-    for width in (WIDE, NARROW):
-        for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
-            assert mine.shapes == other.shapes and mine.bottom <= 430
+    assert_drawn_from_json(picture("cleaner", trace()), most=430)

@@ -5,6 +5,7 @@ import pytest
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre.commit_traces import HERE, Commits, commit_after, commit_first
+from tests.theatre.drawn import assert_no_mark_after_the_cursor
 
 
 def at(pic, kind, number=0):
@@ -377,13 +378,7 @@ def test_nothing_later_than_the_cursor_is_drawn_and_all_fits(trace):
     pic = picture("commit", trace())
     for width in (WIDE, NARROW):
         for told, drawing in zip(pic.scenes, pic.drawings(width), strict=True):
-            cursor = drawing.shapes["time/cursor"]["x"]
-            marks = [
-                s["x"]
-                for k, s in drawing.shapes.items()
-                if k.startswith("time/") and s["kind"] == "rect" and "of" in s
-            ]
-            assert all(x + 3 <= cursor + 0.1 for x in marks)
+            assert_no_mark_after_the_cursor(drawing)
             assert all(
                 shape.get("of", 0) <= told["step"] for shape in drawing.shapes.values()
             )

@@ -2,7 +2,6 @@
 that was changed.
 """
 
-import json
 import random
 
 import pytest
@@ -12,9 +11,9 @@ from minikafka.course.experiments.lesson_12_frames import Change, changed, play
 from minikafka.course.experiments.lesson_12_runs import LAYOUT, order_request
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.picture import Picture
 from minikafka.wire.messages import decode_request
 from tests.theatre import frames
+from tests.theatre.drawn import assert_drawn_from_json
 
 EVERY = [frames.request, frames.another_api, frames.answer, frames.batch]
 LIVE = {"live": True}
@@ -169,12 +168,7 @@ def test_only_a_live_one_can_be_changed_and_the_other_says_so():
 
 @pytest.mark.parametrize("trace", [*EVERY, list])
 def test_it_is_drawn_anew_from_its_json(trace):
-    pic = picture("bytes", trace())
-    cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))
-    again = Picture(type(pic.play), cast, scenes)
-    for width in (WIDE, NARROW):
-        for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
-            assert mine.shapes == other.shapes and mine.bottom <= 510
+    assert_drawn_from_json(picture("bytes", trace()), most=510)
 
 
 # -- its levers

@@ -6,6 +6,7 @@ from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
 from minikafka.theatre.lanes import Lane, Lanes
 from tests.theatre.commit_traces import piling_up
+from tests.theatre.drawn import assert_no_mark_after_the_cursor
 from tests.theatre.traces import Story, alice, growing, long_log, retention
 
 
@@ -68,13 +69,7 @@ def test_lanes_are_drawn_up_to_the_cursor_and_no_further():
     pic = picture("log", retention())
     for width in (WIDE, NARROW):
         for drawing in pic.drawings(width):
-            cursor = drawing.shapes["time/cursor"]["x"]
-            marks = [
-                s["x"]
-                for k, s in drawing.shapes.items()
-                if k.startswith("time/") and s["kind"] == "rect" and "of" in s
-            ]
-            assert all(x + 3 <= cursor + 0.1 for x in marks)
+            assert_no_mark_after_the_cursor(drawing)
 
 
 def test_what_marks_say_has_room_on_the_narrowest_page():

@@ -2,13 +2,11 @@
 found (tests/spark makes one).
 """
 
-import json
-
 import pytest
 
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED, Seen
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.picture import Picture
+from tests.theatre.drawn import assert_drawn_from_json
 
 ONCE = Seen(  # a sink that notes batch ids, killed before Spark's commit
     (
@@ -162,12 +160,7 @@ def test_a_kill_is_a_stroke_down_to_what_the_query_was_about_and_its_cross_stays
 
 @pytest.mark.parametrize("seen", [RECORDED, ONCE, MANY, Seen(())])
 def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(seen):
-    pic = seen.play()
-    cast, scenes = json.loads(json.dumps([pic.cast, pic.scenes]))
-    again = Picture(type(pic.play), cast, scenes)
-    for width in (WIDE, NARROW):
-        for mine, other in zip(pic.drawings(width), again.drawings(width), strict=True):
-            assert mine.shapes == other.shapes and mine.bottom <= 430
+    assert_drawn_from_json(seen.play(), most=430)
 
 
 def test_the_last_sentence_says_what_came_of_the_kills():

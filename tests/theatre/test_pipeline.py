@@ -72,6 +72,12 @@ def lit(pic):
     return [scene for scene in pic.scenes if "light" in scene]
 
 
+def told_done_and_lost():
+    """With acks=0, a request is lost."""
+    lose = Lose("shop", 1, "Produce", nth=2)
+    return pipeline(lose, values="abc", every_ms=100, acks=0, linger_ms=0)
+
+
 def in_the_light(pic, scene):
     return pic.drawings(920)[scene["step"]].outlined
 
@@ -222,13 +228,7 @@ def test_what_leaves_on_a_broken_connection_is_lost_before_the_producer_knows():
 
 
 def test_acks_0_lights_the_third_lamp_when_the_request_is_lost_and_has_no_lane_of_answers():
-    pic = pipeline(
-        Lose("shop", 1, "Produce", nth=2),
-        values="abc",
-        every_ms=100,
-        acks=0,
-        linger_ms=0,
-    )
+    pic = told_done_and_lost()
     [lost] = of_kind(pic, "MessageLost")
     assert (
         lamps(lost["space"]) == [0, 0, 1]
@@ -358,13 +358,7 @@ def test_told_failed_and_written_turns_the_lamp_of_the_truth_red_at_that_step():
 
 
 def test_told_done_and_lost_turns_the_lamp_of_the_truth_red_and_done_before_it_is_written_does_not():
-    pic = pipeline(
-        Lose("shop", 1, "Produce", nth=2),
-        values="abc",
-        every_ms=100,
-        acks=0,
-        linger_ms=0,
-    )
+    pic = told_done_and_lost()
     [scene] = lit(pic)
     assert scene["kind"] == "MessageLost" and {
         "told/1",

@@ -3,7 +3,7 @@
 import pytest
 
 from minikafka.faults import Cut, Lose
-from tests.theatre.test_pipeline import pipeline
+from tests.theatre.test_pipeline import pipeline, told_done_and_lost
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,7 @@ def test_a_record_twice_and_one_that_is_lost_have_their_causes():
         "1 record became 2: “a” is in the log twice, because shop heard no answer and"
         " sent again, and to the broker that was a new batch."
     )
-    gone = pipeline(
-        Lose("shop", 1, "Produce", nth=2),
-        values="abc",
-        every_ms=100,
-        acks=0,
-        linger_ms=0,
-    )
+    gone = told_done_and_lost()
     assert gone.scenes[-1]["sentence"].endswith(
         "1 of 3 records is lost, and the program was told that all is done: with acks=0"
         " nobody waits for an answer, so nobody sends again."

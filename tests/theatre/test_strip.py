@@ -88,8 +88,8 @@ def test_a_fault_that_is_dragged_along_time_takes_the_run_with_it_and_stays(page
     assert "freezes for 12 s at 4.985 s" in page.text_content("#strip .fate")
 
 
-def test_a_finger_that_is_dragged_along_a_row_does_the_same(browser, path):
-    page = browser.new_page(has_touch=True, reduced_motion="reduce")
+def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
+    page = chromium.new_page(has_touch=True, reduced_motion="reduce")
     page.goto(path.as_uri())
     session = page.context.new_cdp_session(page)
     place = page.locator('[data-key="1/1"]').bounding_box()
