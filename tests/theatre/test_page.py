@@ -11,16 +11,10 @@ from itertools import pairwise
 import pytest
 
 from minikafka.theatre import picture
+from minikafka.theatre.actors import COLOURS
 from minikafka.theatre.casting import letters
 from minikafka.theatre.clock import round_times, times
-from minikafka.theatre.drawing import (
-    COLOURS,
-    LAYOUTS,
-    LEAST_STRETCH,
-    NARROW,
-    WIDE,
-    text_width,
-)
+from minikafka.theatre.drawing import LAYOUTS, LEAST_STRETCH, NARROW, WIDE, text_width
 from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
 from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import lasting, spoken
