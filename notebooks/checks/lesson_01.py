@@ -15,27 +15,30 @@ TWO = (("append", 10, "a"), ("append", 20, "b"))
 
 EXIT_TICKET = (
     Question(
-        "log start offset 4, log end offset 16, and audit starts",
+        "a new consumer prints nothing, although the topic is full",
         right=2,
         why=(
-            "2. Reading removes nothing: audit gets 4 to 15. Offset 16 will be that of"
-            " the next record."
+            "2. Reading removes nothing, so other consumers don't matter. A new one has"
+            " no position, and the default, latest, starts it at the end."
         ),
     ),
     Question(
-        "retention.ms is one day, a record is 30 hours old, its segment's newest 20",
-        right=3,
+        "retention.ms and segment.ms are 7 days, and an order comes every minute",
+        right=2,
         why=(
-            "3. Retention deletes whole segments. The record goes when the newest"
-            " record of its segment is too old."
+            "2. The first record of a segment waits until the last one, up to 7 days"
+            " younger, is older than 7 days, too. Set segment.ms lower, or erase by"
+            " other means."
         ),
     ),
     Question(
-        "a reader asks for offset 2, and the log starts at 8",
+        "billing was down over the weekend, and Friday evening's orders were never"
+        " billed",
         right=3,
         why=(
-            "3. The broker answers OFFSET_OUT_OF_RANGE, and the reader's own"
-            " auto.offset.reset says where it goes on."
+            "3. Retention deleted what billing wanted next. The broker answered"
+            " OFFSET_OUT_OF_RANGE, and latest sent billing to the end, past everything"
+            " that was left."
         ),
     ),
     Question(
@@ -75,7 +78,7 @@ def exercise_1():
             (
                 "Write down which offsets share a segment. A new segment begins with"
                 " the record that comes more than 20 hours after the first record of"
-                " the old one."
+                " the old segment."
             ),
             (
                 "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go"
@@ -107,8 +110,8 @@ def not_the_log_start(answer, truth):
         return f"there is no offset {answer}: the shop wrote 0 to {LAST}."
     if answer == 31:  # the oldest record younger than 72 h
         return (
-            "31 is the oldest record younger than three days. Retention doesn't look at"
-            " records, but at segments."
+            "31 is the oldest record younger than three days. But retention looks at"
+            " segments, not at records."
         )
     if answer % 4:
         return (
@@ -118,8 +121,8 @@ def not_the_log_start(answer, truth):
     if answer == 0:
         return "not 0: segments whose newest record is older than three days are gone."
     return (
-        f"not {answer}. {'Less' if answer > truth else 'More'} is gone: look at the"
-        " newest record of each segment."
+        f"not {answer}. {'Less' if answer > truth else 'More'} than that is gone: look"
+        " at the newest record of each segment."
     )
 
 

@@ -29,27 +29,27 @@ HOT = b"megamart"
 
 EXIT_TICKET = (
     Question(
-        "two records with different keys in one topic",
+        "two customers' orders in one topic",
         right=3,
         why=(
-            "3. Order holds within a partition. Two keys may share one, or not: their"
-            " order is kept only if they do."
+            "3. Order holds within a partition. Two keys may share one, or not, and"
+            " their order is kept only if they do."
         ),
     ),
     Question(
-        "100 short records without a key, one after another, three partitions",
+        "the number 38, and from 6 to 9 partitions",
         right=1,
         why=(
-            "1. The sticky partitioner stays with one partition until batch.size bytes"
-            " (16 kB) or more went there."
+            "1. 38 leaves 2 by 6 and 2 by 9: this key is one of the few that stay. Of"
+            " eighteen numbers six do."
         ),
     ),
     Question(
-        "a topic with keyed records grows from 4 to 5 partitions",
+        "a million keys, and from 6 to 12 partitions",
         right=2,
         why=(
-            "2. The hash is taken modulo 5 now: about four keys in five go elsewhere."
-            " Old records stay where they are."
+            "2. Old records stay where they are. The remainder by 12 is the remainder"
+            " by 6, or 6 more: half of the keys go to a new partition."
         ),
     ),
     Question(

@@ -116,19 +116,6 @@ def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordina
         assert from_trace.who_decided(cluster.trace) == found
 
 
-def test_an_answer_waits_until_all_records_have_a_partition():
-    answer = from_trace.once_sent(3, from_trace.partitions_used)
-    trace = list(grown())
-    last = max(
-        number for number, event in enumerate(trace) if event.kind == "PartitionChosen"
-    )
-    assert (answer(trace[:last]), answer(trace[: last + 1]), answer(trace)) == (
-        None,
-        3,
-        3,
-    )
-
-
 def test_an_answer_waits_for_a_moment():
     trace = [event for event in grown() if from_trace.of_kind("PartitionChosen")(event)]
     answer = from_trace.not_before(300_000, len)

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from minikafka.course import claims
-from minikafka.course.contents import Contents, contents, lines, plays
+from minikafka.course.contents import Contents, contents, extras, lines, plays
 from minikafka.course.lessons import lesson
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.predictions import explained
@@ -157,7 +157,7 @@ def test_what_explains_an_option_belongs_to_a_question_of_its_lesson():
     for number, questions in lessons.items():
         asked = {
             prediction.question: prediction.options
-            for prediction in contents()[number].predictions
+            for prediction in (contents() | extras())[number].predictions
         }
         assert {
             question: tuple(options) for question, options in questions.items()

@@ -52,9 +52,24 @@ def partition_for(value: str) -> Callable[[Iterable[Event]], int]:
     return option
 
 
+def partition_of(key: str) -> Callable[[Iterable[Event]], str]:
+    """The partition that a producer chose for this key, as "partition 4"."""
+
+    def option(trace: Iterable[Event]) -> str:
+        chosen = dict(partitions_chosen(trace))
+        return f"partition {chosen[key]}"
+
+    return option
+
+
 def retention_decides(event: Event) -> bool:
     """A condition: in this event a log begins to start at a later offset."""
     return event.kind == "LogStartOffsetAdvanced"
+
+
+def audit_gets_a_position(event: Event) -> bool:
+    """A condition: in this event the reader audit, which is new, begins somewhere."""
+    return event.kind == "PositionReset" and event.node == "audit"
 
 
 def closing(event: Event) -> bool:
@@ -102,6 +117,16 @@ def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]
         if event.kind == "RecordsPolled" and reader in (None, event.node):
             offsets += [offset for offset, _, _ in event.detail["records"]]
     return offsets
+
+
+def oldest_day_read(trace: Iterable[Event]) -> str:
+    """Of the shop that sells one order a day: the day of the first one that was read."""
+    return f"day {offsets_read(trace)[0]}"
+
+
+def first_offset_read(trace: Iterable[Event]) -> str:
+    """The first offset that a consumer got, as "offset 1"."""
+    return f"offset {offsets_read(trace)[0]}"
 
 
 def orders_of(reader: str) -> Callable[[Sequence[Event]], str | None]:
@@ -154,20 +179,6 @@ def partitions_used(trace: Iterable[Event], key: str | None = None) -> int:
     return len(used)
 
 
-def once_sent(
-    count: int, answer: Callable[[Sequence[Event]], T]
-) -> Callable[[Sequence[Event]], T | None]:
-    """The same answer, but None until at least `count` records have a partition: the
-    verdict waits for them.
-    """
-
-    def answer_when_sent(trace: Sequence[Event]) -> T | None:
-        sent = len(partitions_chosen(trace))
-        return answer(trace) if sent >= count else None
-
-    return answer_when_sent
-
-
 def not_before(
     at_ms: int, answer: Callable[[Sequence[Event]], T]
 ) -> Callable[[Sequence[Event]], T | None]:
@@ -187,6 +198,37 @@ def keys_that_moved(trace: Iterable[Event]) -> list[str | None]:
     """The keys whose records were sent to more than one partition, sorted."""
     partitions = Counter(key for key, _ in set(partitions_chosen(trace)))
     return sorted((key for key in partitions if partitions[key] > 1), key=str)
+
+
+def for_how_many_both_agree(trace: Sequence[Event]) -> str | None:
+    """For how many of three keys two producers chose the same partition, in the words
+    of lesson 02's options; None until both have sent all three.
+    """
+    if len(partitions_chosen(trace)) < 6:
+        return None
+    return {0: "all three", 2: "one", 3: "none"}[len(keys_that_moved(trace))]
+
+
+def the_topic_grows(event: Event) -> bool:
+    """A condition: with this event a topic has more partitions."""
+    return event.kind == "PartitionsCreated"
+
+
+def first_acknowledgement(event: Event) -> bool:
+    """A condition: in this event a broker acknowledges a batch."""
+    return event.kind == "RecordsAcknowledged"
+
+
+def partitions_of_all_twelve(trace: Sequence[Event]) -> int | None:
+    """How many partitions twelve records went to, which is the option's number; None
+    until all are sent.
+    """
+    return partitions_used(trace) if len(partitions_chosen(trace)) >= 12 else None
+
+
+def customers_that_move(trace: Iterable[Event]) -> str:
+    """How many of twelve customers go elsewhere since the topic grew: "9 of 12"."""
+    return f"{len(keys_that_go_elsewhere(trace))} of 12"
 
 
 def keys_that_go_elsewhere(trace: Iterable[Event]) -> list[str]:
