@@ -17,30 +17,30 @@ from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
 EXIT_TICKET = (
     Question(
-        "6 partitions, a group of 4, the classic protocol: a fifth consumer joins. Who"
-        " decides what it reads?",
+        "12 partitions, 20 pods, and a zone fails with 8 of them",
         right=2,
         why=(
-            "2. The group leader, one of the members. The coordinator passes the shares"
-            " on, and checks nothing."
+            "2. The coordinator evicts the 8 after their sessions, and the next"
+            " assignment gives each of the 12 partitions to one of the 12 pods that are"
+            " left. The reserve has become useful."
         ),
     ),
     Question(
-        "a member is killed with kill -9, with default settings",
+        "LeaveGroup, due to consumer poll timeout has expired",
         right=3,
         why=(
-            "3. A said no goodbye. So its partitions wait until session.timeout.ms, 45"
-            " s, has passed without a sign of life. Then the others go on at its last"
-            " commit."
+            "3. The program didn't call poll for max.poll.interval.ms: what one poll"
+            " brought took too long. Fetch less at a time. The session has nothing to do"
+            " with it, heartbeats went on all the time."
         ),
     ),
     Question(
-        "A stands still for 60 s, B takes over, then A goes on",
-        right=1,
+        "balance = balance - 20, and a freeze of a minute in the middle",
+        right=2,
         why=(
-            "1. A's commit: the coordinator no longer knows A. The database doesn't ask"
-            " the coordinator, so the order is paid twice. A group that commits after"
-            " its work does it at least once."
+            "2. The member is evicted after 45 s, another one does the order, then the"
+            " first wakes up and sends its UPDATE. Kafka refuses the commit, and can't"
+            " roll back a database. Work that is repeated must do no harm."
         ),
     ),
     Question(
@@ -54,13 +54,13 @@ EXIT_TICKET = (
         lesson="02",
     ),
     Question(
-        'a new group with auto_offset_reset="latest"',
-        right=2,
+        "read up to 119, committed 100, killed",
+        right=1,
         why=(
-            "2. Five. A group without an offset begins where auto.offset.reset says:"
-            " latest is the end of the log."
+            "1. 100. A committed offset is the next one that the group wants. Offsets"
+            " 100 to 119 are read again, because only the dead member knew of them."
         ),
-        lesson="01",
+        lesson="04",
     ),
 )
 
@@ -69,19 +69,19 @@ EXIT_TICKET = (
 
 HINTS_1 = (
     (
-        "Go topic by topic. Who reads this topic at all? Only those may get one"
-        " of its partitions."
+        "Go topic by topic. Which members want this topic at all? Only they may get"
+        " one of its partitions."
     ),
     (
-        "Members of one topic in a list; partition 0 to the first, 1 to the"
-        " second, and round again with %. Or in blocks: divmod(how many"
-        " partitions, how many members) says how long, and how many get one"
-        " more."
+        "Put the members of one topic into a list. Partition 0 goes to the first, 1 to"
+        " the second, and % starts over. Or hand out blocks: divmod(number of"
+        " partitions, number of members) tells how long a block is, and how many"
+        " members get one partition more."
     ),
     (
-        "for topic, count in partitions.items(): readers = sorted(members whose"
-        " .topics hold the topic); skip a topic without readers; then each"
-        " partition p in range(count) goes to one of readers, by p."
+        "For each topic and count in partitions.items(): sort the members whose"
+        " .topics contain the topic. Skip the topic if there are none. Then give each"
+        " partition p in range(count) to one of them, by p."
     ),
 )
 
@@ -153,14 +153,14 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="every partition of every topic that somebody reads has an owner",
+                holds="every partition of every topic that a member wants has an owner",
                 broken=left_out,
                 cases=ALL_PARTITIONS,
                 **common,
             ),
             Rung(
                 holds=(
-                    "no member has two partitions more than another who could have one"
+                    "no member has two partitions more than another that could have one"
                     " of them"
                 ),
                 broken=not_balanced,
@@ -175,7 +175,7 @@ def exercise_1():
 def steady(common):
     return Rung(
         holds=(
-            "the same group gets the same answer, in whatever order its members stand"
+            "the same group gets the same answer, whatever order its members stand in"
         ),
         broken=lambda answer, case: unsteady(
             lambda *given: shares_of(answer, given), case, True
@@ -359,24 +359,24 @@ def exercise_2():
         name="faults",
         takes=take_faults,
         right=(
-            "a member stood still for less than its session time-out, was thought dead,"
-            " and paid all the same. The clock had started before the freeze, at its"
-            " last sign of life."
+            "a member froze for less than its session timeout, was evicted, and paid all"
+            " the same. The clock had started before the freeze, at its last sign of"
+            " life."
         ),
         hints=(
             (
-                "The member has to sleep until the coordinator gives up on it. What"
-                " does the coordinator count from?"
+                "The member has to sleep until the coordinator evicts it. From when does"
+                " the coordinator count?"
             ),
             (
-                "From the last sign of life that arrived, a heartbeat or a commit. How"
-                " old is that at the moment of your freeze? What is left of 45,000 ms"
-                " is what you need."
+                "It counts from the last sign of life that arrived, a heartbeat or a"
+                " commit. How old is that when your freeze begins? You need what is left"
+                " of 45,000 ms."
             ),
             (
-                "Look at the signs of life that the cell above prints: between which"
-                " two is the longest pause? Freeze just before the second of them, for"
-                " 45,000 ms less the pause, and some 50 ms more."
+                "Look at the signs of life that the cell above prints. Between which two"
+                " is the longest pause? Freeze the member just before the second of"
+                " them, for 45,000 ms less the pause, plus some 50 ms."
             ),
         ),
         rungs=(
@@ -387,7 +387,7 @@ def exercise_2():
                 picture=played,
             ),
             Rung(
-                holds="by one Freeze, shorter than the session time-out",
+                holds="by one Freeze, shorter than the session timeout",
                 broken=too_much,
                 cases={"this schedule": None},
             ),
@@ -462,7 +462,7 @@ def why_not(fault, cluster):
         f" at {woke} ms"
     )
     return [
-        f"{words}, {woke - sign[0]} ms later. The session time-out is {SESSION_MS} ms."
+        f"{words}, {woke - sign[0]} ms later. The session timeout is {SESSION_MS} ms."
     ]
 
 
@@ -483,7 +483,7 @@ def too_much(faults, _):
     if fault.for_ms >= SESSION_MS:
         return (
             f"a freeze of {fault.for_ms} ms does it. It can be shorter than the session"
-            f" time-out of {SESSION_MS} ms."
+            f" timeout of {SESSION_MS} ms."
         )
     return None
 

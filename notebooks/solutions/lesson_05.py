@@ -31,4 +31,4 @@ faults = [Freeze("consumer A", at_ms=26_400, for_ms=43_100)]
 
 
 # %% exit ticket
-lesson("05").exit_ticket(2, 3, 1, 3, 2)
+lesson("05").exit_ticket(2, 3, 2, 3, 1)

@@ -2,17 +2,14 @@
 its notebook that begins with its name.
 """
 
-import json
 import re
 
-from minikafka.course.places import NOTEBOOKS
+from minikafka.course.contents import contents
 
 
 def recipe(lesson, name):
     """The text of a recipe in a lesson, by the name in its first line."""
-    [path] = NOTEBOOKS.glob(f"{lesson}_*.ipynb")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    prose = "\n".join("".join(cell["source"]) for cell in cells)
+    prose = contents()[lesson].prose
     [text] = re.findall(rf"```python\n(# {name}\n.*?)```", prose, re.DOTALL)
     return text
 

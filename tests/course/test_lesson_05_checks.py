@@ -117,7 +117,7 @@ def freeze(at_ms, for_ms, who="consumer A"):
 @pytest.mark.parametrize(
     ("faults", "words"),
     [
-        (freeze(26_400, 42_000), "43966 ms later. The session time-out is 45000 ms"),
+        (freeze(26_400, 42_000), "43966 ms later. The session timeout is 45000 ms"),
         (freeze(26_400, 43_800), "the last commit was 1966 ms old"),
         (freeze(26_400, 200_000), "still frozen when the run ends"),
         (freeze(1_000, 2_000), "had given no sign of life"),

@@ -78,21 +78,21 @@ def test_a_prediction_counts_only_if_it_was_made(my):
 def test_a_file_that_somebody_has_broken_begins_anew(my, text):
     (my / "progress.json").write_text(text, encoding="latin-1")
     progress.solved("05", 1)
-    assert "1 of 2" in progress.progress("05")
+    assert "1 of 1" in progress.progress("05")
 
 
 def test_two_lessons_in_two_kernels_keep_what_the_other_has_done(my, monkeypatch):
     progress.solved("05", 1)
     monkeypatch.setattr(progress, "_in_this_kernel", {})
     progress.solved("06", 2)
-    assert "1 of 2" in progress.progress("05") and "1 of 2" in progress.progress("06")
+    assert "1 of 1" in progress.progress("05") and "1 of 2" in progress.progress("06")
 
 
 def test_a_class_is_told_the_same_line(my, monkeypatch):
     told = []
     monkeypatch.setattr(classroom, "tell", lambda *words: told.append(words))
     progress.solved("05", 1)
-    assert told == [("05", "0 of 4", "1 of 2", "not yet")]
+    assert told == [("05", "0 of 6", "1 of 1", "not yet")]
 
 
 def test_a_folder_that_cannot_be_written_stops_no_lesson(my):

@@ -290,7 +290,7 @@ def test_the_data_sheet_names_only_lessons_that_use_the_data_set():
             named |= {(name, number) for number in re.findall(r"\d\d", lessons)}
     assert len(named) >= 7
     for name, number in named:
-        [notebook] = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+        notebook = contents()[number].path
         experiments = ROOT / "minikafka" / "course" / "experiments"
         checks = ROOT / "notebooks" / "checks" / f"lesson_{number}.py"
         places = [notebook, checks, *experiments.glob(f"lesson_{number}_*.py")]

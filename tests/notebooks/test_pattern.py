@@ -219,8 +219,7 @@ FENCING = "larger number fences the old boss"
 
 @pytest.mark.parametrize("number", ["05", "10", "11", "13", "14"])
 def test_the_idea_of_fencing_is_named_by_the_same_words(number):
-    path = next(NOTEBOOKS.glob(f"{number}_*.ipynb"))
-    assert FENCING in path.read_text(encoding="utf-8")
+    assert FENCING in contents()[number].prose
 
 
 def test_kip_966_a_fenced_broker_leaves_every_isr_but_for_its_last_place_without_elr():

@@ -8,12 +8,13 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
-from minikafka.faults import Fault
+from minikafka.faults import Fault, Freeze
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
 
 GONE_AFTER_S = 15
+_KILLED_MS = 15_019  # the members have connected before
 SIGNS_OF_LIFE = {"Heartbeat": "heartbeat", "OffsetCommit": "commit"}
 
 
@@ -79,6 +80,99 @@ def gone(
     what_happens(cluster, members["A"])
     sell(cluster, shop, seconds)
     return cluster
+
+
+def says_goodbye() -> Cluster:
+    """A is closed; B has just sent a heartbeat."""
+    return gone(lambda cluster, a: a.close(), later_s=0.1)
+
+
+def killed(session_s: float = 45) -> Cluster:
+    """A is killed."""
+    return gone(lambda cluster, a: cluster.crash(a), **_session(session_s))
+
+
+def frozen(seconds: float, session_s: float = 45) -> Cluster:
+    """A stands still, and then goes on."""
+    return gone(
+        lambda cluster, a: cluster.freeze(a, seconds=seconds), **_session(session_s)
+    )
+
+
+def stuck(seconds: float) -> Cluster:
+    """A's next order takes so long. Its heartbeats go on."""
+    return gone(
+        lambda cluster, a: cluster.slow(a, processing_ms=round(seconds * 1000)),
+        seconds=round(seconds) - 10,
+    )
+
+
+def _session(seconds: float) -> dict[str, int]:
+    return {"session_timeout_ms": round(seconds * 1000)}
+
+
+def rebalances(cluster: Cluster) -> int:
+    """How many there were after the group's first assignment."""
+    generation: int = cluster.group("billing").generation
+    return generation - 1
+
+
+def after_the_kill(event: Event) -> bool:
+    """The moments after `killed` has killed A."""
+    return event.at > _KILLED_MS
+
+
+def when_it_was_evicted(trace: Iterable[Event]) -> int | None:
+    """When the coordinator evicts A: 1 as soon as it is killed, 2 about 42 s later, 3
+    about 45 s later.
+    """
+    for event in trace:
+        if event.kind == "MemberLeft" and after_the_kill(event):
+            after_s = (event.at - _KILLED_MS) / 1000
+            return 1 if after_s < 20 else 2 if after_s < 44 else 3
+    return None
+
+
+def when_B_took_over(cluster: Cluster) -> int:
+    """When B has A's partition: 1 after about 45 s, 2 after about 300 s, 3 never."""
+    if not rebalances(cluster):
+        return 3
+    return 1 if worst_wait_ms(cluster.trace) < 100_000 else 2
+
+
+def what_the_fourth_got(trace: Iterable[Event]) -> int | None:
+    """The share of D: 2 nothing, 3 a partition that somebody else has as well, 1 a
+    partition of its own.
+    """
+    for event in trace:
+        if event.kind == "AssignmentMade":
+            shares = event.detail["assignment"]
+            every = [tuple(each) for share in shares.values() for each in share]
+            [own] = [share for name, share in shares.items() if "consumer D" in name]
+            if not own:
+                return 2
+            return 3 if any(every.count(tuple(each)) > 1 for each in own) else 1
+    return None
+
+
+def a_generation_begins(event: Event) -> bool:
+    """All have joined, and nobody has a partition yet."""
+    return event.kind == "GenerationBegan"
+
+
+def wakes_up(asleep: Freeze) -> Callable[[Event], bool]:
+    """The moments after a freeze."""
+    awake_ms = asleep.at_ms + asleep.for_ms
+    return lambda event: event.at > awake_ms
+
+
+def what_happened_to(order: str, asleep: Freeze) -> Callable[[Sequence[Event]], int]:
+    """Of a member that pays an order and commits after a freeze, as a function of a
+    trace: 1 it is paid once, 2 twice and the commit is refused, 3 twice and the commit
+    is acknowledged.
+    """
+    member, awake_ms = str(asleep.node), asleep.at_ms + asleep.for_ms
+    return lambda trace: 1 + afterwards(trace, order, member, awake_ms)
 
 
 def worst_wait_ms(

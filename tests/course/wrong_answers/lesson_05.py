@@ -355,7 +355,7 @@ for faults, words in [
         freeze(24_100, 45_000),
         "a freeze of 45000 ms does it. It can be shorter than the session",
     ),
-    (freeze(24_100, 1000), "1064 ms later. The session time-out is 45000 ms."),
+    (freeze(24_100, 1000), "1064 ms later. The session timeout is 45000 ms."),
     (
         freeze(24_100, 44_000, "consumer C"),
         "'consumer C' can't be: it is 'consumer A' or 'consumer B'.",
