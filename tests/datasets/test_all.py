@@ -18,6 +18,7 @@ import pytest
 from datasets import NAMES, customers_cdc, events, metrics, transfers, user_events
 from datasets.__main__ import of
 from datasets.events import Event, by_ingest, to_jsonl, to_line
+from minikafka.course.contents import contents
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = {
