@@ -26,9 +26,10 @@ streams_group.py and share_group.py decide, streams_group_state.py and
 share_group_state.py hold the state that is in records. A share group's other half is
 the state of its messages: leaders of partitions send requests through
 share_persister.py, share_coordinator.py receives them, and share_states.py keeps the
-state; share_limits.py says how much may be in flight. group_rules.py has the rules that
-all three share (epochs, and how a request is refused), and member_timers.py says how
-long they wait for a member.
+state; share_limits.py says how much may be in flight. modern_group.py,
+modern_group_state.py and modern_member.py have what the three do in the same way (epochs,
+targets, records), group_rules.py has their rules and how a request is refused, and
+member_timers.py says how long they wait for a member.
 
 coordinator.py has the partitions that a node coordinates, and is what handlers call;
 transaction_requests.py has the requests that nodes send each other about transactions.

@@ -58,14 +58,14 @@ from minikafka.coordinators.consumer_group_state import (
     ConsumerGroupState,
     Events,
 )
-from minikafka.coordinators.consumer_member import ConsumerMember
+from minikafka.coordinators.consumer_member import ConsumerMember, by_topic
 from minikafka.coordinators.expressions import Expressions
 from minikafka.coordinators.group_rules import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
 )
-from minikafka.coordinators.member_timers import MemberTimers
+from minikafka.coordinators.modern_group import ReconcilingGroup
 from minikafka.coordinators.reconciliation import Goal, reconcile
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.server_assignors import (
@@ -114,14 +114,14 @@ class Draft:
     moved: bool = False
 
 
-class ConsumerGroup:
-    """One group. image: the cluster's topics, as this node knows them. matched: the
-    topics that expressions match. live: whether it was made by a request and not by a
-    replay.
+class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
+    """One group. matched: the topics that expressions match. live: whether it was made
+    by a request and not by a replay.
     """
 
     type = "consumer"
-    protocol_type = "consumer"
+    own_records = ("TargetAssignmentMetadata", "PartitionMetadata", "Metadata")
+    state: ConsumerGroupState
 
     def __init__(
         self,
@@ -132,23 +132,12 @@ class ConsumerGroup:
         trace: Trace,
         live: bool,
     ) -> None:
-        self.group_id = group_id
+        super().__init__(group_id, config, image)
         self.state = ConsumerGroupState()
-        self._config = config
-        self._image = image
         self._matched = matched
         self._events = Events(group_id, image, trace, live)
-        self._timers = MemberTimers()
         self._seen = SeenTopics()
         self._assignors = assignor_names(config["group.consumer.assignors"])
-
-    @property
-    def member_ids(self) -> list[str]:
-        return list(self.state.members)
-
-    @property
-    def state_name(self) -> str:
-        return self.state.name
 
     # -- requests and deadlines: decide
 
@@ -177,23 +166,18 @@ class ConsumerGroup:
         if member != step.member:
             draft.records.append(member.current_assignment_record(self.group_id))
             draft.moved = True
-        interval_ms = self._configured("consumer.heartbeat.interval.ms")
         has_changed = member.assigned_partitions != was.assigned_partitions
         with_assignment = messages.is_full(body) or has_changed
-        draft.answer = messages.answer(member, interval_ms, with_assignment)
+        given = None
+        if with_assignment:
+            given = {"topic_partitions": by_topic(member.assigned_partitions)}
+        draft.answer = self._answer(member) | {"assignment": given}
         return draft
 
     def tick(self, now: Now) -> Draft:
         """Fence members whose session or rebalance timeout is over."""
-        why = self._timers.late(self.state.members, "partitions", now)
-        session_ms = self._configured("consumer.session.timeout.ms")
-        why |= self._timers.silent(session_ms, now)
-        if not why:
-            return Draft()
-        return self._fence(why)
-
-    def next_deadline(self) -> int | None:
-        return self._timers.next_deadline()
+        why = self._overdue("partitions", now)
+        return self._fence(why) if why else Draft()
 
     # -- records
 
@@ -206,74 +190,24 @@ class ConsumerGroup:
         self._timers.follow(member_id, self.state.members.get(member_id))
 
     def loaded(self, now: Now) -> None:
-        """The replay is over: every member gets a full session, and its full time to
-        revoke.
-        """
         self._events.live = True
-        for member_id in self.state.members:
-            self._heard(member_id, True, now)
+        super().loaded(now)
 
     def committed(self, draft: Draft, now: Now) -> None:
         """The records of a draft have been applied."""
         self._seen = draft.seen or self._seen
-        if draft.heard in self.state.members:
-            self._heard(draft.heard, draft.moved, now)
+        self._heard_from(draft, now)
         self._events.emit(draft.why, draft.assignor)
-
-    def _heard(self, member_id: str, moved: bool, now: Now) -> None:
-        """The member is alive. moved: its assignment changed, so its rebalance timeout
-        for giving up partitions starts now.
-        """
-        session_ms = self._configured("consumer.session.timeout.ms")
-        self._timers.renew(member_id, session_ms, now)
-        if moved:
-            self._timers.begin_revocation(self.state.members[member_id], now)
-
-    def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete all of the group's own records."""
-        key = {"group_id": self.group_id}
-        records = []
-        for member in self.state.members.values():
-            records += member.tombstones(self.group_id)
-        for name in (
-            "ConsumerGroupTargetAssignmentMetadata",
-            "ConsumerGroupPartitionMetadata",
-            "ConsumerGroupMetadata",
-        ):
-            records.append(CoordinatorRecord(name, key, None))
-        return records
 
     # -- questions from other parts
 
-    def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Check whether an OffsetCommit is accepted, from a member or from another
-        client (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
-        UNSUPPORTED_VERSION.
-        """
-        is_empty = not self.state.members
-        if group_rules.needs_no_member(request, transactional, is_empty):
-            return
-        member = self._member(request.member_id)
-        commit_version = None if transactional else version
-        messages.check_commit(member, request, commit_version, self._image)
-
-    def check_forget(self) -> None:
-        """It is known what the members read, so everything else may be forgotten."""
-
-    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Check whether a member may ask for committed offsets; without a member id and
-        an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-        """
-        if member_id is None and member_epoch < 0:
-            return
-        member = self._member(member_id or "")
-        group_rules.check_fetch(received=member_epoch, expected=member.member_epoch)
+    def _check_commit_of(
+        self, member: ConsumerMember, request: Message, version: int | None
+    ) -> None:
+        messages.check_commit(member, request, version, self._image)
 
     def subscribes_to(self, topic: str) -> bool:
         return topic in subscribed_topics(self.state, self._matched.matching)
-
-    def offsets_age_from(self, commit_ms: int) -> int:
-        return commit_ms
 
     def describe(self) -> dict[str, Any]:
         assignor = preferred_assignor(self.state.members.values(), self._assignors)
@@ -362,9 +296,7 @@ class ConsumerGroup:
                 why = Reason("topics", "subscribed topics changed")
             draft.why[THE_GROUP] = why
         if self.state.has_partition_metadata:
-            key = {"group_id": self.group_id}
-            tombstone = CoordinatorRecord("ConsumerGroupPartitionMetadata", key, None)
-            draft.records.append(tombstone)
+            draft.records.append(self._record("PartitionMetadata", None))
         return group_epoch
 
     def _find_topics(self, pattern: str | None) -> None:
@@ -425,12 +357,6 @@ class ConsumerGroup:
         draft.assignor = assignor
         return group_epoch, target[member_id]
 
-    def _may_assign(self, now: Now) -> bool:
-        """Whether the last target is old enough."""
-        interval_ms = self._configured("consumer.assignment.interval.ms")
-        last_ms = self.state.assignment_timestamp_ms
-        return group_rules.may_assign(interval_ms, last_ms, now)
-
     def _reconciled(
         self, step: Step, epoch: int, target: Target, subscription_changed: bool
     ) -> ConsumerMember:
@@ -478,20 +404,6 @@ class ConsumerGroup:
 
     # -- helpers
 
-    def _configured(self, name: str) -> int:
-        """A config of this group; by default the broker's."""
-        return group_rules.configured(self.group_id, name, self._image, self._config)
-
-    def _group_epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
-        key = {"group_id": self.group_id}
-        value = {"epoch": epoch, "metadata_hash": seen.hash}
-        return CoordinatorRecord("ConsumerGroupMetadata", key, value)
-
-    def _target_epoch_record(self, epoch: int, now: Now) -> CoordinatorRecord:
-        key = {"group_id": self.group_id}
-        value = {"assignment_epoch": epoch, "assignment_timestamp": now.wall_ms}
-        return CoordinatorRecord("ConsumerGroupTargetAssignmentMetadata", key, value)
-
     def _sender(self, body: Message) -> ConsumerMember:
         """The member that sent a heartbeat. Errors: UNKNOWN_MEMBER_ID,
         FENCED_INSTANCE_ID.
@@ -499,12 +411,6 @@ class ConsumerGroup:
         if body.instance_id is None:
             return self._member(body.member_id)
         return self._own_instance(body)
-
-    def _member(self, member_id: str) -> ConsumerMember:
-        member = self.state.members.get(member_id)
-        if member is None:
-            raise group_rules.unknown_member(member_id, self.group_id)
-        return member
 
     def _own_instance(self, body: Message) -> ConsumerMember:
         """The static member that sent a request. Errors: FENCED_INSTANCE_ID if another

@@ -12,13 +12,17 @@ from minikafka.coordinators.consumer_group_state import ConsumerGroupState
 from minikafka.coordinators.consumer_member import (
     ConsumerMember,
     TopicPartition,
-    by_topic,
+    by_topic_name,
 )
 from minikafka.coordinators.expressions import compiled
+from minikafka.coordinators.group_rules import (
+    UNCHANGED_TIMEOUT_MS,
+    refuse,
+    refuse_blank,
+)
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-UNCHANGED_TIMEOUT_MS = -1
 CONSUMER_MEMBER = 1  # MemberType of ConsumerGroupDescribe
 
 
@@ -30,17 +34,17 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
     epoch = body.member_epoch
     is_known = epoch > 0 or epoch == group_rules.LEAVE_EPOCH
     if version >= 1 or is_known:
-        _refuse_blank(body.member_id, "MemberId")
-    _refuse_blank(body.group_id, "GroupId")
-    _refuse_blank(body.instance_id, "InstanceId")
-    _refuse_blank(body.rack_id, "RackId")
+        refuse_blank(body.member_id, "MemberId")
+    refuse_blank(body.group_id, "GroupId")
+    refuse_blank(body.instance_id, "InstanceId")
+    refuse_blank(body.rack_id, "RackId")
     if epoch == group_rules.JOIN_EPOCH:
         _check_first_request(body)
     elif epoch == group_rules.LEAVE_STATIC_EPOCH:
-        _refuse(body.instance_id is None, "InstanceId can't be null.")
+        refuse(body.instance_id is None, "InstanceId can't be null.")
     else:
         is_invalid = epoch < group_rules.LEAVE_STATIC_EPOCH
-        _refuse(is_invalid, "MemberEpoch is invalid.")
+        refuse(is_invalid, "MemberEpoch is invalid.")
     assignor = body.server_assignor
     if assignor is not None and assignor not in assignors:
         supported = ", ".join(assignors)
@@ -56,14 +60,14 @@ def check_request(body: Message, version: int, assignors: Sequence[str]) -> None
 def _check_first_request(body: Message) -> None:
     """Check that a member that joins sends all it must send."""
     no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
-    _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
+    refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
     owns_nothing = body.topic_partitions is not None and not body.topic_partitions
-    _refuse(not owns_nothing, "TopicPartitions must be empty when (re-)joining.")
+    refuse(not owns_nothing, "TopicPartitions must be empty when (re-)joining.")
     message = (
         "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when"
         " (re-)joining."
     )
-    _refuse(not _subscribes(body), message)
+    refuse(not _subscribes(body), message)
 
 
 def _subscribes(body: Message) -> bool:
@@ -164,23 +168,6 @@ def is_full(body: Message) -> bool:
     return has_timeout and _subscribes(body) and owns
 
 
-def answer(
-    member: ConsumerMember, heartbeat_interval_ms: int, with_assignment: bool
-) -> dict[str, Any]:
-    """The answer to a heartbeat. Without an assignment, the last one that the member
-    was given remains valid.
-    """
-    assignment = None
-    if with_assignment:
-        assignment = {"topic_partitions": by_topic(member.assigned_partitions)}
-    return {
-        "member_id": member.member_id,
-        "member_epoch": member.member_epoch,
-        "heartbeat_interval_ms": heartbeat_interval_ms,
-        "assignment": assignment,
-    }
-
-
 def described(
     group_id: str, state: ConsumerGroupState, assignor: str, image: Image
 ) -> dict[str, Any]:
@@ -189,22 +176,15 @@ def described(
     for member_id in sorted(state.members):
         target = state.target.get(member_id, ())
         members.append(_described_member(state.members[member_id], target, image))
-    return {
-        "group_id": group_id,
-        "group_state": state.name,
-        "group_epoch": state.group_epoch,
-        "assignment_epoch": state.assignment_epoch,
-        "assignor_name": assignor,
-        "members": members,
-    }
+    return state.described(group_id, members) | {"assignor_name": assignor}
 
 
 def _described_member(
     member: ConsumerMember, target: Iterable[TopicPartition], image: Image
 ) -> dict[str, Any]:
     held = (*member.assigned_partitions, *member.partitions_pending_revocation)
-    assignment = {"topic_partitions": _named(held, image)}
-    target_assignment = {"topic_partitions": _named(target, image)}
+    assignment = {"topic_partitions": by_topic_name(held, image)}
+    target_assignment = {"topic_partitions": by_topic_name(target, image)}
     return {
         "member_id": member.member_id,
         "instance_id": member.instance_id,
@@ -218,24 +198,3 @@ def _described_member(
         "target_assignment": target_assignment,
         "member_type": CONSUMER_MEMBER,
     }
-
-
-def _named(partitions: Iterable[TopicPartition], image: Image) -> list[dict[str, Any]]:
-    """The partitions by topic name, without topics that no longer exist."""
-    topics = []
-    for topic in by_topic(partitions):
-        name = image.topic_names.get(topic["topic_id"])
-        if name is not None:
-            topic["topic_name"] = name
-            topics.append(topic)
-    return topics
-
-
-def _refuse_blank(text: str | None, field: str) -> None:
-    is_blank = text is not None and text.strip() == ""
-    _refuse(is_blank, f"{field} can't be empty.")
-
-
-def _refuse(is_wrong: bool, message: str) -> None:
-    if is_wrong:
-        raise KafkaError(Error.INVALID_REQUEST, message)

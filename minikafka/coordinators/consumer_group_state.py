@@ -19,12 +19,8 @@ from minikafka.coordinators.consumer_member import (
     TopicPartition,
     flat,
 )
-from minikafka.coordinators.group_rules import (
-    FIRST_EPOCH,
-    JOIN_EPOCH,
-    NO_ASSIGNMENT_EPOCH,
-    take_one,
-)
+from minikafka.coordinators.group_rules import JOIN_EPOCH, take_one
+from minikafka.coordinators.modern_group_state import ReconcilingState
 from minikafka.trace import Reason, Trace
 from minikafka.wire.schema import Message
 
@@ -43,24 +39,17 @@ MOVES = {
 }
 
 
-class ConsumerGroupState:
-    """Only `apply` may change it.
-
-    group_epoch grows whenever the target must be made again; assignment_epoch is the
-    group epoch that the target was made for, at assignment_timestamp_ms (wall clock).
-    metadata_hash: of the subscribed topics at that group epoch. The other attributes
-    follow from the members, and are kept up to date so that a heartbeat need not look
-    at all members: static_members by instance id; owners of partitions; subscribers of
-    topics by name, and of patterns; how many members are stable at which epoch.
+class ConsumerGroupState(ReconcilingState[ConsumerMember, frozenset[TopicPartition]]):
+    """Its own attributes follow from the members, and are kept up to date so that a
+    heartbeat need not look at all members: static_members by instance id; owners of
+    partitions; subscribers of topics by name, and of patterns; how many members are
+    stable at which epoch.
     """
 
+    kind = "ConsumerGroup"
+
     def __init__(self) -> None:
-        self.group_epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.target: dict[str, frozenset[TopicPartition]] = {}
-        self.members: dict[str, ConsumerMember] = {}
+        super().__init__()
         self.static_members: dict[str, str] = {}
         self.owners: dict[TopicPartition, str] = {}
         self.subscribers: Counter[str] = Counter()
@@ -78,44 +67,20 @@ class ConsumerGroupState:
         stable = self._stable_at[self.assignment_epoch]
         return "Stable" if stable == len(self.members) else "Reconciling"
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Apply one of this group's records. Apache Kafka stores the topics that a
-        regular expression matched; here they are found again.
+    def _target_of(self, value: Message) -> frozenset[TopicPartition]:
+        return frozenset(flat(value.topic_partitions))
+
+    def _apply_more(self, name: str, key: Message, value: Message | None) -> None:
+        """Apache Kafka stores the topics that a regular expression matched; here they
+        are found again.
         """
-        match name:
-            case "ConsumerGroupMetadata" if value is not None:
-                self.group_epoch = value.epoch
-                self.metadata_hash = value.metadata_hash
-            case "ConsumerGroupMetadata":
-                self.group_epoch = FIRST_EPOCH
-                self.metadata_hash = 0
-            case "ConsumerGroupPartitionMetadata":
-                # from Kafka 4.0 and before; metadata_hash replaced it
-                self.has_partition_metadata = value is not None
-            case "ConsumerGroupTargetAssignmentMetadata" if value is not None:
-                self.assignment_epoch = value.assignment_epoch
-                self.assignment_timestamp_ms = value.assignment_timestamp
-            case "ConsumerGroupTargetAssignmentMetadata":
-                self.assignment_epoch = NO_ASSIGNMENT_EPOCH
-                self.assignment_timestamp_ms = 0
-            case "ConsumerGroupTargetAssignmentMember" if value is not None:
-                self.target[key.member_id] = frozenset(flat(value.topic_partitions))
-            case "ConsumerGroupTargetAssignmentMember":
-                self.target.pop(key.member_id, None)
-            case "ConsumerGroupMemberMetadata":
-                was = self._take_out(key.member_id)
-                if value is not None:
-                    self._put(was.with_metadata(value))
-            case "ConsumerGroupCurrentMemberAssignment" if value is not None:
-                was = self._take_out(key.member_id)
-                self._put(was.with_current_assignment(value))
-            case "ConsumerGroupCurrentMemberAssignment":
-                if key.member_id in self.members:
-                    was = self._take_out(key.member_id)
-                    self._put(was.without_assignment())
+        if name == "PartitionMetadata":
+            # from Kafka 4.0 and before; metadata_hash replaced it
+            self.has_partition_metadata = value is not None
+        else:
+            super()._apply_more(name, key, value)
 
     def _put(self, member: ConsumerMember) -> None:
-        """Add or replace a member, and everything that follows from members."""
         member_id = member.member_id
         self.members[member_id] = member
         if member.instance_id is not None:
@@ -131,7 +96,6 @@ class ConsumerGroupState:
             self._stable_at[member.member_epoch] += 1
 
     def _take_out(self, member_id: str) -> ConsumerMember:
-        """Remove a member and return it; a new one if it wasn't there."""
         member = self.members.pop(member_id, None)
         if member is None:
             return ConsumerMember(member_id)

@@ -13,13 +13,11 @@ different topic.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from minikafka.coordinators.group_rules import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-)
+from minikafka.cluster.metadata import Image
+from minikafka.coordinators.group_rules import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from minikafka.coordinators.modern_member import ReconcilingMember
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message, nested
 
@@ -52,25 +50,17 @@ class MemberState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerMember:
+class ConsumerMember(ReconcilingMember):
     """member_epoch: LEAVE_STATIC_EPOCH while a static member is away.
-    previous_member_epoch: the one before, which is still accepted from a member that
-    missed an answer. rebalance_timeout_ms: how long it may take to revoke.
     assigned_partitions: those it may use. partitions_pending_revocation: those it was
     told to give back, which it holds until it says that it doesn't have them any more.
     """
 
-    member_id: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
+    kind: ClassVar[str] = "ConsumerGroup"
+
     subscribed_topic_names: tuple[str, ...] = ()
     subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
-    rebalance_timeout_ms: int = -1
-    member_epoch: int = JOIN_EPOCH
-    previous_member_epoch: int = -1
     state: MemberState = MemberState.STABLE
     assigned_partitions: Assignment = field(default_factory=dict)
     partitions_pending_revocation: Assignment = field(default_factory=dict)
@@ -93,21 +83,13 @@ class ConsumerMember:
             and self.member_epoch != LEAVE_STATIC_EPOCH
         )
 
-    def at_epoch(self, epoch: int, **changes: Any) -> "ConsumerMember":
-        """The member at an epoch that its next answer will tell it; the epoch that it
-        knows now stays acceptable.
-        """
-        return replace(
-            self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
-        )
-
-    def with_metadata(self, value: Message) -> "ConsumerMember":
+    def with_metadata(self, value: Message) -> Self:
         """The member with the content of its ConsumerGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
         names = sorted(set(value.subscribed_topic_names))
         return replace(self, subscribed_topic_names=tuple(names), **said)
 
-    def with_current_assignment(self, value: Message) -> "ConsumerMember":
+    def with_current_assignment(self, value: Message) -> Self:
         """The member with the content of its ConsumerGroupCurrentMemberAssignment."""
         epoch = value.member_epoch
         is_known = value.state in MemberState.__members__.values()
@@ -121,7 +103,7 @@ class ConsumerMember:
             partitions_pending_revocation=_with_epochs(pending, epoch),
         )
 
-    def without_assignment(self) -> "ConsumerMember":
+    def without_assignment(self) -> Self:
         """The member after a tombstone of its ConsumerGroupCurrentMemberAssignment."""
         return replace(
             self,
@@ -136,8 +118,7 @@ class ConsumerMember:
         value["subscribed_topic_names"] = list(self.subscribed_topic_names)
         # the default would mean a member of the classic protocol
         value["classic_member_metadata"] = None
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return CoordinatorRecord("ConsumerGroupMemberMetadata", key, value)
+        return self.record("MemberMetadata", group_id, value)
 
     def current_assignment_record(self, group_id: str) -> CoordinatorRecord:
         pending = _topics_with_epochs(self.partitions_pending_revocation)
@@ -148,16 +129,7 @@ class ConsumerMember:
             "assigned_partitions": _topics_with_epochs(self.assigned_partitions),
             "partitions_pending_revocation": pending,
         }
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return CoordinatorRecord("ConsumerGroupCurrentMemberAssignment", key, value)
-
-    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """The records that remove the member, in Kafka's order: Kafka refuses to load
-        any other order.
-        """
-        kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return [CoordinatorRecord(f"ConsumerGroup{kind}", key, None) for kind in kinds]
+        return self.record("CurrentMemberAssignment", group_id, value)
 
 
 def target_record(
@@ -172,6 +144,19 @@ def target_record(
 def by_topic(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
     """Partitions as answers and records list them, with topics and numbers in order."""
     return nested(sorted(partitions), "topic_id")
+
+
+def by_topic_name(
+    partitions: Iterable[TopicPartition], image: Image
+) -> list[dict[str, Any]]:
+    """The same with the topics' names, without topics that no longer exist."""
+    topics = []
+    for topic in by_topic(partitions):
+        name = image.topic_names.get(topic["topic_id"])
+        if name is not None:
+            topic["topic_name"] = name
+            topics.append(topic)
+    return topics
 
 
 def flat(topics: Iterable[Message]) -> list[TopicPartition]:

@@ -72,6 +72,24 @@ def check_size(count: int, what: str) -> None:
         raise KafkaError(Error.UNKNOWN_SERVER_ERROR, why)
 
 
+# -- checks of a request by itself
+
+UNCHANGED_TIMEOUT_MS = -1  # a rebalance timeout that the member has told before
+
+
+def refuse_blank(text: str | None, name: str) -> None:
+    """Refuse a request if a text in it is blank. name: of the field, in Kafka's error
+    message. Errors: INVALID_REQUEST.
+    """
+    refuse(text is not None and text.strip() == "", f"{name} can't be empty.")
+
+
+def refuse(is_wrong: bool, why: str) -> None:
+    """Refuse a request if something is wrong with it. Errors: INVALID_REQUEST."""
+    if is_wrong:
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
 # -- checks of a member
 
 

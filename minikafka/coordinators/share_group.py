@@ -34,9 +34,18 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer
 from minikafka.coordinators import group_rules, share_assignor
-from minikafka.coordinators.consumer_member import TopicPartition, by_topic
-from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
-from minikafka.coordinators.member_timers import MemberTimers
+from minikafka.coordinators.consumer_member import (
+    TopicPartition,
+    by_topic,
+    by_topic_name,
+)
+from minikafka.coordinators.group_rules import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    refuse,
+    refuse_blank,
+)
+from minikafka.coordinators.modern_group import ModernGroup
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
 from minikafka.coordinators.share_group_state import (
     ByTopicId,
@@ -46,7 +55,6 @@ from minikafka.coordinators.share_group_state import (
     TopicState,
     with_partitions,
 )
-from minikafka.coordinators.share_limits import configured
 from minikafka.coordinators.subscriptions import SeenTopics, look_at
 from minikafka.trace import Reason, Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -79,32 +87,22 @@ class ShareDraft:
     initialize: dict[bytes, TopicState] = field(default_factory=dict)
 
 
-class ShareGroup:
-    """One group. image: the cluster's topics, as this node knows them."""
+class ShareGroup(ModernGroup[ShareMember]):
+    """One group."""
 
     type = "share"
-    protocol_type = "share"
+    own_records = ("TargetAssignmentMetadata", "StatePartitionMetadata", "Metadata")
+    state: ShareGroupState
 
     def __init__(
         self, group_id: str, config: Configs, image: Image, trace: Trace
     ) -> None:
-        self.group_id = group_id
+        super().__init__(group_id, config, image)
         self.state = ShareGroupState()
-        self._config = config
-        self._image = image
         self._trace = trace
-        self._timers = MemberTimers()
         self._seen = SeenTopics()
         # when the states of a topic's partitions were requested, monotonic ms
         self._asked_ms: dict[bytes, int] = {}
-
-    @property
-    def member_ids(self) -> list[str]:
-        return list(self.state.members)
-
-    @property
-    def state_name(self) -> str:
-        return self.state.name
 
     # -- requests and deadlines: decide
 
@@ -136,20 +134,20 @@ class ShareGroup:
         says_all = body.subscribed_topic_names is not None
         has_changed = settled.assigned != was.assigned
         with_assignment = is_joining or says_all or has_changed
-        draft.answer = self._answer(settled, with_assignment)
+        given = None
+        if with_assignment:
+            given = {"topic_partitions": by_topic(settled.assigned)}
+        draft.answer = self._answer(settled) | {"assignment": given}
         return draft
 
     def tick(self, now: Now) -> ShareDraft:
         """Remove a member whose session is over, the longest silent first. One per
         tick: the next tick is due at once.
         """
-        session_ms = configured(self, "share.session.timeout.ms")
-        for member_id, why in self._timers.silent(session_ms, now).items():
+        silent = self._timers.silent(self._session_timeout_ms, now)
+        for member_id, why in silent.items():
             return self._without(self.state.members[member_id], why)
         return ShareDraft()
-
-    def next_deadline(self) -> int | None:
-        return self._timers.next_deadline()
 
     # -- records
 
@@ -199,31 +197,7 @@ class ShareGroup:
                 why=why,
             )
 
-    def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete all of the group's own records."""
-        key = {"group_id": self.group_id}
-        records = []
-        for member in self.state.members.values():
-            records += member.tombstones(self.group_id)
-        for name in (
-            "ShareGroupTargetAssignmentMetadata",
-            "ShareGroupStatePartitionMetadata",
-            "ShareGroupMetadata",
-        ):
-            records.append(CoordinatorRecord(name, key, None))
-        return records
-
     # -- questions from other parts
-
-    @property
-    def config(self) -> Configs:
-        """The broker's configs, by Kafka's names."""
-        return self._config
-
-    @property
-    def image(self) -> Image:
-        """The cluster's metadata image."""
-        return self._image
 
     @property
     def kept(self) -> Kept:
@@ -240,18 +214,11 @@ class ShareGroup:
 
     def describe(self) -> dict[str, Any]:
         """A DescribedGroup of ShareGroupDescribe."""
-        state = self.state
         members = []
-        for member_id in sorted(state.members):
-            members.append(self._described(state.members[member_id]))
-        return {
-            "group_id": self.group_id,
-            "group_state": state.name,
-            "group_epoch": state.group_epoch,
-            "assignment_epoch": state.assignment_epoch,
-            "assignor_name": share_assignor.NAME,
-            "members": members,
-        }
+        for _, member in sorted(self.state.members.items()):
+            members.append(self._described(member))
+        described = self.state.described(self.group_id, members)
+        return described | {"assignor_name": share_assignor.NAME}
 
     def refuse_offsets(self) -> KafkaError:
         """The error for requests about committed offsets: a share group has none."""
@@ -272,21 +239,16 @@ class ShareGroup:
     def subscribes_to(self, topic: str) -> bool:
         return topic in self.state.subscribers
 
-    def offsets_age_from(self, commit_ms: int) -> int:
-        return commit_ms
-
     # -- the steps of a heartbeat
 
     def _sender(self, body: Message) -> ShareMember:
         """The member that sent a heartbeat; it must show its member epoch. Errors:
         UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
         """
-        member = self.state.members.get(body.member_id)
-        received = body.member_epoch
+        member_id, received = body.member_id, body.member_epoch
         if received == JOIN_EPOCH:
-            return member or ShareMember(body.member_id)
-        if member is None:
-            raise group_rules.unknown_member(body.member_id, self.group_id)
+            return self.state.members.get(member_id) or ShareMember(member_id)
+        member = self._member(member_id)
         current = member.member_epoch
         previous = member.previous_member_epoch
         if received > current:
@@ -330,7 +292,7 @@ class ShareGroup:
         if not is_bumped and draft.seen.hash == state.metadata_hash:
             return state.group_epoch, False
         epoch = state.group_epoch + 1
-        draft.records.append(self._epoch_record(epoch, draft.seen))
+        draft.records.append(self._group_epoch_record(epoch, draft.seen))
         return epoch, True
 
     @property
@@ -374,10 +336,7 @@ class ShareGroup:
                 value = {"topic_partitions": by_topic(partitions)}
                 name = "ShareGroupTargetAssignmentMember"
                 draft.records.append(CoordinatorRecord(name, key, value))
-        made = {"assignment_epoch": draft.epoch, "assignment_timestamp": now.wall_ms}
-        name = "ShareGroupTargetAssignmentMetadata"
-        key = {"group_id": self.group_id}
-        draft.records.append(CoordinatorRecord(name, key, made))
+        draft.records.append(self._target_epoch_record(draft.epoch, now))
         return draft.epoch, target[member.member_id]
 
     def _assignable(
@@ -392,12 +351,6 @@ class ShareGroup:
             if topic_id in wanted:
                 assignable[topic_id] = partitions
         return assignable
-
-    def _may_assign(self, now: Now) -> bool:
-        """Whether the last target is old enough."""
-        interval_ms = configured(self, "share.assignment.interval.ms")
-        last_ms = self.state.assignment_timestamp_ms
-        return group_rules.may_assign(interval_ms, last_ms, now)
 
     def _reconciled(
         self,
@@ -456,24 +409,10 @@ class ShareGroup:
         after = replace(self.kept, initializing=initializing, deleting=deleting)
         return after.record(self.group_id)
 
-    def _answer(self, member: ShareMember, with_assignment: bool) -> Answer:
-        assignment = None
-        if with_assignment:
-            assignment = {"topic_partitions": by_topic(member.assigned)}
-        return {
-            "member_id": member.member_id,
-            "member_epoch": member.member_epoch,
-            "heartbeat_interval_ms": configured(self, "share.heartbeat.interval.ms"),
-            "assignment": assignment,
-        }
-
     # -- leaving
 
     def _leave(self, body: Message) -> ShareDraft:
-        member = self.state.members.get(body.member_id)
-        if member is None:
-            raise group_rules.unknown_member(body.member_id, self.group_id)
-        draft = self._without(member, LEFT)
+        draft = self._without(self._member(body.member_id), LEFT)
         draft.answer = {"member_id": body.member_id, "member_epoch": body.member_epoch}
         return draft
 
@@ -482,30 +421,21 @@ class ShareGroup:
         seen = look_at(self._topics(member, None), self._image)
         draft = ShareDraft(seen=seen, left=[Leaver(member, why)])
         draft.records += member.tombstones(self.group_id)
-        draft.records.append(self._epoch_record(self.state.group_epoch + 1, seen))
+        epoch = self.state.group_epoch + 1
+        draft.records.append(self._group_epoch_record(epoch, seen))
         return draft
 
     # -- helpers
 
     def _heard(self, member_id: str, now: Now) -> None:
-        session_ms = configured(self, "share.session.timeout.ms")
-        self._timers.renew(member_id, session_ms, now)
+        self._timers.renew(member_id, self._session_timeout_ms, now)
 
     def _ids(self, names: Iterable[str]) -> frozenset[bytes]:
         topics = self._image.topics
         return frozenset(topics[name].topic_id for name in names if name in topics)
 
-    def _epoch_record(self, epoch: int, seen: SeenTopics) -> CoordinatorRecord:
-        key = {"group_id": self.group_id}
-        value = {"epoch": epoch, "metadata_hash": seen.hash}
-        return CoordinatorRecord("ShareGroupMetadata", key, value)
-
     def _described(self, member: ShareMember) -> dict[str, Any]:
-        assigned = []
-        for topic in by_topic(member.assigned):
-            name = self._image.topic_names.get(topic["topic_id"])
-            if name is not None:
-                assigned.append(topic | {"topic_name": name})
+        assigned = by_topic_name(member.assigned, self._image)
         return {
             "member_id": member.member_id,
             "rack_id": member.rack_id,
@@ -521,23 +451,14 @@ def check_heartbeat(body: Message) -> None:
     """Check whether a heartbeat makes sense, with Kafka's error messages. Errors:
     INVALID_REQUEST.
     """
-    _refuse(not 1 <= len(body.member_id) <= 36, "Invalid member id in the request.")
-    _refuse_blank(body.member_id, "MemberId")
-    _refuse_blank(body.group_id, "GroupId")
-    _refuse_blank(body.rack_id, "RackId")
+    refuse(not 1 <= len(body.member_id) <= 36, "Invalid member id in the request.")
+    refuse_blank(body.member_id, "MemberId")
+    refuse_blank(body.group_id, "GroupId")
+    refuse_blank(body.rack_id, "RackId")
     if body.member_epoch == JOIN_EPOCH:
         nothing = not body.subscribed_topic_names
-        _refuse(nothing, "SubscribedTopicNames must be set in first request.")
-    _refuse(body.member_epoch < LEAVE_EPOCH, "MemberEpoch is invalid.")
-
-
-def _refuse_blank(text: str | None, name: str) -> None:
-    _refuse(text is not None and text.strip() == "", f"{name} can't be empty.")
-
-
-def _refuse(is_wrong: bool, message: str) -> None:
-    if is_wrong:
-        raise KafkaError(Error.INVALID_REQUEST, message)
+        refuse(nothing, "SubscribedTopicNames must be set in first request.")
+    refuse(body.member_epoch < LEAVE_EPOCH, "MemberEpoch is invalid.")
 
 
 def _updated(

@@ -15,15 +15,12 @@ topics they are being deleted.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from minikafka.coordinators.consumer_member import TopicPartition, by_topic, flat
-from minikafka.coordinators.group_rules import (
-    FIRST_EPOCH,
-    LEAVE_EPOCH,
-    NO_ASSIGNMENT_EPOCH,
-    take_one,
-)
+from minikafka.coordinators.group_rules import LEAVE_EPOCH, take_one
+from minikafka.coordinators.modern_group_state import ModernGroupState
+from minikafka.coordinators.modern_member import ModernMember
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.wire.schema import Message
 
@@ -32,16 +29,12 @@ Of = TypeVar("Of")
 
 
 @dataclass(frozen=True, slots=True)
-class ShareMember:
-    """previous_member_epoch: still accepted from a member that missed an answer."""
+class ShareMember(ModernMember):
+    """It has its whole target at once: there is nothing to reconcile."""
 
-    member_id: str
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
+    kind: ClassVar[str] = "ShareGroup"
+
     subscribed_topic_names: tuple[str, ...] = ()
-    member_epoch: int = 0
-    previous_member_epoch: int = -1
     assigned: frozenset[TopicPartition] = frozenset()
 
     def metadata_record(self, group_id: str) -> CoordinatorRecord:
@@ -52,7 +45,7 @@ class ShareMember:
             "client_host": self.client_host,
             "subscribed_topic_names": list(self.subscribed_topic_names),
         }
-        return self._record("ShareGroupMemberMetadata", group_id, value)
+        return self.record("MemberMetadata", group_id, value)
 
     def assignment_record(self, group_id: str) -> CoordinatorRecord:
         """The record of the member's epoch and partitions."""
@@ -62,21 +55,7 @@ class ShareMember:
             "state": STABLE,
             "assigned_partitions": by_topic(self.assigned),
         }
-        return self._record("ShareGroupCurrentMemberAssignment", group_id, value)
-
-    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        names = (
-            "ShareGroupCurrentMemberAssignment",
-            "ShareGroupTargetAssignmentMember",
-            "ShareGroupMemberMetadata",
-        )
-        return [self._record(name, group_id, None) for name in names]
-
-    def _record(
-        self, name: str, group_id: str, value: dict[str, Any] | None
-    ) -> CoordinatorRecord:
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return CoordinatorRecord(name, key, value)
+        return self.record("CurrentMemberAssignment", group_id, value)
 
 
 class TopicState(NamedTuple):
@@ -179,19 +158,15 @@ def _listed(topics: ByTopicId) -> list[dict[str, Any]]:
     return listed
 
 
-class ShareGroupState:
-    """Only `apply` may change it. The attributes are those of ConsumerGroupState, as
-    far as a share group has them; subscribers: how many members subscribe to each
-    topic; kept: the partitions whose state is kept, None if that was never written.
+class ShareGroupState(ModernGroupState[ShareMember, frozenset[TopicPartition]]):
+    """subscribers: how many members subscribe to each topic. kept: the partitions whose
+    state is kept, None if that was never written.
     """
 
+    kind = "ShareGroup"
+
     def __init__(self) -> None:
-        self.group_epoch = FIRST_EPOCH
-        self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        self.assignment_timestamp_ms = 0
-        self.target: dict[str, frozenset[TopicPartition]] = {}
-        self.members: dict[str, ShareMember] = {}
+        super().__init__()
         self.subscribers: Counter[str] = Counter()
         self.kept: Kept | None = None
 
@@ -200,30 +175,19 @@ class ShareGroupState:
         """The group's state in Kafka's words."""
         return "Stable" if self.members else "Empty"
 
-    def apply(self, name: str, key: Message, value: Message | None) -> None:
-        """Apply one of this group's records."""
+    def _target_of(self, value: Message) -> frozenset[TopicPartition]:
+        return frozenset(flat(value.topic_partitions))
+
+    def _apply_more(self, name: str, key: Message, value: Message | None) -> None:
         match name:
-            case "ShareGroupMetadata" if value is not None:
-                self.group_epoch = value.epoch
-                self.metadata_hash = value.metadata_hash
-            case "ShareGroupTargetAssignmentMetadata" if value is not None:
-                self.assignment_epoch = value.assignment_epoch
-                self.assignment_timestamp_ms = value.assignment_timestamp
-            case "ShareGroupTargetAssignmentMetadata":
-                self.assignment_epoch = NO_ASSIGNMENT_EPOCH
-                self.assignment_timestamp_ms = 0
-            case "ShareGroupTargetAssignmentMember" if value is not None:
-                self.target[key.member_id] = frozenset(flat(value.topic_partitions))
-            case "ShareGroupTargetAssignmentMember":
-                self.target.pop(key.member_id, None)
-            case "ShareGroupMemberMetadata" if value is not None:
+            case "MemberMetadata" if value is not None:
                 self._present(self._member(key.member_id), value)
-            case "ShareGroupMemberMetadata":
+            case "MemberMetadata":
                 self._stop_counting(key.member_id)
                 self.members.pop(key.member_id, None)
-            case "ShareGroupCurrentMemberAssignment":
+            case "CurrentMemberAssignment":
                 self._assign(key.member_id, value)
-            case "ShareGroupStatePartitionMetadata":
+            case "StatePartitionMetadata":
                 self.kept = None if value is None else Kept.of(value)
 
     def _member(self, member_id: str) -> ShareMember:

@@ -29,6 +29,7 @@ looked at, whether a member requested the application's shutdown, how often the
 addresses for queries changed.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,13 +45,9 @@ from minikafka.coordinators.group_rules import (
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
 )
-from minikafka.coordinators.member_timers import MemberTimers
+from minikafka.coordinators.modern_group import ReconcilingGroup
 from minikafka.coordinators.runtime import Configs, CoordinatorRecord
-from minikafka.coordinators.streams_group_state import (
-    StreamsGroupState,
-    group_epoch_record,
-    target_epoch_record,
-)
+from minikafka.coordinators.streams_group_state import StreamsGroupState
 from minikafka.coordinators.streams_member import StreamsMember, target_record
 from minikafka.coordinators.streams_reconciliation import Goal, reconcile
 from minikafka.coordinators.streams_target import Looked, look_again, new_target
@@ -90,34 +87,24 @@ class Draft:
     ends_delay: bool = False
 
 
-class StreamsGroup:
-    """One group. image: the cluster's topics, as this node knows them."""
+class StreamsGroup(ReconcilingGroup[StreamsMember]):
+    """One group."""
 
     type = "streams"
-    protocol_type = "streams"
+    own_records = ("TargetAssignmentMetadata", "Metadata", "Topology")
+    state: StreamsGroupState
 
     def __init__(
         self, group_id: str, config: Configs, image: Image, trace: Trace
     ) -> None:
-        self.group_id = group_id
+        super().__init__(group_id, config, image)
         self.state = StreamsGroupState()
-        self._config = config
-        self._image = image
         self._trace = trace
-        self._timers = MemberTimers()
         # of the first target of a group that was empty
         self._delay: Deadlines[str] = Deadlines()
         self._looked = Looked()
         self._shutdown_by: str | None = None
         self._endpoint_epoch = 0
-
-    @property
-    def member_ids(self) -> list[str]:
-        return list(self.state.members)
-
-    @property
-    def state_name(self) -> str:
-        return self.state.name
 
     # -- requests and deadlines: decide
 
@@ -158,7 +145,9 @@ class StreamsGroup:
             draft.shutdown_by = body.member_id
         shutdown_by = self._shutdown_by or draft.shutdown_by
         status += messages.problems(configured, shutdown_by)
-        draft.answer = self._answer(after, configured, status)
+        draft.answer = self._answer(after) | {"status": status}
+        # not a part of the protocol: it is for the broker that answers
+        draft.answer["missing"] = configured.missing
         if is_joining or after.tasks != was.tasks:
             draft.answer |= after.tasks.listed()
             draft.endpoint_epoch += after.user_endpoint is not None
@@ -171,9 +160,7 @@ class StreamsGroup:
         """Fence members whose session or rebalance timeout is over, and make the first
         target when its delay is over.
         """
-        why = self._timers.late(self.state.members, "tasks", now)
-        session_ms = self._configured("streams.session.timeout.ms")
-        why |= self._timers.silent(session_ms, now)
+        why = self._overdue("tasks", now)
         draft = self._fence(why) if why else Draft()
         if self._delay.is_overdue(INITIAL_DELAY, now.monotonic_ms):
             draft.ends_delay = True
@@ -183,7 +170,7 @@ class StreamsGroup:
         return draft
 
     def next_deadline(self) -> int | None:
-        return soonest(self._timers.next_deadline(), self._delay.next())
+        return soonest(super().next_deadline(), self._delay.next())
 
     # -- records
 
@@ -192,13 +179,6 @@ class StreamsGroup:
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
         self._timers.follow(member_id, self.state.members.get(member_id))
-
-    def loaded(self, now: Now) -> None:
-        """The replay is over: every member gets a full session, and its full time to
-        revoke.
-        """
-        for member_id in self.state.members:
-            self._heard(member_id, True, now)
 
     def committed(self, draft: Draft, now: Now) -> None:
         """The records of a draft have been applied."""
@@ -212,62 +192,22 @@ class StreamsGroup:
         if draft.starts_delay and self._delay.at(INITIAL_DELAY) is None:
             delay_ms = self._configured("streams.initial.rebalance.delay.ms")
             self._delay.set(INITIAL_DELAY, now.monotonic_ms + delay_ms)
-        if draft.heard in self.state.members:
-            self._heard(draft.heard, draft.moved, now)
+        self._heard_from(draft, now)
         for kind, detail in draft.events:
             self._trace.emit(kind, group=self.group_id, **detail)
 
-    def _heard(self, member_id: str, moved: bool, now: Now) -> None:
-        """The member is alive. moved: its assignment changed, so its rebalance timeout
-        for giving up tasks starts now.
-        """
-        session_ms = self._configured("streams.session.timeout.ms")
-        self._timers.renew(member_id, session_ms, now)
-        if moved:
-            self._timers.begin_revocation(self.state.members[member_id], now)
-
-    def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete all of the group's own records. Only an empty group
-        is deleted.
-        """
-        key = {"group_id": self.group_id}
-        kinds = ("TargetAssignmentMetadata", "Metadata", "Topology")
-        return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
-
     # -- questions from other parts
 
-    def check_commit(self, request: Message, version: int, transactional: bool) -> None:
-        """Check whether an OffsetCommit is accepted, from a member or from another
-        client (group_rules.py). Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH,
-        UNSUPPORTED_VERSION.
-        """
-        is_empty = not self.state.members
-        if group_rules.needs_no_member(request, transactional, is_empty):
-            return
-        member = self._member(request.member_id)
-        commit_version = None if transactional else version
-        messages.check_commit(member, request, commit_version, self.state.topology)
-
-    def check_forget(self) -> None:
-        """It is known what the members read, so everything else may be forgotten."""
-
-    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Check whether a member may ask for committed offsets; without a member id and
-        an epoch anybody may. Errors: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
-        """
-        if member_id is None and member_epoch < 0:
-            return
-        member = self._member(member_id or "")
-        group_rules.check_fetch(received=member_epoch, expected=member.member_epoch)
+    def _check_commit_of(
+        self, member: StreamsMember, request: Message, version: int | None
+    ) -> None:
+        messages.check_commit(member, request, version, self.state.topology)
 
     def subscribes_to(self, topic: str) -> bool:
         topology = self.state.topology
         if not self.state.members or topology is None:
             return False
         return topic in topology.readers
-
-    def offsets_age_from(self, commit_ms: int) -> int:
-        return commit_ms
 
     def describe(self) -> dict[str, Any]:
         configured = self._looked.configured
@@ -311,9 +251,7 @@ class StreamsGroup:
             return known
         topology = topology_of(body.topology)
         if known is None:
-            key = {"group_id": self.group_id}
-            value = body.topology.to_dict()
-            draft.records.append(CoordinatorRecord("StreamsGroupTopology", key, value))
+            draft.records.append(self._record("Topology", body.topology.to_dict()))
             return topology
         if known.epoch <= topology.epoch and known != topology:
             why = "Topology updates are not supported yet."
@@ -337,8 +275,8 @@ class StreamsGroup:
         if not (member_changed or topics_changed or config_changed):
             return state.group_epoch
         group_epoch = state.group_epoch + 1
-        record = group_epoch_record(
-            self.group_id, group_epoch, metadata_hash, validated_epoch, configs
+        record = self._epoch_record(
+            group_epoch, metadata_hash, validated_epoch, configs
         )
         draft.records.append(record)
         why = Reason("topics", "topics of the topology or the configuration changed")
@@ -377,12 +315,6 @@ class StreamsGroup:
         target = self._assign(members, configured, group_epoch, now, draft)
         return group_epoch, target[member.member_id]
 
-    def _may_assign(self, now: Now) -> bool:
-        """Whether the last target is old enough."""
-        interval_ms = self._configured("streams.assignment.interval.ms")
-        last_ms = self.state.assignment_timestamp_ms
-        return group_rules.may_assign(interval_ms, last_ms, now)
-
     def _first_target(self, now: Now, draft: Draft) -> None:
         """The delay is over. If nobody has looked at the group's topics since it was
         made, it waits for the next heartbeat; it does so too if its target is too
@@ -412,28 +344,10 @@ class StreamsGroup:
             if self.state.target.get(member_id) != tasks:
                 record = target_record(self.group_id, member_id, tasks)
                 draft.records.append(record)
-        record = target_epoch_record(self.group_id, epoch, now.wall_ms)
-        draft.records.append(record)
+        draft.records.append(self._target_epoch_record(epoch, now))
         return target
 
     # -- the answer
-
-    def _answer(
-        self,
-        member: StreamsMember,
-        configured: Configured,
-        status: list[dict[str, Any]],
-    ) -> dict[str, Any]:
-        """The answer to a heartbeat. `missing` isn't part of the protocol: it is for
-        the broker that answers.
-        """
-        return {
-            "member_id": member.member_id,
-            "member_epoch": member.member_epoch,
-            "heartbeat_interval_ms": self._configured("streams.heartbeat.interval.ms"),
-            "status": status,
-            "missing": configured.missing,
-        }
 
     def _tell_endpoints(
         self, body: Message, member: StreamsMember, configured: Configured, draft: Draft
@@ -489,8 +403,7 @@ class StreamsGroup:
                 left = {"member": member_id, "client": member.client_id, "why": reason}
                 draft.events.append(("MemberLeft", left))
         group_epoch = state.group_epoch + 1
-        record = group_epoch_record(
-            self.group_id,
+        record = self._epoch_record(
             group_epoch,
             state.metadata_hash,
             state.validated_topology_epoch,
@@ -504,9 +417,24 @@ class StreamsGroup:
 
     # -- helpers
 
-    def _configured(self, name: str) -> int:
-        """A config of this group; by default the broker's."""
-        return group_rules.configured(self.group_id, name, self._image, self._config)
+    def _epoch_record(
+        self,
+        epoch: int,
+        metadata_hash: int,
+        validated_topology_epoch: int,
+        assignment_configs: Mapping[str, str],
+    ) -> CoordinatorRecord:
+        """The record of a new group epoch, and of what it is based on."""
+        configs = []
+        for key, text in sorted(assignment_configs.items()):
+            configs.append({"key": key, "value": text})
+        value = {
+            "epoch": epoch,
+            "metadata_hash": metadata_hash,
+            "validated_topology_epoch": validated_topology_epoch,
+            "last_assignment_configs": configs,
+        }
+        return self._record("Metadata", value)
 
     @property
     def _standby_replicas(self) -> int:
@@ -515,12 +443,6 @@ class StreamsGroup:
     def _assignment_configs(self) -> dict[str, str]:
         """The assignor's configs, as they are stored with the group epoch."""
         return {STANDBY_REPLICAS: str(self._standby_replicas)}
-
-    def _member(self, member_id: str) -> StreamsMember:
-        member = self.state.members.get(member_id)
-        if member is None:
-            raise group_rules.unknown_member(member_id, self.group_id)
-        return member
 
     def _note_arrival(self, member: StreamsMember, draft: Draft) -> None:
         if self._trace and member.member_id not in self.state.members:

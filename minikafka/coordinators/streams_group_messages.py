@@ -9,7 +9,13 @@ from typing import Any
 from minikafka.cluster.controller import check_topic_name
 from minikafka.cluster.metadata import INTERNAL_TOPICS, Image
 from minikafka.coordinators import group_rules
-from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_STATIC_EPOCH
+from minikafka.coordinators.group_rules import (
+    JOIN_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    UNCHANGED_TIMEOUT_MS,
+    refuse,
+    refuse_blank,
+)
 from minikafka.coordinators.streams_group_state import StreamsGroupState
 from minikafka.coordinators.streams_member import (
     StreamsMember,
@@ -22,8 +28,6 @@ from minikafka.coordinators.streams_tasks import KINDS, Task, Tasks, flat, liste
 from minikafka.coordinators.streams_topology import Configured, Status, Topology
 from minikafka.wire.errors import MOST_MESSAGE, Error, KafkaError
 from minikafka.wire.schema import Message, nested
-
-UNCHANGED_TIMEOUT_MS = -1
 
 
 def check_topics(topology: Message) -> None:
@@ -62,51 +66,49 @@ def check_request(body: Message) -> None:
     INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
     """
     _check_supported(body)
-    _refuse_blank(body.member_id, "MemberId")
-    _refuse_blank(body.group_id, "GroupId")
-    _refuse_blank(body.instance_id, "InstanceId")
-    _refuse_blank(body.rack_id, "RackId")
+    refuse_blank(body.member_id, "MemberId")
+    refuse_blank(body.group_id, "GroupId")
+    refuse_blank(body.instance_id, "InstanceId")
+    refuse_blank(body.rack_id, "RackId")
     epoch = body.member_epoch
     if epoch == JOIN_EPOCH:
         _check_first_request(body)
     elif epoch == LEAVE_STATIC_EPOCH:
-        _refuse(body.instance_id is None, "InstanceId can't be null.")
+        refuse(body.instance_id is None, "InstanceId can't be null.")
     elif epoch < LEAVE_STATIC_EPOCH:
         why = f"MemberEpoch is {epoch}, but must be greater than or equal to -2."
-        _refuse(True, why)
+        refuse(True, why)
     are_null = {getattr(body, kind) is None for kind in KINDS}
     why = "If one task-type is non-null, all must be non-null."
-    _refuse(len(are_null) > 1, why)
+    refuse(len(are_null) > 1, why)
     comes_late = epoch != JOIN_EPOCH and body.topology is not None
-    _refuse(comes_late, "Topology can only be provided when (re-)joining.")
+    refuse(comes_late, "Topology can only be provided when (re-)joining.")
 
 
 def _check_supported(body: Message) -> None:
     """Refuse fields that the protocol has, but Kafka 4.3 doesn't support yet."""
-    _refuse(body.instance_id is not None, "Static membership is not yet supported.")
-    _refuse(body.task_offsets is not None, "TaskOffsets are not supported yet.")
-    _refuse(body.task_end_offsets is not None, "TaskEndOffsets are not supported yet.")
-    _refuse(bool(body.warmup_tasks), "WarmupTasks are not supported yet.")
+    refuse(body.instance_id is not None, "Static membership is not yet supported.")
+    refuse(body.task_offsets is not None, "TaskOffsets are not supported yet.")
+    refuse(body.task_end_offsets is not None, "TaskEndOffsets are not supported yet.")
+    refuse(bool(body.warmup_tasks), "WarmupTasks are not supported yet.")
     if body.topology is None:
         return
     for subtopology in body.topology.subtopologies:
         why = "Regular expressions for source topics are not supported yet."
-        _refuse(bool(subtopology.source_topic_regex), why)
+        refuse(bool(subtopology.source_topic_regex), why)
 
 
 def _check_first_request(body: Message) -> None:
     """Check that a member that joins sends all it must send."""
     no_timeout = body.rebalance_timeout_ms == UNCHANGED_TIMEOUT_MS
-    _refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
+    refuse(no_timeout, "RebalanceTimeoutMs must be provided in first request.")
     for kind, name in zip(
         KINDS, ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True
     ):
         owned = getattr(body, kind)
-        _refuse(
-            owned is None or bool(owned), f"{name} must be empty when (re-)joining."
-        )
+        refuse(owned is None or bool(owned), f"{name} must be empty when (re-)joining.")
     no_topology = body.topology is None
-    _refuse(no_topology, "Topology must be non-null when (re-)joining.")
+    refuse(no_topology, "Topology must be non-null when (re-)joining.")
     for subtopology in body.topology.subtopologies:
         for topic in subtopology.state_changelog_topics:
             if topic.partitions != 0:
@@ -153,7 +155,7 @@ def check_owned(owned: Tasks | None, configured: Configured) -> None:
         for subtopology, number in sorted(tasks):
             count = configured.tasks.get(subtopology)
             if count is None:
-                _refuse(
+                refuse(
                     True, f"Subtopology {subtopology} does not exist in the topology."
                 )
             elif not 0 <= number < count:
@@ -161,7 +163,7 @@ def check_owned(owned: Tasks | None, configured: Configured) -> None:
                     f"Task {number} for subtopology {subtopology} is invalid. Number of"
                     f" tasks for this subtopology: {count}"
                 )
-                _refuse(True, why)
+                refuse(True, why)
 
 
 def check_commit(
@@ -294,14 +296,7 @@ def described(
     for member_id in sorted(state.members):
         target = state.target.get(member_id, Tasks())
         members.append(_described_member(state.members[member_id], target))
-    return {
-        "group_id": group_id,
-        "group_state": state.name,
-        "group_epoch": state.group_epoch,
-        "assignment_epoch": state.assignment_epoch,
-        "topology": topology,
-        "members": members,
-    }
+    return state.described(group_id, members) | {"topology": topology}
 
 
 def _described_member(member: StreamsMember, target: Tasks) -> Mapping[str, Any]:
@@ -319,13 +314,3 @@ def _described_member(member: StreamsMember, target: Tasks) -> Mapping[str, Any]
         "assignment": member.tasks.listed(),
         "target_assignment": listed(target),
     }
-
-
-def _refuse_blank(text: str | None, field: str) -> None:
-    is_blank = text is not None and text.strip() == ""
-    _refuse(is_blank, f"{field} can't be empty.")
-
-
-def _refuse(is_wrong: bool, message: str) -> None:
-    if is_wrong:
-        raise KafkaError(Error.INVALID_REQUEST, message)

@@ -10,9 +10,10 @@ StreamsGroupTargetAssignmentMember, has the tasks that it will have in the end.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
-from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
+from minikafka.coordinators.group_rules import LEAVE_EPOCH
+from minikafka.coordinators.modern_member import ReconcilingMember
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.streams_tasks import (
     NOTHING_HELD,
@@ -55,25 +56,18 @@ class Endpoint(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsMember:
-    """previous_member_epoch: the one before, which is still accepted from a member that
-    missed an answer. rebalance_timeout_ms: how long it may take to revoke.
-    topology_epoch: of the topology that it has. tasks: those it may run. pending: those
-    it was told to give back, which it holds until it says that it doesn't have them any
-    more.
+class StreamsMember(ReconcilingMember):
+    """topology_epoch: of the topology that it has. tasks: those it may run. pending:
+    those it was told to give back, which it holds until it says that it doesn't have
+    them any more.
     """
 
-    member_id: str
-    instance_id: str | None = None
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    rebalance_timeout_ms: int = -1
+    kind: ClassVar[str] = "StreamsGroup"
+
     topology_epoch: int = -1
     process_id: str = ""
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] = field(default_factory=dict)
-    member_epoch: int = JOIN_EPOCH
     previous_member_epoch: int = 0
     state: MemberState = MemberState.STABLE
     tasks: HeldTasks = NOTHING_HELD
@@ -87,15 +81,7 @@ class StreamsMember:
         """Whether the others wait for it to revoke tasks."""
         return self.state is MemberState.UNREVOKED_TASKS
 
-    def at_epoch(self, epoch: int, **changes: Any) -> "StreamsMember":
-        """The member at an epoch that its next answer will tell it; the epoch that it
-        knows now stays acceptable.
-        """
-        return replace(
-            self, member_epoch=epoch, previous_member_epoch=self.member_epoch, **changes
-        )
-
-    def with_metadata(self, value: Message) -> "StreamsMember":
+    def with_metadata(self, value: Message) -> Self:
         """The member with the content of its StreamsGroupMemberMetadata."""
         said = {name: getattr(value, name) for name in SAID}
         return replace(
@@ -105,7 +91,7 @@ class StreamsMember:
             **said,
         )
 
-    def with_current_assignment(self, value: Message) -> "StreamsMember":
+    def with_current_assignment(self, value: Message) -> Self:
         """The member with the content of its StreamsGroupCurrentMemberAssignment."""
         is_known = value.state in MemberState.__members__.values()
         return replace(
@@ -117,7 +103,7 @@ class StreamsMember:
             pending=held_of_record(value, PENDING),
         )
 
-    def without_assignment(self) -> "StreamsMember":
+    def without_assignment(self) -> Self:
         """The member after a tombstone of its StreamsGroupCurrentMemberAssignment."""
         return replace(
             self,
@@ -131,8 +117,7 @@ class StreamsMember:
         value = {name: getattr(self, name) for name in SAID}
         value["user_endpoint"] = listed_endpoint(self.user_endpoint)
         value["client_tags"] = listed_tags(self.client_tags)
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return CoordinatorRecord("StreamsGroupMemberMetadata", key, value)
+        return self.record("MemberMetadata", group_id, value)
 
     def current_assignment_record(self, group_id: str) -> CoordinatorRecord:
         value = {
@@ -143,16 +128,7 @@ class StreamsMember:
         }
         for kind, rows in self.pending.listed_with_epochs().items():
             value[f"{kind}{PENDING}"] = rows
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return CoordinatorRecord("StreamsGroupCurrentMemberAssignment", key, value)
-
-    def tombstones(self, group_id: str) -> list[CoordinatorRecord]:
-        """The records that remove the member, in Kafka's order: Kafka refuses to load
-        any other order.
-        """
-        kinds = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
-        key = {"group_id": group_id, "member_id": self.member_id}
-        return [CoordinatorRecord(f"StreamsGroup{kind}", key, None) for kind in kinds]
+        return self.record("CurrentMemberAssignment", group_id, value)
 
 
 def target_record(group_id: str, member_id: str, tasks: Tasks) -> CoordinatorRecord:
