@@ -11,11 +11,8 @@ protocol says how the members agree on the assignment:
     consumer_membership.py   ConsumerGroupHeartbeat (KIP-848): the coordinator decides, each member is brought to its
                              assignment step by step and nobody waits for all (group_protocol="consumer")
 
-Two timers run against a member. The *session*: the coordinator evicts it after
-session_timeout_ms without a heartbeat. Heartbeats are sent in the background (Java has
-a thread for them), so this timer notices a dead or frozen process. The *poll interval*:
-a process may be alive while its program is stuck, so a member that hasn't polled for
-max_poll_interval_ms leaves by itself, and joins again when the program finally polls.
+How a member shows that it is alive, and which timers run against it, is in
+heartbeating.py.
 
 Things that must happen in the program's own call, because they may block or fail (the
 callbacks of a rebalance listener, and a leader's assignor), are put into `tasks`. The
@@ -27,17 +24,16 @@ shell carries them out inside poll() and close():
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import CommitFailedError, refusal
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.heartbeating import HeartbeatingMember
 from minikafka.clients.structs import TopicPartition
 from minikafka.clients.subscription_state import SubscriptionState
-from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 
 # Commits what was read (auto-commit), and then calls what it is given.
@@ -69,19 +65,17 @@ class Task:
     begun: bool = False
 
 
-class Membership:
+class Membership(HeartbeatingMember):
     """The common part of both protocols. The consumer only calls methods, and sets no
     attributes.
 
-    generation: the classic generation, or the member epoch of KIP-848; -1: none. moves:
-    {(state, event): next state}. heartbeat_states: the states in which the member sends
-    heartbeats. gone_because: the end of the error message for a commit by a client that
-    is no longer a member.
+    generation: the classic generation, or the member epoch of KIP-848; -1: none.
+    gone_because: the end of the error message for a commit by a client that is no
+    longer a member.
     """
 
-    moves: ClassVar[Mapping[tuple[str, str], str]]
-    heartbeat_states: ClassVar[tuple[str, ...]]
     gone_because: ClassVar[str]
+    subscription: SubscriptionState
 
     def __init__(
         self,
@@ -90,20 +84,12 @@ class Membership:
         coordinator: Coordinator,
         commit_before_revoking: BeforeRevoking,
     ) -> None:
-        self.client = client
+        super().__init__(client, coordinator)
         self.subscription = subscription
-        self.coordinator = coordinator
         self.commit_before_revoking = commit_before_revoking
-        self.member_id = ""
         self.generation = -1
         self.instance_id: str | None = client.config["group_instance_id"]
-        self.state = "unjoined"
-        self.leaving = False  # it has begun to leave, but isn't out yet
-        # it is out for good, and every poll raises this error
-        self.fatal: Exception | None = None
-        self.heartbeat = RequestState(client, coordinator)
         self.tasks: deque[Task] = deque()
-        self._poll_deadline: int | None = None  # None: never polled
         # its identity when it was given its partitions, and when it was last in the
         # group
         self._given_as = self.joined_as = self.identity
@@ -118,10 +104,6 @@ class Membership:
         subscription.in_poll (the program is in poll(), so it has processed everything
         it was given), and not while there are tasks.
         """
-        raise NotImplementedError
-
-    def send_heartbeat(self) -> None:
-        """Tell the coordinator, which is ready, that the member is alive."""
         raise NotImplementedError
 
     def subscription_changed(self) -> None:
@@ -149,10 +131,6 @@ class Membership:
         under `identity`.
         """
         return refusal(error) if error is Error.FENCED_INSTANCE_ID else self.gone()
-
-    def poll_overdue(self, why: str) -> None:
-        """The program hasn't polled for max_poll_interval_ms: leave."""
-        raise NotImplementedError
 
     # the same in both
 
@@ -185,55 +163,13 @@ class Membership:
             instance: self.instance_id,
         }
 
-    def polled(self) -> None:
-        """A poll begins or ends: restart the poll interval."""
-        interval_ms = int(self.client.config["max_poll_interval_ms"])
-        self._poll_deadline = self.client.now_ms + interval_ms
-        self.client.wake(self._poll_deadline)
-
-    def stay_alive(self) -> None:
-        """Send a heartbeat if one is due."""
-        alive = self.state in self.heartbeat_states
-        if alive and self.client.is_due(self.heartbeat) and self.coordinator.ready():
-            self.send_heartbeat()
-
-    def check_poll_interval(self) -> None:
-        """Notice that the program hasn't polled for too long; that can't be while it is
-        polling.
-        """
-        deadline = self._poll_deadline
-        if self.subscription.in_poll or deadline is None:
-            return
-        if self.state not in self.heartbeat_states:
-            return
-        if deadline > self.client.now_ms:
-            self.client.wake(deadline)
-            return
-        seconds = self.client.config["max_poll_interval_ms"] / 1000
-        sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-        why = Reason("max_poll_interval_ms", sentence)
-        self.emit("PollOverdue", member=self.member_id, why=why)
-        self.poll_overdue(sentence)
-
     def raises(self) -> bool:
         """Let the poll raise an error. Returns true if the member is out for good."""
-        if self.coordinator.error is not None:
-            self.subscription.error = self.coordinator.error
-            self.coordinator.error = None
+        self.take_coordinator_error()
         if self.fatal is None or self.tasks:
             return False
         self.subscription.error = self.fatal
         return True
-
-    def say_goodbye(self, api: str, body: dict[str, Any]) -> None:
-        """Send the request with which the member leaves, once, ignoring the answer."""
-        if self.coordinator.ready():
-            self.coordinator.request(api, body, lambda _: self.left())
-        else:
-            self.left()
-
-    def left(self) -> None:
-        self.leaving = False
 
     def gone(self) -> CommitFailedError:
         """The error for a commit whose sender is no longer a member."""
@@ -241,25 +177,6 @@ class Membership:
         return CommitFailedError(
             f"{name} is not a member of group {group} any more, {self.gone_because}"
         )
-
-    def event(self, event: str, why: str) -> None:
-        """Move to the state that follows this event. why: for the trace, in
-        plain words.
-        """
-        was = self.state
-        self.state = self.moves[was, event]
-        if was != self.state:
-            self.emit(
-                "MemberStateChanged",
-                member=self.member_id,
-                was=was,
-                state=self.state,
-                why=Reason(event, why),
-            )
-
-    def emit(self, kind: str, /, **detail: Any) -> None:
-        if self.client.trace:
-            self.client.trace.emit(kind, group=self.coordinator.group_id, **detail)
 
     # changes of partitions: each is a task, and `done` is called when the listener has
     # returned

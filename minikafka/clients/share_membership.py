@@ -15,17 +15,15 @@ After a refusal that a retry can't fix it is out for good, *fatal*.
 
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
-from minikafka.clients.request_state import RequestState
+from minikafka.clients.heartbeating import HeartbeatingMember
 from minikafka.clients.share_subscription import ShareSubscription
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.consumer_member import flat
 from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
-from minikafka.trace import Reason
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
@@ -53,10 +51,12 @@ MOVES = {
 }
 
 
-class ShareMembership:
-    """epoch: the member epoch; 0 while it joins. leaving: it has begun to leave, but
-    isn't out yet. fatal: it is out for good, and every poll raises this error.
-    """
+class ShareMembership(HeartbeatingMember):
+    """epoch: the member epoch; 0 while it joins."""
+
+    moves = MOVES
+    heartbeat_states = IN_GROUP
+    subscription: ShareSubscription
 
     def __init__(
         self,
@@ -65,37 +65,23 @@ class ShareMembership:
         coordinator: Coordinator,
         random: Callable[[], float],
     ) -> None:
-        self.client = client
+        super().__init__(client, coordinator)
         self.subscription = subscription
-        self.coordinator = coordinator
         drawn = bytes(int(random() * 256) for _ in range(16))
         # the member makes its own id (KIP-1082); a broker accepts at most 36 characters
         self.member_id = str(uuid.UUID(bytes=drawn, version=4))
-        self.state = UNJOINED
         self.epoch = JOIN_EPOCH
-        self.leaving = False
-        self.fatal: Exception | None = None
-        self._heartbeat = RequestState(client, coordinator)
         self._assignment: frozenset[tuple[bytes, int]] = frozenset()
         self._said: list[str] | None = None  # the topics that the coordinator knows
         self._interval_ms = 0  # given by the coordinator
-        self._poll_deadline: int | None = None  # None: never polled
 
     # called by the consumer
 
     def work(self) -> None:
-        self._check_poll_interval()
+        self.check_poll_interval()
         if self.subscription.in_poll and not self.leaving:
             self._poll_work()
-        alive = self.state in IN_GROUP
-        if alive and self.client.is_due(self._heartbeat) and self.coordinator.ready():
-            self._send_heartbeat()
-
-    def polled(self) -> None:
-        """A poll begins or ends: restart the poll interval."""
-        interval_ms = int(self.client.config["max_poll_interval_ms"])
-        self._poll_deadline = self.client.now_ms + interval_ms
-        self.client.wake(self._poll_deadline)
+        self.stay_alive()
 
     def metadata_changed(self) -> None:
         """The names of topics may be known now."""
@@ -106,19 +92,17 @@ class ShareMembership:
         was_in_group = self.state in IN_GROUP
         self.leaving = True
         self._start_over()
-        self._event("leaves", why)
+        self.event("leaves", why)
         if was_in_group:
             self._say_goodbye()
         else:
-            self._left()
-        self._event("left", why)
+            self.left()
+        self.event("left", why)
 
     # in poll
 
     def _poll_work(self) -> None:
-        if self.coordinator.error is not None:
-            self.subscription.error = self.coordinator.error
-            self.coordinator.error = None
+        self.take_coordinator_error()
         if self.fatal is not None:
             self.subscription.error = self.fatal
         elif self.state == FENCED:
@@ -129,38 +113,27 @@ class ShareMembership:
 
     def _join(self, event: str, why: str) -> None:
         self._start_over()
-        self._event(event, why)
-        self._heartbeat.at_ms = self.client.now_ms
+        self.event(event, why)
+        self.heartbeat.at_ms = self.client.now_ms
 
-    def _check_poll_interval(self) -> None:
-        """While the program polls it can't be overdue."""
-        deadline = self._poll_deadline
-        if self.subscription.in_poll or deadline is None or self.state not in IN_GROUP:
-            return
-        if deadline > self.client.now_ms:
-            self.client.wake(deadline)
-            return
-        seconds = self.client.config["max_poll_interval_ms"] / 1000
-        sentence = f"no poll for {seconds:g} s (max_poll_interval_ms)"
-        why = Reason("max_poll_interval_ms", sentence)
-        self._emit("PollOverdue", member=self.member_id, why=why)
+    def poll_overdue(self, why: str) -> None:
         self._say_goodbye()
-        self._drop_out("overdue", sentence)
+        self._drop_out("overdue", why)
 
     # heartbeats: in the background
 
-    def _send_heartbeat(self) -> None:
+    def send_heartbeat(self) -> None:
         topics = sorted(self.subscription.topics)
         news = None if topics == self._said else topics
         self._said = topics
-        self._heartbeat.at_ms = self.client.now_ms + self._interval_ms
+        self.heartbeat.at_ms = self.client.now_ms + self._interval_ms
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": self.member_id,
             "member_epoch": self.epoch,
             "subscribed_topic_names": news,
         }
-        on_response = self._heartbeat.sent(self._answered, failed=self._say_all_again)
+        on_response = self.heartbeat.sent(self._answered, failed=self._say_all_again)
         self.coordinator.request("ShareGroupHeartbeat", body, on_response)
 
     def _say_all_again(self) -> None:
@@ -174,18 +147,18 @@ class ShareMembership:
             self._accepted(response)
         elif error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID):
             self._drop_out("put_out", f"{error.name}: {message}")
-        elif self._heartbeat.refused(error):
+        elif self.heartbeat.refused(error):
             self._say_all_again()
         else:
             self.fatal = refusal(error, response.error_message)
             self._drop_out("refused", f"{error.name}: {message}")
 
     def _accepted(self, response: Message) -> None:
-        self._heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
+        self.heartbeat.at_ms += response.heartbeat_interval_ms - self._interval_ms
         self._interval_ms = response.heartbeat_interval_ms
         self.epoch = response.member_epoch
         if self.state == JOINING:
-            self._event("share_is_had", f"it is a member, at epoch {self.epoch}")
+            self.event("share_is_had", f"it is a member, at epoch {self.epoch}")
         if response.assignment is not None:
             self._assignment = frozenset(flat(response.assignment.topic_partitions))
             self._use_assignment()
@@ -204,7 +177,7 @@ class ShareMembership:
         assigned.sort()
         if assigned != self.subscription.assigned:
             self.subscription.assigned = assigned
-            self._emit(
+            self.emit(
                 "SharePartitionsAssigned",
                 member=self.member_id,
                 epoch=self.epoch,
@@ -215,42 +188,20 @@ class ShareMembership:
 
     def _drop_out(self, event: str, why: str) -> None:
         self._start_over()
-        self._event(event, why)
+        self.event(event, why)
 
     def _start_over(self) -> None:
         self.epoch = JOIN_EPOCH
         self._said = None
         self._assignment = frozenset()
-        self._heartbeat.give_up()
+        self.heartbeat.give_up()
         self._use_assignment()
 
     def _say_goodbye(self) -> None:
         """Leave the group, with a single request whose answer is ignored."""
-        if not self.coordinator.ready():
-            self._left()
-            return
         body = {
             "group_id": self.coordinator.group_id,
             "member_id": self.member_id,
             "member_epoch": LEAVE_EPOCH,
         }
-        self.coordinator.request("ShareGroupHeartbeat", body, lambda _: self._left())
-
-    def _left(self) -> None:
-        self.leaving = False
-
-    def _event(self, event: str, why: str) -> None:
-        was = self.state
-        self.state = MOVES[was, event]
-        if was != self.state:
-            self._emit(
-                "MemberStateChanged",
-                member=self.member_id,
-                was=was,
-                state=self.state,
-                why=Reason(event, why),
-            )
-
-    def _emit(self, kind: str, /, **detail: Any) -> None:
-        if self.client.trace:
-            self.client.trace.emit(kind, group=self.coordinator.group_id, **detail)
+        self.say_goodbye("ShareGroupHeartbeat", body)
