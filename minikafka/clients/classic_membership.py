@@ -46,7 +46,6 @@ from functools import partial
 from typing import Any
 
 from minikafka.clients import assigning
-from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import RebalanceInProgressError, refusal
 from minikafka.clients.membership import BeforeRevoking, Membership, Task
@@ -101,14 +100,13 @@ class ClassicMembership(Membership):
 
     def __init__(
         self,
-        client: Client,
         subscription: SubscriptionState,
         coordinator: Coordinator,
         commit_before_revoking: BeforeRevoking,
     ) -> None:
-        super().__init__(client, subscription, coordinator, commit_before_revoking)
+        super().__init__(subscription, coordinator, commit_before_revoking)
         self._assignors = assigning.chosen_assignors(
-            client.config["partition_assignment_strategy"]
+            self.client.config["partition_assignment_strategy"]
         )
         # Whether members keep their partitions during a rebalance: all assignors must
         # allow it (KIP-429).
@@ -118,7 +116,7 @@ class ClassicMembership(Membership):
         self._preparing = False  # step 2 is in progress
         self._prepared = False  # step 2 is done
         # for JoinGroup and then SyncGroup
-        self._joining = RequestState(client, coordinator)
+        self._joining = RequestState(self.client, coordinator)
         self._join_answer: Message | None = None  # arrived between polls
         self._joined_topics: list[str] = []
         # the last assignment, and its generation

@@ -79,11 +79,11 @@ class Consumer(Client):
         coordinator = Coordinator(self, self.config["group_id"])
         if self.config["group_protocol"] == "classic":
             return ClassicMembership(
-                self, self.subscription, coordinator, self._commit_before_revoking
+                self.subscription, coordinator, self._commit_before_revoking
             )
         assert random is not None, "the member makes its own id"
         return ConsumerMembership(
-            self, self.subscription, coordinator, self._commit_before_revoking, random
+            self.subscription, coordinator, self._commit_before_revoking, random
         )
 
     def _commit_before_revoking(self, done: Callable[[], None]) -> None:

@@ -30,13 +30,21 @@ A heartbeat contains only what changed since the last one that was answered; whe
 member joins, and after an error, it contains everything.
 """
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
-from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
+from minikafka.clients.heartbeating import (
+    FENCED,
+    JOINING,
+    LEAVING,
+    STABLE,
+    STALE,
+    UNJOINED,
+    moves_in_and_out,
+    own_member_id,
+)
 from minikafka.clients.membership import BeforeRevoking, Membership
 from minikafka.clients.structs import TopicPartition
 from minikafka.clients.subscription_state import SubscriptionState
@@ -49,21 +57,13 @@ from minikafka.coordinators.group_rules import (
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-UNJOINED, JOINING, RECONCILING, ACKNOWLEDGING = (
-    "unjoined",
-    "joining",
-    "reconciling",
-    "acknowledging",
-)
-STABLE, FENCED, STALE, LEAVING, FATAL = "stable", "fenced", "stale", "leaving", "fatal"
+RECONCILING, ACKNOWLEDGING = "reconciling", "acknowledging"
 
 IN_GROUP = (JOINING, RECONCILING, ACKNOWLEDGING, STABLE)  # the states with heartbeats
 
 # state, event -> the next state
 MOVES = {
-    (UNJOINED, "polled"): JOINING,
-    (STALE, "polled"): JOINING,
-    (FENCED, "all_dropped"): JOINING,
+    **moves_in_and_out(IN_GROUP),
     (JOINING, "share_is_new"): RECONCILING,
     (STABLE, "share_is_new"): RECONCILING,
     (ACKNOWLEDGING, "share_is_new"): RECONCILING,
@@ -75,16 +75,6 @@ MOVES = {
     (RECONCILING, "reconciled"): ACKNOWLEDGING,
     (ACKNOWLEDGING, "said_so"): STABLE,
     (ACKNOWLEDGING, "said_so_but_share_is_new"): RECONCILING,
-    (LEAVING, "left"): UNJOINED,
-    (FATAL, "left"): FATAL,
-    **{(state, "put_out"): FENCED for state in IN_GROUP},
-    **{(state, "overdue"): STALE for state in IN_GROUP},
-    **{(state, "refused"): FATAL for state in IN_GROUP},
-    **{
-        (state, "leaves"): LEAVING
-        for state in (UNJOINED, FENCED, STALE, LEAVING, *IN_GROUP)
-    },
-    (FATAL, "leaves"): FATAL,
 }
 
 OUT = -1  # the generation of a client that isn't a member
@@ -106,16 +96,13 @@ class ConsumerMembership(Membership):
 
     def __init__(
         self,
-        client: Client,
         subscription: SubscriptionState,
         coordinator: Coordinator,
         commit_before_revoking: BeforeRevoking,
         random: Callable[[], float],
     ) -> None:
-        super().__init__(client, subscription, coordinator, commit_before_revoking)
-        drawn = bytes(int(random() * 256) for _ in range(16))
-        # the member makes its own id (KIP-1082)
-        self.member_id = f"{client.client_id}-{uuid.UUID(bytes=drawn, version=4)}"
+        super().__init__(subscription, coordinator, commit_before_revoking)
+        self.member_id = f"{self.client.client_id}-{own_member_id(random)}"
         # the partitions that it should have, as the coordinator last said
         self._assignment: Partitions = frozenset()
         self._had: Partitions = frozenset()  # the partitions that it has taken over

@@ -33,11 +33,11 @@ class Coordinator:
     def __init__(
         self, client: Client, group_id: str, key_type: int = KEY_TYPE_GROUP
     ) -> None:
+        self.client = client
         self.group_id = group_id
         self._key_type = key_type
         # a refusal that a retry can't fix
         self.error: KafkaError | None = None
-        self._client = client
         self._node: Node | None = None
         self._state = RequestState(client)
 
@@ -55,11 +55,11 @@ class Coordinator:
             # its connection was lost, or never made, so it may be another broker by now
             self.lost()
         if self._node is not None:
-            return self._client.ready_node(self._node)
-        node = self._client.any_node() if self._client.is_due(self._state) else None
+            return self.client.ready_node(self._node)
+        node = self.client.any_node() if self.client.is_due(self._state) else None
         if node is not None:
             body = {"key_type": self._key_type, "coordinator_keys": [self.group_id]}
-            self._client.request(
+            self.client.request(
                 node, "FindCoordinator", body, self._state.sent(self._found)
             )
         return None
@@ -71,7 +71,7 @@ class Coordinator:
         node, self._node = self._node, None
         self._state.back_off()
         if node is not None:
-            self._client.hang_up(node)
+            self.client.hang_up(node)
 
     def doubt(self, error: Error) -> None:
         """Forget the coordinator if this refusal means that it isn't one any more."""
@@ -94,7 +94,7 @@ class Coordinator:
                 self.lost()
             on_response(response)
 
-        self._client.request(node, api, body, answered, timeout_ms)
+        self.client.request(node, api, body, answered, timeout_ms)
 
     def _found(self, response: Message) -> None:
         self._state.back_off()

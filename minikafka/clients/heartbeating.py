@@ -8,10 +8,10 @@ a process may be alive while its program is stuck, so a member that hasn't polle
 max_poll_interval_ms leaves by itself, and joins again when the program finally polls.
 """
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
-from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.request_state import RequestState
 from minikafka.trace import Reason
@@ -36,14 +36,14 @@ class HeartbeatingMember:
     heartbeat_states: ClassVar[tuple[str, ...]]
     subscription: Polled
 
-    def __init__(self, client: Client, coordinator: Coordinator) -> None:
-        self.client = client
+    def __init__(self, coordinator: Coordinator) -> None:
+        self.client = coordinator.client
         self.coordinator = coordinator
         self.member_id = ""
         self.state = "unjoined"
         self.leaving = False
         self.fatal: Exception | None = None
-        self.heartbeat = RequestState(client, coordinator)
+        self.heartbeat = RequestState(self.client, coordinator)
         self._poll_deadline: int | None = None  # None: never polled
 
     # subclasses implement these
@@ -122,3 +122,36 @@ class HeartbeatingMember:
     def emit(self, kind: str, /, **detail: Any) -> None:
         if self.client.trace:
             self.client.trace.emit(kind, group=self.coordinator.group_id, **detail)
+
+
+# -- members with an epoch (KIP-848, KIP-932)
+
+UNJOINED, JOINING, STABLE = "unjoined", "joining", "stable"
+FENCED, STALE, LEAVING, FATAL = "fenced", "stale", "leaving", "fatal"
+
+
+def moves_in_and_out(in_group: tuple[str, ...]) -> dict[tuple[str, str], str]:
+    """How such a member comes into its group and goes out of it: state, event -> the
+    next state. in_group: the states with heartbeats.
+    """
+    return {
+        (UNJOINED, "polled"): JOINING,
+        (STALE, "polled"): JOINING,
+        (FENCED, "all_dropped"): JOINING,
+        (LEAVING, "left"): UNJOINED,
+        (FATAL, "left"): FATAL,
+        (FATAL, "leaves"): FATAL,
+        **{(state, "put_out"): FENCED for state in in_group},
+        **{(state, "overdue"): STALE for state in in_group},
+        **{(state, "refused"): FATAL for state in in_group},
+        **{
+            (state, "leaves"): LEAVING
+            for state in (UNJOINED, FENCED, STALE, LEAVING, *in_group)
+        },
+    }
+
+
+def own_member_id(random: Callable[[], float]) -> str:
+    """The id that such a member makes itself (KIP-1082): a UUID of version 4."""
+    drawn = bytes(int(random() * 256) for _ in range(16))
+    return str(uuid.UUID(bytes=drawn, version=4))

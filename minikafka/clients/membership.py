@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import CommitFailedError, refusal
 from minikafka.clients.heartbeating import HeartbeatingMember
@@ -79,16 +78,15 @@ class Membership(HeartbeatingMember):
 
     def __init__(
         self,
-        client: Client,
         subscription: SubscriptionState,
         coordinator: Coordinator,
         commit_before_revoking: BeforeRevoking,
     ) -> None:
-        super().__init__(client, coordinator)
+        super().__init__(coordinator)
         self.subscription = subscription
         self.commit_before_revoking = commit_before_revoking
         self.generation = -1
-        self.instance_id: str | None = client.config["group_instance_id"]
+        self.instance_id: str | None = self.client.config["group_instance_id"]
         self.tasks: deque[Task] = deque()
         # its identity when it was given its partitions, and when it was last in the
         # group

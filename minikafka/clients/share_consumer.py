@@ -56,9 +56,7 @@ class ShareConsumer(Client):
         self.is_leaving = False  # waiting until it is out
         self.taken = 0  # records handed over so far
         self.coordinator = Coordinator(self, self.config["group_id"])
-        self.membership = ShareMembership(
-            self, self.subscription, self.coordinator, random
-        )
+        self.membership = ShareMembership(self.subscription, self.coordinator, random)
         self.sessions = ShareSessions(self, self.subscription, self.membership)
         # what the program was given, and has not said everything of
         self._current: dict[tuple[str, int, int], Delivery] = {}

@@ -13,13 +13,20 @@ max_poll_interval_ms it becomes *stale*: it leaves, and joins again with the nex
 After a refusal that a retry can't fix it is out for good, *fatal*.
 """
 
-import uuid
 from collections.abc import Callable
 
-from minikafka.clients.connection import Client
 from minikafka.clients.coordinator import Coordinator
 from minikafka.clients.errors import refusal
-from minikafka.clients.heartbeating import HeartbeatingMember
+from minikafka.clients.heartbeating import (
+    FENCED,
+    JOINING,
+    STABLE,
+    STALE,
+    UNJOINED,
+    HeartbeatingMember,
+    moves_in_and_out,
+    own_member_id,
+)
 from minikafka.clients.share_subscription import ShareSubscription
 from minikafka.clients.structs import TopicPartition
 from minikafka.coordinators.consumer_member import flat
@@ -27,27 +34,12 @@ from minikafka.coordinators.group_rules import JOIN_EPOCH, LEAVE_EPOCH
 from minikafka.wire.errors import Error
 from minikafka.wire.schema import Message
 
-UNJOINED, JOINING, STABLE = "unjoined", "joining", "stable"
-FENCED, STALE, LEAVING, FATAL = "fenced", "stale", "leaving", "fatal"
-
 IN_GROUP = (JOINING, STABLE)  # the states with heartbeats
 
 # state, event -> the next state
 MOVES = {
-    (UNJOINED, "polled"): JOINING,
-    (STALE, "polled"): JOINING,
-    (FENCED, "all_dropped"): JOINING,
+    **moves_in_and_out(IN_GROUP),
     (JOINING, "share_is_had"): STABLE,
-    (LEAVING, "left"): UNJOINED,
-    (FATAL, "left"): FATAL,
-    (FATAL, "leaves"): FATAL,
-    **{(state, "put_out"): FENCED for state in IN_GROUP},
-    **{(state, "overdue"): STALE for state in IN_GROUP},
-    **{(state, "refused"): FATAL for state in IN_GROUP},
-    **{
-        (state, "leaves"): LEAVING
-        for state in (UNJOINED, FENCED, STALE, LEAVING, *IN_GROUP)
-    },
 }
 
 
@@ -60,16 +52,14 @@ class ShareMembership(HeartbeatingMember):
 
     def __init__(
         self,
-        client: Client,
         subscription: ShareSubscription,
         coordinator: Coordinator,
         random: Callable[[], float],
     ) -> None:
-        super().__init__(client, coordinator)
+        super().__init__(coordinator)
         self.subscription = subscription
-        drawn = bytes(int(random() * 256) for _ in range(16))
-        # the member makes its own id (KIP-1082); a broker accepts at most 36 characters
-        self.member_id = str(uuid.UUID(bytes=drawn, version=4))
+        # a broker accepts at most 36 characters
+        self.member_id = own_member_id(random)
         self.epoch = JOIN_EPOCH
         self._assignment: frozenset[tuple[bytes, int]] = frozenset()
         self._said: list[str] | None = None  # the topics that the coordinator knows

@@ -12,6 +12,7 @@ or has enough records, they are sent with a ShareAcknowledge.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -47,22 +48,17 @@ MAY_PASS = Error.UNKNOWN_SERVER_ERROR
 Outcome = Mapping[TopicPartition, KafkaError | None]
 
 
+@dataclass(eq=False, repr=False)
 class ShareSessions:
     """All sessions of one consumer."""
 
-    def __init__(
-        self,
-        client: Client,
-        subscription: ShareSubscription,
-        membership: ShareMembership,
-    ) -> None:
-        self._client = client
-        self._subscription = subscription
-        self._membership = membership
-        self._sessions: dict[int, ShareSession] = {}
-        self._requests: dict[int, RequestState] = {}
-        # nodes in the order of the last fetches; with a strict limit, one at a time
-        self._asked_last: list[int] = []
+    _client: Client
+    _subscription: ShareSubscription
+    _membership: ShareMembership
+    _sessions: dict[int, "ShareSession"] = field(default_factory=dict)
+    _requests: dict[int, RequestState] = field(default_factory=dict)
+    # nodes in the order of the last fetches; with a strict limit, one at a time
+    _asked_last: list[int] = field(default_factory=list)
 
     @property
     def are_busy(self) -> bool:

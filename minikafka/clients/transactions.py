@@ -13,6 +13,7 @@ can't be used any more.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minikafka.clients.commits import topics_of
@@ -82,6 +83,7 @@ class Step(Question):
             )
 
 
+@dataclass(eq=False, repr=False)
 class Transactions:
     """error: why this transaction can't be committed. is_fatal: no other one can be,
     either. joined: its partitions.
@@ -90,31 +92,28 @@ class Transactions:
     called when the coordinator has said who the producer is.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        sequences: Sequences,
-        renumber: Callable[[int, int], None],
-        transactional_id: str,
-        timeout_ms: int,
-    ) -> None:
-        self.client = client
-        self._sequences = sequences
-        self._renumber = renumber
-        self.transactional_id = transactional_id
-        self.is_open = False
-        self.error: KafkaError | None = None
-        self.is_fatal = False
-        # the call that timed out, whose outcome is unknown
-        self.unclear: str | None = None
-        self.joined: set[TopicPartition] = set()
-        self._offsets_joined = False
-        self._timeout_ms = timeout_ms
-        self._coordinator = Coordinator(client, transactional_id, KEY_TYPE_TRANSACTION)
-        # groups whose offsets it has committed
-        self._groups: dict[str, Coordinator] = {}
-        self._joining: Step | None = None
-        self._wanted: dict[TopicPartition, None] = {}  # partitions that are to join
+    client: Client
+    _sequences: Sequences
+    _renumber: Callable[[int, int], None]
+    transactional_id: str
+    _timeout_ms: int
+    is_open: bool = False
+    error: KafkaError | None = None
+    is_fatal: bool = False
+    # the call that timed out, whose outcome is unknown
+    unclear: str | None = None
+    joined: set[TopicPartition] = field(default_factory=set)
+    _offsets_joined: bool = False
+    # groups whose offsets it has committed
+    _groups: dict[str, Coordinator] = field(default_factory=dict)
+    _joining: Step | None = None
+    # partitions that are to join
+    _wanted: dict[TopicPartition, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._coordinator = Coordinator(
+            self.client, self.transactional_id, KEY_TYPE_TRANSACTION
+        )
 
     # -- called by programs, through the shell
 

@@ -41,20 +41,7 @@ from typing import NamedTuple
 
 from minikafka.clock import Now, soonest
 from minikafka.cluster.waiting import Answer, Wait
-from minikafka.coordinators.classic_effects import (
-    Assigned,
-    Heard,
-    IdPromised,
-    JoinedAgain,
-    Left,
-    MemberCame,
-    RoomRefused,
-    StaticMemberCame,
-    StaticMemberReplaced,
-    Synced,
-    TimePassed,
-    WaitsToSync,
-)
+from minikafka.coordinators import classic_effects as effects
 from minikafka.coordinators.classic_rebalance import RebalancingGroup
 from minikafka.coordinators.classic_state import (
     COMPLETING,
@@ -130,7 +117,7 @@ class ClassicGroup(RebalancingGroup):
             new_id = member_id or self._new_member_id(instance_id or client_id)
             member = ClassicMember(new_id, instance_id, client_id, client_host)
             member = member.joining_with(request)
-            came = MemberCame(
+            came = effects.MemberCame(
                 wait=wait,
                 member=member,
                 protocol_type=request.protocol_type,
@@ -152,7 +139,7 @@ class ClassicGroup(RebalancingGroup):
     def _refuse_for_lack_of_room(self, member_id: str) -> Decision:
         error = Error.GROUP_MAX_SIZE_REACHED
         answer = {"error_code": error, "member_id": member_id}
-        return Decision(answer=answer, effect=RoomRefused(member_id))
+        return Decision(answer=answer, effect=effects.RoomRefused(member_id))
 
     def _supports(self, request: Message) -> bool:
         """Whether the member could agree on a protocol with the others."""
@@ -168,7 +155,9 @@ class ClassicGroup(RebalancingGroup):
         """
         promised = self._new_member_id(client_id)
         answer = {"error_code": Error.MEMBER_ID_REQUIRED, "member_id": promised}
-        return Decision(answer=answer, effect=IdPromised(promised, session_timeout_ms))
+        return Decision(
+            answer=answer, effect=effects.IdPromised(promised, session_timeout_ms)
+        )
 
     def _come_back(
         self, wait: Wait, former_id: str, request: Message, version: int, now: Now
@@ -183,7 +172,7 @@ class ClassicGroup(RebalancingGroup):
         members = self.members.replaced(former_id, member)
         goes_on = self.state == STABLE and members.elect_protocol() == self.protocol
         if not goes_on:
-            return Decision(effect=StaticMemberCame(wait, former_id, member))
+            return Decision(effect=effects.StaticMemberCame(wait, former_id, member))
         answer = self.join_answer(member_id, members)
         if version >= 9:
             answer["skip_assignment"] = member_id == members.leader  # KIP-814
@@ -193,7 +182,9 @@ class ClassicGroup(RebalancingGroup):
             answer["members"] = []
         assignments = self.assignments_with(former_id, member_id)
         record = self.record(members, assignments, now)
-        return Decision([record], answer, StaticMemberReplaced(former_id, member))
+        return Decision(
+            [record], answer, effects.StaticMemberReplaced(former_id, member)
+        )
 
     def _join_again(
         self, wait: Wait, member: ClassicMember, request: Message
@@ -215,7 +206,7 @@ class ClassicGroup(RebalancingGroup):
         else:
             what = "whose subscription changed"
         why = f"{member.client_id}, {what}, joins again"
-        return Decision(effect=JoinedAgain(wait, changed, why))
+        return Decision(effect=effects.JoinedAgain(wait, changed, why))
 
     # -- decide: other requests, and time
 
@@ -229,9 +220,9 @@ class ClassicGroup(RebalancingGroup):
             raise KafkaError(Error.REBALANCE_IN_PROGRESS)
         if self.state == STABLE:
             answer = self.sync_answer(member_id, self.assignments)
-            return Decision(answer=answer, effect=Synced(member_id))
+            return Decision(answer=answer, effect=effects.Synced(member_id))
         if member_id != self.members.leader:
-            return Decision(effect=WaitsToSync(wait, member_id))
+            return Decision(effect=effects.WaitsToSync(wait, member_id))
         assignments = {}
         for each in request.assignments:
             assignments[each.member_id] = bytes(each.assignment)
@@ -239,15 +230,15 @@ class ClassicGroup(RebalancingGroup):
         return Decision(
             [record],
             answer=self.sync_answer(member_id, assignments),
-            effect=Assigned(),
-            failed=Assigned(),
+            effect=effects.Assigned(),
+            failed=effects.Assigned(),
         )
 
     def heartbeat(self, request: Message) -> Decision:
         """Heartbeat: the member is alive, and learns whether it must join again."""
         member_id = self.check_generation(request).member_id
         error = Error.REBALANCE_IN_PROGRESS if self.state == PREPARING else Error.NONE
-        return Decision(answer={"error_code": error}, effect=Heard(member_id))
+        return Decision(answer={"error_code": error}, effect=effects.Heard(member_id))
 
     def leave(self, leaving: Sequence[Leaving]) -> Decision:
         """LeaveGroup: each member has its own result."""
@@ -268,7 +259,7 @@ class ClassicGroup(RebalancingGroup):
             }
             results.append(result)
         answer = {"members": results, "error_code": Error.NONE}
-        return Decision(answer=answer, effect=Left(left) if left else None)
+        return Decision(answer=answer, effect=effects.Left(left) if left else None)
 
     def _check_leaving(self, leaving: Leaving, left: Mapping[str, Reason]) -> str:
         """The id of the member that leaves. Errors: UNKNOWN_MEMBER_ID, also if the same
@@ -318,7 +309,7 @@ class ClassicGroup(RebalancingGroup):
 
     def tick(self) -> Decision:
         """Timers are soft state, so there is nothing to decide."""
-        return Decision(effect=TimePassed())
+        return Decision(effect=effects.TimePassed())
 
     def next_deadline(self) -> int | None:
         return soonest(

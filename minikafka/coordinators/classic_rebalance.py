@@ -17,23 +17,9 @@ from dataclasses import dataclass, field
 
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait
+from minikafka.coordinators import classic_effects as effects
 from minikafka.coordinators.classic_agreement import Agreement
-from minikafka.coordinators.classic_effects import (
-    Assigned,
-    BecameEmpty,
-    ClassicEffect,
-    Heard,
-    IdPromised,
-    JoinedAgain,
-    Left,
-    MemberCame,
-    RoomRefused,
-    StaticMemberCame,
-    StaticMemberReplaced,
-    Synced,
-    TimePassed,
-    WaitsToSync,
-)
+from minikafka.coordinators.classic_effects import ClassicEffect
 from minikafka.coordinators.classic_events import ClassicEvents
 from minikafka.coordinators.classic_state import (
     COMPLETING,
@@ -105,45 +91,45 @@ class RebalancingGroup(Agreement):
         applied.
         """
         match effect:
-            case Heard(member_id):
+            case effects.Heard(member_id):
                 self.heard(member_id, now)
-            case IdPromised(member_id, session_timeout_ms):
+            case effects.IdPromised(member_id, session_timeout_ms):
                 self._sessions.promise(member_id, session_timeout_ms, now)
-            case RoomRefused(member_id):
+            case effects.RoomRefused(member_id):
                 self._forget(member_id)
-            case MemberCame():
+            case effects.MemberCame():
                 return self._add(effect, now)
-            case StaticMemberCame(wait, former_id, member):
+            case effects.StaticMemberCame(wait, former_id, member):
                 return self._replace_and_join(wait, former_id, member, now)
-            case JoinedAgain(wait, member, why):
+            case effects.JoinedAgain(wait, member, why):
                 return self._wait_to_join(wait, member, why, now)
-            case Synced(member_id):
+            case effects.Synced(member_id):
                 self._has_synced(member_id)
-            case WaitsToSync(wait, member_id):
+            case effects.WaitsToSync(wait, member_id):
                 self._wait_to_sync(wait, member_id, now)
-            case Left(why_by_id):
+            case effects.Left(why_by_id):
                 return self._leave(why_by_id, now)
-            case TimePassed():
+            case effects.TimePassed():
                 return self._time_passed(now)
-            case StaticMemberReplaced(former_id, member):
+            case effects.StaticMemberReplaced(former_id, member):
                 # its full description, not only what was agreed on
                 self.members.put(member)
                 self._was_replaced(former_id, member, now)
-            case Assigned():
+            case effects.Assigned():
                 self._hand_out(now)
-            case BecameEmpty():
+            case effects.BecameEmpty():
                 self._tell_move(PREPARING, Event.NOBODY_JOINED, NOBODY_IS_LEFT)
         return None
 
     def give_up(self, failed: ClassicEffect, error: KafkaError, now: Now) -> None:
         """The record of an agreement isn't in the log, and maybe never will be."""
         match failed:
-            case Assigned():
+            case effects.Assigned():
                 # the members that wait for it start over
                 self._refuse_syncs(error.error, now)
                 why = "the assignment could not be written"
                 self._prepare(Event.ASSIGNMENT_LOST, why, now)
-            case BecameEmpty():
+            case effects.BecameEmpty():
                 self._become_empty(failed)
 
     def loaded(self, now: Now) -> None:
@@ -164,7 +150,7 @@ class RebalancingGroup(Agreement):
         else:
             self._sessions.renew(member_id, member.session_timeout_ms, now)
 
-    def _add(self, came: MemberCame, now: Now) -> Decision | None:
+    def _add(self, came: effects.MemberCame, now: Now) -> Decision | None:
         """Add a new member, which waits for the next generation."""
         member = came.member
         if not self.members:
@@ -365,10 +351,10 @@ class RebalancingGroup(Agreement):
         """
         generation = self.generation + 1
         record = self.empty_record(generation, now)
-        empty = BecameEmpty(generation, at_ms=now.wall_ms)
+        empty = effects.BecameEmpty(generation, at_ms=now.wall_ms)
         return Decision([record], effect=empty, failed=empty)
 
-    def _become_empty(self, empty: BecameEmpty) -> None:
+    def _become_empty(self, empty: effects.BecameEmpty) -> None:
         """Make the group empty even without a record that says so."""
         self.generation = empty.generation
         self.protocol = None

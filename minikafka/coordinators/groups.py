@@ -75,11 +75,7 @@ class Groups(OffsetRequests):
 
     def __post_init__(self) -> None:
         self.share = ShareRequests(
-            groups=self.groups,
-            config=self._config,
-            image=self._image,
-            trace=self._trace,
-            initialize=self._initialize,
+            self.groups, self._config, self._image, self._trace, self._initialize
         )
 
     # -- called by the runtime

@@ -8,7 +8,7 @@ can simply be asked again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.clock import Now
@@ -35,24 +35,17 @@ NO_TOPIC_ID = bytes(16)
 Initialize = Callable[[str, int, ByTopicId], None]
 
 
+@dataclass(eq=False, repr=False)
 class ShareRequests:
     """groups: all groups of the partition, of any kind. initialize: has states created,
     which may take a while.
     """
 
-    def __init__(
-        self,
-        groups: dict[str, Any],
-        config: Configs,
-        image: Image,
-        trace: Trace,
-        initialize: Initialize,
-    ) -> None:
-        self._groups = groups
-        self._config = config
-        self._image = image
-        self._trace = trace
-        self._have_initialized = initialize
+    _groups: dict[str, Any]
+    _config: Configs
+    _image: Image
+    _trace: Trace
+    _initialize: Initialize
 
     # -- records
 
@@ -97,7 +90,7 @@ class ShareRequests:
         """The records of a draft have been applied."""
         group.committed(draft, now)
         if draft.initialize:
-            self._have_initialized(group.group_id, draft.epoch, draft.initialize)
+            self._initialize(group.group_id, draft.epoch, draft.initialize)
 
     def initialized(self, group_id: str, topics: ByTopicId) -> Decision:
         """The states of these partitions exist: they may be assigned."""

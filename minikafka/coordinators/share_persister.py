@@ -9,6 +9,7 @@ topic is created when it is first needed.
 
 import heapq
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -89,32 +90,25 @@ class Question(NamedTuple):
         return {"group_id": self.key.group_id, "topics": [topic]}
 
 
+@dataclass(eq=False, repr=False)
 class SharePersister:
     """Sends this node's requests to share coordinators. creation(): the topic's fields
     for CreateTopics. create_topics(topics, now, answer): has the active controller create
     topics; answer(): then.
     """
 
-    def __init__(
-        self,
-        image: Image,
-        clock: NodeClock,
-        ask: AskNode,
-        create_topics: CreateTopics,
-        creation: Callable[[], dict[str, Any]],
-        timer: Timer,
-    ) -> None:
-        self._image = image
-        self._clock = clock
-        self._ask_node = ask
-        self._create_topics = create_topics
-        self._creation = creation
-        # a heap of requests to be sent: when (monotonic ms), a number, the request
-        self._later: list[tuple[int, int, Question]] = []
-        self._timer = timer  # set to the first of them
-        self._number = 0
-        self._asked_at_ms, self._asked = 0, 0  # how many were sent at this time
-        self._is_creating = False
+    _image: Image
+    _clock: NodeClock
+    _ask_node: AskNode
+    _create_topics: CreateTopics
+    _creation: Callable[[], dict[str, Any]]
+    _timer: Timer  # set to the first of the requests to be sent
+    # a heap of them: when (monotonic ms), a number, the request
+    _later: list[tuple[int, int, Question]] = field(default_factory=list)
+    _number: int = 0
+    _asked_at_ms: int = 0
+    _asked: int = 0  # how many were sent at that time
+    _is_creating: bool = False
 
     def initialize(
         self, key: ShareKey, state_epoch: int, start_offset: int, then: Then

@@ -2,7 +2,6 @@
 changing them takes requests.
 """
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,12 +10,17 @@ from minikafka.clients.errors import KafkaTimeoutError, refusal
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.groups import Groups
-from minikafka.simulation.admin import PATIENCE_MS, AdminHandle
+from minikafka.simulation.admin import PATIENCE_MS
 from minikafka.simulation.arguments import CONFIGS, OFFSETS, TEXT, checked
-from minikafka.simulation.calls import Book, recorded
+from minikafka.simulation.calls import recorded
 from minikafka.simulation.columns import columns
-from minikafka.simulation.processes import BrokerProcess, best_informed, leading
-from minikafka.simulation.topics import config_changes, raise_refusal
+from minikafka.simulation.processes import best_informed, leading
+from minikafka.simulation.topics import (
+    ThroughAdmin,
+    config_changes,
+    hint,
+    raise_refusal,
+)
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
@@ -70,17 +74,8 @@ class GroupDescription(NamedTuple):
         return "\n".join(lines)
 
 
-class ConsumerGroups:
+class ConsumerGroups(ThroughAdmin):
     """The consumer groups of one cluster."""
-
-    call_name = "cluster"
-
-    def __init__(
-        self, book: Book, brokers: Mapping[int, BrokerProcess], admin: AdminHandle
-    ) -> None:
-        self.book = book
-        self._brokers = brokers
-        self._admin = admin
 
     def groups(self) -> list[str]:
         """The names of all groups, sorted."""
@@ -199,15 +194,7 @@ class ConsumerGroups:
         for state in self._group_states():
             if group in state.groups:
                 return state
-        names = self.groups()
-        near = difflib.get_close_matches(str(group), names, 1)
-        if near:
-            hint = f"did you mean {near[0]!r}?"
-        elif names:
-            hint = f"there are {', '.join(names)}"
-        else:
-            hint = "there are none yet"
-        why = f"there is no group {group!r}; {hint}"
+        why = f"there is no group {group!r}; {hint(group, self.groups())}"
         raise KafkaError(Error.GROUP_ID_NOT_FOUND, why)
 
     def _coordinator_of(self, group: str) -> int:

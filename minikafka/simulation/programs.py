@@ -12,6 +12,7 @@ import contextlib
 import heapq
 import io
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from minikafka.simulation import fibres
@@ -30,6 +31,7 @@ def never() -> bool:
     return False
 
 
+@dataclass(eq=False, repr=False)
 class Program:
     """A function that runs in the cluster.
 
@@ -38,31 +40,24 @@ class Program:
     next run raises it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        trace: Trace,
-    ) -> None:
-        self.name = name
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.trace = trace
-        self.state = "running"
-        self.calls: list[str] = []
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.made: list[Any] = []  # clients that the function made itself
-        self.crash_at_call: int | None = None
-        self.number = 0  # in the order of their first start
-        self.waits_for: tuple[Condition, int | None] | None = None
-        # the only process that can make the condition hold, if there is one
-        self.waits_on: Any = None
-        self.fibre: Any = None
-        self.calls_since, self.calls_at_once = -1, 0
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    trace: Trace
+    state: str = "running"
+    calls: list[str] = field(default_factory=list)
+    result: Any = None
+    error: BaseException | None = None
+    made: list[Any] = field(default_factory=list)  # clients that the function made
+    crash_at_call: int | None = None
+    number: int = 0  # in the order of their first start
+    waits_for: tuple[Condition, int | None] | None = None
+    # the only process that can make the condition hold, if there is one
+    waits_on: Any = None
+    fibre: Any = None
+    calls_since: int = -1
+    calls_at_once: int = 0
 
     @property
     def alive(self) -> bool:

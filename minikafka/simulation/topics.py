@@ -6,7 +6,7 @@ time and changes nothing.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.clients.fetching import consumer_record, items
@@ -31,8 +31,10 @@ TOPIC, BROKER = 2, 4  # resource types
 SET, DELETE = 0, 1  # operations of IncrementalAlterConfigs
 
 
-class Topics:
-    """The topics of one cluster."""
+class ThroughAdmin:
+    """A part of a cluster that is changed through an admin client. book: keeps what the
+    program called.
+    """
 
     call_name = "cluster"
 
@@ -42,6 +44,10 @@ class Topics:
         self.book = book
         self._brokers = brokers
         self._admin = admin
+
+
+class Topics(ThroughAdmin):
+    """The topics of one cluster."""
 
     @checked(
         name=TEXT, partitions=COUNT, replication_factor=COUNT, configs=CONFIGS.or_none()
@@ -185,15 +191,7 @@ class Topics:
         """Raise an error if there is no such topic, with the nearest name."""
         if topic in best_informed(self._brokers).image.topics:
             return
-        names = self.topics()
-        near = difflib.get_close_matches(str(topic), names, 1)
-        if near:
-            hint = f"did you mean {near[0]!r}?"
-        elif names:
-            hint = f"there are {', '.join(names)}"
-        else:
-            hint = "there are none yet"
-        why = f"there is no topic {topic!r}; {hint}"
+        why = f"there is no topic {topic!r}; {hint(topic, self.topics())}"
         raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
 
     def _records_of(self, topic: str, number: int) -> list[ConsumerRecord]:
@@ -234,6 +232,16 @@ def config_changes(configs: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         changes.append(change)
     return changes
+
+
+def hint(name: str, names: Sequence[str]) -> str:
+    """What may be meant by a name that isn't one of these."""
+    near = difflib.get_close_matches(str(name), names, 1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if names:
+        return f"there are {', '.join(names)}"
+    return "there are none yet"
 
 
 def config_text(value: Any) -> str | None:

@@ -47,6 +47,7 @@ truncated: then the pass is given up.
 
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.storage.disk import as_storage_errors
@@ -116,6 +117,7 @@ class Transactions:
         return False, self._by_marker.get(header.base_offset)
 
 
+@dataclass(eq=False, repr=False)
 class LatestOffsets:
     """The last offset of each key in a part of a log, without those of aborted
     transactions.
@@ -124,19 +126,12 @@ class LatestOffsets:
     memory for keys, was used up.
     """
 
-    def __init__(
-        self,
-        first_offset: int,
-        end_offset: int,
-        room_bytes: int,
-        transactions: Transactions,
-    ) -> None:
-        self.full = False
-        self._transactions = transactions
-        self._first_offset = first_offset
-        self.end_offset = end_offset
-        self._room_bytes = room_bytes
-        self._offsets: dict[bytes, int] = {}
+    _first_offset: int
+    end_offset: int
+    _room_bytes: int
+    _transactions: Transactions
+    full: bool = False
+    _offsets: dict[bytes, int] = field(default_factory=dict)
 
     def wants(self, header: BatchHeader) -> bool:
         """Whether the records of the next batch are to be noted, one by one."""

@@ -18,6 +18,7 @@ from minikafka.coordinators.classic_group import ClassicGroup
 from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.coordinator import GroupCoordinator
+from minikafka.coordinators.modern_group import ModernGroup
 from minikafka.coordinators.runtime import Decision
 from minikafka.coordinators.server_assignors import assignor_names
 from minikafka.coordinators.share_persister import Results, SharePersister, ask_for_all
@@ -228,17 +229,7 @@ class GroupHandlers:
 
         - 1 adds the members' kinds.
         """
-
-        def named(group_id: str) -> Answer:
-            return {"group_id": group_id}
-
-        def shown(group_id: str) -> Answer:
-            groups = self.groups.state(group_id)
-            group: Answer = groups.describe(group_id, ConsumerGroup)
-            return group | operations(request)
-
-        names = limit_repeats(request.body.group_ids)
-        return {"groups": results_of(names, named, shown, say_why=True)}
+        return described(self.groups, request, ConsumerGroup)
 
     def list_groups(self, request: Call, now: Now) -> Answer:
         """ListGroups (KIP-518, KIP-848): all groups that this node coordinates.
@@ -356,6 +347,24 @@ def joined(request: Call, wait: Wait) -> Answer:
     if request.version < NULL_PROTOCOL and whole["protocol_name"] is None:
         whole["protocol_name"] = ""
     return whole
+
+
+def described(
+    coordinator: GroupCoordinator, request: Call, kind: type[ModernGroup[Any]]
+) -> Answer:
+    """The groups that ConsumerGroupDescribe, StreamsGroupDescribe or ShareGroupDescribe
+    asks for, each of them once.
+    """
+
+    def named(group_id: str) -> Answer:
+        return {"group_id": group_id}
+
+    def shown(group_id: str) -> Answer:
+        group: Answer = coordinator.state(group_id).describe(group_id, kind)
+        return group | operations(request)
+
+    names = limit_repeats(request.body.group_ids)
+    return {"groups": results_of(names, named, shown, say_why=True)}
 
 
 def operations(request: Call) -> Answer:

@@ -33,7 +33,7 @@ Versions: 3 to 13.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -207,25 +207,21 @@ class Placed(NamedTuple):
     append_time_ms: int
 
 
+@dataclass(eq=False, repr=False)
 class Producing:
     """One Produce. pending: what must become true before it is answered. failed: the
     first error of a partition, 0 without one.
     """
 
-    def __init__(
-        self,
-        handlers: "ProduceHandlers",
-        request: Call,
-        verification: Verification | None,
-        now: Now,
-    ) -> None:
-        self.handlers = handlers
-        self.request = request
-        self.verification = verification
-        self.now = now
-        self.allowance = Allowance(records=MAX_RECORDS)
-        self.pending: list[Promise] = []
-        self.failed = 0
+    handlers: "ProduceHandlers"
+    request: Call
+    verification: Verification | None
+    now: Now
+    allowance: Allowance = field(
+        default_factory=lambda: Allowance(records=MAX_RECORDS),
+    )
+    pending: list[Promise] = field(default_factory=list)
+    failed: int = 0
 
     def partition(self, topic: str | None, partition: Any) -> Answer:
         """Append to one partition: its answer's fields."""

@@ -5,8 +5,8 @@ requests about such groups.
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.broker.calls import Call, limit_repeats, results_of
-from minikafka.broker.handlers.groups import client_of, operations
+from minikafka.broker.calls import Call
+from minikafka.broker.handlers.groups import client_of, described
 from minikafka.broker.internal_topics import InternalTopics
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster import features
@@ -99,14 +99,4 @@ class StreamsGroupHandlers:
         Version: 0.
         """
         self.check_enabled()
-
-        def named(group_id: str) -> Answer:
-            return {"group_id": group_id}
-
-        def shown(group_id: str) -> Answer:
-            groups = self.groups.state(group_id)
-            group: Answer = groups.describe(group_id, StreamsGroup)
-            return group | operations(request)
-
-        names = limit_repeats(request.body.group_ids)
-        return {"groups": results_of(names, named, shown, say_why=True)}
+        return described(self.groups, request, StreamsGroup)
