@@ -54,7 +54,7 @@ from minikafka.coordinators.coordinator import (
 from minikafka.coordinators.share_coordinator import ShareCoordinator
 from minikafka.coordinators.share_persister import SharePersister
 from minikafka.coordinators.transaction_requests import TransactionVerifier
-from minikafka.storage.disk import Disk, Space, as_storage_errors
+from minikafka.storage.disk import Disk
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.primitives import Encoded
@@ -293,16 +293,3 @@ class Parts:
     def broker_epoch(self) -> int:
         """The offset of this node's registration, -1 before."""
         return self.incarnation.broker_epoch
-
-    @property
-    def log_dir(self) -> str:
-        """Where this node's logs are, in words of its disk: for a real one, the
-        folder's path.
-        """
-        return str(self.disk)
-
-    @property
-    def log_dir_space(self) -> Space | None:
-        """The space of the volume that it is on. Errors: KAFKA_STORAGE_ERROR."""
-        with as_storage_errors(str(self.disk)):
-            return self.disk.space()

@@ -27,9 +27,9 @@ share_group_state.py hold the state that is in records. A share group's other ha
 the state of its messages: leaders of partitions send requests through
 share_persister.py, share_coordinator.py receives them, and share_states.py keeps the
 state; share_limits.py says how much may be in flight. modern_group.py,
-modern_group_state.py and modern_member.py have what the three do in the same way (epochs,
-targets, records), group_rules.py has their rules and how a request is refused, and
-member_timers.py says how long they wait for a member.
+modern_group_state.py and modern_member.py have what the three do in the same way
+(epochs, targets, records), group_rules.py has their rules and how a request is refused,
+and member_timers.py says how long they wait for a member.
 
 coordinator.py has the partitions that a node coordinates, and is what handlers call;
 transaction_requests.py has the requests that nodes send each other about transactions.
