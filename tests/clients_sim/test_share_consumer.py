@@ -4,7 +4,7 @@ KafkaShareConsumer, and what it does.
 
 import pytest
 
-from minikafka.clients import share_membership as states
+from minikafka.clients import heartbeating as states
 from minikafka.clients.errors import IllegalStateError
 from minikafka.clients.share_deliveries import runs
 from minikafka.wire.errors import Error, KafkaError
