@@ -3,7 +3,7 @@ one plain line each.
 """
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,36 +24,40 @@ class Introduction(NamedTuple):
 
 
 class Handshakes:
-    """Listens in on the shell. It remembers a few words about each connection, and
-    forgets them when that ends.
+    """Listens in on the shell. It remembers a few words about each, and forgets
+    them when it ends.
     """
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
         self._came_at: dict[Any, float] = {}
         self._spoken: dict[Any, Counter[tuple[int, int]]] = {}
-        self._introducing: dict[Any, Introduction] = {}
+        # for each request without an answer: whether the client introduced itself in it
+        self._unanswered: dict[Any, deque[Introduction | None]] = {}
 
     def connected(self, connection: Any) -> None:
         self._came_at[connection] = time.monotonic()
         self._spoken[connection] = Counter()
+        self._unanswered[connection] = deque()
 
     def asked(self, connection: Any, frame: bytearray) -> None:
         """A request is on its way to the broker."""
+        self._unanswered[connection].append(None)
         if len(frame) < 4:
             return
         key = int.from_bytes(frame[:2], "big")
         version = int.from_bytes(frame[2:4], "big")
         self._spoken[connection][key, version] += 1
         if key == API_VERSIONS.key:
-            self._introducing[connection] = Introduction(who(frame), version)
+            self._unanswered[connection][-1] = Introduction(who(frame), version)
 
-    def answered(self, connection: Any, frame: Sequence[Any]) -> None:
-        """An answer is on its way to the client; the one to ApiVersions says what both
-        can speak.
+    def answered(self, connection: Any, frame: Sequence[Any] | None) -> None:
+        """The oldest request is finished. The answer to ApiVersions says what both can
+        speak.
         """
-        introduction = self._introducing.pop(connection, None)
-        if introduction is None:
+        unanswered = self._unanswered.get(connection)  # None: it has left
+        introduction = unanswered.popleft() if unanswered else None
+        if introduction is None or frame is None:
             return
         name, version = introduction
         whole = b"".join(frame)
@@ -74,7 +78,7 @@ class Handshakes:
     def left(self, connection: Any) -> None:
         seconds = time.monotonic() - self._came_at.pop(connection)
         spoken = self._spoken.pop(connection)
-        self._introducing.pop(connection, None)
+        del self._unanswered[connection]
         chosen = []
         for (key, version), count in spoken.items():
             chosen.append(f"{api_name(key)} {version} ({count} x)")

@@ -345,6 +345,8 @@ class Server:
             self._touched[connection] = None
             if isinstance(effect, Close):
                 self.refuse(connection, effect.why)
+            elif self._handshakes:
+                self._handshakes.answered(connection, None)
 
     def _drain(self) -> None:
         """Empty the outbox, repeatedly while answers free connections whose next

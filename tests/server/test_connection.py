@@ -169,3 +169,109 @@ def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_wait
         lambda: real()._replace(monotonic_ms=real().monotonic_ms + clock[0]),
     )
     assert with_server(scenario) < 10
+
+
+def test_a_server_that_stops_gives_the_answers_it_owes_and_begins_nothing_new(capsys):
+    """A parked fetch is answered; the request behind it never goes in."""
+    place = {"partition": 0, "partition_max_bytes": 1000}
+    fetch = {
+        "max_wait_ms": 600_000,
+        "min_bytes": 1,
+        "topics": [{"topic": "orders", "partitions": [place]}],
+    }
+    behind = {"name": "behind", "num_partitions": 1, "replication_factor": 1}
+
+    async def scenario(server, reader, writer):
+        created = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
+        writer.write(framed("CreateTopics", 5, 0, topics=[created]))
+        await answer(reader)
+        writer.write(
+            framed("Fetch", 4, 1, replica_id=-1, **fetch)
+            + framed("CreateTopics", 5, 2, topics=[behind])
+        )
+        while not len(server.broker.requests.waiting):
+            await asyncio.sleep(0)
+        server.stop()
+        owed = (await answer(reader))[:4]
+        return owed, await reader.read(), "behind" in server.broker.image.topics
+
+    assert with_server(scenario) == ((1).to_bytes(4, "big"), b"", False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_request_leaves_nothing_behind(capsys):
+    async def scenario(server, reader, writer):
+        whole = framed("ApiVersions", 0, 1)
+        for half in (b"\0", whole[:4], whole[:7], whole + whole[:7]):
+            _, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
+            while len(server.connections) == 1:
+                await asyncio.sleep(0)
+            other.write(half)
+            other.close()
+            while len(server.connections) > 1:
+                await asyncio.sleep(0)
+        return server.requests.total_bytes, len(server.broker.requests.clients)
+
+    assert with_server(scenario) == (0, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_answered_goes_out_before_a_frame_that_is_too_large_ends_it():
+    async def scenario(server, reader, writer):
+        writer.write(framed("ApiVersions", 0, 1))
+        first = await answer(reader)
+        writer.write(framed("ApiVersions", 0, 2) + (200 << 20).to_bytes(4, "big"))
+        return first[:4], await reader.read()
+
+    assert with_server(scenario) == ((1).to_bytes(4, "big"), b"")
+
+
+def test_requests_that_are_held_back_go_in_once_answers_are_read():
+    """Also when a connection that was held back before them is gone by then."""
+
+    async def scenario(server, reader, writer):
+        writer.write(framed("ApiVersions", 0, 1))
+        await answer(reader)
+        [reads_nothing] = server.connections
+        server.answers.hold(reads_nothing, server.answers.most_bytes + 1)
+        others = [
+            await asyncio.open_connection(*writer.get_extra_info("peername"))
+            for _ in range(3)
+        ]
+        for _, other in others:
+            other.write(framed("ApiVersions", 0, 2))
+        while server.requests.total_bytes < 3 * (len(framed("ApiVersions", 0, 2)) - 4):
+            await asyncio.sleep(0)
+        others.pop(0)
+        next(iter(server.requests.holders())).abort()
+        while len(server.connections) > 3:
+            await asyncio.sleep(0)
+        asked = [client.asked for client in server.broker.requests.clients.values()]
+        server.answers.hold(reads_nothing, 0)
+        got = [(await answer(other_reader))[:4] for other_reader, _ in others]
+        for _, other in others:
+            other.close()
+        return asked, got
+
+    asked, got = with_server(scenario)
+    assert asked == [1, 0, 0]
+    assert got == [(2).to_bytes(4, "big")] * 2
+
+
+def test_requests_of_a_client_that_does_not_read_do_not_go_in():
+    async def scenario(server, reader, writer):
+        writer.write(framed("ApiVersions", 0, 1))
+        await answer(reader)
+        [connection] = server.connections
+        connection.pause_writing()
+        writer.write(framed("ApiVersions", 0, 2) + framed("ApiVersions", 0, 3))
+        while not connection.transport._paused:  # it has come, and no more is read
+            await asyncio.sleep(0)
+        [client] = server.broker.requests.clients.values()
+        asked = client.asked
+        connection.resume_writing()
+        return asked, [(await answer(reader))[:4] for _ in range(2)]
+
+    asked, got = with_server(scenario)
+    assert asked == 1
+    assert got == [(2).to_bytes(4, "big"), (3).to_bytes(4, "big")]
