@@ -120,7 +120,7 @@ def offsets_read(trace: Iterable[Event], reader: str | None = None) -> list[int]
 
 
 def oldest_day_read(trace: Iterable[Event]) -> str:
-    """Of the shop that sells one order a day: the day of the first one read."""
+    """Of the shop that sells one order a day: the first day that was read."""
     return f"day {offsets_read(trace)[0]}"
 
 
