@@ -271,7 +271,7 @@ stopping = False
 
 
 def stop(signum, frame):
-    """Sets a flag, and no more: an exception here would strike in the middle of work."""
+    """Sets a flag, and no more: an exception here would strike anywhere."""
     global stopping
     stopping = True
 
