@@ -1,22 +1,16 @@
-"""A coordinator of one consumer group without a broker: what is decided goes through
-bytes, then into the state.
-"""
+"""A coordinator of one consumer group without a broker, and members that behave."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
-from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.coordinators.consumer_group import ConsumerGroup, Draft
+from minikafka.coordinators.consumer_group import ConsumerGroup
 from minikafka.coordinators.consumer_group_messages import check_request
 from minikafka.coordinators.expressions import Expressions
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import (
-    decode_coordinator_record,
-    encode_coordinator_record,
-)
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
+from tests.coordinators import modern_groups
+from tests.coordinators.modern_groups import Topics, through_bytes
 from tests.coordinators.purity import unchanged
 
 CONFIG = {
@@ -28,59 +22,10 @@ CONFIG = {
 }
 
 
-class Topics:
-    """An image with topics only."""
-
-    def __init__(self, **topics: int) -> None:
-        self.image = Image()
-        self._created = 0
-        for name, partitions in topics.items():
-            self.create(name, partitions)
-
-    def create(self, name: str, partitions: int) -> None:
-        self._created += 1
-        topic_id = self._created.to_bytes(16, "big")
-        self.image.apply(
-            MetadataRecord("TopicRecord", 0, {"name": name, "topic_id": topic_id})
-        )
-        self.grow(name, partitions)
-
-    def grow(self, name: str, partitions: int) -> None:
-        topic = self.image.topics[name]
-        for number in range(len(topic.partitions), partitions):
-            fields = {
-                "partition_id": number,
-                "topic_id": topic.topic_id,
-                "replicas": [1],
-                "isr": [1],
-                "leader": 1,
-            }
-            self.image.apply(
-                MetadataRecord(
-                    "PartitionRecord",
-                    0,
-                    {**fields, "leader_epoch": 0, "partition_epoch": 0},
-                ),
-            )
-
-    def delete(self, name: str) -> None:
-        topic_id = self.image.topics[name].topic_id
-        self.image.apply(MetadataRecord("RemoveTopicRecord", 0, {"topic_id": topic_id}))
-
-
-class Coordinator:
-    """One group. log: all its records so far, encoded. Time moves by hand."""
-
+class Coordinator(modern_groups.Coordinator):
     def __init__(self, topics: Topics, **config: object) -> None:
-        self.topics = topics
-        self.config = {
-            **CONFIG,
-            **{name.replace("_", "."): value for name, value in config.items()},
-        }
-        self.now = SimpleNamespace(monotonic_ms=1_000_000, wall_ms=1_700_000_000_000)
-        self.events: list = []
-        self.log: list[tuple[bytes, bytes | None]] = []
-        self.group = self.new_group()
+        given = {name.replace("_", "."): value for name, value in config.items()}
+        super().__init__(topics, CONFIG | given)
 
     def new_group(self, live: bool = True) -> ConsumerGroup:
         return ConsumerGroup(
@@ -91,6 +36,9 @@ class Coordinator:
             Trace("broker 1", [self.events.append]),
             live,
         )
+
+    def not_yet_loaded(self) -> ConsumerGroup:
+        return self.new_group(live=False)
 
     def heartbeat(self, version: int = 1, **fields: object) -> Message:
         """The answer, through bytes; KafkaError if it is refused. lost=True: nothing
@@ -107,13 +55,6 @@ class Coordinator:
         return through_bytes(
             API["ConsumerGroupHeartbeat"].response, version, draft.answer
         )
-
-    def commit(self, draft: Draft) -> None:
-        for record in draft.records:
-            key, value = encode_coordinator_record(*record)
-            self.log.append((key, value))
-            self.group.apply(*decode_coordinator_record(key, value))
-        self.group.committed(draft, self.now)
 
     def check_commit(
         self, member_id: str, epoch: int, partitions: list, version: int = 9
@@ -139,35 +80,6 @@ class Coordinator:
             version,
             transactional=False,
         )
-
-    def sleep(self, seconds: float) -> None:
-        """Time passes; the group ticks when it asked for it."""
-        until_ms = self.now.monotonic_ms + round(seconds * 1000)
-        while (due_ms := self.group.next_deadline()) is not None and due_ms <= until_ms:
-            self._move_to(max(due_ms, self.now.monotonic_ms))
-            with unchanged(self.group):
-                draft = self.group.tick(self.now)
-            self.commit(draft)
-            later_ms = self.group.next_deadline()
-            assert later_ms is None or later_ms > self.now.monotonic_ms, (
-                "after a tick the next deadline is later"
-            )
-        self._move_to(until_ms)
-
-    def _move_to(self, monotonic_ms: int) -> None:
-        self.now.wall_ms += monotonic_ms - self.now.monotonic_ms
-        self.now.monotonic_ms = monotonic_ms
-
-    def restart(self) -> None:
-        """Another coordinator takes over: all it knows is the log."""
-        self.group = self.replayed(self.log)
-        self.group.loaded(self.now)
-
-    def replayed(self, log: list[tuple[bytes, bytes | None]]) -> ConsumerGroup:
-        group = self.new_group(live=False)
-        for key, value in log:
-            group.apply(*decode_coordinator_record(key, value))
-        return group
 
     def holders(self) -> dict[tuple[str, int], list[str]]:
         """Who may use a partition, or was told to give it up and has not said that it
@@ -275,21 +187,3 @@ class Consumer:
     @property
     def numbers(self) -> list[int]:
         return [number for _, number in self.owned]
-
-
-def beat_until_quiet(*consumers: Consumer, rounds: int = 6) -> None:
-    """Everybody sends heartbeats until nothing moves any more."""
-    for _ in range(rounds):
-        for consumer in consumers:
-            consumer.beat()
-
-
-def through_bytes(schema: object, version: int, body: dict) -> Message:
-    parts: list = [bytearray()]
-    schema.encode(version, body, parts)
-    return schema.decode(version, memoryview(b"".join(parts)), 0)[0]
-
-
-def hard_state(group: ConsumerGroup) -> dict:
-    """The part of a group's state that is in records."""
-    return {name: value for name, value in vars(group.state).items()}

@@ -7,7 +7,6 @@ as Java prints them. Member ids are words, topics t0 to t9.
 """
 
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Self
@@ -16,7 +15,7 @@ from minikafka.clients.assigning import subscription_user_data
 from minikafka.coordinators.assignors import Assignment, Member, Partition
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import encode_versioned
-from tests.kafka import SMALL_JVM, kafka_jars
+from tests.jvm import Jvm
 
 TOPICS = [f"t{n}" for n in range(10)]
 CLIENT_ASSIGNORS = {
@@ -28,44 +27,16 @@ CLIENT_ASSIGNORS = {
 SERVER_ASSIGNORS = {"range": "RangeAssignor", "uniform": "UniformAssignor"}
 
 
-class JavaAssignors:
-    """One JVM with Kafka's jars and py4j's server; it ends with its standard input."""
+class JavaAssignors(Jvm):
+    """A JVM with the assignors' names looked up."""
+
+    # forgetting an object would be another call; the JVM doesn't live long
+    parameters = {"enable_memory_management": False}
 
     def __enter__(self) -> Self:
-        from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
-
-        classpath = f"{kafka_jars() / '*'}:{find_jar_path()}"
-        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
-        self.process = subprocess.Popen(
-            [
-                "java",
-                *SMALL_JVM,
-                quiet,
-                "-cp",
-                classpath,
-                "py4j.GatewayServer",
-                "--die-on-broken-pipe",
-                "0",
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        port = int(self.process.stdout.readline())
-        self.gateway = JavaGateway(
-            # forgetting an object would be another call; the JVM doesn't live long
-            gateway_parameters=GatewayParameters(
-                port=port, enable_memory_management=False
-            )
-        )
+        super().__enter__()
         self._look_up_names(self.gateway.jvm)
         return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.gateway.close()
-        self.process.stdin.close()
-        self.process.wait(timeout=120)
-        self.process.stdout.close()
 
     def _look_up_names(self, jvm: Any) -> None:
         """Once: each part of a Java name costs a call."""

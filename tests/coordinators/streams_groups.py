@@ -1,21 +1,15 @@
-"""A coordinator of one streams group without a broker: what is decided goes through
-bytes, then into the state.
-"""
+"""A coordinator of one streams group without a broker, and members that behave."""
 
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
-from minikafka.coordinators.streams_group import Draft, StreamsGroup
+from minikafka.coordinators.streams_group import StreamsGroup
 from minikafka.coordinators.streams_group_messages import check_request
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.internal_records import (
-    decode_coordinator_record,
-    encode_coordinator_record,
-)
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
-from tests.coordinators.consumer_groups import Topics, through_bytes
+from tests.coordinators import modern_groups
+from tests.coordinators.modern_groups import Topics, through_bytes
 from tests.coordinators.purity import unchanged
 
 CONFIG = {
@@ -29,19 +23,11 @@ CONFIG = {
 STORE = "count-store-changelog"
 
 
-class Coordinator:
-    """One group. log: all its records so far, encoded. Time moves by hand."""
-
+class Coordinator(modern_groups.Coordinator):
     def __init__(self, topics: Topics, **config: object) -> None:
-        self.topics = topics
         named = {f"group.streams.{name}": value for name, value in config.items()}
-        self.config = CONFIG | {
-            name.replace("_", "."): value for name, value in named.items()
-        }
-        self.now = SimpleNamespace(monotonic_ms=1_000_000, wall_ms=1_700_000_000_000)
-        self.events: list = []
-        self.log: list[tuple[bytes, bytes | None]] = []
-        self.group = self.new_group()
+        given = {name.replace("_", "."): value for name, value in named.items()}
+        super().__init__(topics, CONFIG | given)
 
     def new_group(self) -> StreamsGroup:
         trace = Trace("broker 1", [self.events.append])
@@ -59,42 +45,6 @@ class Coordinator:
         answer = dict(draft.answer)
         self.missing = [topic.name for topic in answer.pop("missing")]
         return through_bytes(api.response, 0, answer)
-
-    def commit(self, draft: Draft) -> None:
-        for record in draft.records:
-            key, value = encode_coordinator_record(*record)
-            self.log.append((key, value))
-            self.group.apply(*decode_coordinator_record(key, value))
-        self.group.committed(draft, self.now)
-
-    def sleep(self, seconds: float) -> None:
-        """Time passes; the group ticks when it asked for it."""
-        until_ms = self.now.monotonic_ms + round(seconds * 1000)
-        while (due_ms := self.group.next_deadline()) is not None and due_ms <= until_ms:
-            self._move_to(max(due_ms, self.now.monotonic_ms))
-            with unchanged(self.group):
-                draft = self.group.tick(self.now)
-            self.commit(draft)
-            later_ms = self.group.next_deadline()
-            assert later_ms is None or later_ms > self.now.monotonic_ms, (
-                "after a tick the next deadline is later"
-            )
-        self._move_to(until_ms)
-
-    def _move_to(self, monotonic_ms: int) -> None:
-        self.now.wall_ms += monotonic_ms - self.now.monotonic_ms
-        self.now.monotonic_ms = monotonic_ms
-
-    def restart(self) -> None:
-        """Another coordinator takes over: all it knows is the log."""
-        self.group = self.replayed(self.log)
-        self.group.loaded(self.now)
-
-    def replayed(self, log: list[tuple[bytes, bytes | None]]) -> StreamsGroup:
-        group = self.new_group()
-        for key, value in log:
-            group.apply(*decode_coordinator_record(key, value))
-        return group
 
     def runners(self) -> dict[tuple[str, int], list[str]]:
         """Who may run a task, or was told to give it up and has not said that it
@@ -189,15 +139,3 @@ def rows(tasks: set[tuple[str, int]]) -> list[dict]:
 
 def flat(listed: list[Message]) -> set[tuple[str, int]]:
     return {(row.subtopology_id, number) for row in listed for number in row.partitions}
-
-
-def beat_until_quiet(*threads: Thread, rounds: int = 6) -> None:
-    """Everybody sends heartbeats until nothing moves any more."""
-    for _ in range(rounds):
-        for thread in threads:
-            thread.beat()
-
-
-def hard_state(group: StreamsGroup) -> dict:
-    """The part of a group's state that is in records."""
-    return dict(vars(group.state))

@@ -15,20 +15,20 @@ def party():
 # -- joining
 
 
-def test_kip_394_a_new_member_is_given_an_id_and_asked_to_come_again(party):
+def ask_for_an_id(party, who, version=9):
+    """The first of the two steps in which a member joins (KIP-394)."""
     body = {
         "group_id": "billing",
         "protocol_type": "consumer",
         "protocols": [{"name": "range"}],
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 60_000,
     }
-    answer = party.ask(
-        "a",
-        "JoinGroup",
-        4,
-        **body,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-    )
+    return party.ask(who, "JoinGroup", version, **body)
+
+
+def test_kip_394_a_new_member_is_given_an_id_and_asked_to_come_again(party):
+    answer = ask_for_an_id(party, "a", version=4)
     assert answer.error_code == Error.MEMBER_ID_REQUIRED
     assert answer.member_id.startswith("test-")
     assert party.state == "Empty"
@@ -42,19 +42,7 @@ def test_kip_394_before_version_4_a_member_joins_in_one_step(party):
 
 def test_kip_394_an_id_that_is_never_used_lapses_with_the_session(party):
     party.stable("a")
-    body = {
-        "group_id": "billing",
-        "protocol_type": "consumer",
-        "protocols": [{"name": "range"}],
-    }
-    party.ask(
-        "b",
-        "JoinGroup",
-        9,
-        **body,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-    )
+    ask_for_an_id(party, "b")
     # the leader wants a rebalance, and the group waits for the newcomer
     assert party.join("a") is None
     party.pass_time(9_000)
@@ -65,19 +53,7 @@ def test_kip_394_an_id_that_is_never_used_lapses_with_the_session(party):
 
 def test_kip_394_an_id_that_is_never_used_disturbs_nobody(party):
     party.stable("a", session_ms=60_000)
-    body = {
-        "group_id": "billing",
-        "protocol_type": "consumer",
-        "protocols": [{"name": "range"}],
-    }
-    party.ask(
-        "b",
-        "JoinGroup",
-        9,
-        **body,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-    )
+    ask_for_an_id(party, "b")
     party.pass_time(10_000)
     assert party.heartbeat("a") is Error.NONE
 

@@ -3,12 +3,8 @@
 import pytest
 
 from minikafka.wire.errors import Error, KafkaError
-from tests.coordinators.consumer_groups import (
-    Consumer,
-    Coordinator,
-    Topics,
-    beat_until_quiet,
-)
+from tests.coordinators.consumer_groups import Consumer, Coordinator
+from tests.coordinators.modern_groups import Topics, beat_until_quiet
 
 
 @pytest.fixture

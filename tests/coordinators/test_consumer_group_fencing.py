@@ -6,12 +6,8 @@ import pytest
 
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.wire.errors import KafkaError
-from tests.coordinators.consumer_groups import (
-    Consumer,
-    Coordinator,
-    Topics,
-    beat_until_quiet,
-)
+from tests.coordinators.consumer_groups import Consumer, Coordinator
+from tests.coordinators.modern_groups import Topics, beat_until_quiet
 
 
 @pytest.fixture
@@ -62,12 +58,18 @@ def test_kip_848_the_lost_answer_to_a_join_is_repeated(coordinator):
     assert (len(a.owned), len(coordinator.log)) == (6, written)
 
 
-def test_kip_848_the_previous_epoch_is_accepted_after_a_lost_answer(coordinator):
+def one_epoch_behind(coordinator):
+    """A member that made room for another; the answer with its new epoch is lost."""
     a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
     a.beat()
     b.beat()
     a.beat()
     a.beat(lost=True)
+    return a
+
+
+def test_kip_848_the_previous_epoch_is_accepted_after_a_lost_answer(coordinator):
+    a = one_epoch_behind(coordinator)
     assert (a.epoch, coordinator.group.state.members["a"].member_epoch) == (2, 3)
     assert a.beat().member_epoch == 3
     assert a.numbers == [0, 1, 2]
@@ -76,21 +78,13 @@ def test_kip_848_the_previous_epoch_is_accepted_after_a_lost_answer(coordinator)
 def test_kip_848_the_previous_epoch_with_a_partition_that_is_anothers_is_fenced(
     coordinator,
 ):
-    a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
-    a.beat()
-    b.beat()
-    a.beat()
-    a.beat(lost=True)
+    a = one_epoch_behind(coordinator)
     a.owned.append(("orders", 5))
     assert refused(a.beat) == "FENCED_MEMBER_EPOCH"
 
 
 def test_kip_848_the_previous_epoch_without_a_word_on_partitions_is_fenced(coordinator):
-    a, b = Consumer(coordinator, "a"), Consumer(coordinator, "b")
-    a.beat()
-    b.beat()
-    a.beat()
-    a.beat(lost=True)
+    one_epoch_behind(coordinator)
     assert (
         refused(coordinator.heartbeat, member_id="a", member_epoch=2)
         == "FENCED_MEMBER_EPOCH"

@@ -8,13 +8,8 @@ from minikafka.wire.internal_records import (
     decode_coordinator_record,
     encode_coordinator_record,
 )
-from tests.coordinators.consumer_groups import (
-    Consumer,
-    Coordinator,
-    Topics,
-    beat_until_quiet,
-    hard_state,
-)
+from tests.coordinators.consumer_groups import Consumer, Coordinator
+from tests.coordinators.modern_groups import Topics, beat_until_quiet, hard_state
 
 TOPIC_ID = (1).to_bytes(16, "big")
 KEY = {"group_id": "billing"}

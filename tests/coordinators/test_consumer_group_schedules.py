@@ -7,13 +7,8 @@ import random
 import pytest
 
 from minikafka.wire.errors import KafkaError
-from tests.coordinators.consumer_groups import (
-    Consumer,
-    Coordinator,
-    Topics,
-    beat_until_quiet,
-    hard_state,
-)
+from tests.coordinators.consumer_groups import Consumer, Coordinator
+from tests.coordinators.modern_groups import Topics, beat_until_quiet, hard_state
 from tests.seeds import seeds
 
 SCHEDULES, STEPS = 300, 60

@@ -18,7 +18,7 @@ from minikafka.coordinators.runtime import Runtime, Shard
 from minikafka.coordinators.transactions import Transactions
 from minikafka.simulation.cluster import Cluster
 from minikafka.wire.errors import Error
-from tests.coordinators.consumer_groups import hard_state
+from tests.coordinators.modern_groups import hard_state
 from tests.coordinators.party import Party
 from tests.coordinators.purity import state_of
 from tests.simulation.group_schedules import PROTOCOLS, Run, Schedule

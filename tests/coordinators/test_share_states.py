@@ -17,7 +17,7 @@ from minikafka.wire.internal_records import (
 )
 from minikafka.wire.messages import API
 from minikafka.wire.schema import Message
-from tests.coordinators.consumer_groups import Topics
+from tests.coordinators.modern_groups import Topics
 
 CONFIG = {
     "share.coordinator.snapshot.update.records.per.snapshot": 3,

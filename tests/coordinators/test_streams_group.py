@@ -7,15 +7,9 @@ import random
 import pytest
 
 from minikafka.wire.errors import Error, KafkaError
-from tests.coordinators.consumer_groups import Topics
+from tests.coordinators.modern_groups import Topics, beat_until_quiet, hard_state
 from tests.coordinators.purity import state_of
-from tests.coordinators.streams_groups import (
-    STORE,
-    Coordinator,
-    Thread,
-    beat_until_quiet,
-    hard_state,
-)
+from tests.coordinators.streams_groups import STORE, Coordinator, Thread
 from tests.seeds import seeds
 
 SCHEDULES, STEPS = 100, 60
