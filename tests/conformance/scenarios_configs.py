@@ -8,7 +8,6 @@ from functools import cache
 from tests.conformance.raw import batch
 from tests.conformance.scenarios_cluster import create
 
-
 BAD_CONFIGS = {
     "retention.ms": ("soon", "", None, "-2", "1.5", "99999999999999999999", " 5 "),
     "retention.bytes": ("-5", "x"),
