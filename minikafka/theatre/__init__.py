@@ -1,20 +1,37 @@
 """The theatre: a trace becomes scenes, and scenes become a page that plays, a static
 SVG, or a table.
 
-The one idea: a picture is data from beginning to end. A story folds a trace into a cast
-and scenes, plain JSON; a play draws these and sees nothing else (play.py). It draws
-shapes under stable keys (drawing.py), so that the player in the page can move the
-shapes whose place changes in the next step. picture.py holds one picture and shows it;
-page.py writes the page, svg.py one step of it.
+A picture is data from beginning to end. Its way, by file:
 
-The parts that several pictures share are here, too: a partition as a row of records
-(row.py, columns.py), the axis of time (axis.py, with lanes in time_lanes.py), lanes
-whose story is order (lanes.py), names for moments (clock.py), brokers with their copies
-of a log (nodes.py) and their lanes (broker_lanes.py), the choice of what is shown when
-there is too much (casting.py), colours by name (palette.py), words that fit (text.py),
-the axis along which an answer is dragged (ruler.py), and a map of many runs above the
-picture of one of them (strip.py). The pictures themselves are in pictures/. A new one
-is a subclass of play.Story and one of play.Play, and its name in PLAYS.
+    trace -> story    pictures/lag_story.py   hears each event, keeps the state, says a sentence
+    scenes            plain JSON: one space for each step, and the cast once (play.fold)
+    scenes -> play    pictures/lag.py         draws a scene, and sees neither story nor trace
+    shapes            drawing.py              each has a key, so that the player can move it
+    page              page.py, page.html      all steps; player.js and the scripts that it names
+    one step          svg.py                  static, for files and for readers without a browser
+    all of it         picture.py              what a notebook shows: page, SVG, table, prediction
+
+Open, to change
+
+    what an event means, or its sentence     pictures/NAME_story.py; often NAME_says.py beside it
+    what is drawn, and where                 pictures/NAME.py, and the parts beside it
+    what any story or play can do            play.py
+    how a shape looks, moves, lights up      drawing.py, stage.js, player.css; palette.py, actors.py
+    how fast it plays                        pace.py
+    a question in a picture                  minikafka/prediction.py, asking.js; ruler.py, drag.js
+    what a live picture sends to the kernel  hands.js, notebook.js; course/levers/ listens
+
+NAME is the picture's name with `_` for `-`, with three exceptions: "bytes" is
+frame_bytes.py, "commit" is commit_point.py, and the story of "log" is LogStory
+(log_story.py) with the ways of records added (journey_story.py). Stories of many runs
+are short, and stand in the file of their play (runs.py, sweep.py).
+
+The parts that several pictures share: a partition as a row of records (row.py, which
+ones fit: columns.py), brokers as cards with their copies of a log (nodes.py), what is
+shown when there is too much (casting.py), words that fit (text.py), names of moments
+(clock.py). Time below is one of two: lengths to scale on axis.py (time_lanes.py,
+bars.py, broker_lanes.py), or order alone (lanes.py). strip.py is a map of many runs
+above the picture of one of them.
 
 This room knows the trace and the predictions about it, and nothing else of minikafka,
 so that a picture can show a simulation, a server, or a recorded file.

@@ -1,4 +1,4 @@
-// Hands on a live run: what is clicked or dragged goes to the kernel, with the moment that is shown (course/live.py).
+// Hands on a live run: what is clicked or dragged goes to the kernel, with the moment that is shown (course/levers/controls.py).
 // A lever that is dragged (onto) takes its place on one of the things whose names begin so. It can also be picked up by
 // a click and put down by another, or moved by the arrow keys.
 

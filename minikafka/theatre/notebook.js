@@ -17,7 +17,7 @@ document.addEventListener('keydown', event => {
   });
 });
 
-// -- a live run: a new play comes back from the kernel (course/live.py)
+// -- a live run: a new play comes back from the kernel (course/levers/controls.py)
 
 // The frame and what is in it stay; what changed moves to its new place, and the effect plays on.
 function take(given) {
