@@ -8,6 +8,8 @@ from packaging.utils import canonicalize_name
 
 from tests import learners
 
+pytestmark = pytest.mark.slow  # makes the environments where there are none
+
 
 def installed(name):
     return {
