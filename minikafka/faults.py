@@ -109,7 +109,9 @@ class Skew:
     by_ms: int
 
 
-Fault = Crash | Freeze | Cut | Reset | Lose | Delay | Skew
+# Those that begin at a time; the others are asked for at each message or clock reading.
+Timed = Crash | Freeze | Cut | Reset
+Fault = Timed | Lose | Delay | Skew
 
 
 class Plan:
@@ -131,14 +133,11 @@ class Plan:
             for fault in self.faults
         )
 
-    def timed(self) -> list[tuple[int, Fault]]:
+    def timed(self) -> list[tuple[int, Timed]]:
         """The faults that begin at a time, in order."""
-        found: list[tuple[int, Fault]] = []
+        found: list[tuple[int, Timed]] = []
         for fault in self.faults:
-            if (
-                isinstance(fault, (Crash, Freeze, Cut, Reset))
-                and fault.at_ms is not None
-            ):
+            if isinstance(fault, Timed) and fault.at_ms is not None:
                 found.append((fault.at_ms, fault))
         return sorted(found, key=lambda each: each[0])
 

@@ -269,7 +269,8 @@ API = Wanted(
     lambda name: name in messages.API,
 )
 
-# What the fields of faults may hold; None is allowed where it is the default.
+# What the fields of faults may hold, but for the names of nodes; None is allowed where
+# it is the default.
 OF_FAULTS = {
     "at_ms": MS,
     "for_ms": MS,
@@ -281,6 +282,8 @@ OF_FAULTS = {
     "times": COUNT,
     "chance_percent": whole(0, 100),
     "answer": FLAG,
+    "power": FLAG,
+    "silent": FLAG,
     "api": API,
 }
 

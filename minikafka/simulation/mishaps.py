@@ -7,9 +7,9 @@ freeze of one affects both.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
-from minikafka.faults import Crash, Cut, Fault, Freeze, Place, Reset, node_name
+from minikafka.faults import Crash, Cut, Freeze, Place, Reset, Timed, node_name
 from minikafka.simulation.arguments import COUNT, MS, SECONDS, checked
 from minikafka.simulation.calls import Book, recorded
 from minikafka.simulation.consumer_handle import ConsumerHandle
@@ -170,7 +170,7 @@ class Mishaps:
 
     # faults of a plan
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: Timed) -> None:
         """Begin a fault of the plan at its time."""
         if isinstance(fault, Cut):
             self._begin_cut(fault)
@@ -180,6 +180,8 @@ class Mishaps:
             self._network.reset(node_name(fault.one), node_name(fault.other))
         elif isinstance(fault, Crash):
             self._begin_crash(fault)
+        else:
+            assert_never(fault)
 
     def _begin_cut(self, fault: Cut) -> None:
         link = Link(node_name(fault.one), node_name(fault.other))

@@ -7,6 +7,9 @@ replaced whole: a log needs nothing else. Nothing is mapped into memory: a mappe
 that cannot be read kills the process instead of raising an error, and Windows refuses
 to delete it.
 
+A call takes no virtual time. If a disk is to be slow, its broker waits (BrokerProcess in
+simulation/processes.py).
+
 Written bytes survive the death of the process at once, but a power loss only after
 `flush`. To the rest of the node, a failing disk, a damaged file and a folder of another
 node are all KAFKA_STORAGE_ERROR.

@@ -2,11 +2,15 @@
 what would be right.
 """
 
+import dataclasses
+from typing import get_args
+
 import pytest
 
-from minikafka import Cluster
+from minikafka import Cluster, faults
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.faults import Crash
+from minikafka.simulation.arguments import OF_FAULTS
 from minikafka.wire.errors import KafkaError
 
 P0 = TopicPartition("orders", 0)
@@ -395,6 +399,13 @@ def test_a_wrong_value_gets_one_sentence_that_names_the_argument(
             and words.isprintable()
         ), words
     assert len(world.cluster.trace) == events, "nothing has happened"
+
+
+def test_each_field_of_each_fault_is_checked():
+    names = {"node", "one", "other", "client", "broker"}
+    for kind in get_args(faults.Fault):
+        fields = {each.name for each in dataclasses.fields(kind)}
+        assert fields <= OF_FAULTS.keys() | names, kind
 
 
 @pytest.mark.parametrize(
