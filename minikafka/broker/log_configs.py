@@ -8,7 +8,7 @@ from typing import Any
 
 from minikafka.broker.config import BrokerConfig, InForce
 from minikafka.cluster.metadata import TOPIC_RESOURCE, Image
-from minikafka.storage.log import LogConfig
+from minikafka.storage.config import LogConfig
 
 OF_THE_BROKER = "producer_id_expiration_ms"
 NAMES = {

@@ -37,9 +37,10 @@ from minikafka.cluster.snapshots import (
     encode,
 )
 from minikafka.cluster.timers import NEVER_MS, Timers
+from minikafka.storage.config import LogConfig
 from minikafka.storage.data_folder import METADATA_LOG
 from minikafka.storage.disk import Disk, as_storage_errors, unusable
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.log import Log
 from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError

@@ -44,7 +44,7 @@ from minikafka.storage.checkpoints import (
     write_partition_metadata,
 )
 from minikafka.storage.checks import Looked, checked, look_at
-from minikafka.storage.config import LogConfig as LogConfig
+from minikafka.storage.config import LogConfig
 from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.storage.epochs import LeaderEpochs
 from minikafka.storage.index import Aborted, overlapping

@@ -26,6 +26,8 @@ from minikafka.broker.config_table import (
     parse,
     show,
 )
+from minikafka.broker.log_configs import NAMES
+from minikafka.storage.config import LogConfig
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.node import Node
 
@@ -67,6 +69,13 @@ def test_a_broker_starts_without_the_file_of_the_others():
     _read.cache_clear()
     Node()
     assert _read.cache_info().misses == 1
+
+
+def test_a_log_alone_has_the_defaults_of_its_topics_configs():
+    for field, name in NAMES.items():
+        assert getattr(LogConfig(), field) == TOPIC_CONFIGS[name].default, name
+    expiration = BROKER_CONFIGS["producer.id.expiration.ms"]
+    assert LogConfig().producer_id_expiration_ms == expiration.default
 
 
 def the_code():

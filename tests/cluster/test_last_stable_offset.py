@@ -9,7 +9,8 @@ import pytest
 from minikafka.cluster.metadata import Partition
 from minikafka.cluster.replica import Replica
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.config import LogConfig
+from minikafka.storage.log import Log
 from minikafka.storage.producer_state import Marker
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError

@@ -9,7 +9,8 @@ from minikafka.cluster.metadata import Partition
 from minikafka.cluster.quorum import Voter
 from minikafka.cluster.replica import Replica
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.config import LogConfig
+from minikafka.storage.log import Log
 from minikafka.trace import Trace
 from minikafka.wire.records import encode_batch, read_header
 

@@ -15,7 +15,8 @@ from minikafka.coordinators.runtime import (
     Runtime,
 )
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.config import LogConfig
+from minikafka.storage.log import Log
 from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.internal_records import (

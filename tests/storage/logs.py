@@ -5,7 +5,8 @@ that counts.
 from typing import NamedTuple
 
 from minikafka.simulation.memory_disk import MemoryDisk
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.config import LogConfig
+from minikafka.storage.log import Log
 from minikafka.storage.recovery import recover
 from minikafka.trace import Trace
 from minikafka.wire.records import batches, decode_batch, encode_batch

@@ -15,8 +15,9 @@ from minikafka.clock import Now
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.memory_disk import MemoryDisk, MemoryFile
+from minikafka.storage.config import LogConfig
 from minikafka.storage.file_names import LOG
-from minikafka.storage.log import Log, LogConfig
+from minikafka.storage.log import Log
 from minikafka.trace import Event, Trace
 from minikafka.wire.compression import crc32c as wire_crc32c
 from minikafka.wire.primitives import Buffer
