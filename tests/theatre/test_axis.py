@@ -15,6 +15,8 @@ from minikafka.theatre.pictures.share_partition_time import bars as work_bars
 from tests.theatre import replicas, shared, transactions
 from tests.theatre.test_lag import piling_up
 
+pytestmark = pytest.mark.slow
+
 SINCE_MS = demo.SINCE_MS
 # an x is told to a tenth
 EXACT = 0.2

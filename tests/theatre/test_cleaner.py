@@ -9,6 +9,8 @@ from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from tests.theatre import cleaned, traces
 from tests.theatre.drawn import assert_drawn_from_json
 
+pytestmark = pytest.mark.slow
+
 EVERY = [cleaned.moves, cleaned.tombstone, cleaned.transactions]
 
 

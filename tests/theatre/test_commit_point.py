@@ -7,6 +7,8 @@ from minikafka.theatre.drawing import NARROW, WIDE
 from tests.theatre.commit_traces import HERE, Commits, commit_after, commit_first
 from tests.theatre.drawn import assert_no_mark_after_the_cursor
 
+pytestmark = pytest.mark.slow
+
 
 def at(pic, kind, number=0):
     return [scene for scene in pic.scenes if scene["kind"] == kind][number]

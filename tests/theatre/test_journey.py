@@ -12,6 +12,8 @@ from minikafka.trace import HOUR_MS
 from tests.theatre.test_log import scene, shapes
 from tests.theatre.traces import Story, alice, long_log, retention
 
+pytestmark = pytest.mark.slow
+
 DAY_MS = 24 * HOUR_MS
 
 

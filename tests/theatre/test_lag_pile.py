@@ -1,9 +1,13 @@
 """Lag as things: the squares that wait in a partition."""
 
+import pytest
+
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.pictures.lag_pile import PALE
 from tests.theatre.commit_traces import Commits
+
+pytestmark = pytest.mark.slow
 
 
 def at(pic, kind, number=0):

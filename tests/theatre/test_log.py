@@ -2,12 +2,16 @@
 
 from itertools import pairwise
 
+import pytest
+
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, WIDE, Drawing, text_width
 from minikafka.theatre.lanes import Lane, Lanes
 from tests.theatre.commit_traces import piling_up
 from tests.theatre.drawn import assert_no_mark_after_the_cursor
 from tests.theatre.traces import Story, alice, growing, long_log, retention
+
+pytestmark = pytest.mark.slow
 
 
 def scene(pic, kind, number=0):

@@ -13,6 +13,8 @@ from tests.theatre import replicas
 from tests.theatre.overlaps import faults_of
 from tests.theatre.replicas import first, shapes
 
+pytestmark = pytest.mark.slow
+
 stale = replicas.drawn_once("quorum", replicas.stale)
 
 

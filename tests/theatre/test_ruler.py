@@ -7,6 +7,8 @@ from minikafka.theatre.drawing import LAYOUTS
 from tests.theatre.dragged import EVERY, asked, fork, rebalance, watermark
 from tests.theatre.traces import alice
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("make", EVERY)
 def test_each_place_has_its_words_and_counts_as_the_nearest_option(make):

@@ -17,6 +17,8 @@ from minikafka.trace import Event
 from tests.theatre import shared
 from tests.theatre.replicas import first, shapes
 
+pytestmark = pytest.mark.slow
+
 HIGHEST = 360  # of a drawing; with title and sentence a picture has 460 px
 every_run = pytest.mark.parametrize("run", shared.RUNS, ids=lambda run: run.__name__)
 

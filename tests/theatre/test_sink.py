@@ -24,6 +24,8 @@ from minikafka.theatre.picture import Picture
 from tests.theatre import commit_traces
 from tests.theatre.replicas import first, shapes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run():

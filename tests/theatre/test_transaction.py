@@ -15,6 +15,8 @@ from tests.theatre import replicas, transactions
 from tests.theatre.overlaps import faults_of
 from tests.theatre.replicas import first, shapes
 
+pytestmark = pytest.mark.slow
+
 zombie = replicas.drawn_once("transaction", transactions.zombie)
 too_slow = replicas.drawn_once("transaction", transactions.too_slow)
 
