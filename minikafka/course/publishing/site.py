@@ -79,7 +79,7 @@ CARD_LETTERS = 150
 DOORS = {
     f"{RUNS}00_start_here.ipynb": (
         "open lesson 00 now",
-        "Twenty minutes, in JupyterLite: Python runs in this tab.",
+        "A quarter of an hour, in JupyterLite: Python runs in this tab.",
     ),
     "playground.html": (
         "break a cluster",
