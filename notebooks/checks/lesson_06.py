@@ -24,69 +24,69 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "eager, three members, one of them still at work for 20 s when a fourth joins",
+        "eager, max.poll.records=500, 0.2 s an order, and a pod joins",
         right=3,
         why=(
-            "3. The quick members give everything back at their next heartbeat and wait"
-            " in JoinGroup for the slow one."
+            "3. 500 orders take 100 s, and the member that has them polls after that."
+            " All others have given everything back by then, and wait in JoinGroup."
+            " Smaller polls make shorter rebalances."
         ),
     ),
     Question(
-        "a static member is closed, and back after 10 s",
-        right=1,
-        why=(
-            "1. It keeps its place until its session is over. Nothing moves, and for 10"
-            " s nobody reads its share."
-        ),
-    ),
-    Question(
-        "KIP-848: D joins, and one of C's partitions must move; B is at work for four"
-        " minutes",
+        "Request joining group due to: need to revoke partitions [orders-5]",
         right=2,
         why=(
-            "2. C hears by heartbeat what to give back, then D what it gets. B has"
-            " nothing to do with it, and nobody joins a second time."
+            "2. The first rebalance of a cooperative group is over, and orders-5 is"
+            " missing in the member's new share. It gives the partition back and joins"
+            " again, so that the second rebalance can hand it on."
         ),
     ),
     Question(
-        "C has done orders 0 to 9 of P5 and committed offset 6; then P5 goes to D",
+        "twelve static members are restarted, each away for 20 s; the session is 45 s",
         right=1,
         why=(
-            "1. D goes on at the committed offset. What C has done and not committed is"
-            " done again."
+            "1. Each is back before its session ends and gets its old share, so nothing"
+            " moves. And nobody reads that share in the meantime."
+        ),
+    ),
+    Question(
+        "C has done P5 up to offset 109 and committed 106; then P5 goes to D",
+        right=2,
+        why=(
+            "2. Four: 106, 107, 108 and 109. The committed offset is the next one that"
+            " the group wants, so D starts with 106 itself."
         ),
         lesson="04",
     ),
     Question(
-        "a member hangs in one order for ever",
-        right=3,
+        "a deadlock at 14:00, and the heartbeats look fine",
+        right=2,
         why=(
-            "3. Heartbeats come from a thread of its own and say that all is well. Only"
-            " poll shows that the program goes on. When it stays away for so long, the"
-            " client leaves by itself."
+            "2. Heartbeats keep the session alive, but poll isn't called any more. After"
+            " max.poll.interval.ms, five minutes, the client leaves the group by itself."
         ),
         lesson="05",
     ),
 )
 
 
-# --- 1: mend a protocol ---
+# --- 1: hand partitions over ---
 
 
 HINTS_1 = (
     (
-        "A partition of the target is in one of three states: its new member"
-        " has it already, somebody else has it, nobody has it. In which of them"
-        " may it be given?"
+        "A partition of the target is in one of three states: its new member has it"
+        " already, another member has it, or nobody has it. In which of these may you"
+        " give it out?"
     ),
     (
-        "Build a dict first: partition -> who has it now, from the members'"
-        " owned. Members who left are not in it."
+        "First build a dict from each partition to the member that has it now, from the"
+        " members' owned. Members that have left aren't in it."
     ),
     (
-        "Keep a partition in a share when owner.get(partition, name) == name:"
-        " it is this member's, or nobody's. Leave it out otherwise. You need"
-        " not tell its owner anything: what is not in its share, it gives back."
+        "Keep a partition in a share if owner.get(partition, name) == name: then it is"
+        " this member's already, or nobody's. Otherwise leave it out. You don't have to"
+        " tell its owner: a member gives back what isn't in its share."
     ),
 )
 
@@ -130,12 +130,12 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="whoever keeps a partition keeps it without a break",
+                holds="a member that keeps a partition keeps it without a break",
                 broken=a_break,
                 **common,
             ),
             Rung(
-                holds="after the second rebalance all is where it should be",
+                holds="after the second rebalance everything is where it should be",
                 broken=never_there,
                 **common,
             ),
@@ -222,7 +222,7 @@ def handed(answer, members, target):
         for part in share:
             if part not in target[name] and part not in members[name].owned:
                 raise WrongKind(
-                    f"it gave {listed([part])} to {name}, who neither has it nor should"
+                    f"it gave {listed([part])} to {name}, which neither has it nor should"
                     " get it."
                 )
     return found
@@ -400,7 +400,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="nobody has two more than somebody else",
+                holds="no member has two more than another",
                 broken=not_balanced,
                 cases=FAIR,
                 scenario=a_group_with_quarrels,

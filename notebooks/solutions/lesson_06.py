@@ -53,4 +53,4 @@ def my_sticky(members, partitions):
 
 
 # %% exit ticket
-lesson("06").exit_ticket(3, 1, 2, 1, 3)
+lesson("06").exit_ticket(3, 2, 1, 2, 2)

@@ -8,9 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from minikafka.anomalies import group_anomalies
 from minikafka.coordinators.assignors import ASSIGNORS, Member, Partition
-from minikafka.prediction import Stretch
+from minikafka.prediction import Dragged, Stretch
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
 
@@ -277,23 +276,38 @@ def sooner_or_later(than: Sequence[Event]) -> Callable[[Sequence[Event]], int]:
 
 
 def when_D_reads(trace: Sequence[Event]) -> int:
-    """D has its partition 1 after about 10 s, 2 after about 5 s, 3 within 1 s."""
+    """D has its partition 1 at once, 2 before B polls, 3 after that."""
     took_s = waited(trace, "D")
     if took_s > 8:
-        return 1
-    return 2 if took_s > 1 else 3
+        return 3
+    return 2 if took_s > 1 else 1
 
 
-def what_came_out(trace: Iterable[Event]) -> str:
-    """The result of a rebalance in which everything was assigned at once, in the words
-    of lesson 06's options.
-    """
-    events = list(trace)
-    if any(anomaly.name == "two owners" for anomaly in group_anomalies(events)):
-        return "two members work on one partition"
-    if any(takes and member == "D" for _, _, member, takes in changes(events)):
-        return "D gets its partition, only sooner"
-    return "the coordinator refuses: P5 is C's"
+def after_D_asks(event: Event) -> bool:
+    """The rebalance that begins when D joins, of a classic group."""
+    return event.kind == "RebalanceStarted" and event.at > NEWCOMER_MS
+
+
+def after_the_target(event: Event) -> bool:
+    """The assignment that includes D, of a group of the newer protocol."""
+    return event.kind == "AssignmentMade" and event.at > NEWCOMER_MS
+
+
+def all_have_joined(event: Event) -> bool:
+    """The leader shares out the partitions of the second generation."""
+    return event.kind == "AssignorRan" and event.detail["generation"] == 2
+
+
+def time_unread(partition: int, options_s: Sequence[float]) -> Dragged:
+    """For how long nobody reads a partition; learners may drag that along its row."""
+    options_ms = [1000 * option for option in options_s]
+    return Dragged(unread(partition), options_ms, on=f"P{partition}")
+
+
+def nearest(found: float, options: Sequence[float]) -> int:
+    """The number of the option that comes nearest to what was found."""
+    far = [abs(option - found) for option in options]
+    return 1 + far.index(min(far))
 
 
 def moved(

@@ -372,7 +372,7 @@ def changes_the_target(target, members):
     return target
 
 
-@wrong(1, "it gave orders-0 to A, who neither has it nor should get it.")
+@wrong(1, "it gave orders-0 to A, which neither has it nor should get it.")
 def its_own_target(target, members):
     topics = Counter(topic for share in target.values() for topic, _ in share)
     return assign_sticky(members, dict(topics))
