@@ -4,7 +4,7 @@ exactly as Apache Kafka writes it.
 The one idea: versions end here. An API has up to twenty of them. For each field,
 messages.txt says in which versions it exists, what it reads as where it doesn't, and
 whether leaving it out loses anything. The functions that read and write a message are
-compiled from that text (text.py, schema.py, and a codec for each type in
+compiled from that text (schema_text.py, schema.py, and a codec for each type in
 primitives.py), so code above this room sees one message with all fields, whatever
 version a client speaks.
 

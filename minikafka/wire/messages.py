@@ -1,19 +1,19 @@
 """Every message that travels between nodes or is stored in an internal log, compiled,
 and the frames around it.
 
-messages.txt has all of them. It is the one place where versions differ; text.py
-explains its form. The names are those of Apache Kafka's own message definitions, so
-that a search for a field finds its KIP. Each API names the lowest and highest version
-that Apache Kafka 4.3 has; a broker may serve fewer.
+messages.txt has all of them. It is the one place where versions differ;
+schema_text.py explains its form. The names are those of Apache Kafka's own message
+definitions, so that a search for a field finds its KIP. Each API names the lowest and
+highest version that Apache Kafka 4.3 has; a broker may serve fewer.
 """
 
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .primitives import Buffer, DecodeError, read_unsigned_varint, sized
-from .schema import NO_TAGGED_FIELDS, Body, Message, Schema
-from .text import Declaration, parse
+from minikafka.wire.primitives import Buffer, DecodeError, read_unsigned_varint, sized
+from minikafka.wire.schema import NO_TAGGED_FIELDS, Body, Message, Schema
+from minikafka.wire.schema_text import Declaration, parse
 
 TEXT = Path(__file__).with_name("messages.txt").read_text(encoding="utf-8")
 

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .errors import CorruptRecord
+from minikafka.wire.errors import CorruptRecord
 
 Buffer = bytes | bytearray | memoryview
 Reader = Callable[[memoryview, int], tuple[Any, int]]
@@ -84,7 +84,7 @@ class ItemBudget:
             raise DecodeError(f"it holds more than {self.most} items")
 
 
-budget = ItemBudget()
+items_of_this_message = ItemBudget()  # begins again with each Schema.decode
 
 
 class EncodeError(ValueError):
@@ -292,7 +292,7 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
             raise DecodeError(
                 f"an array of {count} items is announced, {left} bytes remain"
             )
-        budget.take(count)
+        items_of_this_message.take(count)
         if code:
             numbers = struct.unpack_from(f">{count}{code}", buffer, at)
             return list(numbers), at + size

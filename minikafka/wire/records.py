@@ -42,7 +42,7 @@ from minikafka.wire.primitives import (
     read_bytes,
     read_varint,
 )
-from minikafka.wire.unpacking import Allowance, Place, walk
+from minikafka.wire.unpacking import Allowance, walk
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -450,7 +450,11 @@ def moments(batch: Buffer, allowance: Allowance) -> Iterator[tuple[int, int]]:
         yield timestamp, offset
 
 
-def _walk(batch: Buffer, allowance: Allowance) -> Iterator[Place]:
+# As PlaceInBatch (unpacking.py), with the record's own offset and timestamp.
+PlaceInLog = tuple[bytes, int, int, int, int]
+
+
+def _walk(batch: Buffer, allowance: Allowance) -> Iterator[PlaceInLog]:
     """Where the records of one whole batch are, with their offsets and timestamps."""
     header = read_header(batch)
     size_bytes = header.size_bytes

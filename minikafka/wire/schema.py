@@ -1,5 +1,5 @@
-"""Compiles fields (text.py reads them from the schema text) into functions that decode
-and encode.
+"""Compiles fields (schema_text.py reads them from the schema text) into functions that
+decode and encode.
 
 This module knows the protocol's types, not its APIs. A struct is compiled when a
 version of it is first used. At run time only a short list of steps is left: a run of
@@ -14,8 +14,8 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import primitives
-from .primitives import (
+from minikafka.wire import primitives
+from minikafka.wire.primitives import (
     FIXED,
     Codec,
     DecodeError,
@@ -207,7 +207,7 @@ class Schema:
         """The message and the position after it. Raises DecodeError, or ValueError if
         there is no such version.
         """
-        primitives.budget.begin(most_items)
+        primitives.items_of_this_message.begin(most_items)
         try:
             codec = self._codecs.get(version) or self._codec(version)
             return codec.decode(buffer, at)
@@ -384,7 +384,7 @@ def _decoder(
             at += 1
         elif flexible:
             count, at = read_unsigned_varint(buffer, at)
-            primitives.budget.take(count)
+            primitives.items_of_this_message.take(count)
             for _ in range(count):
                 at = read_tagged(buffer, at, fields)
         # as _message does, without a call

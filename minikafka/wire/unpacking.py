@@ -19,9 +19,9 @@ _SMALLEST_RECORD = 7
 _FEWEST_BYTES = 8192  # an eighth of what is decompressed first
 
 # Where a record is: the batch's content as far as it is decompressed, the positions in
-# it where the record's key begins and where the record ends, and the record's offset
-# and timestamp: as differences to the batch's here, as they are in records.py.
-Place = tuple[bytes, int, int, int, int]
+# it where the record's key begins and where the record ends; and offset_delta and
+# timestamp_delta, as the batch has them.
+PlaceInBatch = tuple[bytes, int, int, int, int]
 
 
 class TooMuchToDecode(KafkaError):
@@ -57,7 +57,7 @@ def walk(
     count: int,
     last_offset_delta: int,
     allowance: Allowance,
-) -> Iterator[Place]:
+) -> Iterator[PlaceInBatch]:
     """The records of a batch, one after the other. packed: the bytes after the header,
     which says codec, count and last_offset_delta. Errors: CorruptRecord once a bad
     record is reached; TooMuchToDecode.

@@ -26,7 +26,7 @@ from minikafka.wire.messages import (
     encode_response,
 )
 from minikafka.wire.schema import Schema
-from minikafka.wire.text import snake_case
+from minikafka.wire.schema_text import snake_case
 from tests.wire.examples import VERSIONS, bodies, full, read
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -19,7 +19,7 @@ from minikafka.course.judging.kafka_trial import VERSION, trial
 from minikafka.course.places import NOTEBOOKS, my
 from minikafka.wire.messages import TEXT
 from minikafka.wire.records import batches, decode_batch
-from minikafka.wire.text import snake_case
+from minikafka.wire.schema_text import snake_case
 
 START = NOTEBOOKS / "checks" / "my_kafka.py"
 MINIMAL_KAFKA = NOTEBOOKS / "solutions" / "minimal_kafka.py"

@@ -23,7 +23,7 @@ from minikafka.wire.messages import API
 from minikafka.wire.primitives import Buffer
 from minikafka.wire.records import BatchHeader, batches, crc_matches, read_header
 from minikafka.wire.schema import Message
-from minikafka.wire.text import snake_case
+from minikafka.wire.schema_text import snake_case
 
 _AFTER_EPOCH = 16  # in a batch: base offset, length and leader epoch lie before
 _HERE = ("127.0.0.1", "localhost")  # where a client finds the broker

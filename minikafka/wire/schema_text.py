@@ -27,8 +27,8 @@ from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from .primitives import FIXED
-from .schema import Field, Schema, Struct
+from minikafka.wire.primitives import FIXED
+from minikafka.wire.schema import Field, Schema, Struct
 
 _LATEST = 0x7FFF  # versions are int16
 _FIELD = re.compile(
