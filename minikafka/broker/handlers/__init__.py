@@ -323,7 +323,7 @@ _TABLE: tuple[Handler[Handlers], ...] = (
     Handler("SyncGroup", (0, 5), lambda handlers: handlers.groups.sync_group),
     Handler("DescribeGroups", (0, 6), lambda handlers: handlers.groups.describe_groups),
     Handler("ListGroups", (0, 5), lambda handlers: handlers.groups.list_groups),
-    Handler("SaslHandshake", (0, 1), lambda handlers: handlers.users.sasl_handshake),
+    Handler("SaslHandshake", (0, 1), lambda handlers: handlers.security.sasl_handshake),
     Handler("ApiVersions", (0, 4), lambda handlers: handlers.features.api_versions),
     Handler(
         "CreateTopics",
@@ -403,7 +403,7 @@ _TABLE: tuple[Handler[Handlers], ...] = (
         lambda handlers: handlers.partitions.describe_log_dirs,
     ),
     Handler(
-        "SaslAuthenticate", (0, 2), lambda handlers: handlers.users.sasl_authenticate
+        "SaslAuthenticate", (0, 2), lambda handlers: handlers.security.sasl_authenticate
     ),
     Handler(
         "CreatePartitions",
@@ -415,22 +415,22 @@ _TABLE: tuple[Handler[Handlers], ...] = (
     Handler(
         "CreateDelegationToken",
         (1, 3),
-        lambda handlers: handlers.users.create_delegation_token,
+        lambda handlers: handlers.security.create_delegation_token,
     ),
     Handler(
         "RenewDelegationToken",
         (1, 2),
-        lambda handlers: handlers.users.renew_delegation_token,
+        lambda handlers: handlers.security.renew_delegation_token,
     ),
     Handler(
         "ExpireDelegationToken",
         (1, 2),
-        lambda handlers: handlers.users.expire_delegation_token,
+        lambda handlers: handlers.security.expire_delegation_token,
     ),
     Handler(
         "DescribeDelegationToken",
         (1, 3),
-        lambda handlers: handlers.users.describe_delegation_token,
+        lambda handlers: handlers.security.describe_delegation_token,
     ),
     Handler("DeleteGroups", (0, 2), lambda handlers: handlers.groups.delete_groups),
     Handler(

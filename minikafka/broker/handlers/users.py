@@ -1,5 +1,5 @@
-"""Requests about users. All clients connect over plaintext, where nobody is asked who
-they are, and the answers say so. Credentials are stored and described all the same.
+"""Requests about users' SCRAM credentials. They are stored and described, although nobody
+logs in with them: all clients connect over plaintext (security.py).
 """
 
 import hashlib
@@ -11,7 +11,6 @@ from typing import Any
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call
-from minikafka.broker.throttling import ANYBODY
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.users import (
@@ -27,17 +26,14 @@ from minikafka.wire.errors import Error, KafkaError
 # SCRAM-SHA-256 and SCRAM-SHA-512 (org.apache.kafka.clients.admin.ScramMechanism)
 HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: hashlib.sha512}
 FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16_384
-NO_TIME = -1
 
 
 @dataclass(eq=False, repr=False)
 class UserHandlers:
-    """Handles requests about users' credentials and tokens."""
+    """Handles requests about users' credentials."""
 
     image: Image
     active_controller: ActiveController
-
-    # -- credentials
 
     def alter_user_scram_credentials(self, request: Call, now: Now) -> Answer | Wait:
         """AlterUserScramCredentials (KIP-554): each user has one verdict, and one
@@ -134,59 +130,6 @@ class UserHandlers:
                 )
             results.append(result)
         return {"error_code": Error.NONE, "error_message": None, "results": results}
-
-    # -- SASL, on a connection that needs none
-
-    def sasl_handshake(self, request: Call, now: Now) -> Answer:
-        """SaslHandshake (KIP-43): ILLEGAL_SASL_STATE. Versions: 0 and 1."""
-        return {"error_code": Error.ILLEGAL_SASL_STATE, "mechanisms": []}
-
-    def sasl_authenticate(self, request: Call, now: Now) -> Answer:
-        """SaslAuthenticate (KIP-152): ILLEGAL_SASL_STATE. Versions: 0 to 2."""
-        why = "SaslAuthenticate request received after successful authentication"
-        raise KafkaError(Error.ILLEGAL_SASL_STATE, why)
-
-    # -- delegation tokens, which nobody gets over plaintext
-
-    def create_delegation_token(self, request: Call, now: Now) -> Answer:
-        """CreateDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-        Versions: 1 to 3.
-        """
-        body = request.body
-        owner = {"principal_type": "User", "principal_name": ANYBODY}
-        if body.owner_principal_name:
-            owner["principal_type"] = body.owner_principal_type or "User"
-            owner["principal_name"] = body.owner_principal_name
-        answer: Answer = {
-            "error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
-            "issue_timestamp_ms": NO_TIME,
-            "expiry_timestamp_ms": NO_TIME,
-            "max_timestamp_ms": NO_TIME,
-        }
-        if request.version >= 3:
-            answer["token_requester_principal_type"] = "User"
-            answer["token_requester_principal_name"] = ANYBODY
-        return answer | owner
-
-    def renew_delegation_token(self, request: Call, now: Now) -> Answer:
-        """RenewDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-        Versions: 1 and 2.
-        """
-        error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
-
-    def expire_delegation_token(self, request: Call, now: Now) -> Answer:
-        """ExpireDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-        Versions: 1 and 2.
-        """
-        error = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return {"error_code": error, "expiry_timestamp_ms": NO_TIME}
-
-    def describe_delegation_token(self, request: Call, now: Now) -> Answer:
-        """DescribeDelegationToken (KIP-48): DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-        Versions: 1 to 3.
-        """
-        return {"error_code": Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens": []}
 
 
 def check_user(asked: Any) -> None:
