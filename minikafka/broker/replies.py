@@ -59,11 +59,13 @@ def only_partition(topics: Iterable[Message], topic: str, partition: str) -> Mes
 
 def of_quorum(asked: Body, reply: Message, nodes: Nodes) -> None:
     """Vote, BeginQuorumEpoch, EndQuorumEpoch: check the leader and epoch."""
-    leads(only_partition(reply.topics, "topic_name", "partition_index"), nodes)
+    check_leader(only_partition(reply.topics, "topic_name", "partition_index"), nodes)
 
 
-def leads(said: Message, nodes: Nodes) -> None:
-    """A leader's id and epoch, or -1 for who or what is not known."""
+def check_leader(said: Message, nodes: Nodes) -> None:
+    """The leader is a node of the cluster and its epoch possible, or each is -1, not
+    known. Errors: DecodeError.
+    """
     known = said.leader_id == NO_LEADER or said.leader_id in nodes
     must(known, f"names node {said.leader_id}, which is no node of the cluster")
     in_range = -1 <= said.leader_epoch <= HIGHEST_EPOCH
@@ -98,7 +100,7 @@ def of_fetch(asked: Body, reply: Message, nodes: Nodes) -> None:
         for part in topic.partitions:
             places.append((topic.topic_id, part.partition_index))
             if part.error_code == Error.NONE:
-                offsets(part)
+                check_offsets(part)
             if is_of_metadata:
                 of_metadata(part, nodes)
     if is_of_metadata:
@@ -111,11 +113,13 @@ def of_metadata(part: Message, nodes: Nodes) -> None:
     if snapshot.end_offset >= 0:
         can_be = 0 <= snapshot.epoch <= HIGHEST_EPOCH
         must(can_be, "names a snapshot that can't be")
-    leads(part.current_leader, nodes)
+    check_leader(part.current_leader, nodes)
 
 
-def offsets(part: Message) -> None:
-    """None is below zero, but for what is not said."""
+def check_offsets(part: Message) -> None:
+    """High watermark and log start are 0 or more, and so is the end of a diverging
+    epoch, if one is named. Errors: DecodeError.
+    """
     diverging = part.diverging_epoch
     if diverging.epoch >= 0:
         must(diverging.end_offset >= 0, "truncates to where no log begins")

@@ -2,6 +2,7 @@
 coordinators/share_states.py).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,12 @@ from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.runtime import Decision
-from minikafka.coordinators.share_states import ShareKey
+from minikafka.coordinators.share_states import ShareKey, ShareStates
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import nested
+
+# Decides on one share partition: its states, its key, what is asked of it, and when.
+Decide = Callable[[ShareStates, ShareKey, Any, Now], Decision]
 
 
 @dataclass(eq=False, repr=False)
@@ -21,7 +25,7 @@ class ShareStateHandlers:
 
     sharing: Sharing
 
-    def asked_states(self, request: Call, now: Now, decide: Any) -> Answer | Wait:
+    def asked_states(self, request: Call, now: Now, decide: Decide) -> Answer | Wait:
         """Each share partition of a request is decided on by itself."""
         body = request.body
         is_empty = any(not topic.partitions for topic in body.topics)
@@ -47,15 +51,14 @@ class ShareStateHandlers:
 
         return all_of(list(waits.values()), answer)
 
-    def ask_state(self, key: ShareKey, asked: Any, now: Now, decide: Any) -> Wait:
-        def of_one(states: Any, _: Wait, now: Now) -> Decision:
+    def ask_state(self, key: ShareKey, asked: Any, now: Now, decide: Decide) -> Wait:
+        def of_one(states: ShareStates, _: Wait, now: Now) -> Decision:
             try:
-                decision: Decision = decide(states, key, asked, now)
+                return decide(states, key, asked, now)
             except KafkaError as error:
                 # what it says of a share partition is no error of the coordinator's
                 said = {"error_code": error.error, "error_message": error.message}
                 return Decision(answer=said)
-            return decision
 
         return self.sharing.coordinator.ask(str(key), of_one, now)
 
@@ -66,7 +69,9 @@ class ShareStateHandlers:
         Version: 0.
         """
 
-        def decide(states: Any, key: ShareKey, asked: Any, now: Now) -> Any:
+        def decide(
+            states: ShareStates, key: ShareKey, asked: Any, now: Now
+        ) -> Decision:
             return states.initialize(key, asked, now)
 
         return self.asked_states(request, now, decide)
@@ -78,7 +83,9 @@ class ShareStateHandlers:
         Version: 0.
         """
 
-        def decide(states: Any, key: ShareKey, asked: Any, now: Now) -> Any:
+        def decide(
+            states: ShareStates, key: ShareKey, asked: Any, now: Now
+        ) -> Decision:
             return states.read(key, asked, now)
 
         return self.asked_states(request, now, decide)
@@ -91,7 +98,9 @@ class ShareStateHandlers:
         - 1 counts those that are done with.
         """
 
-        def decide(states: Any, key: ShareKey, asked: Any, now: Now) -> Any:
+        def decide(
+            states: ShareStates, key: ShareKey, asked: Any, now: Now
+        ) -> Decision:
             return states.write(key, asked, now)
 
         return self.asked_states(request, now, decide)
@@ -102,7 +111,9 @@ class ShareStateHandlers:
         Version: 0.
         """
 
-        def decide(states: Any, key: ShareKey, asked: Any, now: Now) -> Any:
+        def decide(
+            states: ShareStates, key: ShareKey, asked: Any, now: Now
+        ) -> Decision:
             return states.delete(key)
 
         return self.asked_states(request, now, decide)
@@ -115,7 +126,9 @@ class ShareStateHandlers:
         - 1 counts those records that are done with.
         """
 
-        def decide(states: Any, key: ShareKey, asked: Any, now: Now) -> Any:
+        def decide(
+            states: ShareStates, key: ShareKey, asked: Any, now: Now
+        ) -> Decision:
             return states.summary(key)
 
         return self.asked_states(request, now, decide)
