@@ -99,7 +99,6 @@ def even_out_topic(
     held: dict[str, list[int]] = {member: [] for member in subscribers}
     for number in range(count):
         held[owner[topic, number]].append(number)
-    moves = 0
     takers = assignors.by_load(lightest_first, load)
     givers = []
     for position, member in enumerate(lightest_first):

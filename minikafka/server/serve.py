@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from minikafka.server.handshakes import Handshakes
 
-PARENT_SECONDS = 0.25  # how often the server checks that its parent still runs
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 # settings of `serve` that differ from Kafka's: serve --help says why
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}

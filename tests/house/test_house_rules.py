@@ -1,5 +1,5 @@
 """The rules of the house, as far as a machine can see them: who may import what, and
-how long things may get.
+how code is written.
 """
 
 import ast

@@ -251,14 +251,6 @@ def what_lonely_hears(trace: Sequence[Event]) -> int:
     raise LookupError("lonely has heard nothing yet")
 
 
-def what_it_heard(heard: tuple[str, Heard]) -> int:
-    """1 done while they were apart, 2 done later, 3 an error."""
-    apart, later = heard
-    if "done" in apart:
-        return 1
-    return 2 if "done" in later.said else 3
-
-
 def the_last_copy_is_away(
     *, reads: bool = False
 ) -> tuple[Cluster, int, int, ConsumerHandle | None]:

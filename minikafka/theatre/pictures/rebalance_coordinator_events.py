@@ -11,7 +11,7 @@ from typing import Any
 from minikafka.theatre.pictures.rebalance_event_words import with_number
 from minikafka.theatre.pictures.rebalance_group import Group
 from minikafka.theatre.pictures.rebalance_group_words import assigned_by, who_gets_what
-from minikafka.theatre.pictures.rebalance_member import SILENT, Member
+from minikafka.theatre.pictures.rebalance_member import HEARS_NOTHING, Member
 from minikafka.theatre.pictures.rebalance_teller import Teller
 from minikafka.theatre.play import QUIETLY, Detail, Story, Told
 from minikafka.theatre.text import capital
@@ -77,7 +77,7 @@ class Coordinator(Teller):
         name = member.actor.name
         held = group.labels(member.owns)
         words = f"The coordinator takes {name} out of the group: {d['why']}."
-        if held and member.life in SILENT:
+        if held and member.life in HEARS_NOTHING:
             words += f" {capital(name)} itself doesn't know and still holds {held}."
         return Told(words, f"{name} is out")
 

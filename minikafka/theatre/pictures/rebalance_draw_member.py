@@ -99,15 +99,15 @@ class Card:
         self.leads = actor.name == space["leader"] and member["inside"]
         self.assigns = actor.name == space["assigns"]
         self.two_owners = space["two_owners"]
-        self.silent = bool(member["life"])
+        self.is_away = bool(member["life"])
         self.is_here = member["inside"] or member["owns"]
-        self.gone = self.silent and not self.is_here
+        self.gone = self.is_away and not self.is_here
 
     def draw(self) -> None:
         d = self.d
         actor = self.actor
         key = self.key
-        dash = "5 4" if self.silent else None
+        dash = "5 4" if self.is_away else None
         ground = "wash" if self.gone else "paper"
         if self.assigns:
             ground = "said"
@@ -292,7 +292,7 @@ class Card:
             return Look(fill="paper", line=colour, ink="ink", dash="4 3")
         if not self.member["inside"]:
             return Look(fill="none", line="rule", ink="gone", dash="4 3")
-        if self.silent:
+        if self.is_away:
             return Look(fill="paper", line="trouble", ink="trouble", dash=None)
         return Look(fill=colour, line=colour, ink=ink, dash=None)
 
@@ -310,7 +310,7 @@ class Card:
         x = self.box.x + 20
         top, foot = self._ends
         look: dict[str, Any] = {}
-        if self.member["inside"] and not self.silent:
+        if self.member["inside"] and not self.is_away:
             look = {"line": "rule"}
         elif self.member["life"] == "cut off":
             look = {"line": "trouble", "width": 2, "dash": "3 5"}

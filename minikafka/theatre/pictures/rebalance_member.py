@@ -9,7 +9,7 @@ from minikafka.theatre.pictures.rebalance_cast import Actor, Part
 from minikafka.theatre.text import counted, lasting
 
 LONG_WORK_MS = 3000  # a heartbeat's interval: from here on others notice
-SILENT = ("frozen", "cut off")  # in no position to know that it is out
+HEARS_NOTHING = ("frozen", "cut off")  # in no position to know that it is out
 
 
 class Work(NamedTuple):
@@ -38,8 +38,9 @@ class Answer(NamedTuple):
 
 @dataclass
 class Member:
-    """id: the member id. inside: a member, as the coordinator sees it. cut: nothing
-    passes between the two.
+    """id: the member id. inside: a member, as the coordinator sees it. life: "" while it
+    runs, else why it doesn't: "frozen", "cut off", "crashed", "closed", "left". cut:
+    nothing passes between it and the coordinator.
 
     owns: what it reads as it believes; gives: of these, what it must give up; waits:
     what it was given and may not read yet; given: by the coordinator's last word;
@@ -47,8 +48,8 @@ class Member:
     have it, so that it joins again. reconciled: nothing to give up,
     nothing to wait for, as the coordinator sees it.
 
-    busy: with what it has in hand. asked: the request it waits for; answered: the answer that has come last. overdue:
-    it hasn't polled in time. told: of the rebalance, and has not joined again yet. why:
+    busy: with what it has in hand. asked: the request it waits for; answered: the
+    answer that came last. overdue: it hasn't polled in time. told: of the rebalance, and has not joined again yet. why:
     it is in its state, in its own words.
     """
 
@@ -96,7 +97,7 @@ class Member:
     @property
     def is_blind(self) -> bool:
         """Removed, and doesn't know it."""
-        knows_nothing = self.life in ("", *SILENT)
+        knows_nothing = self.life in ("", *HEARS_NOTHING)
         return not self.inside and bool(self.owns) and knows_nothing
 
     @property
