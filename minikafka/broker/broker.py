@@ -24,9 +24,8 @@ from minikafka.storage.disk import Disk, as_storage_errors
 from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 
-BACKGROUND_BUDGET_BYTES = (
-    4 << 20
-)  # how much of each kind of background work a tick does
+# how much of each kind of background work a tick does
+BACKGROUND_BUDGET_BYTES = 4 << 20
 IDLE_MS = 1000  # without any timer, as long as the node is not in the cluster yet
 
 

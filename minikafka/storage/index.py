@@ -2,10 +2,12 @@
 timestamp to an offset, and the aborted transactions, which a read_committed consumer
 has to leave out (KIP-98).
 
-`.index`       relative offset int32, position int32     the batch at this position ends
-at this offset `.timeindex`   timestamp int64, relative offset int32    no batch up to
-this offset has a larger timestamp `.txnindex`    version int16, producer id, first
-offset, last offset, last stable offset, all int64
+    .index      relative offset int32, position int32
+                the batch at this position ends at this offset
+    .timeindex  timestamp int64, relative offset int32
+                no batch up to this offset has a larger timestamp
+    .txnindex   version int16, then int64 each: producer id, first offset, last offset,
+                last stable offset
 
 The first two are sparse. Their offsets count from the segment's base offset: four bytes
 are enough, and a segment is closed before they aren't. There is an entry about every
