@@ -136,8 +136,8 @@ class Peers:
 
     def receive_reply(self, node: int, lane: str, frame: bytearray, now: Now) -> None:
         """The reply to the oldest request of this lane. Errors: DecodeError for bytes
-        that are not, and for what nobody in his right mind answers: the request is
-        still to fail then, as if there had been no reply. KAFKA_STORAGE_ERROR: what came
+        that are no reply, and for a reply that can't be valid: the request is still to
+        fail then, as if there had been none. KAFKA_STORAGE_ERROR: what came
         can't be kept. An answer that meets a bug ends what asked for it.
         """
         asked = self._asked.get((node, lane))

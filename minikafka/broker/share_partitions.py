@@ -190,9 +190,7 @@ class SharePartitions:
         self._persister.write(held.key, fields, answered)
 
     def _begin(self, held: Held, state: Message, now: Now) -> None:
-        """Errors: UNKNOWN_SERVER_ERROR for a state that nobody in his right mind
-        wrote.
-        """
+        """Errors: UNKNOWN_SERVER_ERROR for a state that can't be valid."""
         held.state_epoch = state.state_epoch
         start_offset = state.start_offset
         if start_offset == UNKNOWN:
