@@ -11,45 +11,48 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a compacted topic in which nobody has written for a month",
+        "alice's address and tombstone in one segment, 40 days old",
         right=2,
         why=(
-            "2. A segment is closed when a record comes that begins the next one. The"
-            " active segment is never cleaned, whatever max.compaction.lag.ms says."
+            "2. Both records are in the active segment. The next record closes it,"
+            " since a day is long over, and then the cleaner may come. The setting is"
+            " looked at only when a record arrives, and a restart closes nothing."
         ),
     ),
     Question(
-        "offsets 4 and 5 were cleaned away, and a reader asks for 4",
-        right=3,
+        "a lag of 38 in a compacted partition",
+        right=1,
         why=(
-            "3. The log start offset is below 4, so 4 isn't out of range. The broker"
-            " answers with the first record that is left from there on."
+            "1. Offset 5 is in a gap, so the group gets 8, then 9, 41 and 42. A lag"
+            " counts offsets, with or without a record."
         ),
     ),
     Question(
-        "how long a program that keeps a table may be away",
+        "a service with a table, off for a weekend",
         right=3,
         why=(
-            "3. After that a tombstone may be gone together with what it deleted. No"
-            " record takes the deleted key out of the old table, so it has to go before"
-            " the program reads from the start."
+            "3. By default a tombstone may go after a day, together with what it"
+            " deleted. Then no record takes that key out of the old table, so the"
+            " table has to go first. The lag knows nothing of that."
         ),
     ),
     Question(
-        "seven days' retention, and a record of eight days is there",
-        right=3,
+        "segment.ms and retention.ms of seven days each",
+        right=2,
         why=(
-            "3. Retention deletes whole segments, by their newest record. Here a record"
-            " of its segment is younger."
+            "2. Retention deletes whole segments, by their newest record. The first"
+            " record of a segment is seven days older than the last one, and waits"
+            " seven days more with it."
         ),
         lesson="01",
     ),
     Question(
-        "auto-commit, and a crash in the middle of the work",
-        right=2,
+        "a table in memory, and a committed offset",
+        right=3,
         why=(
-            "2. The offset that was committed last is where the next one begins: what"
-            " was done since then is done again."
+            "3. It goes on at its committed offset, and the table was in the memory"
+            " that the crash took. Such a program reads from the start, or keeps the"
+            " table and its offset in one place."
         ),
         lesson="04",
     ),
@@ -208,7 +211,7 @@ def exercise_1():
         ),
         rungs=(
             Rung(
-                holds="of each key in closed segments the latest record stays",
+                holds="the latest record for each key in closed segments stays",
                 cases=LATEST,
                 scenario=lambda source: drawn(source, lonely=True),
                 **common,
@@ -220,7 +223,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="from the first segment with a young record on all stays",
+                holds="from the first segment with a young record on, everything stays",
                 cases=YOUNG,
                 scenario=lambda source: drawn(source, ages=True),
                 **common,

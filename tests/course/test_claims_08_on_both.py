@@ -235,3 +235,17 @@ def committed(admin, group):
         for partition, told in admin.list_group_offsets(group)[group].items()
         if told.offset >= 0
     }
+
+
+def test_with_compact_and_delete_last_records_go_too_also_from_the_active_segment(
+    kafka,
+):
+    book = Book(kafka, cleanup_policy="compact,delete", retention_ms="3600000")
+    book.write((b"bob", b"1 Oak Road"), (b"alice", b"12 Elm Street"), (b"alice", None))
+    consumer = book.reader()
+    until = time.monotonic() + PATIENCE_S
+    while consumer.beginning_offsets([book.partition])[book.partition] < 3:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert consumer.end_offsets([book.partition])[book.partition] == 3
+    consumer.close()

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from minikafka.course.contents import contents
+from minikafka.course.contents import contents, extras
 from minikafka.course.places import NOTEBOOKS
 
 ROW = re.compile(
@@ -134,9 +134,10 @@ def test_a_use_is_a_word_of_its_own_in_a_sentence_that_does_not_point_on(
 
 @pytest.mark.parametrize("number", contents())
 def test_a_term_stands_in_bold_or_italics_in_the_lesson_that_introduces_it(number):
-    set_off = " ".join(
-        re.findall(r"(?<!\*)\*{1,2}([^*\n]+)\*{1,2}", contents()[number].prose)
-    )
+    """Or in an extra notebook beside it."""
+    beside = [found.prose for name, found in extras().items() if name[:2] == number]
+    prose = "\n".join([contents()[number].prose, *beside])
+    set_off = " ".join(re.findall(r"(?<!\*)\*{1,2}([^*\n]+)\*{1,2}", prose))
     missing = {
         term
         for term, (forms, lesson, _) in TERMS.items()

@@ -53,7 +53,6 @@ ON_THE_PAGE = {
     ("08-missed-run", "the address and when"): "how the program keeps its table",
     ("08-missed-run", "address and when it"): "how the program keeps its table",
     ("08-missed-run", "reads from the start"): "what the new program is said to do",
-    ("08-crash-run", "record is in the"): "said of a record in the active segment",
     ("10-rule-run", "the high watermark 2"): "the rule, as the question tells it",
     ("10-rule-run", "at the high watermark"): "the rule, as the question tells it",
     ("10-rule-run", "the high watermark that"): "the rule, as the question tells it",

@@ -250,6 +250,18 @@ def pass_that_drops(offset: int, trace: Sequence[Event]) -> int | None:
     return None
 
 
+def second_pass_begins(event: Event) -> bool:
+    """The cleaner begins a pass, and a part of the log is clean already."""
+    return event.kind == "CompactionStarted" and event.detail["first_dirty_offset"] > 0
+
+
+def pass_that_drops_alice(trace: Sequence[Event]) -> int | None:
+    """The number of the option: alice's tombstone, offset 2, goes in the second, the
+    third or the fourth pass; None if it is still there.
+    """
+    return {2: 1, 3: 2, 4: 3}.get(pass_that_drops(2, trace) or 0)
+
+
 # -- what a search reads
 
 
