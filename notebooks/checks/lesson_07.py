@@ -12,28 +12,28 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a lag of 5,000",
-        right=3,
-        why=(
-            "3. That is all that a lag says. How late the group is, only timestamps"
-            " say. And nobody but the program knows what it has done since its last"
-            " commit."
-        ),
-    ),
-    Question(
-        "a group of 6 reads 12 partitions, and gets one member more",
-        right=2,
-        why=(
-            "2. With 7 members somebody still has two partitions, and is done last."
-            " With 12 each has one."
-        ),
-    ),
-    Question(
-        "a member works all the time, and its group's committed offset doesn't move",
+        "a member that works all the time, and a committed offset that stands still",
         right=1,
         why=(
-            "1. The work between two polls takes too long: when the member polls, it is"
-            " out of the group. It may not commit, and gets the same records again."
+            "1. If the work between two polls takes too long, the member is out of the"
+            " group by the time it polls. It may not commit, and gets the same records"
+            " again: busy, and no step further."
+        ),
+    ),
+    Question(
+        "12 partitions, 6 members, and two more",
+        right=2,
+        why=(
+            "2. With 8 members some still have two partitions, as each of the six had,"
+            " and they are done last. 12 members would need half the time."
+        ),
+    ),
+    Question(
+        "20 minutes off at a load of 75 percent",
+        right=3,
+        why=(
+            "3. Three quarters of the capacity are needed for what comes in, one"
+            " quarter is left for what waits: 20 × 0.75 / 0.25 = 60 minutes."
         ),
     ),
     Question(
@@ -41,16 +41,16 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. Auto-commit commits what poll has handed over, when the next poll"
-            " comes. What the thread has done by then, Kafka doesn't know."
+            " comes. Kafka doesn't know what the thread has done by then."
         ),
         lesson="04",
     ),
     Question(
         "the lag of a member that was killed",
-        right=1,
+        right=2,
         why=(
-            "1. A broken connection tells the coordinator nothing. It waits for the"
-            " session timeout, and nobody reads these partitions meanwhile."
+            "2. A broken connection tells the coordinator nothing. It waits for the"
+            " session timeout, about 45 s, and 45 × 8 = 360 orders come in meanwhile."
         ),
         lesson="05",
     ),

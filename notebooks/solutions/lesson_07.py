@@ -29,4 +29,4 @@ minutes = 35
 
 
 # %% exit ticket
-lesson("07").exit_ticket(3, 2, 1, 3, 1)
+lesson("07").exit_ticket(1, 2, 3, 3, 2)

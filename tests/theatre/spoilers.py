@@ -49,7 +49,6 @@ ON_THE_PAGE = {
     ("07-saw-run", "orders a second come"): "the question's own numbers",
     ("07-saw-run", "a second come in"): "the question's own numbers",
     ("07-saw-run", "second come in and"): "the question's own numbers",
-    ("07-slow-run", "nobody reads the partition"): "of the outage before",
     ("08-missed-run", "the address and when"): "how the program keeps its table",
     ("08-missed-run", "address and when it"): "how the program keeps its table",
     ("08-missed-run", "reads from the start"): "what the new program is said to do",

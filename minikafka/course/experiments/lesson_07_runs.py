@@ -196,6 +196,27 @@ def oldest_waits(cluster: Cluster, group: str) -> list[tuple[str, int, float]]:
     return found
 
 
+def a_minute_at_the_peak(
+    partitions: int, *, orders_a_second: int, each_ms: int
+) -> tuple[int, int]:
+    """So many orders come in for a minute, and each partition has a member that needs
+    each_ms for an order. Returns (the lag after it, percent of the minute for which
+    members were busy).
+    """
+    cluster = Cluster(seed=9)
+    cluster.create_topic("orders", partitions=partitions)
+    names = "ABCDEFGHIJ"[:partitions]
+    often = {"max_poll_records": 10, "auto_commit_interval_ms": 1000}
+    start(cluster, *names, processing_ms=each_ms, **often)
+    cluster.run(seconds=10)
+    begin_ms = cluster.now_ms
+    cluster.start(sell, cluster, cluster.producer(client_id="shop"), orders_a_second, 1)
+    cluster.run(seconds=60)
+    work_ms = each_ms * len(billed(cluster.trace))
+    lag = sum(cluster.lag("billing").values())
+    return lag, round(100 * work_ms / (partitions * (cluster.now_ms - begin_ms)))
+
+
 def at_work(trace: Iterable[Event]) -> Stretch:
     """From the first order that a member was handed to the last one that was done."""
     events = list(trace)
