@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from minikafka.course import claims
-from minikafka.course.contents import contents
+from minikafka.course.contents import contents, extras
 from minikafka.course.publishing import site, site_claims
 from tests.chromium import running_chromium
 from tests.collected import collected
@@ -70,7 +70,7 @@ def test_every_link_of_the_page_leads_to_a_test_s_line_or_to_a_lesson_s_cell(fol
     tests = {path.name: Page(path) for path in (folder / site_claims.TESTS).iterdir()}
     cells = {
         lesson.path.stem: {f"cell-id={cell['id']}" for cell in lesson.cells}
-        for lesson in contents().values()
+        for lesson in (contents() | extras()).values()
     }
     for link in Page(folder / site_claims.PATH).links:
         path, _, place = link.partition("#")
