@@ -25,6 +25,8 @@ import pytest
 
 VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
+# On a port that the system chooses.
+SERVE = [sys.executable, "-m", "minikafka", "serve", "--port", "0"]
 FIRST_PORT, PORTS, PORTS_EACH = 10_000, 22_000, 100
 _ports = itertools.count()
 

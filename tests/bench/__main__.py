@@ -36,7 +36,7 @@ from tests.bench import (
     site,
     transactions,
 )
-from tests.kafka import ApacheKafka, answers, java_missing
+from tests.kafka import SERVE, ApacheKafka, answers, java_missing
 
 MINIKAFKA, APACHE, THREE, OTHER = (
     "minikafka",
@@ -56,16 +56,7 @@ class MiniKafka:
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-bench-")
-        command = [
-            sys.executable,
-            "-m",
-            "minikafka",
-            "serve",
-            "--port",
-            "0",
-            "--data",
-            self.data.name,
-        ]
+        command = [*SERVE, "--data", self.data.name]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, cwd=self.checkout
         )

@@ -4,7 +4,6 @@ to the first acknowledged record; formatting folders does not.
 """
 
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from confluent_kafka import Producer
 
 from minikafka.course.clusters.jvm_cluster import JvmCluster
 from tests.bench import measures
+from tests.kafka import SERVE
 
 REPLICATED = {"replicas": 3, "min.insync.replicas": "2"}
 
@@ -31,16 +31,7 @@ class MiniNodes:
 
     def start(self):
         self.data = tempfile.TemporaryDirectory(prefix="minikafka-nodes-")
-        command = [
-            sys.executable,
-            "-m",
-            "minikafka",
-            "serve",
-            "--port",
-            "0",
-            "--data",
-            self.data.name,
-        ]
+        command = [*SERVE, "--data", self.data.name]
         command += ["--brokers", "3", "--processes", *self._options]
         self._parent = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, cwd=self._checkout

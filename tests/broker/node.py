@@ -158,21 +158,9 @@ class Node:
         answer = self.call("Produce", version, **body)
         return answer and answer.responses[0].partition_responses[0]
 
-    def fetch(
-        self,
-        topic,
-        offset=0,
-        partition=0,
-        version=12,
-        max_wait_ms=0,
-        min_bytes=1,
-        max_bytes=1 << 20,
-        **more,
-    ):
+    def fetch(self, topic, offset=0, partition=0, **how):
         """The partition's answer (None while parked)."""
-        self.send_fetch(
-            topic, offset, partition, version, max_wait_ms, min_bytes, max_bytes, **more
-        )
+        self.send_fetch(topic, offset, partition, **how)
         answer = self.answer()
         return answer and answer.responses[0].partitions[0]
 

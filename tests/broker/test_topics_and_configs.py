@@ -9,6 +9,13 @@ from minikafka.wire.errors import Error
 from tests.broker.node import WALL_MS, Node
 
 TOPIC, BROKER = 2, 4
+ORDERS = {
+    "name": "orders",
+    "num_partitions": 1,
+    "replication_factor": 1,
+    "assignments": [],
+    "configs": [],
+}
 
 
 @pytest.fixture
@@ -109,13 +116,7 @@ def test_the_metadata_topic_is_reserved(node):
     ],
 )
 def test_a_topic_that_cannot_be_created_says_why(node, wish, error):
-    topic = {
-        "name": "orders",
-        "num_partitions": 1,
-        "replication_factor": 1,
-        "assignments": [],
-        "configs": [],
-    } | wish
+    topic = ORDERS | wish
     assert (
         node.call("CreateTopics", 7, topics=[topic], timeout_ms=1000)
         .topics[0]
@@ -129,13 +130,7 @@ def test_a_topic_that_cannot_be_created_says_why(node, wish, error):
 
 
 def test_minus_one_asks_for_the_brokers_defaults(node):
-    topic = {
-        "name": "orders",
-        "num_partitions": -1,
-        "replication_factor": -1,
-        "assignments": [],
-        "configs": [],
-    }
+    topic = ORDERS | {"num_partitions": -1, "replication_factor": -1}
     created = node.call("CreateTopics", 7, topics=[topic], timeout_ms=1000).topics[0]
     assert (created.num_partitions, created.replication_factor) == (1, 1)
 
@@ -143,15 +138,8 @@ def test_minus_one_asks_for_the_brokers_defaults(node):
 def test_validate_only_creates_nothing_and_tells_of_nothing():
     events = []
     node = Node(listeners=[events.append])
-    topic = {
-        "name": "orders",
-        "num_partitions": 1,
-        "replication_factor": 1,
-        "assignments": [],
-        "configs": [],
-    }
     assert (
-        node.call("CreateTopics", 7, topics=[topic], validate_only=True, timeout_ms=0)
+        node.call("CreateTopics", 7, topics=[ORDERS], validate_only=True, timeout_ms=0)
         .topics[0]
         .error_code
         == Error.NONE

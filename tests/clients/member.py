@@ -62,6 +62,14 @@ class Teller:
         self.owed = {}
 
 
+def offsets_of(polled):
+    """Partition -> the offsets of its records. polled: records by partition."""
+    return {
+        place.partition: [record.offset for record in found]
+        for place, found in polled.items()
+    }
+
+
 def kafka_python(settings, leaving):
     from kafka import KafkaConsumer
     from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -89,11 +97,7 @@ def kafka_python(settings, leaving):
                 continue
             teller.share(consumer.assignment())
             if polled:
-                offsets = {
-                    place.partition: [record.offset for record in found]
-                    for place, found in polled.items()
-                }
-                teller.read(offsets)
+                teller.read(offsets_of(polled))
             if teller.owed:
                 try:
                     consumer.commit()
@@ -183,11 +187,7 @@ async def aiokafka(settings, leaving):
             polled = await consumer.getmany(timeout_ms=POLL_MS)
             teller.share(consumer.assignment())
             if polled:
-                offsets = {
-                    place.partition: [record.offset for record in found]
-                    for place, found in polled.items()
-                }
-                teller.read(offsets)
+                teller.read(offsets_of(polled))
             if teller.owed:
                 try:
                     await consumer.commit()

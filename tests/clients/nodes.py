@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.server.embedded import Served
 from tests.clients.brokers import KEPT, overrides
-from tests.kafka import MINIKAFKA, ApacheKafka, free_ports
+from tests.kafka import APACHE_KAFKA, MINIKAFKA, ApacheKafka, free_ports
 
 SESSION_MS = 6000  # the shortest that a broker allows by default
 # Both kinds know these; a new group waits for nobody, a dead member is missed soon.
@@ -104,3 +104,18 @@ def node(kind, data, properties=QUICK):
         yield broker
     finally:
         broker.stop()
+
+
+def ours_and_theirs(found):
+    """Two fixtures of a module: what `found` makes of minikafka, and of Apache Kafka. It
+    is given the kind and a folder.
+    """
+
+    def fixture_of(kind):
+        @pytest.fixture(scope="module")
+        def of_this_kind(tmp_path_factory):
+            return found(kind, tmp_path_factory.mktemp("data"))
+
+        return of_this_kind
+
+    return fixture_of(MINIKAFKA), fixture_of(APACHE_KAFKA)

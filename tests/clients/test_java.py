@@ -23,20 +23,17 @@ def tool(name, *args, **options):
     return done.stdout
 
 
+def produce(bootstrap, topic, lines, properties=()):
+    """The console producer writes a record a line."""
+    of_reader = [arg for one in properties for arg in ("--reader-property", one)]
+    where = ["--bootstrap-server", bootstrap, "--topic", topic]
+    tool("ConsoleProducer", *where, *of_reader, input=lines)
+
+
 def test_the_console_producer_writes_and_the_console_consumer_reads(bootstrap, topic):
     lines = "".join(f"k{number}|line {number}\n" for number in range(50))
-    tool(
-        "ConsoleProducer",
-        "--bootstrap-server",
-        bootstrap,
-        "--topic",
-        topic,
-        "--reader-property",
-        "parse.key=true",
-        "--reader-property",
-        "key.separator=|",
-        input=lines,
-    )
+    keyed = ("parse.key=true", "key.separator=|")
+    produce(bootstrap, topic, lines, keyed)
     read = tool(
         "consumer.ConsoleConsumer",
         "--bootstrap-server",
@@ -136,14 +133,7 @@ def test_the_topic_tool_creates_describes_and_deletes(bootstrap, topic):
 
 
 def test_the_offset_shell_finds_offsets_by_timestamp(bootstrap, topic):
-    tool(
-        "ConsoleProducer",
-        "--bootstrap-server",
-        bootstrap,
-        "--topic",
-        topic,
-        input="a\nb\nc\n",
-    )
+    produce(bootstrap, topic, "a\nb\nc\n")
     shell = [
         "GetOffsetShell",
         "--bootstrap-server",

@@ -13,6 +13,14 @@ from minikafka.wire.errors import Error, KafkaError
 
 ID = b"t" * 16
 WHOLE = Partition((1, 2, 3), (1, 2, 3), 1, 0, 0)
+# All of the ISR are gone.
+NOBODY = replace(
+    WHOLE,
+    isr=(),
+    eligible_leader_replicas=(2, 3),
+    leader=NO_LEADER,
+    last_known_elr=(3,),
+)
 
 
 def after(partition, live, **wanted):
@@ -80,14 +88,7 @@ def test_a_whole_isr_needs_nobody_else():
 
 
 def test_who_comes_back_from_an_unclean_shutdown_may_have_lost_records():
-    none = replace(
-        WHOLE,
-        isr=(),
-        eligible_leader_replicas=(2, 3),
-        leader=NO_LEADER,
-        last_known_elr=(3,),
-    )
-    lost = after(none, set(), unclean_shutdown=[2])
+    lost = after(NOBODY, set(), unclean_shutdown=[2])
     assert lost.eligible_leader_replicas == (3,)
     assert after(lost, {1, 2}).leader == NO_LEADER
     all_lost = after(lost, set(), unclean_shutdown=[3])
@@ -97,21 +98,14 @@ def test_who_comes_back_from_an_unclean_shutdown_may_have_lost_records():
 
 
 def test_an_unclean_election_takes_whoever_is_up_rather_than_nobody():
-    none = replace(
-        WHOLE,
-        isr=(),
-        eligible_leader_replicas=(2, 3),
-        leader=NO_LEADER,
-        last_known_elr=(3,),
-    )
-    now = after(none, {1}, election=UNCLEAN)
+    now = after(NOBODY, {1}, election=UNCLEAN)
     assert (now.leader, now.isr, now.eligible_leader_replicas, now.last_known_elr) == (
         1,
         (1,),
         (),
         (),
     )
-    assert after(none, {1, 2}, election=UNCLEAN).leader == 2, (
+    assert after(NOBODY, {1, 2}, election=UNCLEAN).leader == 2, (
         "who surely has everything comes first"
     )
 

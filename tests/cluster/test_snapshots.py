@@ -131,13 +131,19 @@ def test_a_torn_snapshot_is_refused_by_name():
     )
 
 
-def test_who_was_away_for_long_fetches_a_snapshot():
+def one_that_follows():
+    """A cluster of three, a node that doesn't lead its quorum, and where its log ends."""
     cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
     cluster.create_topic("gone", replication_factor=3)
     away = next(
         node for node in (2, 3) if node != cluster.brokers[1].broker.quorum.leader_id
     )
     had = cluster.brokers[away].broker.quorum.end_offset
+    return cluster, away, had
+
+
+def test_who_was_away_for_long_fetches_a_snapshot():
+    cluster, away, had = one_that_follows()
     cluster.crash(away)
     cluster.delete_topic("gone")
     for number in range(12):
@@ -162,12 +168,7 @@ def test_who_was_away_for_long_fetches_a_snapshot():
 
 
 def test_who_never_stopped_takes_a_snapshot_in_the_place_of_its_log():
-    cluster = Cluster(brokers=3, seed=5, configs=QUICK | SMALL)
-    cluster.create_topic("gone", replication_factor=3)
-    away = next(
-        node for node in (2, 3) if node != cluster.brokers[1].broker.quorum.leader_id
-    )
-    had = cluster.brokers[away].broker.quorum.end_offset
+    cluster, away, had = one_that_follows()
     cluster.freeze(away)
     cluster.run(seconds=5)
     cluster.delete_topic("gone")

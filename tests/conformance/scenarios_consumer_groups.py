@@ -5,7 +5,7 @@ same_answers.py).
 from minikafka.wire.errors import Error
 from tests.conformance.same_answers import UNKNOWN_ID
 from tests.conformance.scenarios_groups import alone, find, joining
-from tests.conformance.scenarios_offsets import committing, fetching
+from tests.conformance.scenarios_offsets import commit_and_fetch, fetching
 
 
 def beating(side, member_id, epoch, **more):
@@ -186,22 +186,15 @@ def subscriptions_by_regular_expression(side):
 
 
 def commits_and_fetches(side):
-    for what, who in {
+    members = {
         "the member": ("one", None),
         "an old epoch": ("one", 0),
         "a new one": ("one", 99),
         "no epoch": ("one", -1),
         "another": ("two", 1),
         "nobody": ("", -1),
-    }.items():
-        epoch = current_epoch(side) if who[1] is None else who[1]
-        asked = {"member_id": who[0], "generation_id_or_member_epoch": epoch}
-        side.ask(
-            f"{what} commits", "OffsetCommit", 8, 9, **committing(side, (0, 3), **asked)
-        )
-        asked = fetching(side, 0) | {"member_id": who[0], "member_epoch": epoch}
-        side.ask(f"{what} fetches", "OffsetFetch", 9, groups=[asked])
-    side.ask("anybody fetches", "OffsetFetch", 8, 9, groups=[fetching(side, 0)])
+    }
+    commit_and_fetch(side, members, current_epoch)
 
 
 def current_epoch(side):

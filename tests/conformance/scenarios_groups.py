@@ -72,8 +72,10 @@ def alone(side, what="alone", version=3, group="", **changes):
     return member
 
 
-def two(side):
-    """A group of two: both have their shares. Returns (id, generation) of both."""
+def two_that_joined(side):
+    """A group of two: the leader has yet to sync. Returns the ids of both, and a
+    function that waits until the second one has its share.
+    """
     first, _ = alone(side, "first")
     second_joins = side.start("second joins", "JoinGroup", 3, **joining(side))
     side.until(Error.REBALANCE_IN_PROGRESS, "Heartbeat", 3, **of(side, (first, 1)))
@@ -82,6 +84,12 @@ def two(side):
     second_syncs = side.start(
         "second syncs", "SyncGroup", 3, **syncing(side, (second, 2))
     )
+    return first, second, second_syncs
+
+
+def two(side):
+    """A group of two: both have their shares. Returns (id, generation) of both."""
+    first, second, second_syncs = two_that_joined(side)
     shares = [(first, b"one"), (second, b"two"), ("nobody", b"three")]
     side.ask(
         "first syncs again",
@@ -264,14 +272,7 @@ def one(member_id, instance_id=None):
 def an_assignment_that_is_too_large(side):
     """Leader and followers hear that it could not be written, and join again."""
     find(side)
-    first, _ = alone(side, "first")
-    second_joins = side.start("second joins", "JoinGroup", 3, **joining(side))
-    side.until(Error.REBALANCE_IN_PROGRESS, "Heartbeat", 3, **of(side, (first, 1)))
-    side.ask("first joins again", "JoinGroup", 5, **joining(side, first))
-    second = second_joins().member_id
-    second_syncs = side.start(
-        "second syncs", "SyncGroup", 3, **syncing(side, (second, 2))
-    )
+    first, second, second_syncs = two_that_joined(side)
     side.ask(
         "first brings too much",
         "SyncGroup",

@@ -28,6 +28,22 @@ def fetching(side, *partitions, topic=None, group="", **more):
     return {"group_id": side.name + group, "topics": topics} | more
 
 
+def commit_and_fetch(side, members, current_epoch):
+    """Each of the members commits and fetches. members: what it is -> (member id, epoch),
+    None for the current epoch.
+    """
+    for what, (member_id, epoch) in members.items():
+        if epoch is None:
+            epoch = current_epoch(side)
+        asked = {"member_id": member_id, "generation_id_or_member_epoch": epoch}
+        side.ask(
+            f"{what} commits", "OffsetCommit", 8, 9, **committing(side, (0, 3), **asked)
+        )
+        asked = fetching(side, 0) | {"member_id": member_id, "member_epoch": epoch}
+        side.ask(f"{what} fetches", "OffsetFetch", 9, groups=[asked])
+    side.ask("anybody fetches", "OffsetFetch", 8, 9, groups=[fetching(side, 0)])
+
+
 def look(side, what, group=""):
     """All that is committed; who asks does not matter."""
     side.ask(what, "OffsetFetch", 2, 7, group_id=side.name + group, topics=None)

@@ -3,7 +3,7 @@
 from minikafka.wire.errors import Error
 from tests.conformance.scenarios_consumer_groups import joining_848
 from tests.conformance.scenarios_groups import alone, find, joining
-from tests.conformance.scenarios_offsets import committing, fetching
+from tests.conformance.scenarios_offsets import commit_and_fetch, committing, fetching
 
 HEARTBEAT = "StreamsGroupHeartbeat"
 NO_TASKS = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
@@ -200,7 +200,7 @@ def a_streams_group_of_one(side):
 
 
 def commits_and_fetches(side):
-    for what, who in {
+    members = {
         "the member": ("one", None),
         "an old epoch": ("one", 2),
         "the first epoch": ("one", 1),
@@ -208,15 +208,8 @@ def commits_and_fetches(side):
         "no epoch": ("one", -1),
         "another": ("two", 1),
         "nobody": ("", -1),
-    }.items():
-        epoch = current_epoch(side) if who[1] is None else who[1]
-        asked = {"member_id": who[0], "generation_id_or_member_epoch": epoch}
-        side.ask(
-            f"{what} commits", "OffsetCommit", 8, 9, **committing(side, (0, 3), **asked)
-        )
-        asked = fetching(side, 0) | {"member_id": who[0], "member_epoch": epoch}
-        side.ask(f"{what} fetches", "OffsetFetch", 9, groups=[asked])
-    side.ask("anybody fetches", "OffsetFetch", 8, 9, groups=[fetching(side, 0)])
+    }
+    commit_and_fetch(side, members, current_epoch)
 
 
 def described(side):

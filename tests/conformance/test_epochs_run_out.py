@@ -15,10 +15,10 @@ from minikafka.wire.errors import Error
 from minikafka.wire.internal_records import encode_coordinator_record
 from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.records import encode_batch
-from tests.clients.nodes import QUICK, node
+from tests.clients.nodes import QUICK, node, ours_and_theirs
 from tests.conformance.raw import Connection
 from tests.conformance.test_transactions_v2 import Producer
-from tests.kafka import APACHE_KAFKA, BOTH, MINIKAFKA, java_tool
+from tests.kafka import BOTH, java_tool
 from tests.recording import Recording
 
 pytestmark = pytest.mark.slow
@@ -244,14 +244,7 @@ def told(kind, folder):
     return found
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory):
-    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+ours, theirs = ours_and_theirs(told)
 
 
 of_each_case = pytest.mark.parametrize(("story", "epoch"), CASES)

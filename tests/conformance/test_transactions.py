@@ -4,10 +4,9 @@
 
 import pytest
 
-from tests.clients.nodes import QUICK, node
+from tests.clients.nodes import QUICK, node, ours_and_theirs
 from tests.clients.test_read_committed import BY_HAND, Log
 from tests.conformance.raw import Connection
-from tests.kafka import APACHE_KAFKA, MINIKAFKA
 from tests.recording import Recording
 
 pytestmark = pytest.mark.slow
@@ -79,14 +78,7 @@ def told(kind, folder):
         return Told(kafka.bootstrap)
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory):
-    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+ours, theirs = ours_and_theirs(told)
 
 
 def test_each_step_and_each_offset_is_answered_as_recorded(ours):

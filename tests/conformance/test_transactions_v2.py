@@ -7,9 +7,8 @@ import re
 import pytest
 
 from minikafka.wire.errors import Error
-from tests.clients.nodes import QUICK, node
+from tests.clients.nodes import QUICK, node, ours_and_theirs
 from tests.conformance.raw import Connection, batch
-from tests.kafka import APACHE_KAFKA, MINIKAFKA
 from tests.recording import Recording
 from tests.storage.test_apache_kafka import dump
 
@@ -310,14 +309,7 @@ def told(kind, folder):
     return found, folder
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory):
-    return told(MINIKAFKA, tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    return told(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+ours, theirs = ours_and_theirs(told)
 
 
 of_each_story = pytest.mark.parametrize("story", [story.__name__ for story in STORIES])

@@ -19,7 +19,7 @@ from minikafka.wire.records import batches, decode_batch
 from tests.clients import streams_group_history
 from tests.clients.brokers import until
 from tests.clients.group_history import PATIENT, commit, make_history
-from tests.clients.nodes import node
+from tests.clients.nodes import node, ours_and_theirs
 from tests.conformance.raw import Connection
 from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_tool
 from tests.recording import Recording
@@ -213,14 +213,7 @@ def copied(data, name):
     return folder
 
 
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory):
-    return history_of(MINIKAFKA, tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
-    return history_of(APACHE_KAFKA, tmp_path_factory.mktemp("data"))
+ours, theirs = ours_and_theirs(history_of)
 
 
 def test_what_is_written_and_what_compaction_leaves_is_as_recorded(ours):

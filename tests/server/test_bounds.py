@@ -9,7 +9,6 @@ import select
 import socket
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from minikafka.server.embedded import Served
 from minikafka.wire.messages import decode_response, encode_request
 from tests.conformance.raw import Connection, batch
+from tests.kafka import SERVE
 from tests.server.small_window import SmallWindow
 from tests.server.test_connection import answer, framed, with_server
 
@@ -119,7 +119,7 @@ def test_clients_that_never_read_give_way_once_others_wait_and_who_reads_slowly_
 
 def serve_with_open_files(limit, *options):
     command = f'ulimit -n {limit} && exec "$@"'
-    arguments = [sys.executable, "-m", "minikafka", "serve", "--port", "0", *options]
+    arguments = [*SERVE, *options]
     return subprocess.Popen(
         ["sh", "-c", command, "sh", *arguments],
         stdout=subprocess.PIPE,
@@ -239,15 +239,7 @@ def test_a_trace_whose_reader_left_ends_with_one_line_and_the_server_goes_on(tmp
 
 def test_a_log_that_nobody_can_write_stops_nothing():
     with open("/dev/full", "wb") as full:
-        command = [
-            sys.executable,
-            "-m",
-            "minikafka",
-            "serve",
-            "--port",
-            "0",
-            "--verbose",
-        ]
+        command = [*SERVE, "--verbose"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=full) as process:
             with Connection(ready(process)) as client:
                 client.create_topic("orders")

@@ -514,3 +514,13 @@ def contents(replica: Any, up_to: int) -> list[tuple[int, str]]:
             ]
             offset = header.next_offset
     return [(offset, value) for offset, value in found if offset < up_to]
+
+
+def is_noticed(run, schedule):
+    """Something that must hold doesn't, or a node stops rather than go on with a state
+    that can't be.
+    """
+    try:
+        return bool(run(schedule).problems)
+    except AssertionError:
+        return True

@@ -18,13 +18,6 @@ from tests.simulation.members import committed, kinds, member, sent
 FIRST = TopicPartition("orders", 0)
 
 
-@pytest.fixture
-def cluster():
-    with Cluster(seed=7) as made:
-        sent(made)
-        yield made
-
-
 # commits
 
 

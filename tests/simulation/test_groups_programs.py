@@ -14,13 +14,6 @@ from tests.simulation.members import committed, kinds, member, reads, sent
 FIRST = TopicPartition("orders", 0)
 
 
-@pytest.fixture
-def cluster():
-    with Cluster(seed=7) as made:
-        sent(made)
-        yield made
-
-
 # listeners
 
 

@@ -19,17 +19,15 @@ from minikafka.storage import log
 from minikafka.storage.log import Log
 from minikafka.wire.records import batches
 from tests.seeds import seeds
-from tests.simulation.replication_schedules import Run, Schedule
+from tests.simulation.replication_schedules import Run, Schedule, is_noticed
 
-pytestmark = [pytest.mark.apart, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.apart,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("quiet"),
+]
 
 SCHEDULES = 24
-
-
-@pytest.fixture(autouse=True)
-def quiet(capsys):
-    yield
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
@@ -158,22 +156,12 @@ NOTICED_IN = {
 }
 
 
-def is_noticed(schedule):
-    """Something that must hold doesn't, or a node stops rather than go on with a state
-    that can't be.
-    """
-    try:
-        return bool(Run(schedule).problems)
-    except AssertionError:
-        return True
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_broker_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)
     first = BREAKS[break_it]
-    assert any(is_noticed(Schedule(first + number)) for number in range(WITHIN))
+    assert any(is_noticed(Run, Schedule(first + number)) for number in range(WITHIN))
 
 
 @pytest.mark.nightly

@@ -16,18 +16,17 @@ from minikafka.coordinators import share_states
 from minikafka.coordinators.share_persister import SharePersister
 from minikafka.coordinators.share_states import ShareStates
 from tests.seeds import seeds
+from tests.simulation.replication_schedules import is_noticed
 from tests.simulation.share_schedules import Run, Schedule
 
-pytestmark = [pytest.mark.apart, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.apart,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("quiet"),
+]
 
 SCHEDULES = 40
 WITHIN = 3  # each broken one is noticed within so many
-
-
-@pytest.fixture(autouse=True)
-def quiet(capsys):
-    yield
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize("number", seeds(range(SCHEDULES)))
@@ -152,21 +151,11 @@ BREAKS = [
 REPLACED = [(8001, "freeze a broker", 2, 14_000)]
 
 
-def is_noticed(schedule):
-    """Something that must hold doesn't, or a node stops rather than go on with a state
-    that can't be.
-    """
-    try:
-        return bool(Run(schedule).problems)
-    except AssertionError:
-        return True
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("break_it", BREAKS)
 def test_a_broken_share_group_is_noticed_when(break_it, monkeypatch):
     break_it(monkeypatch)
-    assert any(is_noticed(Schedule(number)) for number in range(WITHIN))
+    assert any(is_noticed(Run, Schedule(number)) for number in range(WITHIN))
 
 
 def test_a_leader_that_was_replaced_writes_nothing_any_more(monkeypatch):

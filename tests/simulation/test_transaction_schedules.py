@@ -23,15 +23,9 @@ from minikafka.coordinators.transactions import (
 from tests.seeds import seeds
 from tests.simulation.transaction_schedules import Run, Schedule
 
-pytestmark = pytest.mark.apart
+pytestmark = [pytest.mark.apart, pytest.mark.usefixtures("quiet")]
 
 SCHEDULES = 12
-
-
-@pytest.fixture(autouse=True)
-def quiet(capsys):
-    yield
-    capsys.readouterr()
 
 
 @pytest.mark.parametrize("number", seeds(range(SCHEDULES)))

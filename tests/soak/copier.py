@@ -8,7 +8,6 @@ with read_committed, is the input, each number once and in order in every partit
 minikafka, or on Apache Kafka (--apache).
 """
 
-import argparse
 import random
 import subprocess
 import sys
@@ -23,8 +22,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.clients.test_confluent_kafka import finish
 from tests.conformance.raw import Connection
 from tests.soak.copying import GROUP, RECONNECT, SOURCE, TARGET, copied
-from tests.soak.failover import REPLICATED, Cluster, running, wait_until_in_sync
-from tests.soak.kill import Wrong
+from tests.soak.failover import (
+    REPLICATED,
+    Cluster,
+    parser_of_both,
+    running,
+    wait_until_in_sync,
+)
+from tests.soak.kill import Wrong, report
 
 PARTITIONS = 3
 AHEAD = 20_000  # the feeder waits when the copier is so many numbers behind
@@ -285,23 +290,8 @@ def copy(kills: int, seed: int, apache: bool) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.copier", description=__doc__
-    )
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--apache",
-        action="store_true",
-        help="on three Apache Kafkas instead, for comparison",
-    )
-    args = parser.parse_args()
-    try:
-        print(f"copier: {copy(args.kills, args.seed, args.apache)}", flush=True)
-    except Wrong as wrong:
-        print(f"copier: FAILED with seed {args.seed}: {wrong}", flush=True)
-        return 1
-    return 0
+    args = parser_of_both("copier", __doc__, kills=10, seed=1).parse_args()
+    return report("copier", copy, args.kills, args.seed, args.apache)
 
 
 if __name__ == "__main__":

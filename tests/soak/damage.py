@@ -65,6 +65,17 @@ class Folder:
         return list(self.disk.files())
 
 
+def order(node, number):
+    node.produce(
+        "orders",
+        f"order {number}",
+        "x" * 40,
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=2 * number,
+    )
+
+
 def written(stop):
     """A folder with three logs: one of many segments, one compacted, one short; and one
     topic that was deleted.
@@ -81,14 +92,7 @@ def written(stop):
     for number in range(36):
         if number == 24:
             node.restart()
-        node.produce(
-            "orders",
-            f"order {number}",
-            "x" * 40,
-            producer_id=7,
-            producer_epoch=0,
-            base_sequence=2 * number,
-        )
+        order(node, number)
         node.produce("prices", batch=priced(node, number))
         node.produce("short", f"short {number}", partition=number % 2)
         node.pass_time(500)
@@ -96,14 +100,7 @@ def written(stop):
     node.call("DeleteRecords", 2, topics=[delete], timeout_ms=1000)
     node.pass_time(61_000)
     for number in range(36, 42):
-        node.produce(
-            "orders",
-            f"order {number}",
-            "x" * 40,
-            producer_id=7,
-            producer_epoch=0,
-            base_sequence=2 * number,
-        )
+        order(node, number)
         node.produce("short", f"short {number}", partition=number % 2)
     node.pass_time(6000)
     acknowledged, complaints = everything(node)

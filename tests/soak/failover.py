@@ -42,6 +42,8 @@ from tests.soak.kill import (
     Wrong,
     committed,
     everything,
+    parser_of,
+    report,
     wait_for,
 )
 from tests.soak.kill import TOPICS as ITS_TOPICS
@@ -205,30 +207,24 @@ def no_commit_went_back(bootstrap: str, before: dict[str, int], round: int) -> N
             )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.failover", description=__doc__
-    )
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
+def parser_of_both(
+    soak: str, description: str | None, **numbers: int
+) -> argparse.ArgumentParser:
+    parser = parser_of(soak, description, **numbers)
     parser.add_argument(
         "--apache",
         action="store_true",
         help="on three Apache Kafkas instead, for comparison",
     )
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    args = parser_of_both("failover", __doc__, rounds=10, seed=1).parse_args()
     if missing := java_missing():
         print(f"failover: without Java's clients: {missing}", flush=True)
-    try:
-        print(
-            "failover:"
-            f" {failover(args.rounds, args.seed, args.apache, java=not missing)}",
-            flush=True,
-        )
-    except Wrong as wrong:
-        print(f"failover: FAILED with seed {args.seed}: {wrong}", flush=True)
-        return 1
-    return 0
+    java = not missing
+    return report("failover", failover, args.rounds, args.seed, args.apache, java)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 
 from confluent_kafka import (
@@ -349,19 +350,31 @@ def wait_for(writers: list[Writer], records: int) -> None:
         threading.Event().wait(0.01)
 
 
-def main() -> int:
+def parser_of(
+    soak: str, description: str | None, **numbers: int
+) -> argparse.ArgumentParser:
+    """numbers: options with their defaults."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.soak.kill", description=__doc__
+        prog=f"python -m tests.soak.{soak}", description=description
     )
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    return parser
+
+
+def report(soak: str, run: Callable[..., str], *args: object) -> int:
+    """Prints how a run ended. Returns the code to exit with."""
     try:
-        print(f"kill: {kill(args.rounds, args.seed)}", flush=True)
+        print(f"{soak}: {run(*args)}", flush=True)
     except Wrong as wrong:
-        print(f"kill: FAILED with seed {args.seed}: {wrong}", flush=True)
+        print(f"{soak}: FAILED with {args}: {wrong}", flush=True)
         return 1
     return 0
+
+
+def main() -> int:
+    args = parser_of("kill", __doc__, rounds=30, seed=1).parse_args()
+    return report("kill", kill, args.rounds, args.seed)
 
 
 if __name__ == "__main__":

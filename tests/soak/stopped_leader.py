@@ -8,7 +8,6 @@ again. What must hold: all transactions are complete, and a reader of committed 
 finds each record of those that committed once, in order, and no other.
 """
 
-import argparse
 import itertools
 import os
 import signal
@@ -24,7 +23,7 @@ from minikafka.wire.errors import Error
 from minikafka.wire.records import batches, decode_batch
 from tests.clients.brokers import STEADY, overrides, until
 from tests.conformance.raw import Connection, batch
-from tests.soak.kill import Wrong
+from tests.soak.kill import Wrong, parser_of, report
 
 TOPIC = "held"
 PATIENCE_S = 600
@@ -290,17 +289,12 @@ def hold(transactions: int, partitions: int, kill: bool) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--transactions", type=int, default=500)
-    parser.add_argument("--partitions", type=int, default=100)
+    parser = parser_of("stopped_leader", __doc__, transactions=500, partitions=100)
     args = parser.parse_args()
-    try:
-        for kill in (False, True):
-            print(hold(args.transactions, args.partitions, kill), flush=True)
-    except Wrong as wrong:
-        print(f"WRONG: {wrong}", flush=True)
-        return 1
-    return 0
+    return max(
+        report("stopped_leader", hold, args.transactions, args.partitions, kill)
+        for kill in (False, True)
+    )
 
 
 if __name__ == "__main__":

@@ -243,31 +243,28 @@ def test_a_log_that_lost_all_its_records_goes_on_at_the_log_start_offset():
 # -- how much is read
 
 
+def append_from(log, numbers):
+    """A record of a kilobyte for each sequence number."""
+    for number in numbers:
+        append(
+            log,
+            "x" * 1000,
+            timestamp=number,
+            producer_id=1,
+            producer_epoch=0,
+            base_sequence=number,
+        )
+
+
 def test_a_restart_after_kill_9_reads_only_past_the_recovery_point():
     disk = MemoryDisk()
     config = {"segment_bytes": 100_000}
     log = open_log(disk, **config)
-    for number in range(300):
-        append(
-            log,
-            "x" * 1000,
-            timestamp=number,
-            producer_id=1,
-            producer_epoch=0,
-            base_sequence=number,
-        )
+    append_from(log, range(300))
     log.flush()
     recovery_point, position = log.recovery_point, log.active.size
     segments = len(log.segments)
-    for number in range(300, 330):
-        append(
-            log,
-            "x" * 1000,
-            timestamp=number,
-            producer_id=1,
-            producer_epoch=0,
-            base_sequence=number,
-        )
+    append_from(log, range(300, 330))
     assert (segments, len(log.segments)) == (4, 4)
     behind = log.active.size - position
     active = f"orders-0/{log.active.base_offset:020}.log"

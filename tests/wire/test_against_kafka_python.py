@@ -76,9 +76,8 @@ def build(cls: Any, struct: Struct, version: int, body: dict[str, Any]) -> Any:
     return cls(version=version, **values)
 
 
-@pytest.mark.parametrize(("api", "version"), SHARED_VERSIONS)
-def test_requests_have_kafka_pythons_bytes(api, version):
-    schema = API[api].request
+def has_kafka_pythons_bytes(schema, version, encode, *header):
+    """Whatever the body. header: what kafka-python is told besides."""
 
     @some
     @given(bodies(schema, version))
@@ -86,30 +85,26 @@ def test_requests_have_kafka_pythons_bytes(api, version):
         theirs = build(
             CLASSES[schema.name], schema.struct, version, full(schema.struct, body)
         )
-        theirs.with_header(7, "me")
-        assert b"".join(encode_request(api, version, 7, "me", body)) == theirs.encode(
-            header=True
-        )
+        theirs.with_header(*header)
+        assert b"".join(encode(body)) == theirs.encode(header=True)
 
     holds()
+
+
+@pytest.mark.parametrize(("api", "version"), SHARED_VERSIONS)
+def test_requests_have_kafka_pythons_bytes(api, version):
+    def encode(body):
+        return encode_request(api, version, 7, "me", body)
+
+    has_kafka_pythons_bytes(API[api].request, version, encode, 7, "me")
 
 
 @pytest.mark.parametrize(("api", "version"), SHARED_VERSIONS)
 def test_responses_have_kafka_pythons_bytes(api, version):
-    schema = API[api].response
+    def encode(body):
+        return encode_response(api, version, 7, body)
 
-    @some
-    @given(bodies(schema, version))
-    def holds(body):
-        theirs = build(
-            CLASSES[schema.name], schema.struct, version, full(schema.struct, body)
-        )
-        theirs.with_header(7)
-        assert b"".join(encode_response(api, version, 7, body)) == theirs.encode(
-            header=True
-        )
-
-    holds()
+    has_kafka_pythons_bytes(API[api].response, version, encode, 7)
 
 
 def test_kafka_python_knows_what_clients_send_but_for_newer_groups_tokens_and_what_nodes_say():
