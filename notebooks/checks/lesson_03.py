@@ -8,36 +8,36 @@ from minikafka.faults import Crash, Cut, Delay, Freeze, Lose
 
 EXIT_TICKET = (
     Question(
-        "acks=all, no idempotence; a request is lost, then the answer to its retry",
+        "paid is in the log from producer id 12, and again from producer id 13",
         right=2,
         why=(
-            "2. The broker never saw the first. It wrote the retry, and the next one"
-            " again: it can't tell them apart."
+            "2. A retry carries the id of the producer that sent the batch first. Two"
+            " ids mean two lives of a program, or two programs."
         ),
     ),
     Question(
-        "acks=0, and a request is lost",
+        "linger.ms=10, a record every 2 ms; what is in the first batch",
+        right=1,
+        why=(
+            "1. It leaves at 10 ms, with the records of 0, 2, 4, 6 and 8 ms. The one"
+            " that comes at that very moment is too late."
+        ),
+    ),
+    Question(
+        "a payment's future fails with a time-out, and a colleague says two sentences",
         right=3,
         why=(
-            "3. Nobody waits for an answer, so nobody notices: the future was done as"
-            " soon as the request had left."
+            "3. It may be in the log: perhaps only the answer was lost. And what the"
+            " program sends again has a new sequence number, so the broker takes it as"
+            " new."
         ),
     ),
     Question(
-        "an idempotent producer crashes after an acknowledgement; its program sends the"
-        " order again",
-        right=1,
+        "can the shop take a second paid out of the log again",
+        right=2,
         why=(
-            "1. The new producer has another producer id. To the broker its first batch"
-            " is new, whatever is in it."
-        ),
-    ),
-    Question(
-        "paid is in the log twice, and a reader has read the first one",
-        right=1,
-        why=(
-            "1. A log holds records, not facts. Kafka compares no values: the second"
-            " paid is a record like any other."
+            "2. A log only grows at its end, and retention takes whole segments from"
+            " its beginning. Readers have to tell that it is the same order."
         ),
         lesson="01",
     ),
@@ -46,8 +46,8 @@ EXIT_TICKET = (
         " the two",
         right=2,
         why=(
-            "2. The key may belong to another partition now. Idempotence keeps the"
-            " order within a partition only."
+            "2. The key may go to another partition now, and idempotence keeps the"
+            " order within one partition."
         ),
         lesson="02",
     ),
@@ -59,8 +59,8 @@ EXIT_TICKET = (
 
 HINTS_1 = (
     (
-        "Keep one open batch: its records, its bytes, and when it began. Before"
-        " each record, ask whether the open batch has left by then: it leaves"
+        "Keep one open batch: its records, its bytes, and when it began. Before you"
+        " add a record, ask whether the open batch has left by then. It leaves"
         " linger_ms after its FIRST record."
     ),
     (
@@ -69,9 +69,9 @@ HINTS_1 = (
         " one."
     ),
     (
-        "Two things are easily forgotten: a batch that is exactly full leaves"
-        " at once, and waits for no record that doesn't fit; and the batch that"
-        " is open at the end leaves too, linger_ms after its first record."
+        "Two things are easy to forget. A batch that is exactly full leaves at once,"
+        " and doesn't wait for a record that doesn't fit. And the batch that is"
+        " still open at the end leaves too, linger_ms after its first record."
     ),
 )
 

@@ -49,4 +49,4 @@ def plan(goal):
 
 
 # %% exit ticket
-lesson("03").exit_ticket(2, 3, 1, 1, 2)
+lesson("03").exit_ticket(2, 1, 3, 2, 2)

@@ -29,6 +29,12 @@ def in_order(trace: Iterable[Event]) -> str:
     return " ".join(value.removeprefix("order ") for value in written(trace))
 
 
+def producer_ids(trace: Iterable[Event]) -> list[int]:
+    """The ids that brokers gave to producers, in their order."""
+    given = [event for event in trace if event.kind == "ProducerIdAssigned"]
+    return [event.detail["producer_id"] for event in given]
+
+
 def after_the_loss(event: Event) -> bool:
     """A condition: in this event a producer, which misses an answer, puts a batch back
     into its queue.
