@@ -1,5 +1,7 @@
-"""A node's effects on the outside world: data, left in its outbox in order, carried out
-by the shell (turn.py). Everything that an effect depends on has been written before.
+"""A node's effects on the outside world: data, left in its outbox in order. Its turn
+(turn.py) takes them from there: a client's connection hears how its request ended
+(Reply, Done, Close), and the shell does the rest. Everything that an effect depends on
+has been written before.
 """
 
 from collections.abc import Hashable, Sequence

@@ -1,14 +1,20 @@
-"""One turn of a node: requests in, effects out. Both shells take it from here, so they
-keep the same order.
+"""The turn of a node: requests go in, and what the broker says to them goes out. Both
+shells take it from here, so they keep the same order.
 
-A shell lives in this loop, whether its clock and its network are real or simulated:
+A request goes straight through:
 
-    turn.admit(connection)                    when a connection has a whole request
+    turn.receive(connection, frames)    whole requests came; they wait in their
+                                        connection's line
+    broker.receive(...)                 one goes in, and its handler is called
+    connection.answer(frame)            its answer, as soon as the broker has it
+    shell.turn_ended(...)               nothing is left that may go on: answers are sent
+
+Everything else that happens to a node is a call of the broker and then of `run`:
+
     broker.receive_reply(...), request_failed(...)
-                                              when another node answers, or never will
-    broker.tick(now)                          when broker.next_deadline() has come
-    turn.drain()                              after each of these: carry out the outbox
-    turn.go_on()                              then those who had to wait
+                                        when another node answers, or never will
+    broker.tick(now)                    when broker.next_deadline() has come
+    turn.run()                          after each of these
 
 (In etcd's raft the outbox is Ready. There is no Advance here: what an effect promises
 is in the log, and on disk where it has to be, before the effect is in the outbox. So it
@@ -16,84 +22,152 @@ may be carried out at once, and nobody reports back.)
 
 The broker has one request of a connection at a time; of one that waits for its records
 to be replicated, a few more. When it is finished (answered, done without an answer,
-refused) the connection's next one goes in, after all effects that were there before. A
-shell says which frame comes next, and carries out each effect; everything else is here,
-and does no I/O.
+refused) the connection's next one may go in, after all effects that were there before.
 """
 
-from collections import Counter
-from collections.abc import Callable
-from typing import Protocol
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
+from minikafka.broker.effects import (
+    Close,
+    Done,
+    Frame,
+    HangUp,
+    Notice,
+    Reply,
+    Request,
+)
 from minikafka.clock import Now
+
+
+class Connection(Protocol):
+    """One client's connection, of a shell's own class. str() is its name.
+
+    requests: whole ones, which the broker hasn't had yet. is_paused: they wait, because
+    the client doesn't read its answers.
+    """
+
+    requests: deque[bytearray]
+    is_paused: bool
+
+    def __hash__(self) -> int: ...
+
+    def answer(self, frame: Frame | None) -> None:
+        """Send the answer to its oldest request; None: that has none (acks=0)."""
+
+    def refuse(self, why: str) -> None:
+        """Close it, after what it was answered. why: what its client did."""
 
 
 class Shell(Protocol):
     """What a turn needs from the outside."""
 
-    def next_frame(self, connection: Connection) -> bytearray | None:
-        """The connection's next whole request; None if there is none, or its client
-        doesn't read its answers.
-        """
+    def holds(self) -> bool:
+        """Whether no further request may go in now."""
 
-    def carry_out(self, effect: Effect) -> None:
+    def carry_out(self, effect: Request | HangUp | Notice) -> None:
         """Do what the node asks for."""
+
+    def turn_ended(self, touched: Iterable[Any]) -> None:
+        """Everything is carried out. touched: connections whose requests came or went
+        in, or were answered.
+        """
 
 
 # requests of one connection: what producers have in flight,
 # max.in.flight.requests.per.connection
 MOST_INSIDE = 5
-ENDS_A_REQUEST = (Reply, Done, Close)
-# how long connections' next requests are let in; then they wait for the next turn
+OUTCOMES = (Reply, Done, Close)  # each ends a request
+# how long requests are let in; the next ones go in when the others have been heard
 SLICE_MS = 50
 
 
 class Turn:
-    """The turns of one node. now: reads the shell's clock. unfinished: connections that
-    wait for their next turn because this one was long.
+    """The turns of one node. now: reads the shell's clock. ready: connections whose
+    next request may go in, first come first, and since when (monotonic ms); a turn
+    leaves some if it was long, or if the shell holds them.
     """
 
     def __init__(self, broker: Broker, shell: Shell, now: Callable[[], Now]) -> None:
         self._broker = broker
+        self._clients = broker.requests.clients
         self._shell = shell
         self._now = now
-        # how many of their requests are inside the broker
-        self._inside: Counter[Connection] = Counter()
-        self.unfinished: list[Connection] = []
-        # of this drain, from its first request on
-        self._slice_ends_ms: int | None = None
-        self._slice_is_over = False
+        self.ready: OrderedDict[Connection, int] = OrderedDict()
+        self._touched: dict[Connection, None] = {}
 
-    def admit(self, connection: Connection) -> None:
-        """Let a connection's next requests in, as many as may be inside."""
-        life = self._broker.life
-        # once the node is over, nobody's may come: what it would append then comes
-        # behind what it noted as its end
-        while not life.is_over:
-            inside = self._inside[connection]
-            if inside and not self._may_come_too(connection, inside):
-                return
-            frame = self._shell.next_frame(connection)
-            if frame is None:
-                return
-            self._inside[connection] = inside + 1
+    def connected(self, connection: Connection, listener: str, host: str) -> None:
+        """A client came. listener: the name of the listener it used."""
+        self._broker.connected(connection, listener, host)
+
+    def receive(self, connection: Connection, frames: Iterable[bytearray]) -> None:
+        """Whole requests came on this connection."""
+        self._touched[connection] = None
+        connection.requests.extend(frames)
+        if connection.requests:
+            self._line_up(connection)
+        self.run()
+
+    def run(self) -> None:
+        """Carry out what the broker has left in its outbox, and let requests in, one by
+        one, until nothing may go on.
+        """
+        broker, ready = self._broker, self.ready
+        ends_ms = None
+        while True:
+            while broker.outbox:
+                effects = list(broker.outbox)
+                broker.outbox.clear()
+                for effect in effects:
+                    if isinstance(effect, OUTCOMES):
+                        self._end(effect)
+                    else:
+                        self._shell.carry_out(effect)
+            if not ready or broker.life.is_over or self._shell.holds():
+                break
             now = self._now()
-            if self._slice_ends_ms is None:
-                self._slice_ends_ms = now.monotonic_ms + SLICE_MS
-            self._slice_is_over = now.monotonic_ms >= self._slice_ends_ms
+            if ends_ms is None:
+                ends_ms = now.monotonic_ms + SLICE_MS
+            elif now.monotonic_ms >= ends_ms:
+                break
+            connection, _ = ready.popitem(last=False)
+            self._touched[connection] = None
             try:
-                self._broker.receive(connection, frame, now)
+                broker.receive(connection, connection.requests.popleft(), now)
             except AssertionError:  # the broker no longer trusts itself: the node stops
                 raise
             except Exception as error:
                 self._met_a_bug(connection, error)
+            if connection.requests:
+                self._line_up(connection)  # behind the others
+        touched, self._touched = self._touched, {}
+        self._shell.turn_ended(touched)
 
-    def _may_come_too(self, connection: Connection, inside: int) -> bool:
-        """Whether one more of its requests may be inside beside so many."""
-        client = self._broker.requests.clients[connection]
-        return client.allows_pipelining and inside < MOST_INSIDE
+    def _end(self, outcome: Reply | Done | Close) -> None:
+        """A request is finished: its connection hears how."""
+        connection: Any = outcome.connection
+        if connection not in self._clients:
+            return  # it is gone
+        self._touched[connection] = None
+        if isinstance(outcome, Reply):
+            connection.answer(outcome.frame)
+        elif isinstance(outcome, Done):
+            connection.answer(None)
+        else:
+            connection.refuse(outcome.why)
+        if connection.requests:
+            self._line_up(connection)
+
+    def _line_up(self, connection: Connection) -> None:
+        """Its next request may go in, if there is a place for it."""
+        if connection.is_paused:
+            return
+        client = self._clients[connection]
+        inside = client.asked - client.answered
+        if not inside or (client.allows_pipelining and inside < MOST_INSIDE):
+            self.ready.setdefault(connection, self._now().monotonic_ms)
 
     def _met_a_bug(self, connection: Connection, error: Exception) -> None:
         """An error that the broker itself did not catch ends the connection."""
@@ -105,37 +179,25 @@ class Turn:
         outbox.append(Notice(bug, error))
         outbox.append(Close(connection, "met a bug of minikafka's (above)"))
 
+    # --- brakes ---
+
+    def pause(self, connection: Connection) -> None:
+        """The client doesn't read its answers: nothing more of it goes in."""
+        connection.is_paused = True
+        self.ready.pop(connection, None)
+
+    def resume(self, connection: Connection) -> None:
+        """The client has read them."""
+        connection.is_paused = False
+        self.receive(connection, ())
+
+    def drop_requests(self, connection: Connection) -> None:
+        """We close it: what the broker hasn't had yet, it never gets."""
+        connection.requests.clear()
+        self.ready.pop(connection, None)
+
     def gone(self, connection: Connection) -> None:
-        """The connection is closed; nothing more comes from it."""
-        del self._inside[connection]
+        """It is closed; nothing more comes from it."""
+        connection.requests.clear()
+        self.ready.pop(connection, None)
         self._broker.disconnected(connection)
-
-    def go_on(self) -> None:
-        """Let those in who had to wait because the last turn was long."""
-        unfinished, self.unfinished = self.unfinished, []
-        for connection in unfinished:
-            self.admit(connection)
-
-    def drain(self) -> None:
-        """Carry out the outbox, and everything that follows from it, until it
-        is empty.
-        """
-        outbox = self._broker.outbox
-        while outbox:
-            effects = list(outbox)
-            outbox.clear()
-            freed: list[Connection] = []
-            for effect in effects:
-                if isinstance(effect, ENDS_A_REQUEST):
-                    connection = effect.connection
-                    if self._inside[connection]:  # none, once it is gone
-                        self._inside[connection] -= 1
-                    freed.append(connection)
-                self._shell.carry_out(effect)
-            for connection in freed:
-                if self._slice_is_over:
-                    self.unfinished.append(connection)
-                else:
-                    self.admit(connection)
-        self._slice_ends_ms = None
-        self._slice_is_over = False

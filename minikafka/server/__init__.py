@@ -4,7 +4,8 @@ command.py is `minikafka serve`: it runs the brokers in this process (serve.py),
 process for each broker (processes.py); checks.py checks options and folders first;
 shell.py runs one node, peers.py its connections to other nodes, and node_handshake.py
 lets only nodes in where they listen to each other; connection.py is one client's
-connection, and frames.py cuts frames out of the bytes that arrive; folder_disk.py holds
+connection, which gives whole requests to the node's turn (broker/turn.py) and sends the
+answers; frames.py cuts frames out of the bytes that arrive; folder_disk.py holds
 files; budget.py bounds the memory of all connections, open_files.py their number;
 addresses.py finds a port and names the program that has it; log.py writes to whoever
 looks after the server, with the plain lines of --verbose from handshakes.py;

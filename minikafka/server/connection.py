@@ -1,5 +1,6 @@
-"""One client's TCP connection: bytes come in, whole frames go to the broker, answers go
-back in the order of the requests.
+"""One client's TCP connection: bytes come in and become frames, which go to the node's
+turn (broker/turn.py); the turn hands back answers, in the order of the requests, and
+they go to the socket when it ends.
 
 The broker takes one request of a connection at a time, or a few. While it takes no
 more, or while the client doesn't read its answers, we read on until one more frame is
@@ -7,32 +8,37 @@ there, so that we notice if the client hangs up; then TCP holds the client back.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from minikafka.broker.effects import Frame
+from minikafka.broker.turn import Turn
 from minikafka.server.addresses import named
 from minikafka.server.budget import Budget
-from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, BadFrame, Frames
+from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, Frames
+from minikafka.server.log import log
+
+if TYPE_CHECKING:
+    from minikafka.server.handshakes import Handshakes
 
 LARGE_BYTES = 128 * 1024
 
 
-class Owner(NamedTuple):
-    """What the server does with its connections, and gives them.
+class Shared(NamedTuple):
+    """What all connections of a server share.
 
-    connected, disconnected: called once each. turn: bytes came, or the client has read
-    its answers. refuse(connection, why): it sent something that is no request.
-    max_frame_bytes: of one request. requests, answers: the budgets that count the bytes
-    of all connections.
+    connections: those that are there. requests, answers: the budgets that count the
+    bytes of all of them. max_frame_bytes: of one request. handshakes: for --verbose.
     """
 
-    connected: Callable[["Connection"], object]
-    disconnected: Callable[["Connection"], object]
-    turn: Callable[["Connection"], object]
-    refuse: Callable[["Connection", str], object]
-    max_frame_bytes: int
+    turn: Turn
+    connections: "set[Connection]"
     requests: "Budget[Connection]"
     answers: "Budget[Connection]"
+    max_frame_bytes: int
+    handshakes: "Handshakes | None"
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -40,25 +46,26 @@ class Connection(asyncio.BufferedProtocol):
     listener: the name of the listener that the client used.
     """
 
-    def __init__(self, owner: Owner, listener: str) -> None:
-        self._owner = owner
-        self.listener = listener
+    def __init__(self, shared: Shared, listener: str) -> None:
+        self._shared = shared
+        self._turn = shared.turn
+        self._listener = listener
         self.transport: asyncio.Transport
         self.name = "?"
         self.host = "?"
         self.closed = False
-        self.active_at = 0.0  # of the event loop's clock, seconds
-        self.frames = Frames(owner.max_frame_bytes)  # that the broker hasn't seen yet
+        self.active_at = time.monotonic()
+        self._frames = Frames(shared.max_frame_bytes)
+        self.requests: deque[bytearray] = deque()  # that the broker hasn't had yet
+        self.is_paused = False  # the client doesn't read what we send
+        self._unanswered = 0  # requests that aren't finished
         # answers that the socket hadn't taken yet when they were last counted
         self.unread_bytes = 0
         self._answers: list[Any] = []  # bytes-like
         self._answer_bytes = 0
-        self._choked = False  # the client doesn't read what we send
 
     def __str__(self) -> str:
         return self.name
-
-    # --- called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -66,53 +73,34 @@ class Connection(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.host, self.name = peer[0], named(peer)
-        self._owner.connected(self)
+        self._shared.connections.add(self)
+        self._turn.connected(self, self._listener, self.host)
+        if self._shared.handshakes:
+            self._shared.handshakes.connected(self)
+
+    # --- in: bytes, frames, the turn ---
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self.frames.buffer()
+        return self._frames.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        try:
-            self.frames.came(nbytes)
-        except BadFrame as bad:
-            most_bytes = self._owner.max_frame_bytes
-            why = what_is_wrong(bad.beginning, bad.size, most_bytes)
-            self._owner.refuse(self, why)
-        if not self.closed:
-            self._owner.turn(self)
+        self.active_at = time.monotonic()
+        frames = self._frames.came(nbytes)
+        self._unanswered += len(frames)
+        if self._shared.handshakes:
+            for frame in frames:
+                self._shared.handshakes.asked(self, frame)
+        self._turn.receive(self, frames)
 
-    def eof_received(self) -> bool:
-        return False  # a client that has closed its end isn't waiting for our answers
+    # --- out: the turn, answers, bytes ---
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
-        self._drop_frames()
-        self.count_unread()
-        self._owner.disconnected(self)
-
-    def pause_writing(self) -> None:
-        self._choked = True
-
-    def resume_writing(self) -> None:
-        self._choked = False
-        self.count_unread()
-        self._owner.turn(self)
-
-    # --- called by the server ---
-
-    @property
-    def asks(self) -> bool:
-        """Whether there is a request for the broker, which has none of this client at
-        the moment, and the client reads its answers.
-        """
-        return bool(self.frames.whole) and not (self._choked or self.closed)
-
-    def next_frame(self) -> bytearray:
-        """The next request; only if `asks`."""
-        return self.frames.take()
-
-    def answer(self, frame: Sequence[Any]) -> None:
-        """Keep one answer for the next send()."""
+    def answer(self, frame: Frame | None) -> None:
+        """Keep one answer for the next flush(); None: the oldest request has none."""
+        self._unanswered -= 1
+        if self._shared.handshakes:
+            self._shared.handshakes.answered(self, frame)
+        if frame is None or self.closed:
+            return
         size = sum(map(len, frame))
         self._answers.append(size.to_bytes(SIZE_BYTES, "big"))
         self._answers.extend(frame)
@@ -120,42 +108,51 @@ class Connection(asyncio.BufferedProtocol):
         if self._answer_bytes > SCRATCH_BYTES:
             # before the next request, because only the socket knows whether the client
             # reads
-            self.send()
+            self._write()
 
-    def send(self) -> None:
-        """Give the stored answers to the socket at once, and read on or wait, depending
-        on the backlog.
+    def flush(self) -> None:
+        """The turn has ended: give the answers to the socket, and read on or wait,
+        depending on the backlog. What can't be a request ends the connection once the
+        requests before it are answered.
         """
         if self.closed:
             return
-        if self._answers:
-            answers, size_bytes = self._answers, self._answer_bytes
-            self._answers, self._answer_bytes = [], 0
-            for part in (
-                merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]
-            ):
-                self.transport.write(part)
-            self.count_unread()
-        self._owner.requests.hold(self, self.frames.held_bytes)
-        if self.frames.whole:
+        self._write()
+        bad = self._frames.bad
+        if bad is not None and not self._unanswered:
+            self.refuse(what_is_wrong(bad, self._shared.max_frame_bytes))
+            return
+        self._shared.requests.hold(self, self.held_bytes)
+        if self.requests or bad is not None:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
 
-    def close(self) -> None:
-        """Send the answers that are there, but read nothing more."""
-        if not self.closed:
-            self.send()
-            self.closed = True
-            self._drop_frames()
-            self.transport.close()
-
-    def abort(self) -> None:
-        """Close at once: nothing more is sent or read."""
-        self.closed = True
-        self._drop_frames()
-        self.transport.abort()
+    def _write(self) -> None:
+        if not self._answers:
+            return
+        answers, size_bytes = self._answers, self._answer_bytes
+        self._answers, self._answer_bytes = [], 0
+        for part in (
+            merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]
+        ):
+            self.transport.write(part)
         self.count_unread()
+
+    # --- brakes ---
+
+    def pause_writing(self) -> None:
+        self._turn.pause(self)
+
+    def resume_writing(self) -> None:
+        self.active_at = time.monotonic()
+        self.count_unread()
+        self._turn.resume(self)
+
+    @property
+    def held_bytes(self) -> int:
+        """Of requests that aren't whole yet, or that the broker hasn't had yet."""
+        return self._frames.held_bytes + sum(map(len, self.requests))
 
     def count_unread(self) -> None:
         """Update the budget of all answers if the client has read some, or has more to
@@ -164,11 +161,47 @@ class Connection(asyncio.BufferedProtocol):
         unread_bytes = self.transport.get_write_buffer_size()
         if unread_bytes != self.unread_bytes:
             self.unread_bytes = unread_bytes
-            self._owner.answers.hold(self, unread_bytes)
+            self._shared.answers.hold(self, unread_bytes)
 
-    def _drop_frames(self) -> None:
-        self.frames.drop()
-        self._owner.requests.hold(self, 0)
+    # --- the end ---
+
+    def eof_received(self) -> bool:
+        return False  # a client that has closed its end isn't waiting for our answers
+
+    def refuse(self, why: str) -> None:
+        """Close it and say why; others aren't affected."""
+        log(f"closed the connection of {self}, which {why}.")
+        self.close()
+
+    def close(self) -> None:
+        """Send the answers that are there, but read nothing more."""
+        if not self.closed:
+            self._write()
+            self.closed = True
+            self._drop_requests()
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once: nothing more is sent or read."""
+        self.closed = True
+        self._drop_requests()
+        self.transport.abort()
+        self.count_unread()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._drop_requests()
+        self.count_unread()
+        self._shared.connections.discard(self)
+        if self._shared.handshakes:
+            self._shared.handshakes.left(self)
+        self._turn.gone(self)
+        self._turn.run()
+
+    def _drop_requests(self) -> None:
+        self._turn.drop_requests(self)
+        self._frames.drop()
+        self._shared.requests.hold(self, 0)
 
 
 def merged(parts: list[Any]) -> Iterator[Any]:
@@ -187,7 +220,7 @@ def merged(parts: list[Any]) -> Iterator[Any]:
     yield b"".join(small)
 
 
-def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:
+def what_is_wrong(beginning: bytes, max_frame_bytes: int) -> str:
     """Why these four bytes can't begin a request, in words that help a person who
     pointed the wrong program at this port.
     """
@@ -204,6 +237,7 @@ def what_is_wrong(beginning: bytes, size: int, max_frame_bytes: int) -> str:
         return "speaks HTTP; this port speaks the Kafka protocol"
     if beginning[:2] == b"\x16\x03":
         return "speaks TLS; this port speaks plain Kafka (security.protocol=PLAINTEXT)"
+    size = int.from_bytes(beginning, "big", signed=True)
     if size < 0:
         return f"announced a request of {size} bytes"
     return (

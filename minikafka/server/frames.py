@@ -5,8 +5,6 @@ didn't arrive whole gets a bytearray of its own, which grows as its bytes come a
 the socket fills directly.
 """
 
-from collections import deque
-
 SCRATCH_BYTES = 64 * 1024
 # allocated for a frame before its bytes have come: a claimed size is only a claim
 FIRST_BYTES = 64 * 1024
@@ -16,23 +14,15 @@ SIZE_BYTES = 4
 scratch = memoryview(bytearray(SCRATCH_BYTES))
 
 
-class BadFrame(Exception):
-    """These bytes can't be the beginning of a frame."""
-
-    def __init__(self, beginning: bytes, size: int) -> None:
-        super().__init__(f"a frame of {size} bytes")
-        self.beginning = beginning
-        self.size = size
-
-
 class Frames:
-    """The frames of one connection. whole: those that nobody has taken yet. held_bytes:
-    the size of these and of the partial one.
+    """The frames of one connection. held_bytes: of the one that isn't whole yet. bad:
+    four bytes that came where a frame should begin, and can't be its size; nothing
+    behind them makes sense.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
-        self.whole: deque[bytearray] = deque()
         self.held_bytes = 0
+        self.bad: bytes | None = None
         self._max_frame_bytes = max_frame_bytes
         self._rest = b""  # fewer than four bytes: not even a size
         # the partial frame: filled up to _filled, _size when complete
@@ -56,57 +46,53 @@ class Frames:
         self._view = memoryview(self._frame)[self._filled :]
         return self._view
 
-    def came(self, nbytes: int) -> None:
-        """This many bytes are in the buffer now (buffer_updated). Raises BadFrame."""
+    def came(self, nbytes: int) -> list[bytearray]:
+        """This many bytes are in the buffer now (buffer_updated). Returns the frames
+        that are whole with them.
+        """
         if self._frame is None:
-            self._cut(scratch[: len(self._rest) + nbytes])
-            return
+            return self._cut(scratch[: len(self._rest) + nbytes])
         assert self._view is not None
         self._view.release()  # a bytearray can't grow while a view of it exists
         self._filled += nbytes
-        if self._filled == self._size:
-            self._believed = max(self._believed, self._size)
-            self.whole.append(self._frame)
-            self._frame = None
-
-    def take(self) -> bytearray:
-        """Take the first of the whole frames."""
-        frame = self.whole.popleft()
-        self.held_bytes -= len(frame)
-        return frame
+        if self._filled < self._size:
+            return []
+        self._believed = max(self._believed, self._size)
+        frame, self._frame = self._frame, None
+        self.held_bytes = 0
+        return [frame]
 
     def drop(self) -> None:
-        """Drop everything: nobody will take these frames."""
-        self.whole.clear()
+        """Drop the partial frame: its rest won't come."""
         self._frame = None
         self._rest = b""
         self.held_bytes = 0
 
-    def _cut(self, data: memoryview) -> None:
-        """Take the whole frames; the rest begins a partial one."""
+    def _cut(self, data: memoryview) -> list[bytearray]:
+        """The whole frames; the rest begins a partial one."""
+        whole = []
         at = 0
         end = len(data)
         while end - at >= SIZE_BYTES:
-            beginning = data[at : at + SIZE_BYTES]
-            size = int.from_bytes(beginning, "big", signed=True)
+            size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
             if not 0 <= size <= self._max_frame_bytes:
-                self._rest = b""
-                raise BadFrame(bytes(beginning), size)
+                self.bad = bytes(data[at : at + SIZE_BYTES])
+                at = end
+                break
             at += SIZE_BYTES
             if end - at < size:
                 self._begin(size, data[at:])
                 at = end
                 break
-            frame = bytearray(data[at : at + size])
-            self.whole.append(frame)
-            self.held_bytes += size
+            whole.append(bytearray(data[at : at + size]))
             at += size
         self._rest = bytes(data[at:])
+        return whole
 
     def _begin(self, size: int, beginning: memoryview) -> None:
         frame = bytearray(min(size, self._believed))
         frame[: len(beginning)] = beginning
-        self.held_bytes += len(frame)
+        self.held_bytes = len(frame)
         self._frame = frame
         self._filled = len(beginning)
         self._size = size

@@ -24,7 +24,7 @@ class Introduction(NamedTuple):
 
 
 class Handshakes:
-    """Listens in on the shell. It remembers a few words about each, and forgets
+    """Listens in on the connections. It remembers a few words about each, and forgets
     them when it ends.
     """
 
@@ -41,7 +41,7 @@ class Handshakes:
         self._unanswered[connection] = deque()
 
     def asked(self, connection: Any, frame: bytearray) -> None:
-        """A request is on its way to the broker."""
+        """A request came."""
         self._unanswered[connection].append(None)
         if len(frame) < 4:
             return
@@ -55,8 +55,7 @@ class Handshakes:
         """The oldest request is finished. The answer to ApiVersions says what both can
         speak.
         """
-        unanswered = self._unanswered.get(connection)  # None: it has left
-        introduction = unanswered.popleft() if unanswered else None
+        introduction = self._unanswered[connection].popleft()
         if introduction is None or frame is None:
             return
         name, version = introduction

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from minikafka.broker.effects import Request
 from minikafka.server.addresses import reach
-from minikafka.server.frames import SIZE_BYTES, BadFrame, Frames
+from minikafka.server.frames import SIZE_BYTES, Frames
 from minikafka.server.node_handshake import HandshakeError, handshake_as_connector
 
 
@@ -112,15 +112,14 @@ class Lane(asyncio.BufferedProtocol):
         return self._frames.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        try:
-            self._frames.came(nbytes)
-        except BadFrame:
-            self.close()  # that isn't a node of ours
-        while self._frames.whole and not self.closed:
-            if self._asked:
-                self._replied(self._asked.pop(0), self._frames.take())
-            else:
+        for frame in self._frames.came(nbytes):
+            if not self._asked:
                 self.close()
+            if self.closed:
+                return
+            self._replied(self._asked.pop(0), frame)
+        if self._frames.bad is not None:
+            self.close()  # that isn't a node of ours
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True

@@ -1,32 +1,32 @@
-"""The asyncio shell around one broker: sockets and time go in, the contents of the
-broker's outbox go out.
+"""The asyncio shell around one broker: its life, the clients it accepts, its timer, and
+its connections to other nodes.
 
-The loop is short: bytes arrive, a frame goes to the broker, the answers are sent, one
-timer is set for the broker's next deadline. Everything runs on one thread, so the
-broker never sees two things at once.
+A request doesn't come through here: its connection (connection.py) gives it to the
+node's turn (broker/turn.py), which hands the answer back to the connection. Everything
+runs on one thread, so the broker never sees two things at once.
 
 Memory is bounded over all connections (budget.py). When requests that aren't whole yet,
 or wait for their turn, use up their budget, connections give way; until then one turn
 of the event loop can at most double them, because that is how frames grow. When answers
 that clients haven't read use up theirs, further requests wait; if that hasn't helped
-after PATIENCE_SECONDS, connections that don't read give way.
+after PATIENCE_MS, connections that don't read give way.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.effects import Close, Effect, HangUp, Notice, Reply, Request
+from minikafka.broker.effects import HangUp, Notice, Request
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
 from minikafka.cluster import election
 from minikafka.server.addresses import listen_on, named
 from minikafka.server.budget import Budget
-from minikafka.server.connection import Connection, Owner
+from minikafka.server.connection import Connection, Shared
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
 from minikafka.server.node_handshake import NodeHandshakes
@@ -43,7 +43,7 @@ HAND_OVER_LOOK_SECONDS = 0.02
 # how long a stopping server waits for clients to read their last answers
 FLUSH_SECONDS = 2.0
 # how long a request waits for other clients to read their answers
-PATIENCE_SECONDS = 2.0
+PATIENCE_MS = 2_000
 LOOK_AGAIN_SECONDS = 0.25  # how often that is checked
 # things that may happen a thousand times a second are reported once in this time
 ONCE_SECONDS = 1.0
@@ -79,16 +79,16 @@ class Server:
         self.requests = Budget[Connection](2 * (self.max_frame_bytes + SCRATCH_BYTES))
         # a few of the largest, or many ordinary ones
         self.answers = Budget[Connection](4 * config["fetch.max.bytes"])
-        self._owner = Owner(
-            self.connected,
-            self.disconnected,
-            self.turn,
-            self.refuse,
-            self.max_frame_bytes,
+        self.connections: set[Connection] = set()
+        self._turn = Turn(broker, self, now)
+        self._shared = Shared(
+            self._turn,
+            self.connections,
             self.requests,
             self.answers,
+            self.max_frame_bytes,
+            handshakes,
         )
-        self.connections: set[Connection] = set()
         self._max_connections = max_connections
         self._turned_away = 0
         self._secret = secret
@@ -100,18 +100,13 @@ class Server:
         # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
-        self._handshakes = handshakes
+        self._is_verbose = handshakes is not None
         self._after_turn = after_turn
         self._timer: asyncio.TimerHandle | None = None
-        # the requests' budget is used up, so a connection will have to give way
-        self._full = False
-        self._turn = Turn(broker, self, now)
-        self._going_on = False
+        # each will be called in a moment
         self._is_settling = False
-        self._touched: dict[Connection, None] = {}  # by the turn, in this order
+        self._is_looking = False
         self._lanes: dict[tuple[int, str], Lane] = {}  # to other nodes
-        # requests that wait until answers are read, and since when
-        self._held_back: dict[Connection, float] = {}
         # the broker has become ready, or has stopped, or is to stop
         self._changed = asyncio.Event()
         self._ready = False
@@ -137,7 +132,7 @@ class Server:
         CannotServe if another program has begun to listen there.
         """
         self.broker.start(now())
-        self._drain()
+        self._turn.run()
         if self.broker.why_failed:
             return
         accepting = []
@@ -164,7 +159,7 @@ class Server:
         if not self.broker.why_failed:
             # answers parked requests, and writes the clean shutdown marker
             self.broker.stop(now())
-            self._drain()
+            self._turn.run()
         await self._hang_up()
 
     async def hand_over(self) -> None:
@@ -173,7 +168,7 @@ class Server:
         """
         if self.broker.ready and not self.broker.why_failed:
             self.broker.leave(now())
-            self._drain()
+            self._turn.run()
             while not (self.broker.may_stop or self.broker.why_failed):
                 await asyncio.sleep(HAND_OVER_LOOK_SECONDS)
 
@@ -222,7 +217,7 @@ class Server:
 
     async def _let_in(self, client: "socket.socket", name: str) -> None:
         await self._loop.connect_accepted_socket(
-            lambda: Connection(self._owner, name), client
+            lambda: Connection(self._shared, name), client
         )
 
     async def _let_in_node(self, node: "socket.socket") -> None:
@@ -291,98 +286,57 @@ class Server:
         for connection in list(self.connections):
             connection.transport.abort()
 
-    # --- one turn: requests in, answers out ---
+    # --- what a turn needs (broker/turn.py) ---
 
-    def turn(self, connection: Connection) -> None:
-        """Bytes came from this client, or it has read its answers: pass its request on,
-        then send everything that the broker has for anybody.
+    def holds(self) -> bool:
+        """Nothing new begins while the node stops, or while the answers that nobody has
+        read yet use up the memory meant for them.
         """
-        connection.active_at = self._loop.time()
-        # whether we go on reading is settled at the end
-        self._touched[connection] = None
-        self._turn.admit(connection)
-        self._drain()
-        if self.requests.full and not self._full:
-            self._full = True
-            # once everybody whose bytes are there has had its turn
-            self._loop.call_soon(self._drop_half_requests)
+        return self._stopping or self.answers.full
 
-    def next_frame(self, connection: Any) -> bytearray | None:
-        """The connection's next request, for a turn that asks for it."""
-        if self._stopping or not connection.asks:
-            return None
-        if self.answers.full:
-            self._hold_back(connection)
-            return None
-        frame: bytearray = connection.next_frame()
-        if self._handshakes:
-            self._handshakes.asked(connection, frame)
-        return frame
-
-    def carry_out(self, effect: Effect) -> None:
-        """Carry out an effect of the broker. Answers are kept, so that there is one
-        write per connection.
-        """
-        if isinstance(effect, Reply):
-            connection: Any = effect.connection
-            self._touched[connection] = None
-            if self._handshakes:
-                self._handshakes.answered(connection, effect.frame)
-            connection.answer(effect.frame)
-        elif isinstance(effect, Request):
+    def carry_out(self, effect: Request | HangUp | Notice) -> None:
+        """Carry out an effect of the broker that is no answer to a client."""
+        if isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, Notice):
             # a traceback with --verbose
-            log(effect.line, effect.error if self._handshakes else None)
-        elif isinstance(effect, HangUp):
+            log(effect.line, effect.error if self._is_verbose else None)
+        else:
             log(
                 f"closed the connection to node {effect.node} ({effect.lane}), which"
                 " did not answer in time."
             )
             self._lanes[effect.node, effect.lane].close()
-        else:
-            connection = effect.connection
-            self._touched[connection] = None
-            if isinstance(effect, Close):
-                self.refuse(connection, effect.why)
-            elif self._handshakes:
-                self._handshakes.answered(connection, None)
 
-    def _drain(self) -> None:
-        """Empty the outbox, repeatedly while answers free connections whose next
-        request waits; one write per connection.
-        """
-        while self.broker.outbox or (self._held_back and self._let_go_on()):
-            self._turn.drain()
-        if self._turn.unfinished and not self._going_on:
-            self._going_on = True
-            # after clients that have something to say meanwhile
-            self._loop.call_soon(self._go_on)
+    def turn_ended(self, touched: Iterable[Connection]) -> None:
+        """Send the answers, with one write per connection."""
         if self._after_turn:
             self._after_turn()
-        touched, self._touched = self._touched, {}
         for connection in touched:
-            connection.send()
+            connection.flush()
         if not self._is_settling:
             self._is_settling = True
             self._loop.call_soon(self._settle)
 
-    def _go_on(self) -> None:
-        self._going_on = False
-        self._turn.go_on()
-        self._drain()
-
     def _settle(self) -> None:
-        """After all turns of one round of the loop: set one timer for the broker's next
-        deadline.
+        """After all turns of one round of the loop, when everybody whose bytes were
+        there has had its turn: let those go on whom a long turn left behind, and set
+        one timer for the broker's next deadline.
         """
         self._is_settling = False
+        self._drop_half_requests()
         broker = self.broker
         if broker.why_failed or broker.ready != self._ready:
             self._ready = broker.ready
             self._changed.set()
         if broker.why_failed or self._stopping:
             return
+        if self._turn.ready:
+            if not self.answers.full:
+                self._turn.run()
+            elif not self._is_looking:
+                self._is_looking = True
+                self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
         at = broker.next_deadline() / 1000
         if self._timer and self._timer.when() <= at:
             return  # one tick too many costs less than a timer per request
@@ -393,45 +347,27 @@ class Server:
     def _tick(self) -> None:
         self._timer = None
         self.broker.tick(now())
-        self._drain()
+        self._turn.run()
 
     # --- memory over all connections ---
-
-    def _hold_back(self, connection: Connection) -> None:
-        """Let its request wait: the answers that nobody has read yet use up the memory
-        meant for them.
-        """
-        if not self._held_back:
-            self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
-        self._held_back.setdefault(connection, self._loop.time())
-
-    def _let_go_on(self) -> bool:
-        """Pass on requests that were held back, now that there is room. Returns whether
-        the broker had an answer.
-        """
-        while self._held_back and not self.answers.full and not self.broker.outbox:
-            connection = next(iter(self._held_back))
-            del self._held_back[connection]
-            self._turn.admit(connection)
-        return bool(self.broker.outbox)
 
     def _look_again(self) -> None:
         """While requests are held back: check which answers were read meanwhile, and
         which requests have waited long enough.
         """
+        self._is_looking = False
+        if self._stopping:
+            return
         for connection in self.answers.holders():
             connection.count_unread()
-        self._drain()
-        overdue = self._loop.time() - PATIENCE_SECONDS
+        self._turn.run()
+        overdue_ms = now().monotonic_ms - PATIENCE_MS
+        waiting = self._turn.ready
         while (
-            self._held_back
-            and self.answers.full
-            and next(iter(self._held_back.values())) <= overdue
+            waiting and self.answers.full and next(iter(waiting.values())) <= overdue_ms
         ):
             self._drop_a_lazy_reader()
-            self._drain()
-        if self._held_back:
-            self._loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
+            self._turn.run()
 
     def _drop_a_lazy_reader(self) -> None:
         budget = self.answers
@@ -444,32 +380,13 @@ class Server:
         lazy.abort()
 
     def _drop_half_requests(self) -> None:
-        self._full = False
         budget = self.requests
         while budget.full:
             hog = budget.who_gives_way()
-            self.refuse(
-                hog,
+            hog.refuse(
                 f"holds {budget.held(hog)} of {budget.total_bytes} bytes of unfinished"
-                f" requests, above {budget.most_bytes}",
+                f" requests, above {budget.most_bytes}"
             )
-
-    # --- connections ---
-
-    def connected(self, connection: Connection) -> None:
-        connection.active_at = self._loop.time()
-        self.connections.add(connection)
-        self.broker.connected(connection, connection.listener, connection.host)
-        if self._handshakes:
-            self._handshakes.connected(connection)
-
-    def disconnected(self, connection: Connection) -> None:
-        self.connections.discard(connection)
-        self._held_back.pop(connection, None)
-        if self._handshakes:
-            self._handshakes.left(connection)
-        self._turn.gone(connection)
-        self._drain()
 
     # --- other nodes ---
 
@@ -503,7 +420,7 @@ class Server:
             )
             self._lanes[request.node, request.lane].close()
             self._failed([request])
-        self._drain()
+        self._turn.run()
 
     def _failed(self, requests: list[Request]) -> None:
         for request in requests:
@@ -511,20 +428,15 @@ class Server:
                 request.node, request.lane, request.correlation_id, now()
             )
         if not self._stopping:
-            self._drain()
+            self._turn.run()
 
-    # --- connections ---
-
-    def refuse(self, connection: Connection, why: str) -> None:
-        """Close one connection and say why; others aren't affected."""
-        log(f"closed the connection of {connection}, which {why}.")
-        connection.close()
+    # --- idle connections ---
 
     def _close_idle(self) -> None:
         """Apply connections.max.idle.ms. A connection that we closed and whose client
         never reads is closed for good as well.
         """
-        oldest = self._loop.time() - self._idle_seconds
+        oldest = time.monotonic() - self._idle_seconds
         for connection in list(self.connections):
             if connection.active_at <= oldest:
                 (

@@ -7,21 +7,13 @@ connections of a process.
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import (
-    Close,
-    Connection,
-    Effect,
-    HangUp,
-    Notice,
-    Reply,
-    Request,
-)
+from minikafka.broker.effects import Frame, HangUp, Notice, Request
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
@@ -157,6 +149,32 @@ class Process:
             self.trace.emit(kind)
 
 
+class Inbound:
+    """A client's connection to a broker, as that broker's turn works with it
+    (broker/turn.py). str(): its name in traces.
+    """
+
+    def __init__(self, link: Link, process: "BrokerProcess") -> None:
+        self.requests: deque[bytearray] = deque()
+        self.is_paused = False  # a simulated client reads all its answers
+        self._link = link
+        self._process = process
+
+    def __str__(self) -> str:
+        return self._link.name
+
+    def answer(self, frame: Frame | None) -> None:
+        network = self._process.network
+        if frame is None:
+            network.unanswered(self._link)
+        else:
+            network.answer(self._link, list(frame))
+
+    def refuse(self, why: str) -> None:
+        self._process.network.close(self._link, by_caller=False)
+        self._process.forget(self._link)
+
+
 class BrokerProcess(Process):
     """A broker with its disk. The disk outlives a crash, with everything that the
     operating system had accepted.
@@ -179,8 +197,7 @@ class BrokerProcess(Process):
         self.disk = MemoryDisk()
         self._config = config
         self._random = random
-        self._requests: dict[Link, deque[bytearray]] = {}
-        self._links: dict[str, Link] = {}
+        self._inbound: dict[Link, Inbound] = {}  # from clients
         self._lanes: dict[tuple[int, str], Link] = {}  # to other nodes
         self._asked: dict[Link, list[Request]] = {}
         self._connections = 0
@@ -195,7 +212,7 @@ class BrokerProcess(Process):
         self._turn = Turn(self.broker, self, self.now)
         self._leaving = False
         self.broker.start(self.now())
-        self._go_on()
+        self._turn.run()
 
     def lose_power(self, silent: bool = False) -> None:
         """The same as a crash, but everything that was not on disk yet is lost
@@ -209,7 +226,7 @@ class BrokerProcess(Process):
         if self.state == "up":
             self._leaving = True
             self.broker.leave(self.now())
-            self._go_on()
+            self._turn.run()
 
     def restart(self) -> None:
         self.crash()
@@ -219,26 +236,12 @@ class BrokerProcess(Process):
 
     def vanish(self) -> None:
         self.disk.crash()
-        for held in (self._requests, self._links, self._lanes, self._asked):
+        for held in (self._inbound, self._lanes, self._asked):
             held.clear()
 
     def tick(self) -> None:
         self.broker.tick(self.now())
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """After every call of the broker: carry out its effects, and set its next
-        deadline.
-        """
-        self._turn.drain()
-        if self.broker.life.why_failed is not None:
-            self.crash()
-            return
-        self.deadline = self.broker.next_deadline()
-        if self._leaving and self.broker.may_stop:
-            self.broker.stop(self.now())
-            self._turn.drain()
-            self._go_down("NodeShutDown")
+        self._turn.run()
 
     # called by the network, for clients
 
@@ -247,12 +250,11 @@ class BrokerProcess(Process):
             return False
 
         def connected() -> None:
-            self._requests[link] = deque()
-            self._links[link.name] = link
+            inbound = self._inbound[link] = Inbound(link, self)
             listener = (
                 CONTROLLER_LISTENER if link.port == CONTROLLER_PORT else "PLAINTEXT"
             )
-            self.broker.connected(link.name, listener, link.caller.name)
+            self._turn.connected(inbound, listener, link.caller.name)
 
         self._when_up(connected)
         return True
@@ -261,21 +263,22 @@ class BrokerProcess(Process):
         def received() -> None:
             # otherwise it came after the broker had closed the connection, or had been
             # restarted
-            if link in self._requests:
-                self._requests[link].append(frame)
-                self._turn.admit(link.name)
-                self._go_on()
+            if link in self._inbound:
+                self._turn.receive(self._inbound[link], [frame])
 
         self._when_up(received)
 
     def hung_up(self, link: Link) -> None:
         def disconnected() -> None:
-            if self._requests.pop(link, None) is not None:
-                del self._links[link.name]
-                self._turn.gone(link.name)
-                self._go_on()
+            if link in self._inbound:
+                self.forget(link)
+                self._turn.run()
 
         self._when_up(disconnected)
+
+    def forget(self, link: Link) -> None:
+        """A client's connection is closed."""
+        self._turn.gone(self._inbound.pop(link))
 
     # called by the network, for other nodes
 
@@ -284,7 +287,7 @@ class BrokerProcess(Process):
             if link in self._asked:
                 request = self._asked[link].pop(0)
                 self.broker.receive_reply(request.node, request.lane, frame, self.now())
-                self._go_on()
+                self._turn.run()
 
         self._when_up(received)
 
@@ -295,40 +298,37 @@ class BrokerProcess(Process):
                 self.broker.request_failed(
                     request.node, request.lane, request.correlation_id, self.now()
                 )
-            self._go_on()
+            self._turn.run()
 
         self._when_up(gone)
 
     # called by a turn
 
-    def next_frame(self, connection: Connection) -> bytearray | None:
-        link = self._links.get(connection)  # type: ignore[call-overload]
-        return (
-            self._requests[link].popleft()
-            if link is not None and self._requests[link]
-            else None
-        )
+    def holds(self) -> bool:
+        return False
 
-    def carry_out(self, effect: Effect) -> None:
+    def turn_ended(self, touched: Iterable[Any]) -> None:
+        if self.broker.life.why_failed is not None:
+            self.crash()
+            return
+        self.deadline = self.broker.next_deadline()
+        if self._leaving and self.broker.may_stop:
+            self._leaving = False
+            self.broker.stop(self.now())
+            self._turn.run()
+            if self.state != "down":
+                self._go_down("NodeShutDown")
+
+    def carry_out(self, effect: Request | HangUp | Notice) -> None:
         if isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, HangUp):
             link = self._lanes.pop((effect.node, effect.lane))
             del self._asked[link]
             self.network.close(link, by_caller=True)
-        elif isinstance(effect, Notice):
-            if effect.error is not None and not isinstance(effect.error, KafkaError):
-                # a bug of ours, which a lesson or a test must not ignore
-                raise effect.error
-        elif (link := self._links.get(effect.connection)) is not None:  # type: ignore[call-overload]
-            if isinstance(effect, Close):
-                self.network.close(link, by_caller=False)
-                del self._requests[link], self._links[link.name]
-                self._turn.gone(link.name)
-            elif isinstance(effect, Reply):
-                self.network.answer(link, list(effect.frame))
-            else:
-                self.network.unanswered(link)
+        elif effect.error is not None and not isinstance(effect.error, KafkaError):
+            # a bug of ours, which a lesson or a test must not ignore
+            raise effect.error
 
     def _ask(self, request: Request) -> None:
         lane = request.node, request.lane

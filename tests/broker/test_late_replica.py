@@ -5,9 +5,11 @@ It is in sync with every partition, and a voter of the metadata quorum; the node
 test leads both.
 """
 
+from collections import deque
+
 import pytest
 
-from minikafka.broker.effects import Close, Done, HangUp, Reply, Request
+from minikafka.broker.effects import HangUp, Request
 from minikafka.broker.turn import MOST_INSIDE, Turn
 from minikafka.clock import Now
 from minikafka.cluster import controller, registration
@@ -218,25 +220,34 @@ def test_consumers_do_not_see_what_does_not_count(pair):
 
 
 class Wire:
-    """A client's frames, numbered by their correlation ids, which a turn lets in; and
-    what became of them.
+    """A client's connection, and the shell around it: its frames, numbered by their
+    correlation ids, which a turn lets in; and what became of them.
     """
 
     def __init__(self, pair):
-        self.pair, self.frames, self.heard = pair, [], []
+        self.pair, self.heard = pair, []
+        self.requests, self.is_paused = deque(), False
         self.turn = Turn(pair.broker, self, lambda: pair.now)
+        self.turn.connected(self, "PLAINTEXT", "here")
 
-    def next_frame(self, connection):
-        return self.frames.pop(0) if self.frames else None
+    def answer(self, frame):
+        if frame is None:
+            self.heard.append("Done")
+        else:
+            self.heard.append(int.from_bytes(b"".join(frame)[:4], "big"))
+
+    def refuse(self, why):
+        self.heard.append("Close")
+        self.turn.gone(self)
+
+    def holds(self):
+        return False
 
     def carry_out(self, effect):
-        if isinstance(effect, Reply):
-            self.heard.append(int.from_bytes(b"".join(effect.frame)[:4], "big"))
-        elif isinstance(effect, Close | Done):
-            self.heard.append(type(effect).__name__)
-            if isinstance(effect, Close):
-                self.frames.clear()
-                self.turn.gone(effect.connection)
+        pass
+
+    def turn_ended(self, touched):
+        pass
 
     def produce(self, number, value="a", acks=-1, topic="orders"):
         data = [
@@ -250,13 +261,12 @@ class Wire:
         self.ask("Produce", 9, number, **body)
 
     def ask(self, api, version, number, **body):
-        self.frames.append(
+        self.requests.append(
             bytearray().join(encode_request(api, version, number, "test", body))
         )
 
     def go(self):
-        self.turn.admit("client")
-        self.turn.drain()
+        self.turn.receive(self, ())
         return self.heard
 
     @property
@@ -350,7 +360,7 @@ def test_nobody_waits_for_a_producer_that_hangs_up_with_requests_in_flight(wire)
     wire.produce(3, acks=1)
     wire.go()
     assert len(wire.pair.broker.requests.waiting) == 2
-    wire.turn.gone("client")
+    wire.turn.gone(wire)
     assert len(wire.pair.broker.requests.waiting) == 0
     wire.pair.fetch_records()
     assert wire.go() == []
@@ -538,5 +548,5 @@ def test_a_stopped_node_takes_nothing_behind_what_it_noted_as_its_end(pair):
     end = log.log_end_offset
     wire.produce(2, acks=1)
     pair.broker.stop(pair.now)
-    assert wire.go() == [1] and len(wire.frames) == 1
+    assert wire.go() == [1] and len(wire.requests) == 1
     assert log.log_end_offset == end

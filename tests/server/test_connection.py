@@ -11,6 +11,7 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import shell
 from minikafka.server.addresses import listen_socket
+from minikafka.server.connection import Connection
 from minikafka.server.shell import Server
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Trace
@@ -123,7 +124,7 @@ def test_while_a_request_is_parked_only_a_little_is_read_ahead():
         [connection] = server.connections
         seen = []
         for expected in range(1, 20_002):
-            seen.append(connection.frames.held_bytes)
+            seen.append(connection.held_bytes)
             assert (await answer(reader))[:4] == expected.to_bytes(4, "big")
         return max(seen)
 
@@ -147,11 +148,14 @@ def test_a_connection_that_pipelines_slow_requests_does_not_keep_the_others_wait
 
         server.broker.receive = slow
         order = []
-        reply = server.carry_out
+        reply = Connection.answer
         monkeypatch.setattr(
-            server,
-            "carry_out",
-            lambda effect: (order.append(str(effect.connection)), reply(effect)),
+            Connection,
+            "answer",
+            lambda connection, frame: (
+                order.append(str(connection)),
+                reply(connection, frame),
+            ),
         )
         other_reader, other = await asyncio.open_connection(
             *writer.get_extra_info("peername")
@@ -216,14 +220,29 @@ def test_a_client_that_leaves_in_the_middle_of_a_request_leaves_nothing_behind(c
     assert capsys.readouterr().err == ""
 
 
-def test_what_is_answered_goes_out_before_a_frame_that_is_too_large_ends_it():
-    async def scenario(server, reader, writer):
-        writer.write(framed("ApiVersions", 0, 1))
-        first = await answer(reader)
-        writer.write(framed("ApiVersions", 0, 2) + (200 << 20).to_bytes(4, "big"))
-        return first[:4], await reader.read()
+@pytest.mark.parametrize("max_wait_ms", [0, 300])
+def test_requests_before_a_frame_that_is_too_large_are_answered(max_wait_ms, capsys):
+    """Also one that has to wait, and one behind it."""
+    place = {"partition": 0, "partition_max_bytes": 1000}
+    topics = [{"topic": "orders", "partitions": [place]}]
+    limits = {"max_wait_ms": max_wait_ms, "min_bytes": 1}
 
-    assert with_server(scenario) == ((1).to_bytes(4, "big"), b"")
+    async def scenario(server, reader, writer):
+        created = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
+        writer.write(framed("CreateTopics", 5, 0, topics=[created]))
+        await answer(reader)
+        writer.write(
+            framed("Fetch", 4, 1, replica_id=-1, topics=topics, **limits)
+            + framed("ApiVersions", 0, 2)
+            + (200 << 20).to_bytes(4, "big")
+        )
+        answers = [(await answer(reader))[:4] for _ in range(2)]
+        return answers, await reader.read()
+
+    answers, rest = with_server(scenario)
+    assert answers == [(1).to_bytes(4, "big"), (2).to_bytes(4, "big")]
+    assert rest == b""
+    assert "announced a request of 209715200 bytes" in capsys.readouterr().err
 
 
 def test_requests_that_are_held_back_go_in_once_answers_are_read():
@@ -275,3 +294,30 @@ def test_requests_of_a_client_that_does_not_read_do_not_go_in():
     asked, got = with_server(scenario)
     assert asked == 1
     assert got == [(2).to_bytes(4, "big"), (3).to_bytes(4, "big")]
+
+
+def test_a_stop_does_not_wait_for_a_client_that_does_not_read(monkeypatch):
+    """And a request that is held back because of it is never served."""
+    monkeypatch.setattr(shell, "FLUSH_SECONDS", 0.1)
+
+    async def scenario(server, reader, writer):
+        while not server.connections:
+            await asyncio.sleep(0)
+        [reads_nothing] = server.connections
+        reads_nothing.transport.write(bytes(64 << 20))
+        reads_nothing.count_unread()
+        server.answers.most_bytes = 1 << 20
+        other_reader, other = await asyncio.open_connection(
+            *writer.get_extra_info("peername")
+        )
+        other.write(framed("ApiVersions", 0, 1))
+        while not server.requests.total_bytes:
+            await asyncio.sleep(0)
+        server.stop()
+        rest = await other_reader.read()
+        while server.connections:
+            await asyncio.sleep(0)
+        other.close()
+        return rest
+
+    assert with_server(scenario) == b""

@@ -9,17 +9,17 @@ import pytest
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Reply
 from minikafka.clock import Now
 from minikafka.faults import Plan
 from minikafka.server import shell
 from minikafka.server.addresses import listen_socket, port_to_listen_on
+from minikafka.server.connection import Connection
 from minikafka.server.shell import Server
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.kernel import Kernel
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.simulation.network import Network
-from minikafka.simulation.processes import BrokerProcess
+from minikafka.simulation.processes import BrokerProcess, Inbound
 from minikafka.trace import Trace
 from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.records import encode_batch
@@ -89,23 +89,22 @@ CALLS = (
 
 
 class Recorded:
-    """What the node asked of a shell: effect, whose connection, bytes."""
+    """What a shell's connections heard from the node: whose connection, and the answer;
+    None if there is none. kind: the class of these connections.
+    """
 
-    def __init__(self, shell_, name_of):
-        self.effects = []
-        carry_out = shell_.carry_out
+    def __init__(self, monkeypatch, kind, name_of):
+        self.heard = []
+        answer = kind.answer
 
-        def recording(effect):
-            frame = b"".join(effect.frame) if isinstance(effect, Reply) else b""
-            self.effects.append(
-                (type(effect).__name__, name_of(effect.connection), frame)
-            )
-            carry_out(effect)
+        def recording(connection, frame):
+            self.heard.append((name_of(connection), frame and b"".join(frame)))
+            answer(connection, frame)
 
-        shell_.carry_out = recording
+        monkeypatch.setattr(kind, "answer", recording)
 
-    def from_(self, name):
-        return sum(1 for _, connection, _ in self.effects if connection == name)
+    def by(self, name):
+        return sum(1 for connection, _ in self.heard if connection == name)
 
 
 def config(**more):
@@ -125,7 +124,9 @@ def over_tcp(monkeypatch):
         )
         server = Server(broker, max_connections=10)
         names, expected = {}, {"one": 0, "two": 0}
-        recorded = Recorded(server, lambda connection: names[str(connection)])
+        recorded = Recorded(
+            monkeypatch, Connection, lambda connection: names[str(connection)]
+        )
         listener = listen_socket("127.0.0.1", 0)
         ready = asyncio.Event()
         running = asyncio.create_task(server.run(listener, ready.set))
@@ -139,11 +140,11 @@ def over_tcp(monkeypatch):
                 b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
             )
             expected[name] += len(frames)
-            while recorded.from_(name) < expected[name]:
+            while recorded.by(name) < expected[name]:
                 await asyncio.sleep(0)
         server.stop()
         await running
-        return recorded.effects
+        return recorded.heard
 
     return asyncio.run(run())
 
@@ -166,7 +167,7 @@ class StandsStill(Clock):
         return STILL
 
 
-def simulated():
+def simulated(monkeypatch):
     clock = StandsStill()
     network = Network(clock, random.Random(1), Plan([]), Trace("network"), (0, 0))
     process = BrokerProcess(
@@ -181,25 +182,25 @@ def simulated():
     )
     kernel = Kernel(clock, lambda program: None)
     kernel.agenda.add(process)
-    recorded = Recorded(process, lambda connection: connection)
+    recorded = Recorded(monkeypatch, Inbound, str)
     kernel.advance(lambda: process.broker.ready, None)
     expected = {"one": 0, "two": 0}
     links = {
         name: network.connect(Mute(name), name, ("broker-1", 9092)) for name in expected
     }
-    kernel.advance(lambda: all(name in process._links for name in links), None)
+    kernel.advance(lambda: len(process._inbound) == len(links), None)
     for name, frames in CALLS:
         for frame in frames:
             network.request(links[name], [frame])
         expected[name] += len(frames)
-        while recorded.from_(name) < expected[name]:
+        while recorded.by(name) < expected[name]:
             kernel.advance(lambda: False, clock.now_ms)
             process.tick()
-    return recorded.effects
+    return recorded.heard
 
 
 def test_the_same_calls_leave_the_same_effects_in_both_shells(monkeypatch):
-    ours = simulated()
+    ours = simulated(monkeypatch)
     assert len(ours) == sum(len(frames) for _, frames in CALLS)
     assert over_tcp(monkeypatch) == ours
 
