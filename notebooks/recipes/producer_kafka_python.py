@@ -36,6 +36,9 @@ SETTINGS = {
     "enable_idempotence": True,  # a retry writes nothing twice and overtakes nothing
     "delivery_timeout_ms": 120_000,  # until then it retries
     "max_block_ms": 10_000,  # how long send() waits for metadata
+    # Not above the topic's max.message.bytes: kafka-python 3.0's idempotent producer
+    # fails for good once the broker has found one record too large.
+    "max_request_size": 1_000_000,
     "linger_ms": 5,
     "compression_type": "gzip",
 }

@@ -149,6 +149,7 @@ PAGES = [
     "errors.html",
     "claims.html",
     "matrix.html",
+    "recipes.html",
     "the_larger_number.html",
     "what_is_promised.html",
     "settings_on_monday.html",

@@ -52,6 +52,13 @@ READINGS = {
 }
 del READINGS["claims"]  # the site has a page of its own, which can be searched
 MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
+RECIPES = MATRIX.with_name("recipes.md")  # so does `python -m tests.recipes`
+NO_RECIPES = """\
+# Our recipes under our faults
+
+`python -m tests.recipes` runs them and writes this page. It has not run where this site
+was made.
+"""
 NO_NIGHT = """\
 # What minikafka and Apache Kafka do alike
 
@@ -137,6 +144,7 @@ def write(folder: Path) -> None:
     save(folder / site_errors.PATH, errors_page())
     write_claims(folder)
     save(folder / "matrix.html", matrix_page())
+    save(folder / "recipes.html", recipes_page())
     save(folder / "index.html", front())
 
 
@@ -292,6 +300,12 @@ def matrix_page() -> str:
     listed = "\n".join(f"<section>\n{each}</section>" for each in sections)
     title = "What minikafka and Apache Kafka do alike"
     return filtered(title, "site_matrix.html", {"begins": begins, "sections": listed})
+
+
+def recipes_page() -> str:
+    """Fault by recipe, what happened, as the last run has found it here."""
+    text = RECIPES.read_text(encoding="utf-8") if RECIPES.exists() else NO_RECIPES
+    return page("Our recipes under our faults", from_markdown(text))
 
 
 def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
