@@ -18,8 +18,9 @@ Folders that test all of it from outside:
     house         imports, packaging, commands, pages, environments
     bench         no tests: `make bench`, speed beside Apache Kafka; walks.py counts calls
 
-In a folder, `test_*.py` are tests; every other file helps them, and its docstring says with
-what. A name on both sides is no accident: `transaction_schedules.py` makes random schedules,
+In a folder, `test_*.py` are tests, and the docstrings of other files say what they help
+with. A few helpers stand in the test file that needs them most; others import them there.
+A name on both sides is no accident: `transaction_schedules.py` makes random schedules,
 `test_transaction_schedules.py` runs three of them, and `soak/transactions.py` thousands.
 
 Helpers for several folders, in this one:

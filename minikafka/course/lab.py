@@ -26,6 +26,7 @@ from minikafka.course import editions, places
 FIRST_LESSON = "00_start_here.ipynb"
 LINKED = (  # by lessons, as ../notebooks
     "pictures",
+    "recipes",
     "glossary.md",
     "cheat_sheet.html",
     "from_notebook_to_spark_submit.md",

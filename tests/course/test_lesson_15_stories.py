@@ -42,7 +42,7 @@ def test_a_story_is_the_same_each_time(name, tool):
 
 
 def test_the_solution_is_right_and_names_what_held():
-    found = verdict(LESSON, 2, solution(LESSON, 2, "my_tools"))
+    found = verdict(LESSON, 2, solution(LESSON, 2))
     assert found.right and len(found.lines) == len(STORIES), found
 
 

@@ -3,6 +3,7 @@ wrong in plain words.
 """
 
 import ast
+import re
 import socket
 import subprocess
 import sys
@@ -31,6 +32,12 @@ def test_an_unknown_task_shows_the_list():
     )
     assert done.returncode == 2
     assert all(f"tasks.py {name}" in done.stdout for name in tasks.TASKS)
+
+
+def test_make_knows_the_same_commands():
+    makefile = (tasks.ROOT / "Makefile").read_text(encoding="utf-8")
+    [phony] = re.findall(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    assert phony.split() == ["help", *tasks.TASKS]
 
 
 def test_a_python_that_does_not_fit_is_named_with_ways_out(monkeypatch):

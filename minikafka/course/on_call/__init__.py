@@ -8,8 +8,23 @@
     incident.report()
 
 The brokers and the clients are those of the simulation, so what the tools print is what
-the cluster answers. `plans.py` says what an incident is made of; `tools.py` has what
-can be asked and done.
+the cluster answers.
+
+Open, to change
+
+    what an incident is made of     plans.py; each is a file in incidents/
+    what goes wrong in it           mishaps.py
+    when its cause is gone          wellness.py
+    what a learner can do           incident.py
+    which command lines there are   tools.py; usage.py has their grammar, habits.py what
+                                    people type instead
+    what a command prints           tools_*.py, by the tool; columns.py, screen.py
+    what is measured                monitoring.py; metrics.py has the names, strip.py
+                                    the picture
+    the machines and the programs   brokers.py, disks.py, log_lines.py; apps.py,
+                                    programs.py; all together in world.py
+    what became of the orders       orders.py, fates.py (lost), again.py (repeated)
+    the report                      report.py
 """
 
 from minikafka.course.on_call import plans
