@@ -23,28 +23,27 @@ THIRTY = tuple(f"o-{number}" for number in range(30))
 
 EXIT_TICKET = (
     Question(
-        "billing has processed record 41, nothing else is open",
-        right=2,
+        "orders 5, 6 and 8 are finished, 7 is not; the largest offset to commit",
+        right=1,
         why=(
-            "2. The committed offset is the one to read next: 42. With 41 record 41"
-            " comes again."
+            "1. Committed is the next one to read: 7. With 9 order 7 would be lost in a"
+            " crash; with 7 order 8 comes again, and an idempotent consumer can bear it."
         ),
     ),
     Question(
-        "it commits after each record and is killed",
-        right=2,
-        why=(
-            "2. What is done and not committed yet comes again. Nothing is lost: commit"
-            " after gives at least once."
-        ),
-    ),
-    Question(
-        "auto-commit, and the program hands its records to other threads",
+        "it writes, then commits, and a second row is refused; killed at a bad moment",
         right=3,
         why=(
-            "3. Either. The next poll commits what the last one handed over, done or"
-            " not: what was not is lost. What is done and not committed yet comes"
-            " again."
+            "3. What was written and not committed comes again, and the database"
+            " refuses the second row: at least once, with an idempotent effect."
+        ),
+    ),
+    Question(
+        "200 records a second, at most 100 repeated after a crash",
+        right=2,
+        why=(
+            "2. Two seconds are 400 records. Half a second is 100. Committing before"
+            " the work would repeat none, and lose some."
         ),
     ),
     Question(
@@ -60,8 +59,8 @@ EXIT_TICKET = (
         "a partition was added while billing was off",
         right=1,
         why=(
-            "1. An offset belongs to one partition. The group has committed none for"
-            " the new one."
+            "1. An offset belongs to one partition, and the group has committed none"
+            " for the new one."
         ),
         lesson="02",
     ),

@@ -17,6 +17,7 @@ from minikafka.trace import Event
 
 NEW_GROUP_SECONDS = 5  # a new group begins to read after 3 s
 DEAD_MEMBER_SECONDS = 60  # more than a group waits for a member that says nothing
+BUSY_ORDERS, WORK_SECONDS = 1000, 0.01
 
 
 def shop_with(
@@ -83,6 +84,64 @@ def killed_at(program: Callable[..., Any], call: int, seed: int = 3) -> Cluster:
     cluster.restart(running)
     cluster.run(seconds=DEAD_MEMBER_SECONDS)
     return cluster
+
+
+def killed_while_busy(
+    program: Callable[..., Any], auto_commit: bool = False, paid_orders: int = 677
+) -> list[Event]:
+    """A thousand orders wait, and each takes 10 ms of work. The program is killed when
+    it has paid so many of them, and started again: what happens until all are paid.
+    """
+    cluster = Cluster(seed=6)
+    cluster.create_topic("orders", partitions=1)
+    shop = cluster.producer(client_id="shop")
+    for number in range(BUSY_ORDERS):
+        send(shop, number)
+    cluster.run(seconds=1)
+    consumer = cluster.consumer(
+        "orders",
+        group_id="billing",
+        client_id="billing",
+        auto_offset_reset="earliest",
+        enable_auto_commit=auto_commit,
+    )
+    payments = cluster.table("payments")
+    running = cluster.start(
+        program, consumer, payments, lambda: cluster.sleep(WORK_SECONDS)
+    )
+    cluster.run_until(lambda: len(paid(cluster.trace)) >= paid_orders)
+    cluster.crash(running)
+    cluster.run(seconds=2)
+    cluster.restart(running)
+    cluster.run(seconds=2 * DEAD_MEMBER_SECONDS)
+    return list(cluster.trace)
+
+
+def commits_before_the_kill(trace: Iterable[Event]) -> int:
+    """How many commits the program had sent when it was killed."""
+    killed_ms = _killed_ms(trace)
+    return sum(event.kind == "CommitSent" and event.at <= killed_ms for event in trace)
+
+
+def seconds_of_work(trace: Iterable[Event]) -> float:
+    """From the first payment to the kill."""
+    began_ms = next(event.at for event in trace if event.kind == "EffectWritten")
+    return (_killed_ms(trace) - began_ms) / 1000
+
+
+def a_commit_leaves(event: Event) -> bool:
+    """A condition: in this event a consumer sends a commit."""
+    return event.kind == "CommitSent"
+
+
+def a_day_later(event: Event) -> bool:
+    """A condition: this event happens more than a day after the beginning."""
+    return event.at > 24 * 60 * 60 * 1000
+
+
+def first_read_by(reader: str) -> Callable[[Iterable[Event]], str]:
+    """The first record that this reader got, read from a trace."""
+    return lambda trace: first_read(trace, reader)
 
 
 def first_read(trace: Iterable[Event], reader: str) -> str:
