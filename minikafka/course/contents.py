@@ -134,13 +134,14 @@ class Contents:
 
     @property
     def stated_minutes(self) -> int:
-        """The minutes after **Time** in the title cell, without the stretch; if it
-        names two numbers, the smaller.
+        """The minutes after **Time** in the title cell: the first number. What it says
+        of the stretch comes behind.
         """
         stated = re.search(r"\*\*Time\*\*([^*]*)", self.prose)
         assert stated is not None, f"lesson {self.number} does not state its time"
         without_names = re.sub(r"exercise \d+", "", stated[1])
-        return min(int(number) for number in re.findall(r"\b\d+\b", without_names))
+        numbers = re.findall(r"\b\d+\b", without_names)
+        return int(numbers[0])
 
     def minutes(self, questions: int, stretch: bool = False) -> float:
         """The minutes according to the model: the sections without stretch, or only
