@@ -40,8 +40,8 @@ EXIT_TICKET = (
         "the number 38, and from 6 to 9 partitions",
         right=1,
         why=(
-            "1. 38 leaves 2 by 6 and 2 by 9: this key is one of the few that stay. Of"
-            " eighteen numbers six do."
+            "1. 38 % 6 is 2, and 38 % 9 is 2, too: this key is one of those that stay. Of"
+            " eighteen numbers in a row six do."
         ),
     ),
     Question(

@@ -62,4 +62,4 @@ class TinyLog:
 
 
 # %% exit ticket
-lesson("01").exit_ticket(2, 3, 3, 1, 1)
+lesson("01").exit_ticket(2, 2, 3, 1, 1)
