@@ -1,5 +1,5 @@
-"""The programs that lessons 04 and 05 give to copy, word for word: each is the block of
-its notebook that begins with its name.
+"""The program that a lesson gives to copy, word for word: the block of its notebook that
+begins with its name.
 """
 
 import re
@@ -12,9 +12,3 @@ def recipe(lesson, name):
     prose = contents()[lesson].prose
     [text] = re.findall(rf"```python\n(# {name}\n.*?)```", prose, re.DOTALL)
     return text
-
-
-def at(text, bootstrap, topic):
-    """The same, with an address and with a topic of this test's own."""
-    text = text.replace('"H"', repr(bootstrap))
-    return text.replace('"orders', f'"{topic}')

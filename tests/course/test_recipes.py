@@ -1,8 +1,7 @@
-"""The programs that lessons 04 and 05 give to copy, put into the faults that these
-lessons are about: frozen, killed at each line, stopped at each line.
+"""The payment that lesson 04 gives to copy, put into the faults that lessons 04 and 05
+are about: frozen, and killed at each line.
 """
 
-import json
 import os
 import signal
 import sqlite3
@@ -16,7 +15,6 @@ import pytest
 
 from minikafka.course.experiments.lesson_05_runs import paid_twice, pay_with
 from minikafka.faults import Freeze
-from tests.clients.brokers import any_kafka
 from tests.course.recipes import recipe
 
 pytestmark = pytest.mark.slow
@@ -26,12 +24,6 @@ ASLEEP = Freeze("consumer A", at_ms=24_100, for_ms=60_000)  # lesson 05's
 ORDER = SimpleNamespace(key=b"o-24", value=b"20 euros")
 STEPS = 40  # more lines than a payment has
 posix = pytest.mark.skipif(os.name != "posix", reason="no such signals to send")
-
-
-@pytest.fixture(scope="module")
-def bootstrap():
-    with any_kafka() as address:
-        yield address
 
 
 class Payments:
@@ -180,38 +172,3 @@ def run(command, folder, **options):
         timeout=600,
         **options,
     )
-
-
-def stops(folder, text, bootstrap):
-    """What came of member.py, or of a program like it, stopped at each moment."""
-    program = folder / "program.py"
-    program.write_text(text)
-    command = [sys.executable, "-m", "tests.course.stopped", folder, program]
-    done = run([*command, bootstrap, "2"], folder)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-@posix
-def test_a_member_that_sigterm_stops_has_committed_what_it_has_paid_and_is_gone(
-    tmp_path, bootstrap
-):
-    found = stops(tmp_path, recipe("05", "member.py"), bootstrap)
-    moments = {each["struck"] for each in found}
-    assert {"pay_once(record)", "in poll", "in commit"} < moments
-    assert any(each.startswith("with database") for each in moments)
-    for each in found:
-        assert each["members"] == []
-        assert each["payments"] == each["mails"]
-        assert len(each["payments"]) == each["committed"]
-
-
-@posix
-def test_a_member_whose_signal_handler_raises_leaves_work_that_is_not_committed(
-    tmp_path, bootstrap
-):
-    text = recipe("05", "member.py").replace(
-        "    stopping = True", "    raise SystemExit"
-    )
-    found = stops(tmp_path, text, bootstrap)
-    assert any(len(each["payments"]) > each["committed"] for each in found)
