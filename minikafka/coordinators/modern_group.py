@@ -1,9 +1,9 @@
 """What the groups of the consumer, the streams and the share protocol have in common
 (KIP-848, KIP-1071, KIP-932). A classic group has nothing of it.
 
-The rules are in group_rules.py. Here is what a group of each kind does in the same way:
-it answers what other parts ask, makes the records of its epochs, and waits for its
-members. consumer_group.py explains the protocol.
+The rules are in group_rules.py. What all three do in the same way is here: they answer
+other parts' questions, write the records of their epochs, and wait for their members.
+consumer_group.py explains the protocol.
 """
 
 from typing import Any, ClassVar, Generic, Protocol, TypeVar

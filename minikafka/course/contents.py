@@ -134,8 +134,8 @@ class Contents:
 
     @property
     def stated_minutes(self) -> int:
-        """The minutes after **Time** in the title cell: the first number. What it says
-        of the stretch comes behind.
+        """The first number after **Time** in the title cell. The minutes of the stretch
+        come after it.
         """
         stated = re.search(r"\*\*Time\*\*([^*]*)", self.prose)
         assert stated is not None, f"lesson {self.number} does not state its time"
