@@ -27,7 +27,7 @@ def grown():
 
 
 def test_the_order_in_which_values_were_read():
-    assert from_trace.order_read(grown()) == "paid, then created, then asked"
+    assert from_trace.values_read(grown()) == "paid, then created, then asked"
 
 
 def test_the_offsets_that_were_read_by_all_or_by_one():

@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.clients.partitioners import murmur2
 from minikafka.course.contents import contents
-from minikafka.course.experiments.from_trace import order_read, partition_for
+from minikafka.course.experiments.from_trace import partition_for, values_read
 from minikafka.course.publishing import playground, playground_plays, site, site_hook
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def test_what_the_front_page_plays_is_what_its_run_did(trace):
         positive = murmur2(choice["key"].encode()) & 0x7FFFFFFF
         assert choice["hash"] == positive
         assert choice["partition"] == positive % choice["partitions"]
-    assert ", then ".join(each["value"] for each in facts["read"]) == order_read(trace)
+    assert ", then ".join(each["value"] for each in facts["read"]) == values_read(trace)
 
 
 def test_the_front_page_asks_what_lesson_00_asks(front):

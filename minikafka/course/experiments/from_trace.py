@@ -12,7 +12,7 @@ from minikafka.trace import Event
 T = TypeVar("T")
 
 
-def order_read(trace: Iterable[Event]) -> str:
+def values_read(trace: Iterable[Event]) -> str:
     """The values that consumers got, in the order they got them: "created, then
     paid".
     """
