@@ -26,7 +26,7 @@ EXIT_TICKET = (
         "retention.ms and segment.ms are 7 days, and an order comes every minute",
         right=2,
         why=(
-            "2. The first record of a segment waits until the last one, up to 7 days"
+            "2. The first record of a segment stays until the last one, up to 7 days"
             " younger, is older than 7 days, too. Set segment.ms lower, or erase by"
             " other means."
         ),
@@ -45,17 +45,17 @@ EXIT_TICKET = (
         "s1 in partition 2, s2 in partition 0, one reader",
         right=1,
         why=(
-            "1. Kafka keeps the order within a partition, and promises nothing across"
-            " partitions."
+            "1. Kafka keeps records in sequence within a partition, and promises nothing"
+            " across partitions."
         ),
         lesson="00",
     ),
     Question(
-        "the records of some sensors are read out of order since yesterday",
+        "some sensors' records are read in the wrong sequence since yesterday",
         right=1,
         why=(
-            "1. The partition is computed from the key and the number of partitions. A"
-            " new number moves many keys."
+            "1. The partition is computed from the key and the number of partitions. If"
+            " that number changes, many keys move."
         ),
         lesson="00",
     ),
