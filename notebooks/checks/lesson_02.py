@@ -29,35 +29,36 @@ HOT = b"megamart"
 
 EXIT_TICKET = (
     Question(
-        "two customers' orders in one topic",
-        right=3,
-        why=(
-            "3. Order holds within a partition. Two keys may share one, or not, and"
-            " their order is kept only if they do."
-        ),
-    ),
-    Question(
-        "the number 38, and from 6 to 9 partitions",
+        "the hash 38, and from 6 to 9 partitions",
         right=1,
         why=(
             "1. 38 % 6 is 2, and 38 % 9 is 2, too: this key is one of those that stay. Of"
-            " eighteen numbers in a row six do."
+            " any eighteen hashes in a row, six do."
         ),
     ),
     Question(
         "a million keys, and from 6 to 12 partitions",
         right=2,
         why=(
-            "2. Old records stay where they are. The remainder by 12 is the remainder"
-            " by 6, or 6 more: half of the keys go to a new partition."
+            "2. Old records stay where they are. hash % 12 is either hash % 6 or 6 more,"
+            " so half of the keys go to a new partition."
         ),
     ),
     Question(
-        "all readers get a topic's records in one order",
+        "one shop has 610,000 records in partition 2, whose consumer is behind",
+        right=2,
+        why=(
+            "2. All records of one key go to one partition, however many partitions"
+            " there are, and within a group one consumer reads it. With a key for each"
+            " till the shop's records are spread, and each till's stay in sequence."
+        ),
+    ),
+    Question(
+        "all readers get a topic's records in one sequence",
         right=1,
         why=(
-            "1. Kafka orders the records of a partition. Between partitions it promises"
-            " nothing."
+            "1. Kafka keeps the sequence of records within a partition. Across partitions"
+            " it promises nothing."
         ),
         lesson="00",
     ),
@@ -65,8 +66,8 @@ EXIT_TICKET = (
         "billing needs last week's orders again",
         right=3,
         why=(
-            "3. Reading removes nothing: seek sets the position back, as far as"
-            " retention has left the log."
+            "3. Reading removes nothing: seek sets the position back, as far as the log"
+            " still reaches."
         ),
         lesson="01",
     ),
@@ -91,19 +92,19 @@ KEYED = {
 
 HINTS_1 = (
     (
-        "Three steps: a number from the key's bytes, one that Java doesn't see"
-        " as negative, an index into all_partitions."
+        "Three steps: get a number from the key's bytes, make it one that Java doesn't"
+        " see as negative, and turn that into an index into all_partitions."
     ),
     (
         "Java has signed numbers only. Kafka doesn't take abs(): it clears the"
         " highest bit, the sign, with & 0x7fffffff. That comes before the"
-        " modulo. And without a key?"
+        " %. And what about a record without a key?"
     ),
     (
-        "For a key: the murmur2 of it, & 0x7fffffff, % len(all_partitions). None"
-        " alone is no key: then take any of available. b'' is a key. And a key"
-        " that is a text or a number? murmur2 raises for it: don't encode it, catch"
-        " nothing."
+        "For a key: murmur2(key), then & 0x7fffffff, then % len(all_partitions). Only"
+        " None means no key: then take any of available. b'' is a key. And a key"
+        " that is a text or a number? murmur2 raises an error for it: don't encode the"
+        " key, and catch nothing."
     ),
 )
 
@@ -235,7 +236,7 @@ def not_a_fixed_partition(answer, case):
         if again != found:
             return (
                 f"the same key went to {found!r} and to {again!r}. Then its records"
-                " have no order."
+                " can be read in the wrong sequence."
             )
     return None
 
@@ -272,12 +273,12 @@ def not_kafkas_partition(answer, case):
     ):
         why = (
             f"its hash {hashed} has the highest bit set: Java's minus sign. Kafka"
-            " clears that bit, and takes no abs()"
+            " clears that bit, and doesn't take abs()"
         )
     elif available != partitions and found in available:
         why = (
-            "a key counts all partitions, also those without a leader now: otherwise it"
-            " would move when a broker dies"
+            "for a key all partitions count, also those without a leader right now:"
+            " otherwise the key would move when a broker dies"
         )
     else:
         why = (
@@ -311,7 +312,7 @@ def swallowed(answer, case):
     except Exception:
         return None
     if not_a_number(found, case[1]):
-        return f"the key {case[0]!r} is a mistake, and you returned {found!r}: let it raise."
+        return f"the key {case[0]!r} is a mistake, but you returned {found!r}: let it raise."
     return taken_for(answer, case[0], found)
 
 
@@ -351,7 +352,7 @@ def exercise_2():
         ),
         hints=(
             (
-                "You may count instead of think: a key moves when its hash % 5 and its"
+                "You can count instead of thinking: a key moves when its hash % 5 and its"
                 " hash % 7 differ."
             ),
             (
@@ -410,7 +411,7 @@ HINTS_3 = (
     "Two cases first: is it the hot key, and is there only one partition?",
     (
         "The others choose among all_partitions[:-1], by the same masked"
-        " murmur2: modulo one less."
+        " murmur2, % one less."
     ),
     (
         "A record without a key stays away from the last partition too: one of"

@@ -36,4 +36,4 @@ def route(key, all_partitions, available):
 
 
 # %% exit ticket
-lesson("02").exit_ticket(3, 1, 2, 1, 3)
+lesson("02").exit_ticket(1, 2, 2, 1, 3)

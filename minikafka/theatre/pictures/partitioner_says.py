@@ -55,7 +55,7 @@ def notices(choice: Choice, after_ms: int) -> str:
     return (
         f"{capital(counted(minutes, 'minute', 'a'))} later: {choice.producer} has asked"
         " for metadata again (metadata.max.age.ms at the latest)"
-        f" and divides by {choice.partitions}. "
+        f" and now takes % {choice.partitions}. "
     )
 
 
@@ -74,8 +74,8 @@ def compared(first: Way, second: Way) -> str:
         )
     return (
         f"{capital(first.who)} chooses by {first.name}, {second.who} by {second.name}:"
-        f" they send {of_all} to different partitions, where their records have no"
-        " common order."
+        f" they send {of_all} to different partitions, where their records may be"
+        " read in the wrong sequence."
     )
 
 

@@ -160,7 +160,7 @@ class PartitionerStory(OfTopic):
         keys = self.bins.hashes
         moved = [key for key in keys if before.only(key) != after.only(key)]
         of_all = f"{len(moved)} of {len(keys)} keys"
-        told.sentence += f" Divided by {count}, {of_all} go elsewhere."
+        told.sentence += f" With % {count}, {of_all} go elsewhere."
         if moved:
             told.light = self._light_on(before, after, keys=moved)
 
