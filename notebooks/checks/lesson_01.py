@@ -32,13 +32,12 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "billing was down over the weekend, and Friday evening's orders were never"
-        " billed",
+        "billing wakes up at position 1,000, and the log holds offsets 4,000 to 8,999",
         right=3,
         why=(
-            "3. Retention deleted what billing wanted next. The broker answered"
-            " OFFSET_OUT_OF_RANGE, and latest sent billing to the end, past everything"
-            " that was left."
+            "3. Retention deleted 3,000 orders that billing hadn't read. The broker"
+            " answered OFFSET_OUT_OF_RANGE, and latest sent billing to the end, past"
+            " the 5,000 that were left."
         ),
     ),
     Question(

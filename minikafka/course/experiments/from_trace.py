@@ -260,6 +260,14 @@ def records_in_each(
     return [chosen.count(partition) for partition in range(partitions)]
 
 
+def the_busiest(counts: Sequence[int]) -> str:
+    """How many records the fullest partition has, as the nearest of lesson 02's
+    options.
+    """
+    options = {50: "about 50", 125: "about 125", 225: "about 225"}
+    return options[min(options, key=lambda option: abs(option - max(counts)))]
+
+
 def bars(counts: Sequence[int]) -> str:
     """The numbers of records in partitions, as a line and a bar each."""
     width = 40 / max([1, *counts])
