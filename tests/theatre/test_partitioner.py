@@ -218,7 +218,7 @@ def test_a_gauge_shows_how_far_a_keyless_record_is_from_another_partition():
     pic = picture("partitioner", story.events)
     assert "78 of 16,384" not in pic.scenes[1]["sentence"]
     assert pic.scenes[2]["sentence"] == (
-        "A record without key goes to partition 1, too:"
+        "A record without a key goes to partition 1, too:"
         " 156 of 16,384 bytes (batch.size) have gone there."
     )
     assert "partition 1, 8,192 bytes: the producer" in pic.scenes[3]["sentence"]
@@ -241,13 +241,13 @@ def test_it_is_said_why_a_producer_stays_longer_and_that_it_moved_on():
     )
     assert "20,078 bytes have gone there, but a batch is still filling" in longer
     assert moved == (
-        "A record without key goes to partition 2:"
-        " batch.size bytes went to the one before, so one at random again."
+        "A record without a key goes to partition 2:"
+        " batch.size bytes went to the one before, so it picks at random again."
     )
     assert "again" not in first
     assert last == (
         "All 4 records went to partitions 1 and 2: the producer stays with one partition"
-        " until 16,384 bytes (batch.size) went there."
+        " until 16,384 bytes (batch.size) have gone there."
     )
 
 

@@ -50,7 +50,7 @@ def partitioner(
     def show(keys: str, partitions: int, then: int, rule: str) -> Picture:
         given = [None if key == "-" else key for key in keys.split()]
         if not given:
-            raise ValueError("type at least one key; - is a record without key")
+            raise ValueError("type at least one key; - is a record without a key")
         if then < partitions:
             raise ValueError(
                 f"{partitions} partitions can't become {then}: a topic never loses"

@@ -44,8 +44,8 @@ class PartitionerPlay(Play):
     story = PartitionerStory
     legend = "A dashed record waits in its producer's batch."
     rule = (
-        "Kafka keeps order within a partition. A key keeps its partition only while the"
-        " number of partitions stays."
+        "Kafka keeps records in sequence within a partition. A key keeps its partition"
+        " only while the number of partitions stays."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:

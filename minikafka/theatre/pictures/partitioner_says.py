@@ -26,7 +26,7 @@ def sentence(choice: Choice, anew: bool) -> str:
         remainder = f"{positive} % {choice.partitions} = {partition}"
         return f"Key {key}: {remainder}, so to partition {partition}."
 
-    record = "A record without key"
+    record = "A record without a key"
     if key is not None:
         record = f"A record with key {key}"
     goes = f"{record} goes to partition {partition}"
@@ -36,7 +36,7 @@ def sentence(choice: Choice, anew: bool) -> str:
         return f"{goes}, too: {_stays(gauge)}."
     why = choice.why.removeprefix("no key: ")
     if gauge and anew:
-        why = "batch.size bytes went to the one before, so one at random again"
+        why = "batch.size bytes went to the one before, so it picks at random again"
     return f"{goes}: {why}."
 
 
@@ -87,7 +87,9 @@ def stuck(bins: Bins, gauge: Gauge | None) -> str:
         most = f"{gauge.most:,} bytes (batch.size)"
         if len(bins.used) == 1:
             went += f", {gauge.sent:,} bytes"
-    return f"{went}: the producer stays with one partition until {most} went there."
+    return (
+        f"{went}: the producer stays with one partition until {most} have gone there."
+    )
 
 
 def spread(way: Way, bins: Bins) -> str:
