@@ -12,12 +12,12 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a member that works all the time, and a committed offset that stands still",
+        "a busy member, and a committed offset that stands still",
         right=1,
         why=(
-            "1. If the work between two polls takes too long, the member is out of the"
-            " group by the time it polls. It may not commit, and gets the same records"
-            " again: busy, and no step further."
+            "1. If the work between two polls takes too long, the member has left the"
+            " group by the time it polls. It may not commit and gets the same records"
+            " again, so it is busy and gets nowhere."
         ),
     ),
     Question(
@@ -25,32 +25,32 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. With 8 members some still have two partitions, as each of the six had,"
-            " and they are done last. 12 members would need half the time."
+            " and they finish last. 12 members would need half the time."
         ),
     ),
     Question(
         "20 minutes off at a load of 75 percent",
         right=3,
         why=(
-            "3. Three quarters of the capacity are needed for what comes in, one"
-            " quarter is left for what waits: 20 × 0.75 / 0.25 = 60 minutes."
+            "3. New orders take three quarters of the capacity, so one quarter is left"
+            " for those that wait: 20 × 0.75 / 0.25 = 60 minutes."
         ),
     ),
     Question(
         "lag 0, and records in another thread",
         right=3,
         why=(
-            "3. Auto-commit commits what poll has handed over, when the next poll"
-            " comes. Kafka doesn't know what the thread has done by then."
+            "3. In the next poll, auto-commit commits everything that was handed over."
+            " Kafka doesn't know how much of it the thread has done by then."
         ),
         lesson="04",
     ),
     Question(
-        "the lag of a member that was killed",
+        "the lag after a member was killed",
         right=2,
         why=(
             "2. A broken connection tells the coordinator nothing. It waits for the"
-            " session timeout, about 45 s, and 45 × 8 = 360 orders come in meanwhile."
+            " session timeout of 45 s, and in that time 45 × 8 = 360 orders come in."
         ),
         lesson="05",
     ),
@@ -97,49 +97,49 @@ def exercise_1():
     common = {"smaller": smaller, "describe": as_call, "picture": on_a_cluster}
     return Exercise(
         name="members_needed",
-        right="so many keep up and catch up, and one member less would not.",
+        right="that many members keep up and catch up, and one fewer wouldn't.",
         hints=(
             (
-                "The member with the most partitions decides: it is done last. How many"
-                " does it have, if partitions are dealt out as evenly as possible? And"
-                " how many orders are that, until recover_s is over?"
+                "The member with the most partitions finishes last, so it decides. How"
+                " many partitions does it have if they are dealt out as evenly as"
+                " possible? And how many orders does it get in recover_s seconds?"
             ),
             (
-                "Until then backlog + rate * recover_s orders have to be done, the same"
-                " share of them in each partition. Of how many partitions can one"
+                "By then backlog + rate * recover_s orders have to be done, an equal"
+                " share of them in each partition. For how many partitions can one"
                 " member do that in recover_s seconds?"
             ),
             (
-                "Try it: for members in range(1, partitions + 1), the busiest has"
-                " -(-partitions // members) partitions (rounded up). Is its work, in"
-                " ms, within recover_s * 1000? The first number that fits is the"
-                " answer. And if none does?"
+                "Try each number: for members in range(1, partitions + 1), the busiest"
+                " has -(-partitions // members) partitions (rounded up). Does its work,"
+                " in ms, fit into recover_s * 1000? The first number for which it does"
+                " is the answer. And if there is none?"
             ),
         ),
         rungs=(
             Rung(
-                "with so many members no partition falls behind",
+                "with that many members no partition falls behind",
                 too_few,
                 STEADY,
                 a_steady_day,
                 **common,
             ),
             Rung(
-                "a backlog is done in time, and what comes in meanwhile as well",
+                "the backlog is done in time, and so are the orders that come in meanwhile",
                 too_few,
                 TO_CATCH_UP,
                 an_outage,
                 **common,
             ),
             Rung(
-                "it says None when a member for each partition isn't enough",
+                "it returns None when even a member for each partition isn't enough",
                 not_none,
                 NOT_TO_BE_DONE,
                 too_much,
                 **common,
             ),
             Rung(
-                "with one member less it would not work",
+                "one member fewer wouldn't be enough",
                 too_many,
                 TIGHT,
                 an_outage,
@@ -277,7 +277,10 @@ def answer_to(answer, case):
     """What it returned, and what is wrong with its form."""
     found, right = answer(*case), fewest(case)
     if found is None:
-        return None, f"it returned None, and {members_do(right)} it." if right else None
+        return (
+            None,
+            f"it returned None, but {members_do(right)} enough." if right else None,
+        )
     if isinstance(found, float) and math.isfinite(found) and found == int(found):
         return (
             None,
@@ -294,7 +297,7 @@ def answer_to(answer, case):
 
 
 def members_do(count):
-    return "1 member does" if count == 1 else f"{count} members do"
+    return "1 member is" if count == 1 else f"{count} members are"
 
 
 def too_few(answer, case):
@@ -311,7 +314,7 @@ def too_few(answer, case):
     return (
         f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s}"
         f" s about {left:,.0f} orders still wait in one member's partitions.\nwith"
-        f" {found} for {partitions} partition{'s' * (partitions > 1)} somebody has"
+        f" {found} for {partitions} partition{'s' * (partitions > 1)} the busiest has"
         f" {most} of them:{waiting} {comes:.3g} orders a second come in, and a member"
         f" does {does:.3g} a second"
     )
@@ -321,13 +324,13 @@ def not_none(answer, case):
     found, problem = answer_to(answer, case)
     if problem or found is None or fewest(case) is not None:
         return problem
-    more = " More than partitions stand idle." if found > case[PARTITIONS] else ""
+    more = " Members without a partition are idle." if found > case[PARTITIONS] else ""
     share = (case[BACKLOG] + case[RATE] * case[RECOVER_S]) / case[PARTITIONS]
     can = case[RECOVER_S] * 1000 / case[PROCESSING_MS]
     return (
         f"it returned {found}, and no number of members is enough.{more} The answer is"
-        f" None: more partitions first.\nuntil {case[RECOVER_S]} s are over, one"
-        f" partition alone has {share:,.0f} orders, and a member does {can:,.0f}"
+        f" None: first the topic needs more partitions.\nin {case[RECOVER_S]} s one"
+        f" partition alone gets {share:,.0f} orders, and a member does {can:,.0f}"
     )
 
 
@@ -337,19 +340,19 @@ def too_many(answer, case):
     if problem or found is None or found == right:
         return problem
     if found > case[PARTITIONS]:
-        why = f"{found - case[PARTITIONS]} of {found} have no partition"
+        why = f"{found - case[PARTITIONS]} of the {found} would have no partition"
     elif busiest(found, case[PARTITIONS]) == busiest(right, case[PARTITIONS]):
         most = busiest(found, case[PARTITIONS])
         why = (
-            f"with {right} as with {found} the busiest has {most} of the"
+            f"with {right} members, as with {found}, the busiest has {most} of the"
             f" {case[PARTITIONS]} partitions"
         )
     else:
         why = (
-            f"with {right} the busiest has {busiest(right, case[PARTITIONS])}"
+            f"with {right} members the busiest has {busiest(right, case[PARTITIONS])}"
             " partitions, and can do that in time"
         )
-    return f"it returned {found}, and {members_do(right)} it as well.\n{why}"
+    return f"it returned {found}, but {members_do(right)} enough.\n{why}"
 
 
 ORDERS_IN_A_PICTURE = 6000
@@ -407,21 +410,21 @@ def exercise_2():
         name="minutes",
         takes=a_number,
         right=(
-            "the fullest partition decides. 15 * 7 orders wait there, and every minute"
-            " only 10 - 7 fewer."
+            "the fullest partition decides. 15 * 7 orders wait there, and each minute"
+            " leaves only 10 - 7 fewer."
         ),
         hints=(
             (
-                "Each partition has a member of its own, and a member of another one"
-                " can't help. So: three sums, not one."
+                "Each partition has its own member, and no member can help another. So"
+                " there are three sums to do, not one."
             ),
             (
-                "While the old orders are done new ones come in. What is left of a"
-                " member's ten a minute for the old ones?"
+                "While the old orders are done, new ones come in. How many of a"
+                " member's ten a minute are left for the old ones?"
             ),
             (
-                "Waiting at first: 15 times the partition's rate. Fewer every minute:"
-                " 10 less the partition's rate. Which of the three takes longest?"
+                "At first 15 times the partition's rate wait. Each minute takes away 10"
+                " minus the partition's rate. Which of the three takes longest?"
             ),
         ),
         rungs=(
@@ -450,13 +453,11 @@ def not_the_minutes(answer, _):
         <= 2
     ):
         return (
-            f"{said} That would be so if the three could share all orders. Each reads"
-            " its own partition."
+            f"{said} That would be right if the three could share all orders. But each"
+            " reads only its own partition."
         )
     if abs(answer - MINUTES_OFF * max(A_MINUTE) / A_MEMBER_DOES) <= 1:
-        return (
-            f"{said} In that time the old orders would be done, if no new ones came in."
-        )
+        return f"{said} That would be right if no new orders came in."
     if abs(answer - (truth + MINUTES_OFF)) <= 2:
         return f"{said} Count from the moment when the members are back."
     return f"{said} It takes {'less' if answer > truth else 'longer'}."

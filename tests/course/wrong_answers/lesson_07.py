@@ -74,19 +74,19 @@ def one_is_enough(*case):
     return 1
 
 
-@wrong(1, "it returned None, and 1 member does it.")
+@wrong(1, "it returned None, but 1 member is enough.")
 def never_enough(*case):
     return None
 
 
-@wrong(1, "it returned 2, and no number of members is enough. More than partitions")
+@wrong(1, "it returned 2, and no number of members is enough. Members without a")
 def no_limit(rate, backlog, recover_s, processing_ms, partitions):
     return tries_them(rate, backlog, recover_s, processing_ms, partitions) or shared(
         rate, backlog, recover_s, processing_ms, partitions
     )
 
 
-@wrong(1, "it returned 2, and 1 member does it as well.")
+@wrong(1, "it returned 2, but 1 member is enough.")
 def one_more_to_be_safe(*case):
     found = tries_them(*case)
     return found and min(found + 1, case[-1])
@@ -107,7 +107,7 @@ def rounds_down(rate, backlog, recover_s, processing_ms, partitions):
     return max(1, (backlog + rate * recover_s) * processing_ms // (recover_s * 1000))
 
 
-@wrong(1, "it returned 7, and 2 members do it as well.")
+@wrong(1, "it returned 7, but 2 members are enough.")
 def divisors_only(rate, backlog, recover_s, processing_ms, partitions):
     for members in range(1, partitions + 1):
         if (
@@ -140,12 +140,12 @@ def up_to_twelve_partitions(rate, backlog, recover_s, processing_ms, partitions)
     )
 
 
-@wrong(1, "it returned None, and 1 member does it.")
+@wrong(1, "it returned None, but 1 member is enough.")
 def an_hour_at_most(rate, backlog, recover_s, processing_ms, partitions):
     return tries_them(rate, backlog, min(recover_s, 3600), processing_ms, partitions)
 
 
-@wrong(1, "it returned None, and 1 member does it.")
+@wrong(1, "it returned None, but 1 member is enough.")
 def round_times_only(rate, backlog, recover_s, processing_ms, partitions):
     return tries_them(
         rate,
@@ -170,11 +170,11 @@ def not_a_number(*case):
 
 for minutes, words in [
     # as long as they were off
-    (15, "not 15. That would be so if the three could share all orders. Each"),
+    (15, "not 15. That would be right if the three could share all orders. But"),
     # 60 / 6: the two quiet partitions
     (10, "not 10. That is when partitions 0 and 1 are done. The lag of partition"),
     # 105 / 10: what waits, and nothing new comes
-    (10.5, "not 10.5. In that time the old orders would be done, if"),
+    (10.5, "not 10.5. That would be right if no new orders came in."),
     # three partitions as one: 225 / 15 ... less what comes in
     (22.5, "not 22.5. It takes longer."),
     # 15 * 15 / (30 - 15) = 15; the sum of all three, taken wrongly
@@ -197,7 +197,7 @@ for minutes in (35, 15 * 7 / (10 - 7), 36, 33, 37):
     right(2)(minutes)
 
 
-@wrong(1, "it returned 4, and 2 members do it as well.")
+@wrong(1, "it returned 4, but 2 members are enough.")
 def done_a_moment_before(rate, backlog, recover_s, processing_ms, partitions):
     for members in range(1, partitions + 1):
         busiest = -(-partitions // members)
