@@ -312,7 +312,7 @@ def swallowed(answer, case):
     except Exception:
         return None
     if not_a_number(found, case[1]):
-        return f"the key {case[0]!r} is a mistake, but you returned {found!r}: let it raise."
+        return f"the key {case[0]!r} is a mistake, and you returned {found!r}: let it raise."
     return taken_for(answer, case[0], found)
 
 
