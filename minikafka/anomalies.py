@@ -85,7 +85,7 @@ class Anomaly(NamedTuple):
 
 
 class GroupWatch:
-    """The state of each group, followed through a trace event by event.
+    """The state of each group, after the events of a trace seen so far.
 
     holders: the nodes that say they hold a partition, node -> member id. fenced: ids of
     members that were evicted. absent: static members that kept their place in a
@@ -263,7 +263,7 @@ class SharedPart:
 
 
 class ShareWatch:
-    """The state of each share group, followed through a trace. most_deliveries:
+    """The state of each share group, after the events seen so far. most_deliveries:
     the groups' limit. It is assumed that nobody resets a group's offsets meanwhile.
     """
 

@@ -26,24 +26,25 @@ EXIT_TICKET = (
         "orders 5, 6 and 8 are finished, 7 is not; the largest offset to commit",
         right=1,
         why=(
-            "1. Committed is the next one to read: 7. With 9 order 7 would be lost in a"
-            " crash; with 7 order 8 comes again, and an idempotent consumer can bear it."
+            "1. The committed offset is the next one to read: 7. If it commits 9 and"
+            " crashes, order 7 is lost. With 7, order 8 comes again, and an idempotent"
+            " consumer tolerates that."
         ),
     ),
     Question(
-        "it writes, then commits, and a second row is refused; killed at a bad moment",
+        "it writes, then commits, and a second row is ignored; killed at a bad moment",
         right=3,
         why=(
-            "3. What was written and not committed comes again, and the database"
-            " refuses the second row: at least once, with an idempotent effect."
+            "3. If an order was written and not committed, it comes again, and the table"
+            " ignores the second row: at least once, with an idempotent effect."
         ),
     ),
     Question(
         "200 records a second, at most 100 repeated after a crash",
         right=2,
         why=(
-            "2. Two seconds are 400 records. Half a second is 100. Committing before"
-            " the work would repeat none, and lose some."
+            "2. In two seconds it handles 400 records, in half a second 100. If it"
+            " committed before the work, it would repeat none and lose some."
         ),
     ),
     Question(
@@ -51,7 +52,7 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. Offset 3 is out of range, so auto_offset_reset decides, and latest"
-            " skips what is still in the log."
+            " skips all that is in the log."
         ),
         lesson="01",
     ),
@@ -59,7 +60,7 @@ EXIT_TICKET = (
         "a partition was added while billing was off",
         right=1,
         why=(
-            "1. An offset belongs to one partition, and the group has committed none"
+            "1. A committed offset belongs to one partition, and the group has none"
             " for the new one."
         ),
         lesson="02",
@@ -72,19 +73,18 @@ EXIT_TICKET = (
 
 HINTS_1 = (
     (
-        "Two things can be done with a record: writing it to payments,"
-        " committing. Which order repeats, which loses? Repeating can be mended"
-        " afterwards."
+        "You do two things with a record: write it to payments, and commit. In which"
+        " order does a crash repeat an order, and in which does it lose one? Only a"
+        " repeated one can be caught later."
     ),
     (
-        "After a crash the record comes again. Only payments remembers what was"
-        " before the crash: ask it, not a variable of yours."
+        "After a crash the record comes again, and your variables are gone. Only"
+        " payments remembers what you did before, so ask payments."
     ),
     (
         "For each record: is record.key in payments already? If not,"
-        " payments.add(record, record.value). In both cases commit then, and"
-        " only then. An error of add is best left alone: the program ends, and"
-        " starts again."
+        " payments.add(record, record.value). Then commit, in both cases. Don't catch"
+        " an error of add: let the program end, because it is started again."
     ),
 )
 
@@ -222,7 +222,7 @@ def not_all_paid(answer, case):
     if found.never or found.twice:
         return wrong(found, case[1])
     if found.ended:
-        return "it has ended. A service runs on: tomorrow there are more orders."
+        return "it has ended. A service keeps running: tomorrow there are more orders."
     return wrong(found, case[1])
 
 
@@ -266,12 +266,12 @@ def why_twice(found):
         elif name in map(value_of, found.orders):
             what = ", a value"
         return [
-            f"payments is asked for {asked[0]!r}{what}: its rows have keys, as {order}"
+            f"payments is asked for {asked[0]!r}{what}; its rows have keys such as {order}"
         ]
     if found.asked:
         return [
-            "payments is asked for a record, so for its offset. The shop may send an order"
-            " twice: ask for its key"
+            "payments is asked for a record, so it compares offsets. The shop may send an"
+            " order twice, at two offsets: ask for the key"
         ]
     return []
 
@@ -281,7 +281,7 @@ def what_is_wrong(found):
     if strange:
         return f"a row was written for {strange[0]}, and there is no such order."
     if found.never:
-        over = " The program has ended; a service runs on." if found.ended else ""
+        over = " The program has ended; a service keeps running." if found.ended else ""
         return f"order {found.never[0]} is never written.{over}"
     if found.twice:
         return (
@@ -302,7 +302,7 @@ def what_is_wrong(found):
         )
         return (
             f"all orders are written, but {nothing}, and the log end offset is"
-            f" {found.end}: a lag stays."
+            f" {found.end}: the group still has a lag."
         )
     return None
 
@@ -333,15 +333,15 @@ def exercise_2():
             f" call={shortest().call})] is the shortest."
         ),
         hints=(
-            "When is an order committed and not yet written? That is where to kill it.",
+            "When is an order committed, but not written yet? Kill it there.",
             (
-                "Its calls are poll, commit, then an add for each of three orders, and"
-                " again from poll. Count from 1; a crash at call n comes before n has"
+                "Its calls are poll, commit, then an add for each of three orders, then"
+                " poll again. Count from 1. A crash at call n comes before call n has"
                 " any effect."
             ),
             (
-                "Between commit and the first add nothing is done and all three are"
-                " committed. The first call after the first commit: which number is it?"
+                "Between the commit and the first add, all three orders are committed"
+                " and none is written. Which number has the first call after the commit?"
             ),
         ),
         rungs=(
@@ -398,7 +398,7 @@ def broken_run(faults, _):
 
 def nothing_skipped(faults, _):
     if not faults:
-        return "no fault, and all six orders are paid. Put a Crash into the list."
+        return "without a fault all six orders are paid. Put a Crash into the list."
     for crash in faults:
         if crash.call is None:
             return f'{crash} names no call. Write Crash("careful", call=...)'
@@ -408,12 +408,12 @@ def nothing_skipped(faults, _):
     first = faults[0].call
     if first > len(found.lives[0]):
         return (
-            f"the program has only {len(calls_of_careful())} calls: it was never"
+            f"the program makes only {len(calls_of_careful())} calls, so it was never"
             " killed."
         )
     why = (
-        "nothing was committed that was not written yet; what comes again, it finds in"
-        " payments."
+        "when it was killed, all that was committed was written; what comes again, it"
+        " finds in payments."
     )
     moments = [Moment("before", "call", fault.call) for fault in faults]
     return "\n".join(["all six orders are paid.", why, *ended_by(moments, found.lives)])
@@ -440,5 +440,5 @@ def too_little(faults, _):
 
 def too_late(faults, _):
     return (
-        None if faults == [shortest()] else "it works, and there is an earlier moment."
+        None if faults == [shortest()] else "it works, but there is an earlier moment."
     )

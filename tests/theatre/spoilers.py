@@ -23,7 +23,10 @@ IN_THE_FRAME = {
         "04-auto-run",
         "handed",
     ): "a poll hands records over, in every picture of a consumer",
-    ("04-away-run", "nothing"): "at the start nothing is written yet",
+    (
+        "04_extra_committed_offsets-away-run",
+        "nothing",
+    ): "at the start nothing is written yet",
     ("05-who-run", "two"): "the promise's lamp: no partition has two owners",
     ("05-back-run", "payments"): "the name of the table that the program writes to",
     ("06-stop-run", "joingroup"): "the request's name",

@@ -208,7 +208,7 @@ def one_topic_only(consumer, payments):
         )
 
 
-@wrong(1, "it has ended. A service runs on: tomorrow there are more orders.")
+@wrong(1, "it has ended. A service keeps running: tomorrow there are more orders.")
 def one_poll(consumer, payments):
     for records in consumer.poll(timeout_ms=5000).values():
         for record in records:
@@ -226,7 +226,7 @@ def stops_at_a_known_one(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for b'20 euros', a value: its rows have keys, as o-0")
+@wrong(1, "payments is asked for b'20 euros', a value; its rows have keys such as o-0")
 def looks_for_the_value(consumer, payments):
     for record in consumer:
         if record.value not in payments:
@@ -234,7 +234,7 @@ def looks_for_the_value(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for 0, an offset: its rows have keys, as o-0")
+@wrong(1, "payments is asked for 0, an offset; its rows have keys such as o-0")
 def looks_for_the_offset(consumer, payments):
     for record in consumer:
         if record.offset not in payments:
@@ -242,7 +242,7 @@ def looks_for_the_offset(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for '0', an offset: its rows have keys, as o-0")
+@wrong(1, "payments is asked for '0', an offset; its rows have keys such as o-0")
 def looks_for_the_offset_as_text(consumer, payments):
     for record in consumer:
         if str(record.offset) not in payments:
@@ -250,7 +250,7 @@ def looks_for_the_offset_as_text(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for ('orders', 0, 0): its rows have keys, as o-0")
+@wrong(1, "payments is asked for ('orders', 0, 0); its rows have keys such as o-0")
 def looks_for_the_place(consumer, payments):
     for record in consumer:
         if (record.topic, record.partition, record.offset) not in payments:
@@ -258,7 +258,7 @@ def looks_for_the_place(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for a record, so for its offset. The shop may send")
+@wrong(1, "payments is asked for a record, so it compares offsets. The shop may send")
 def looks_for_the_record(consumer, payments):
     for record in consumer:
         if record not in payments:
@@ -328,10 +328,13 @@ def every_second_commit(consumer, payments):
 
 careful = "careful"
 for faults, words in [
-    ([], "no fault, and all six orders are paid. Put a Crash into the list."),
+    ([], "without a fault all six orders are paid. Put a Crash into the list."),
     ([Crash(careful, call=1)], "all six orders are paid."),
     ([Crash(careful, call=2)], "all six orders are paid."),
-    ([Crash(careful, call=100)], "the program has only 11 calls: it was never killed."),
+    (
+        [Crash(careful, call=100)],
+        "the program makes only 11 calls, so it was never killed.",
+    ),
     ([Crash(careful, call=4)], "2 of 6 orders are skipped. One crash can do more."),
     ([Crash(careful, call=5)], "1 of 6 orders are skipped. One crash can do more."),
     (
