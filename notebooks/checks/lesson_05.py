@@ -22,7 +22,7 @@ EXIT_TICKET = (
         why=(
             "2. The coordinator evicts the 8 after their sessions, and the next"
             " assignment gives each of the 12 partitions to one of the 12 pods that are"
-            " left. The reserve has become useful."
+            " left. The spare pods have paid off."
         ),
     ),
     Question(
@@ -31,7 +31,7 @@ EXIT_TICKET = (
         why=(
             "3. The program didn't call poll for max.poll.interval.ms: what one poll"
             " brought took too long. Fetch less at a time. The session has nothing to do"
-            " with it, heartbeats went on all the time."
+            " with it: heartbeats never stopped."
         ),
     ),
     Question(
@@ -74,9 +74,9 @@ HINTS_1 = (
     ),
     (
         "Put the members of one topic into a list. Partition 0 goes to the first, 1 to"
-        " the second, and % starts over. Or hand out blocks: divmod(number of"
-        " partitions, number of members) tells how long a block is, and how many"
-        " members get one partition more."
+        " the second, and % wraps round. Or hand out blocks: divmod(number of"
+        " partitions, number of members) gives the block length and the number of"
+        " members that get one extra."
     ),
     (
         "For each topic and count in partitions.items(): sort the members whose"
@@ -175,7 +175,7 @@ def exercise_1():
 def steady(common):
     return Rung(
         holds=(
-            "the same group gets the same answer, whatever order its members stand in"
+            "the same group gets the same answer, whatever order its members are listed in"
         ),
         broken=lambda answer, case: unsteady(
             lambda *given: shares_of(answer, given), case, True
@@ -247,7 +247,7 @@ def left_out(answer, case):
             continue
         for number in range(partitions[topic]):
             if (topic, number) not in given:
-                words = "Kafka doesn't notice: its records would wait for ever."
+                words = "Kafka doesn't notice: its records would wait forever."
                 return f"nobody owns {topic}-{number}.\n{words}"
     return None
 
