@@ -98,10 +98,10 @@ def pay_once(database, order):
 class Worker:
     """Handles the records of one partition in their order, in a thread of its own."""
 
-    def __init__(self, path, handle):
+    def __init__(self, path, handle, offset):
         self.path, self.handle = path, handle
         self.records = queue.SimpleQueue()
-        self.next_offset = self.committed = None  # the records before it are done
+        self.next_offset = self.committed = offset  # the records before it are done
         self.error = None
         self.is_paused = False
         self.stopping = threading.Event()
@@ -161,7 +161,8 @@ class Billing(AsyncConsumerRebalanceListener):
     def poll(self):
         for partition, records in self.consumer.poll(timeout_ms=200).items():
             if partition not in self.workers:
-                self.workers[partition] = Worker(self.path, self.handle)
+                offset = records[0].offset
+                self.workers[partition] = Worker(self.path, self.handle, offset)
             for record in records:
                 self.workers[partition].records.put(record)
 
@@ -224,8 +225,15 @@ class Billing(AsyncConsumerRebalanceListener):
 
     def let_go(self, partitions):
         for partition in partitions:
-            if partition in self.workers:
-                self.workers.pop(partition).stop()
+            if partition not in self.workers:
+                continue
+            worker = self.workers.pop(partition)
+            worker.stop()
+            # The rebalance may give it back to us. kafka-python 3.0 then fetches from
+            # where it was, behind the records that the worker hasn't handled.
+            if partition in self.consumer.assignment():
+                self.consumer.seek(partition, worker.next_offset)
+                self.consumer.resume(partition)
 
     def handle(self, database, record):
         """In a worker's thread."""

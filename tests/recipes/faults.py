@@ -80,9 +80,11 @@ def struck_at_lines(shop, every, number):
 def frozen(shop):
     """It stands still before it pays an order, until another has paid all; then it goes on."""
     prepared(shop)
-    shop.sell(12)
+    # One record, so that no other worker can be stopped while it has SQLite's lock.
+    shop.sell(1, poison=False)
     asleep = shop.start(line=line_of(shop.path, r"with database:"), number="SIGSTOP")
     until(lambda: stands_still(asleep), "it stands still")
+    shop.sell(11)
     other = shop.start()
     all_paid(shop)
     asleep.send_signal(signal.SIGCONT)
@@ -94,20 +96,30 @@ def frozen(shop):
 
 
 def rebalanced(shop):
-    """Members come and go while there is work."""
+    """Members come and go while there is work; the second one while the first one has
+    many records in hand, and keeps the partitions of some.
+    """
     prepared(shop)
-    members = []
-    for _ in range(3):
+    shop.sell(12)
+    with closing(sqlite3.connect(shop.database, isolation_level=None)) as hand:
+        hand.execute("BEGIN IMMEDIATE")
+        members = [shop.start()]
+        until(shop.journalled, "it has begun to pay")
+        members.append(shop.start())
+        until(lambda: shop.has_members(2), "both have partitions")
+        hand.execute("COMMIT")
+    all_paid(shop)
+    for _ in range(2):
         shop.sell(12)
         members.append(shop.start())
         until(
             lambda: len(set(shop.journalled()) & set(shop.sent)) >= len(shop.sent) / 2
         )
-    for member in members[:2]:
+    for member in members[:-1]:
         shop.sell(12)
         shop.stop(member)
     all_paid(shop)
-    shop.stop(members[2])
+    shop.stop(members[-1])
     return shop.check_payments()
 
 

@@ -194,6 +194,11 @@ class Shop:
             for each, end in ends.items()
         )
 
+    def has_members(self, count):
+        group = self.admin.describe_groups([self.orders])[self.orders]
+        is_stable = group["group_state"] == "Stable"
+        return is_stable and len(group["members"]) == count
+
     def is_done(self):
         try:
             return self.lag() == 0
