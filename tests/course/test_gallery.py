@@ -61,7 +61,7 @@ def test_every_picture_has_its_page_and_its_still_and_the_index_names_them_all(m
     assert set(Links(made / "index.html").found) == pages | stills
     assert {"00-story.html", "02-grow-run.html", "04-pay-map.html"} <= pages and len(
         pages
-    ) == 11
+    ) == 10
 
 
 def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesson_asks(
@@ -170,7 +170,7 @@ def test_it_says_how_far_it_is_and_may_write_over_what_it_wrote(
         "00 · Start here ... 1 picture",
         "02 · Partitions and keys ... 4 pictures",
     ]
-    assert lines[-1] == f"11 pictures, and a list of them: {made / 'index.html'}"
+    assert lines[-1] == f"10 pictures, and a list of them: {made / 'index.html'}"
 
 
 def a_file(folder):
