@@ -15,8 +15,9 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. Both records are in the active segment. The next record closes it,"
-            " since a day is long over, and then the cleaner may come. The setting is"
-            " looked at only when a record arrives, and a restart closes nothing."
+            " because the day is long over, and then the cleaner may come. The broker"
+            " looks at the setting only when a record arrives, and a restart closes"
+            " nothing."
         ),
     ),
     Question(
@@ -31,18 +32,18 @@ EXIT_TICKET = (
         "a service with a table, off for a weekend",
         right=3,
         why=(
-            "3. By default a tombstone may go after a day, together with what it"
-            " deleted. Then no record takes that key out of the old table, so the"
-            " table has to go first. The lag knows nothing of that."
+            "3. By default a tombstone may go after a day, and the record it deleted"
+            " is gone by then. No record is left that takes that key out of the old"
+            " table, so the table has to go first. The lag says nothing about that."
         ),
     ),
     Question(
         "segment.ms and retention.ms of seven days each",
         right=2,
         why=(
-            "2. Retention deletes whole segments, by their newest record. The first"
-            " record of a segment is seven days older than the last one, and waits"
-            " seven days more with it."
+            "2. Retention deletes whole segments, by the age of their newest record."
+            " The first record of a segment is seven days older than the last one,"
+            " and has to wait until that one is seven days old, too."
         ),
         lesson="01",
     ),
@@ -50,9 +51,9 @@ EXIT_TICKET = (
         "a table in memory, and a committed offset",
         right=3,
         why=(
-            "3. It goes on at its committed offset, and the table was in the memory"
-            " that the crash took. Such a program reads from the start, or keeps the"
-            " table and its offset in one place."
+            "3. It goes on at its committed offset, but the crash has destroyed the"
+            " table in its memory. Such a program has to read from the start, or to"
+            " store the table and its offset together."
         ),
         lesson="04",
     ),
@@ -194,24 +195,24 @@ def exercise_1():
         right="your cleaner keeps what Kafka's keeps.",
         hints=(
             (
-                "Two passes over the same records. The first notes something for each"
-                " key. The second decides record by record. Over which segments do they"
-                " go?"
+                "Go over the same records twice. The first time, note something for"
+                " each key. The second time, decide record by record. Which segments do"
+                " you go over?"
             ),
             (
-                "The first pass notes the last offset of each key in the segments that"
-                " may be cleaned. A record stays if nothing of its key comes after it"
-                " there. What may not be cleaned is added at the end, as it is."
+                "First note the last offset of each key in the segments that may be"
+                " cleaned. A record stays if its key doesn't come again there. At the"
+                " end, add the segments that may not be cleaned, as they are."
             ),
             (
-                "For a tombstone that would stay: no horizon yet, then it stays with"
-                " record._replace(horizon_ms=now_ms + delete_retention_ms). A horizon"
-                " of now_ms or earlier: it goes. And which segments are young?"
+                "If a tombstone that would stay has no horizon yet, keep"
+                " record._replace(horizon_ms=now_ms + delete_retention_ms). If its"
+                " horizon is now_ms or earlier, drop it. And which segments are young?"
             ),
         ),
         rungs=(
             Rung(
-                holds="the latest record for each key in closed segments stays",
+                holds="in closed segments, only the last record for each key stays",
                 cases=LATEST,
                 scenario=lambda source: drawn(source, lonely=True),
                 **common,
@@ -369,7 +370,7 @@ def another(answer, case):
                 "clean should return one list of records, without segments."
             )
         if not isinstance(record, tuple) or len(record) != len(Record._fields):
-            raise WrongKind(f"{short(record)} in the list is no Record.")
+            raise WrongKind(f"{short(record)} in the list isn't a Record.")
     right = kept(*case)
     if found == right:
         return None
@@ -383,13 +384,13 @@ def first_difference(case, right, found):
         mine = by_offset.get(record.offset)
         if mine is None:
             why = (
-                "its segment is not cleaned"
+                "its segment isn't cleaned"
                 if record.offset in untouched
                 else why_kept(record)
             )
-            return f"offset {record.offset} is gone, and it stays: {why}."
+            return f"offset {record.offset} is gone, but should stay: {why}."
         if mine != record:
-            return f"offset {record.offset} is {as_record(mine)}, and should be {as_record(record)}."
+            return f"offset {record.offset} is {as_record(mine)}, but should be {as_record(record)}."
     wanted = {record.offset for record in right}
     for record in found:
         if record.offset not in wanted:
@@ -414,8 +415,8 @@ def untouched_offsets(case):
 
 def why_kept(record):
     if record.value is None:
-        return f"it is the last of {record.key!r}, and its horizon is not over"
-    return f"it is the last of {record.key!r} in the segments that are cleaned"
+        return f"it is the last one for {record.key!r}, and its horizon isn't reached"
+    return f"it is the last one for {record.key!r} in the segments that are cleaned"
 
 
 def why_gone(case, record):
@@ -423,7 +424,7 @@ def why_gone(case, record):
     was = before.get(record.offset, record)
     has_horizon = was.value is None and was.horizon_ms is not None
     if has_horizon and was.horizon_ms <= case[NOW_MS]:
-        return f"its horizon is {was.horizon_ms}, and that is over"
+        return f"its horizon, {was.horizon_ms}, is past"
     return f"{record.key!r} comes again in the segments that are cleaned"
 
 
@@ -438,18 +439,18 @@ def exercise_2():
         right="your recovery cuts where Kafka's cuts.",
         hints=(
             (
-                "Go from batch to batch. The first 12 bytes of a batch say where the"
-                " next one begins. What if they aren't all there?"
+                "Go from batch to batch. The first 12 bytes of a batch tell where the"
+                " next one begins. What if some of them are missing?"
             ),
             (
-                "A batch is whole if its end is not beyond the end of the file, and the"
-                " checksum of the bytes from 21 on is the one at 17 to 20. At the first"
-                " that isn't, stop: nothing after it counts."
+                "A batch is whole if it ends within the file, and the checksum of its"
+                " bytes from 21 on is the one at 17 to 20. Stop at the first batch that"
+                " isn't whole: nothing after it counts."
             ),
             (
                 "int.from_bytes(data[at + 8:at + 12], 'big', signed=True) is the length"
                 " of what follows. A length that leaves no room for a checksum is"
-                " damage, too: a batch is never shorter than its checksum's end."
+                " damage, too."
             ),
         ),
         rungs=(
@@ -542,7 +543,7 @@ def not_so_many(answer, data):
     right = batches[-1][1] if batches else 0
     if found == right:
         return None
-    where = f"{len(batches)} whole batches end at byte {right} of {len(data)}"
+    where = f"the {len(batches)} whole batches end at byte {right} of {len(data)}"
     return f"it returned {found}: {where}."
 
 

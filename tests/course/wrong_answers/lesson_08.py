@@ -79,14 +79,14 @@ def keeps_all(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     return list(chain(*segments))
 
 
-@wrong(1, "offset 0 is gone, and it stays")
+@wrong(1, "offset 0 is gone, but should stay")
 def active_hides(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     everything = list(chain(*segments))
     last = {record.key: record.offset for record in everything}
     return [record for record in everything if last[record.key] == record.offset]
 
 
-@wrong(1, "is gone, and it stays")
+@wrong(1, "is gone, but should stay")
 def without_the_active_one(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
@@ -104,7 +104,7 @@ def segment_by_segment(segments, now_ms, min_compaction_lag_ms, delete_retention
     return kept + segments[-1]
 
 
-@wrong(1, "offsets go up", "is gone, and it stays")
+@wrong(1, "offsets go up", "is gone, but should stay")
 def new_offsets(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     kept = as_a_generator(segments, now_ms, min_compaction_lag_ms, delete_retention_ms)
     return [record._replace(offset=number) for number, record in enumerate(kept)]
@@ -121,7 +121,7 @@ def by_first_offset_of_a_key(
     return [record for record in stays if record] + rest
 
 
-@wrong(1, "is gone, and it stays")
+@wrong(1, "is gone, but should stay")
 def by_the_newest_timestamp(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
@@ -136,7 +136,7 @@ def by_the_newest_timestamp(
     return [record for record in old if last[record.key] is record] + rest
 
 
-@wrong(1, "its segment is not cleaned", "is gone, and it stays")
+@wrong(1, "its segment isn't cleaned", "is gone, but should stay")
 def young_records_only(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     """Spares the young records, and not what lies behind them."""
     old = list(chain(*segments[:-1]))
@@ -150,7 +150,7 @@ def young_records_only(segments, now_ms, min_compaction_lag_ms, delete_retention
     return kept + segments[-1]
 
 
-@wrong(1, "is still there", "is gone, and it stays")
+@wrong(1, "is still there", "is gone, but should stay")
 def exactly_that_age_is_young(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
@@ -159,7 +159,7 @@ def exactly_that_age_is_young(
     )
 
 
-@wrong(1, "is gone, and it stays")
+@wrong(1, "is gone, but should stay")
 def tombstones_go_at_once(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     old, rest = parted(segments, now_ms, min_compaction_lag_ms)
     last = {record.key: record for record in old}
@@ -167,14 +167,14 @@ def tombstones_go_at_once(segments, now_ms, min_compaction_lag_ms, delete_retent
     return [record for record in stay if record.value is not None] + rest
 
 
-@wrong(1, "and should be")
+@wrong(1, "but should be")
 def no_horizon(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     old, rest = parted(segments, now_ms, min_compaction_lag_ms)
     last = {record.key: record for record in old}
     return [record for record in old if last[record.key] is record] + rest
 
 
-@wrong(1, "and should be")
+@wrong(1, "but should be")
 def the_horizon_moves(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     """Each pass gives a tombstone another day."""
     old, rest = parted(segments, now_ms, min_compaction_lag_ms)
@@ -191,7 +191,7 @@ def the_horizon_moves(segments, now_ms, min_compaction_lag_ms, delete_retention_
     return kept + rest
 
 
-@wrong(1, "is still there: its horizon is ")
+@wrong(1, "is still there: its horizon, ")
 def horizon_now_is_future(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     kept = as_a_generator(segments, now_ms, min_compaction_lag_ms, delete_retention_ms)
     lost = {
@@ -205,7 +205,7 @@ def horizon_now_is_future(segments, now_ms, min_compaction_lag_ms, delete_retent
     return sorted({*kept, *again})
 
 
-@wrong(1, "and should be", "is gone, and it stays")
+@wrong(1, "but should be", "is gone, but should stay")
 def horizon_from_the_timestamp(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
@@ -223,7 +223,7 @@ def horizon_from_the_timestamp(
     return kept + rest
 
 
-@wrong(1, "is gone, and it stays")
+@wrong(1, "is gone, but should stay")
 def an_empty_value_is_a_tombstone(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
@@ -232,7 +232,7 @@ def an_empty_value_is_a_tombstone(
     return [record for record in old if last.get(record.key) is record] + rest
 
 
-@wrong(1, "its horizon is 0, and that is over")
+@wrong(1, "its horizon, 0, is past")
 def a_horizon_of_0_is_none(
     segments, now_ms, min_compaction_lag_ms, delete_retention_ms
 ):
