@@ -27,8 +27,9 @@ EXIT_TICKET = (
         "eager, max.poll.records=500, 0.2 s an order, and a pod joins",
         right=3,
         why=(
-            "3. 500 orders take 100 s, and the member that has them polls after that."
-            " All others have given everything back by then, and wait in JoinGroup."
+            "3. 500 orders take 100 s, and the member that has them doesn't poll until"
+            " they are done. All others have given everything back by then, and wait in"
+            " JoinGroup."
             " Smaller polls make shorter rebalances."
         ),
     ),
@@ -37,16 +38,18 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. The first rebalance of a cooperative group is over, and orders-5 is"
-            " missing in the member's new share. It gives the partition back and joins"
+            " missing from the member's new share. It gives the partition back and joins"
             " again, so that the second rebalance can hand it on."
         ),
     ),
     Question(
-        "twelve static members are restarted, each away for 20 s; the session is 45 s",
+        "caches that take ten minutes to build, restarts of 20 s, and a daily deployment",
         right=1,
         why=(
-            "1. Each is back before its session ends and gets its old share, so nothing"
-            " moves. And nobody reads that share in the meantime."
+            "1. Each is back before its session ends and gets its old share, so no"
+            " cache is built again, and orders wait for about 20 s, which is allowed. A"
+            " dynamic member leaves and joins, so partitions move twice, and their"
+            " caches have to be built again, with any protocol."
         ),
     ),
     Question(
@@ -76,8 +79,8 @@ EXIT_TICKET = (
 HINTS_1 = (
     (
         "A partition of the target is in one of three states: its new member has it"
-        " already, another member has it, or nobody has it. In which of these may you"
-        " give it out?"
+        " already, another member has it, or nobody has it. In which of these states"
+        " may you give it out?"
     ),
     (
         "First build a dict from each partition to the member that has it now, from the"
@@ -268,7 +271,7 @@ def a_break(answer, case):
             if part in each.owned and part not in found[name]:
                 return (
                     f"{name} has {listed([part])} and should keep it, and it was left"
-                    " out of its share.\nwhat is not in its share a member gives back:"
+                    " out of its share.\na member gives back whatever isn't in its share, and"
                     " then nobody reads it for a while"
                 )
     return None
