@@ -38,19 +38,19 @@ def test_the_map_has_of_each_key_the_last_offset_below_the_active_segment():
         "active",
     ]
     assert told(pic, "KeysNoted")[-1] == (
-        "First half, the map: it reads offsets 6 to 8, and notes of each key the last"
-        " offset: carol 6, alice 7 and dora 8."
+        "First half, the map: the cleaner reads offsets 6 to 8 and notes the last offset"
+        " of each key: carol 6, alice 7 and dora 8."
     )
 
 
 def test_what_the_map_has_at_a_later_offset_is_not_copied():
     pic = picture("cleaner", cleaned.moves())
     assert told(pic, "SegmentCopied")[-3:] == [
-        "Second half, the copy, of offsets 0 to 2: 0, 1 and 2 go: their keys come"
+        "Second half, the copy of offsets 0 to 2: 0, 1 and 2 go: their keys come"
         " again.",
-        "Second half, the copy, of offsets 3 to 5: 4 is copied; 3 and 5 go: their keys"
+        "Second half, the copy of offsets 3 to 5: 4 is copied; 3 and 5 go: their keys"
         " come again.",
-        "Second half, the copy, of offsets 6 to 8: 6, 7 and 8 are copied.",
+        "Second half, the copy of offsets 6 to 8: 6, 7 and 8 are copied.",
     ]
     assert pic.scenes[-1]["space"]["gone"] == [0, 1, 2, 3, 5]
 
@@ -133,7 +133,7 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
     }
     assert by_reader["search asks"] == [
         "search asks for offset 2 and gets 6. It stands before 7: its lag is 1. The"
-        " tombstone at offset 2 is gone: search never hears that alice is deleted."
+        " tombstone at offset 2 is gone, so search never learns that alice was deleted."
     ]
     assert by_reader["new asks"] == [
         "new asks for offset 0 and gets 6. It stands before 7: its lag is 1."
@@ -142,13 +142,13 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
 
 def test_the_end_says_what_came_of_it_for_a_reader():
     assert picture("cleaner", cleaned.moves()).scenes[-1]["sentence"] == (
-        "5 records went, 0, 1, 2, 3 and 5: their keys come again. What stays keeps its"
-        " offset: search asked for 3 and got 4, 6, 7 and 8, without an error."
+        "5 records went, 0, 1, 2, 3 and 5: their keys come again. The others keep their"
+        " offsets: search asked for 3 and got 4, 6, 7 and 8, without an error."
     )
     assert picture("cleaner", cleaned.tombstone()).scenes[-1]["sentence"] == (
         "Search was away for 3 days. Alice's tombstone, offset 2, may go 24 h after its"
-        " first pass, and went in pass 3: search still has alice, and hears nothing of it"
-        " any more."
+        " first pass, and went in pass 3. Nothing is left to tell search, so it still has"
+        " alice."
     )
 
 

@@ -214,7 +214,7 @@ def test_how_long_it_took_to_catch_up_is_said_and_lit():
     (lit,) = [scene for scene in pic.scenes if "light" in scene]
     assert (
         lit["sentence"]
-        == "billing has caught up, 34 s after it began to read what waited."
+        == "billing has caught up, 34 s after it began to read the backlog."
     )
     assert lit["space"]["caught_up"] == [[10_000, 44_000]]
     assert (

@@ -116,7 +116,7 @@ def test_who_is_busy_for_too_long_is_out_until_it_polls_again():
         words = " ".join(each["text"] for each in rates)
         assert words == "The same 500 records handed over 2 times, 0 committed."
     polls = at(pic, "PartitionsLost")["sentence"]
-    assert polls.startswith("A polls again after 350 s, and may not commit")
+    assert polls.startswith("A polls again after 350 s, but may not commit")
     assert pic.scenes[-1]["sentence"] == (
         "A was handed the same 500 records 2 times and lost its partition 2 times before"
         " it had committed: they take 350 s, and it may be silent for 300 s. The lag is"

@@ -26,16 +26,16 @@ OF_THE_CLEANER = {
         "pass {turn}",
     ),
     "KeysNoted": Says(
-        "First half, the map: it reads {offsets_read}, and notes of each key the last"
-        " offset{entries}.",
+        "First half, the map: the cleaner reads {offsets_read} and notes the last"
+        " offset of each key{entries}.",
     ),
-    "SegmentCopied": Says("Second half, the copy, of {offsets_read}: {fates}."),
+    "SegmentCopied": Says("Second half, the copy of {offsets_read}: {fates}."),
     "SegmentsCompacted": Says(
-        "What was copied takes the place of {many}: {records_after} of"
-        " {records_before} records, {size_bytes_after} of {size_bytes_before} bytes."
+        "The copy replaces {many}: it has {records_after} of {records_before} records,"
+        " {size_bytes_after} of {size_bytes_before} bytes."
     ),
     "CompactionFailed": Says(
-        "The cleaner gives up this log: {error}.", "given up", True
+        "The cleaner gives up on this log: {error}.", "given up", True
     ),
     "MarkerWritten": Says(
         "Offset {offset} is a marker: the transaction of producer {producer_id} is"
@@ -242,8 +242,8 @@ class CleanerStory(LogStory):
         for offset in missed:
             key = self.log.records[offset].key
             told.sentence += (
-                f" The tombstone at offset {offset} is gone: {name} never hears that"
-                f" {key} is deleted."
+                f" The tombstone at offset {offset} is gone, so {name} never learns that"
+                f" {key} was deleted."
             )
             away_ms = self.at - self.read_at[name]
             self.unheard.append(Unheard(name, key, offset, away_ms))
@@ -384,8 +384,8 @@ class CleanerStory(LogStory):
         return (
             f"{capital(reader)} was away for {away}. {capital(key or 'no key')}'s"
             f" tombstone, offset {offset}, may go {stays} after its first pass, and went"
-            f" in pass {self.went[offset].turn}: {reader} still has {key}, and hears"
-            " nothing of it any more."
+            f" in pass {self.went[offset].turn}. Nothing is left to tell {reader}, so it"
+            f" still has {key}."
         )
 
     def _kept_offsets(self, gap: Gap) -> str:
@@ -399,7 +399,7 @@ class CleanerStory(LogStory):
             one, many = FATES[reasons.pop()]
             words += f": {one if len(gone) == 1 else many}"
         return (
-            f"{words}. What stays keeps its offset: {gap.reader} asked for {gap.asked}"
+            f"{words}. The others keep their offsets: {gap.reader} asked for {gap.asked}"
             f" and got {named(gap.got)}, without an error."
         )
 

@@ -48,8 +48,8 @@ SAYS = {
     "PartitionsRevoked": Says("{node} gives up {mine}."),
     "PartitionsLost": Says("{node} gives up {mine}."),
     "PollOverdue": Says(
-        "{node} is out of the group: {why}. It is still busy.{unread}",
-        first="out of the group",
+        "{node} leaves the group: {why}. It is still busy.{unread}",
+        first="leaves the group",
         trouble=True,
     ),
     "ProcessingSlowed": Says(
@@ -256,7 +256,7 @@ class LagStory(OfTopic):
             return self._handed_again(event, count)
         many = counted(count, "record")
         return Told(
-            f"{event.node} is handed {many} of partition {number}: {waits} are left to"
+            f"{event.node} is handed {many} of partition {number}, and {waits} are left to"
             " hand over."
         )
 
@@ -290,7 +290,7 @@ class LagStory(OfTopic):
         """Records were deleted before anybody read them."""
         many = counted(offset - wanted, "record")
         return Told(
-            f"Offset {wanted} is deleted when {event.node} wants it, and it goes on at"
+            f"{event.node} wants offset {wanted}, which is deleted, so it goes on at"
             f" {offset}: {many} lost, {self.followed.lost} so far.",
             chapter=self.once("records are lost"),
             trouble=True,
@@ -351,7 +351,7 @@ class LagStory(OfTopic):
         self.is_news = True
         told.sentence = (
             f"{self.group} has caught up, {lasting(end - begin)} after it began to"
-            " read what waited."
+            " read the backlog."
         )
         is_first = bool(self.once("caught up"))
         if is_first:
@@ -433,8 +433,8 @@ class LagStory(OfTopic):
         busy = self.so_far.polls_again(event.node, self.at)
         if told is not None and busy is not None:
             told.sentence = (
-                f"{event.node} polls again after {busy.words}, and may not commit:"
-                f" {named(self.parts_of(event))} isn't its own any more."
+                f"{event.node} polls again after {busy.words}, but may not commit: it has"
+                f" lost {named(self.parts_of(event))}."
             )
         return told
 
