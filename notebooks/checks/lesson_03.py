@@ -19,31 +19,30 @@ EXIT_TICKET = (
         "linger.ms=10, a record every 2 ms; what is in the first batch",
         right=1,
         why=(
-            "1. It leaves at 10 ms, with the records of 0, 2, 4, 6 and 8 ms. The one"
-            " that comes at that very moment is too late."
+            "1. It leaves 10 ms after its first record, with the records of 0, 2, 4, 6"
+            " and 8 ms. The one that comes at that very moment is too late."
         ),
     ),
     Question(
-        "a payment's future fails with a time-out, and a colleague says two sentences",
+        "a payment's future fails with a time-out; which of two sentences is right",
         right=3,
         why=(
-            "3. It may be in the log: perhaps only the answer was lost. And what the"
-            " program sends again has a new sequence number, so the broker takes it as"
-            " new."
+            "3. It may be in the log: perhaps only the answer was lost. And if the"
+            " program sends it again, it gets a new sequence number, so to the broker it"
+            " is a new record."
         ),
     ),
     Question(
         "can the shop take a second paid out of the log again",
         right=2,
         why=(
-            "2. A log only grows at its end, and retention takes whole segments from"
-            " its beginning. Readers have to tell that it is the same order."
+            "2. A log only grows at its end, and retention deletes whole segments at"
+            " its beginning. Readers have to notice that it is the same order."
         ),
         lesson="01",
     ),
     Question(
-        "created and paid have the same key, and somebody adds a partition between"
-        " the two",
+        "created and paid have the same key, and a partition is added between the two",
         right=2,
         why=(
             "2. The key may go to another partition now, and idempotence keeps the"
@@ -54,10 +53,151 @@ EXIT_TICKET = (
 )
 
 
-# --- 1: write a piece ---
+# --- 1: break a protocol ---
+
+GOALS = {
+    "twice": "an order is in the log twice",
+    "overtaken": "every order is there once, in another order",
+    "failed": "the program hears that an order failed, and the log holds it",
+}
+SEEDS = range(6)
 
 
-HINTS_1 = (
+def exercise_1():
+    """Faults that make a producer without idempotence break each of three promises,
+    then with one fault each.
+    """
+    return Exercise(
+        name="plan",
+        right="one fault is enough to break each of the three promises.",
+        hints=(
+            (
+                "If the broker has the orders and the shop doesn't know it, which message"
+                " was lost? And if the broker never got them?"
+            ),
+            (
+                'A lost answer makes "twice", a lost request "overtaken". For "failed",'
+                " the log must get the orders, but the shop must get no answer until its"
+                " delivery_timeout_ms of 120 s is over."
+            ),
+            (
+                "Count requests from the first Produce on: order 0 is request number 1,"
+                ' the five others are 2 to 6. For "failed", Lose(..., answer=True,'
+                " times=...) can lose every answer from the nth on. Or cut the network at"
+                " 1000 ms for more than 120 s: what was on its way arrives when the cut"
+                " is over."
+            ),
+        ),
+        call_seconds=4.0,
+        rungs=(
+            *(
+                Rung(
+                    holds=f'"{goal}": {promise}',
+                    broken=goal_missed,
+                    cases={f"seed {seed}": (goal, seed) for seed in SEEDS},
+                    describe=lambda case: f'plan("{case[0]}")',
+                    picture=what_happened,
+                )
+                for goal, promise in GOALS.items()
+            ),
+            Rung(
+                holds="one fault is enough for each",
+                broken=too_many,
+                cases={goal: (goal, 0) for goal in GOALS},
+                describe=lambda case: f'plan("{case[0]}")',
+            ),
+        ),
+    )
+
+
+def six_orders(faults, seed):
+    """The cluster after the story of the exercise, and the orders that the program
+    heard had failed.
+    """
+    cluster = Cluster(seed=seed, faults=faults)
+    cluster.create_topic("orders")
+    shop = cluster.producer(client_id="shop", enable_idempotence=False, linger_ms=0)
+    futures = {0: shop.send("orders", key="alice", value="order 0")}
+    cluster.run_ms(max(0, 1000 - cluster.now_ms))  # a fault may have held up the topic
+    futures |= {
+        number: shop.send("orders", key="alice", value=f"order {number}")
+        for number in range(1, 6)
+    }
+    cluster.run(seconds=300)
+    failed = [
+        number
+        for number, future in futures.items()
+        if future.is_done and future.exception is not None
+    ]
+    return cluster, failed
+
+
+EXAMPLE = "Delay('shop', 1, extra_ms=50)"
+take_faults = faults_for(
+    EXAMPLE, Lose, Cut, Delay, Crash, Freeze, places=("shop", 1, "broker 1")
+)
+
+
+def faults_of(answer, case):
+    """The plan. Raises WrongKind for what is none."""
+    faults = answer(case[0])
+    try:
+        faults = take_faults(faults)
+    except WrongKind as error:
+        raise WrongKind(
+            f"plan({case[0]!r}): {error}".replace(": should", " should")
+        ) from None
+    if any(
+        isinstance(fault, (Crash, Freeze)) and fault.node == "shop" for fault in faults
+    ):
+        raise WrongKind("the shop itself must stay up: break the network, not the shop")
+    return faults
+
+
+def goal_missed(answer, case):
+    goal, seed = case
+    faults = faults_of(answer, case)
+    cluster, failed = six_orders(faults, seed)
+    orders = [
+        int(record.value.decode().removeprefix("order "))
+        for record in cluster.records("orders")
+    ]
+    cluster.close()
+    if goal == "twice":
+        reached = any(orders.count(number) > 1 for number in orders)
+    elif goal == "overtaken":
+        reached = sorted(orders) == list(range(6)) and orders != sorted(orders)
+    else:
+        reached = any(number in orders for number in failed)
+    if reached:
+        return None
+    heard = (
+        f"The program heard that {failed} failed."
+        if failed
+        else "The program heard of no failure."
+    )
+    return (
+        f'"{goal}" did not happen.\nwith {faults}, seed {seed}, the log is'
+        f" {' '.join(map(str, orders))}. {heard}"
+    )
+
+
+def too_many(answer, case):
+    faults = faults_of(answer, case)
+    if len(faults) <= 1:
+        return None
+    return f'"{case[0]}" happens with your {len(faults)} faults. One fault can do it.'
+
+
+def what_happened(answer, case):
+    """The pipeline under the plan."""
+    return six_orders(faults_of(answer, case), case[1])[0].play(name="pipeline")
+
+
+# --- 2: write a piece ---
+
+
+HINTS_2 = (
     (
         "Keep one open batch: its records, its bytes, and when it began. Before you"
         " add a record, ask whether the open batch has left by then. It leaves"
@@ -115,7 +255,7 @@ MOMENTS = {
 }
 
 
-def exercise_1():
+def exercise_2():
     """When batches leave, in three rungs: every record once; none too large; at the
     right moment.
     """
@@ -128,7 +268,7 @@ def exercise_1():
     return Exercise(
         name="my_batches",
         right="your batches leave when Kafka's do.",
-        hints=HINTS_1,
+        hints=HINTS_2,
         rungs=(
             Rung(
                 holds="every record is in one batch, and the order is kept",
@@ -330,144 +470,3 @@ def in_the_pipeline(answer, case):
         shop.send("orders", value=f"{number} ".ljust(size - 7, "."))
     cluster.run(seconds=1)
     return cluster.play(name="pipeline")
-
-
-# --- 2: break a protocol ---
-
-GOALS = {
-    "twice": "an order is in the log twice",
-    "overtaken": "every order is there once, in another order",
-    "failed": "the program hears that an order failed, and the log holds it",
-}
-SEEDS = range(6)
-
-
-def exercise_2():
-    """Faults that make a producer without idempotence break each of three promises,
-    then with one fault each.
-    """
-    return Exercise(
-        name="plan",
-        right="one fault is enough to break each of the three promises.",
-        hints=(
-            (
-                "Which message has to be lost, so that the broker has the orders and"
-                " the shop doesn't know it? Which one, so that neither has anything?"
-            ),
-            (
-                'A lost answer makes "twice", a lost request "overtaken". For "failed",'
-                " the log must get the orders, and the shop no answer until its"
-                " delivery_timeout_ms of 120 s is over."
-            ),
-            (
-                "Count requests from the first Produce on: order 0 is request number 1,"
-                ' the five others are 2 to 6. For "failed": Lose(..., answer=True,'
-                " times=...) loses every answer from the nth on; or Cut from 1000 ms"
-                " on, for more than 120 s, because what was on its way arrives when the"
-                " cut is over."
-            ),
-        ),
-        call_seconds=4.0,
-        rungs=(
-            *(
-                Rung(
-                    holds=f'"{goal}": {promise}',
-                    broken=goal_missed,
-                    cases={f"seed {seed}": (goal, seed) for seed in SEEDS},
-                    describe=lambda case: f'plan("{case[0]}")',
-                    picture=what_happened,
-                )
-                for goal, promise in GOALS.items()
-            ),
-            Rung(
-                holds="one fault is enough for each",
-                broken=too_many,
-                cases={goal: (goal, 0) for goal in GOALS},
-                describe=lambda case: f'plan("{case[0]}")',
-            ),
-        ),
-    )
-
-
-def six_orders(faults, seed):
-    """The cluster after the story of the exercise, and the orders that the program
-    heard had failed.
-    """
-    cluster = Cluster(seed=seed, faults=faults)
-    cluster.create_topic("orders")
-    shop = cluster.producer(client_id="shop", enable_idempotence=False, linger_ms=0)
-    futures = {0: shop.send("orders", key="alice", value="order 0")}
-    cluster.run_ms(max(0, 1000 - cluster.now_ms))  # a fault may have held up the topic
-    futures |= {
-        number: shop.send("orders", key="alice", value=f"order {number}")
-        for number in range(1, 6)
-    }
-    cluster.run(seconds=300)
-    failed = [
-        number
-        for number, future in futures.items()
-        if future.is_done and future.exception is not None
-    ]
-    return cluster, failed
-
-
-EXAMPLE = "Delay('shop', 1, extra_ms=50)"
-take_faults = faults_for(
-    EXAMPLE, Lose, Cut, Delay, Crash, Freeze, places=("shop", 1, "broker 1")
-)
-
-
-def faults_of(answer, case):
-    """The plan. Raises WrongKind for what is none."""
-    faults = answer(case[0])
-    try:
-        faults = take_faults(faults)
-    except WrongKind as error:
-        raise WrongKind(
-            f"plan({case[0]!r}): {error}".replace(": should", " should")
-        ) from None
-    if any(
-        isinstance(fault, (Crash, Freeze)) and fault.node == "shop" for fault in faults
-    ):
-        raise WrongKind("the shop itself must stay up: break the network, not the shop")
-    return faults
-
-
-def goal_missed(answer, case):
-    goal, seed = case
-    faults = faults_of(answer, case)
-    cluster, failed = six_orders(faults, seed)
-    orders = [
-        int(record.value.decode().removeprefix("order "))
-        for record in cluster.records("orders")
-    ]
-    cluster.close()
-    if goal == "twice":
-        reached = any(orders.count(number) > 1 for number in orders)
-    elif goal == "overtaken":
-        reached = sorted(orders) == list(range(6)) and orders != sorted(orders)
-    else:
-        reached = any(number in orders for number in failed)
-    if reached:
-        return None
-    heard = (
-        f"The program heard that {failed} failed."
-        if failed
-        else "The program heard of no failure."
-    )
-    return (
-        f'"{goal}" did not happen.\nwith {faults}, seed {seed}, the log is'
-        f" {' '.join(map(str, orders))}. {heard}"
-    )
-
-
-def too_many(answer, case):
-    faults = faults_of(answer, case)
-    if len(faults) <= 1:
-        return None
-    return f'"{case[0]}" happens with your {len(faults)} faults. One fault can do it.'
-
-
-def what_happened(answer, case):
-    """The pipeline under the plan."""
-    return six_orders(faults_of(answer, case), case[1])[0].play(name="pipeline")

@@ -7,6 +7,21 @@ from minikafka.faults import Cut, Lose
 
 
 # %% exercise 1
+def plan(goal):
+    """The faults that reach a goal, one each."""
+    if goal == "twice":  # the broker has the orders, and nobody hears of it
+        return [Lose("shop", 1, "Produce", nth=2, answer=True)]
+    # the broker has nothing; the last batch that is taken back is the first to leave
+    # again
+    if goal == "overtaken":
+        return [Lose("shop", 1, "Produce", nth=2)]
+    # what is on its way arrives when the cut is over, after the program was told
+    if goal == "failed":
+        return [Cut("shop", 1, at_ms=1000, for_ms=200_000)]
+    return []
+
+
+# %% exercise 2
 def my_batches(records, batch_size, linger_ms):
     """When batches leave: [(leaves_at_ms, [numbers of the records])]."""
     batches = []
@@ -31,21 +46,6 @@ def my_batches(records, batch_size, linger_ms):
     if numbers:
         leave(leaves_at)
     return batches
-
-
-# %% exercise 2
-def plan(goal):
-    """The faults that reach a goal, one each."""
-    if goal == "twice":  # the broker has the orders, and nobody hears of it
-        return [Lose("shop", 1, "Produce", nth=2, answer=True)]
-    # the broker has nothing; the last batch that is taken back is the first to leave
-    # again
-    if goal == "overtaken":
-        return [Lose("shop", 1, "Produce", nth=2)]
-    # what is on its way arrives when the cut is over, after the program was told
-    if goal == "failed":
-        return [Cut("shop", 1, at_ms=1000, for_ms=200_000)]
-    return []
 
 
 # %% exit ticket

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 CHECKS = lessons.lesson("03")._module
 
 
-# exercise 1
+# exercise 2
 
 
 def accumulated(records, batch_size, linger_ms):
@@ -66,28 +66,28 @@ def full_leaves_later(records, batch_size, linger_ms):
 def test_a_record_that_leaves_twice_is_told():
     hears(
         "03",
-        1,
+        2,
         lambda records, *_: [(0, [0, 0])] * len(records),
         "record 0 leaves twice",
     )
 
 
 def test_a_batch_without_records_is_none():
-    found = verdict("03", 1, lambda *_: [(0, [])])
+    found = verdict("03", 2, lambda *_: [(0, [])])
     assert "a batch without records leaves" in str(found)
 
 
 def test_a_counterexample_of_batches_can_be_played():
-    found = verdict("03", 1, full_leaves_later)
+    found = verdict("03", 2, full_leaves_later)
     assert "is full" in str(found.picture.table())
 
 
-# exercise 2
+# exercise 1
 
 
 def but(goal, *faults):
     """The solution, with other faults for one goal."""
-    return lambda asked: list(faults) if asked == goal else solution("03", 2)(asked)
+    return lambda asked: list(faults) if asked == goal else solution("03", 1)(asked)
 
 
 LOSE = Lose("shop", 1, "Produce", nth=2)
@@ -105,11 +105,11 @@ LOSE = Lose("shop", 1, "Produce", nth=2)
     ],
 )
 def test_a_wrong_plan_hears_what_is_wrong(answer, words):
-    hears("03", 2, answer, words)
+    hears("03", 1, answer, words)
 
 
 def test_a_plan_that_missed_can_be_played():
     found = verdict(
-        "03", 2, but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True))
+        "03", 1, but("overtaken", Lose("shop", 1, "Produce", nth=2, answer=True))
     )
     assert "answer is lost" in str(found.picture.table())
