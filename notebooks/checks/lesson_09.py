@@ -8,46 +8,49 @@ from minikafka.faults import Crash, Cut, Delay, Freeze
 
 EXIT_TICKET = (
     Question(
-        "one of three stood still for 40 s: how many have a record that acks=all"
-        " acknowledges then",
+        "log ends at 120, 118 and 97, and the third broker is not in the ISR: the last"
+        " record that a consumer gets",
         right=2,
         why=(
-            "2. By then the silent one is out, and the ISR has two members: both have"
-            " it. In the first seconds the acknowledgement would have waited for three."
+            "2. The smallest log end offset in the ISR is 118, so the high watermark is"
+            " 118, and the last record below it has offset 117. Broker 9 is out of the"
+            " ISR, so its 97 doesn't matter."
         ),
     ),
     Question(
-        "the ISR is below min.insync.replicas: what acks=all hears",
+        "a follower that gets to the end of the log every 20 s: how long acks=all waits",
         right=2,
         why=(
-            "2. NOT_ENOUGH_REPLICAS may pass, so the producer tries again until"
-            " delivery.timeout.ms. acks=1 would be told that it is done."
+            "2. It is caught up at least every 30 s, so it stays in the ISR, and"
+            " acks=all waits for everybody in the ISR. Nothing ends that but you."
         ),
     ),
     Question(
-        "Replicas: 4,5,6  Isr: 4  Elr: 6  with min.insync.replicas=2: what is true of"
-        " broker 5",
-        right=2,
-        why=(
-            "2. When 5 left, 4 and 6 were still two, so the high watermark went on"
-            " without 5."
-        ),
-    ),
-    Question(
-        "acks=1, no crash: the request is lost on its way",
+        "Replicas: 4,5,6  Isr: 4  Elr: 6  with min.insync.replicas=2: what has"
+        " happened",
         right=1,
         why=(
-            "1. The producer hears nothing, and sends the record again. Only acks=0"
-            " doesn't notice."
+            "1. When 5 left, 4 and 6 were still two, and records could be committed"
+            " without 5. When 6 left, nothing more could be committed: so it is 6 that"
+            " is eligible. In the other order it would be 5."
+        ),
+    ),
+    Question(
+        "a Java producer with defaults, and the answer gets lost: how often is the"
+        " record in the log",
+        right=1,
+        why=(
+            "1. The producer sends it again, and the leader knows its sequence number"
+            " already. Idempotence is on by default in Java."
         ),
         lesson="03",
     ),
     Question(
-        "a consumer is killed; who reads its partition next, and when",
-        right=2,
+        "the leader of a partition that A reads dies: who reads the partition then",
+        right=1,
         why=(
-            "2. Replicas don't change who reads. The coordinator waits for a sign of"
-            " life, as with one broker."
+            "1. A is alive and sends heartbeats to broker 8, so the group doesn't"
+            " change. A asks who leads now, and goes on from there."
         ),
         lesson="05",
     ),
@@ -172,7 +175,7 @@ def exercise_1():
     common = {"broken": differs, "smaller": simpler, "describe": as_call}
     return Exercise(
         name="my_leader",
-        right="your leader counts as Kafka's does.",
+        right="your leader moves its high watermark as Kafka's does.",
         hints=(
             (
                 "Keep four things from step to step: the log end offset, each"
@@ -185,10 +188,10 @@ def exercise_1():
                 " AND it was last caught up more than lag_time_max_ms ago."
             ),
             (
-                "Two things are easily forgotten: the leader is one of the ISR, so its"
-                " own log end offset counts, too; and the high watermark stays where it"
-                " is while the ISR has fewer members than min_insync_replicas, or than"
-                " there are replicas, if these are fewer."
+                "Two things are easily forgotten. The leader is in the ISR, too, so its"
+                " own log end offset is one of those you take the smallest of. And the"
+                " high watermark stays where it is while the ISR has fewer members than"
+                " min_insync_replicas, or than there are replicas, if these are fewer."
             ),
         ),
         rungs=(
@@ -199,7 +202,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="who leaves the ISR, and what counts without it",
+                holds="who leaves the ISR, and what is committed without it",
                 scenario=lambda source: a_history(
                     source, most_min_insync_replicas=1, returns=False
                 ),
@@ -208,8 +211,8 @@ def exercise_1():
             ),
             Rung(
                 holds=(
-                    "who comes back, and that nothing new counts while too few are in"
-                    " sync"
+                    "who comes back, and that nothing new is committed while too few"
+                    " are in sync"
                 ),
                 scenario=a_history,
                 cases=RETURNING,
@@ -378,7 +381,7 @@ def why(case, number, kafkas):
     if len(kafkas[1]) < needed:
         return (
             f"the ISR {kafkas[1]} has fewer than {needed} members, so nothing new"
-            " counts"
+            " is committed"
         )
     shown = ", ".join(
         f"broker {broker} has all before {ends[broker]}" for broker in kafkas[1]
@@ -413,28 +416,28 @@ def exercise_2():
     return Exercise(
         name="plan",
         takes=no_call,
-        right="an order that the shop believes to be safe is gone.",
+        right="an order that the shop thinks is safe is lost.",
         hints=(
             (
-                "Somebody has to be gone who alone has a record. Who is that, and what"
-                " must the others not have done before?"
+                "A broker has to die that is the only one with a record. Which broker is"
+                " that, and what must the others not have done before?"
             ),
             (
-                "Another broker has to lead. The followers fetch within a few ms, so"
-                " something has to keep them from it. Must it be all of them? Who leads"
-                " next?"
+                "Another broker has to become the leader. Followers fetch within a few"
+                " ms, so something must keep them from fetching. All of them? Which one"
+                " leads next?"
             ),
             (
-                "Next leads the first of Replicas that is in the ISR: broker 2,"
-                " whatever broker 3 has. So 2 must not fetch any more when the orders"
-                " come, and 1 must die when it has acknowledged one. The first record"
-                " may still leave with the answer to a fetch that waits at the leader;"
-                " the second doesn't."
+                "The next leader is the first of Replicas that is in the ISR: broker 2,"
+                " whatever broker 3 has. So broker 2 must stop fetching before the"
+                " orders come, and broker 1 must die after it has acknowledged one. The"
+                " first record may still get out, in the answer to a fetch that already"
+                " waits at the leader; the second one can't."
             ),
         ),
         rungs=(
             Rung(
-                holds="an acknowledged order is gone, in each of five runs",
+                holds="an acknowledged order is lost, in each of five runs",
                 broken=nothing_lost,
                 cases={f"seed {seed}": seed for seed in SEEDS},
                 describe=lambda seed: f"five_orders(plan, acks=1, seed={seed})",
@@ -459,13 +462,13 @@ def nothing_lost(faults, seed):
         return None
     if gone is None:
         return (
-            "nobody leads at the end, so nothing is lost yet: who has the records may"
-            " come back."
+            "nobody leads at the end, so nothing is lost yet: the broker that has the"
+            " records may come back."
         )
     if not acknowledged:
         return "no order was acknowledged, so none could be lost."
     return (
-        "no acknowledged order is gone.\nacknowledged, and in the leader's log:"
+        "no acknowledged order is lost.\nacknowledged, and in the leader's log:"
         f" {', '.join(acknowledged)}"
     )
 
@@ -473,4 +476,4 @@ def nothing_lost(faults, seed):
 def too_many(faults, _):
     if len(faults) <= 2:
         return None
-    return f"{len(faults)} faults do it. Fewer can."
+    return f"your plan has {len(faults)} faults. Two are enough."

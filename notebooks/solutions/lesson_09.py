@@ -50,4 +50,4 @@ def my_leader(history, followers, min_insync_replicas, lag_time_max_ms):
 plan = [Freeze(2, at_ms=5005, for_ms=3000), Crash(1, at_ms=5030)]
 
 # %% exit ticket
-lesson("09").exit_ticket(2, 2, 2, 1, 2)
+lesson("09").exit_ticket(2, 2, 1, 1, 1)

@@ -158,11 +158,6 @@ def one_stands_still(stop: Callable[[Cluster], object]) -> Cluster:
     return cluster
 
 
-def leader_of(cluster: Cluster) -> int:
-    """The broker that leads orders, -1 for nobody."""
-    return partition_of(cluster).leader
-
-
 # -- where a picture stops
 
 
@@ -204,6 +199,26 @@ def who_has_it(trace: Iterable[Event]) -> int:
     if not holders:
         return 3
     return 2 if len(holders) == 1 else 1
+
+
+def what_a_consumer_gets(cluster: Cluster) -> int:
+    """The values of orders: 1 with paid, 2 without, 3 none at all."""
+    values = read(cluster)
+    if not values:
+        return 3
+    return 1 if "paid" in values else 2
+
+
+def which_are_named(cluster: Cluster, options: Sequence[str]) -> int:
+    """The number of the option that names the eligible leader replicas of orders."""
+    eligible = partition_of(cluster).eligible_leader_replicas
+    return options.index(" and ".join(map(str, eligible)) or "nobody") + 1
+
+
+def who_leads(cluster: Cluster, options: Sequence[str]) -> int:
+    """The number of the option that names the leader of orders."""
+    leader = partition_of(cluster).leader
+    return options.index("nobody" if leader == NO_LEADER else f"broker {leader}") + 1
 
 
 def waited_s(trace: Iterable[Event]) -> float:

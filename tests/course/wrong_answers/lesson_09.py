@@ -242,7 +242,7 @@ for plan in (
 ):
     right(2)(plan)
 
-GONE = "no acknowledged order is gone."
+GONE = "no acknowledged order is lost."
 for words, plan in [
     (GONE, []),
     (GONE, [KILL]),
@@ -261,7 +261,7 @@ for words, plan in [
         [Crash(1, at_ms=5030), Crash(2, at_ms=5030), Crash(3, at_ms=5030)],
     ),
     (
-        "3 faults do it. Fewer can.",
+        "your plan has 3 faults. Two are enough.",
         [Freeze(2, at_ms=5005, for_ms=3000), Freeze(3, at_ms=5005, for_ms=3000), KILL],
     ),
     (
