@@ -13,14 +13,13 @@ from minikafka.course import claims, client_defaults, settings_by_role
 from minikafka.course.experiments import fences, promises
 from minikafka.course.places import NOTEBOOKS
 
-# the name of a page -> its title, as the site has it
-PAGES = {
-    "the_larger_number": "The larger number fences the old boss",
-    "what_is_promised": "What is promised when",
-    "settings_on_monday": "Which settings on Monday",
-    "client_defaults": "What each client does unless told otherwise",
-    "claims": "What introductions to Kafka say, and what is true",
-}
+PAGES = (
+    "the_larger_number",
+    "what_is_promised",
+    "settings_on_monday",
+    "client_defaults",
+    "claims",
+)
 # the name in `<!-- NAME -->` -> the function that computes its table
 TABLES: dict[str, Callable[[], str]] = {
     "fences": fences.in_words,
