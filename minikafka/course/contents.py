@@ -29,6 +29,7 @@ PREDICTION_MINUTES = 1.5  # to think, choose, and hear the verdict
 # 25}}
 EXERCISE_MINUTES = 15.0
 QUESTION_MINUTES = 1.0  # one of an exit ticket
+_CHECKED = re.compile(r'lesson\("(\d\d)"\)\.check\((\d+)')
 
 
 @dataclass(frozen=True)
@@ -265,3 +266,16 @@ def contents() -> dict[str, Contents]:
 def extras() -> dict[str, Contents]:
     """The name of an extra notebook, without its ending -> its contents."""
     return {path.stem: Contents(path) for path in places.extras()}
+
+
+@cache
+def extra_exercises() -> dict[str, set[int]]:
+    """Lesson number -> its exercises that stand in extra notebooks, which nobody has to
+    do. An extra may ask another lesson's exercise.
+    """
+    found: dict[str, set[int]] = {}
+    for extra in extras().values():
+        for cell in extra.code:
+            for number, exercise in _CHECKED.findall(cell["source"]):
+                found.setdefault(number, set()).add(int(exercise))
+    return found

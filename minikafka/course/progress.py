@@ -4,7 +4,8 @@ It is kept in `my/progress.json`, the learner's own folder, and only by notebook
 run there; a lesson that runs anywhere else (a test, a look at the originals) remembers
 it while its kernel runs. Nothing leaves the machine, unless the learner joins a class
 (classroom.py). A prediction counts when its number is written in the cell: what is
-clicked in a picture stays in the picture.
+clicked in a picture stays in the picture. Exercises of the extra notebooks are told
+beside the lesson's own once they are solved: nobody has to do them.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minikafka.course import cards, classroom
-from minikafka.course.contents import Contents, contents
+from minikafka.course.contents import Contents, contents, extra_exercises
 from minikafka.course.judging.verdicts import Said
 from minikafka.course.places import my
 
@@ -75,6 +76,7 @@ def _places(lesson: Contents, done: dict[str, Any]) -> list[tuple[str, int, int]
         ("predictions", *_made(lesson, done)),
         ("exercises", *_solved(lesson, done)),
         ("exit ticket", right, asked),
+        ("extra exercises", *_solved_extra(lesson, done)),
     ]
 
 
@@ -87,6 +89,12 @@ def _made(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
 def _solved(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
     right = set(lesson.exercises).intersection(done.get("exercises", []))
     return len(right), len(lesson.exercises)
+
+
+def _solved_extra(lesson: Contents, done: dict[str, Any]) -> tuple[int, int]:
+    beside = extra_exercises().get(lesson.number, set())
+    right = beside.intersection(done.get("exercises", []))
+    return len(right), len(beside)
 
 
 class Row(NamedTuple):
@@ -105,10 +113,14 @@ def _row(lesson: Contents, done: dict[str, Any]) -> Row:
     ticket = "not yet" if lesson.has_ticket else "-"
     if done.get("ticket"):
         ticket = _of(*done["ticket"])
+    exercises = _of(*_solved(lesson, done))
+    extra, _ = _solved_extra(lesson, done)
+    if extra:
+        exercises += f", {extra} extra"
     return Row(
         lesson=_title(lesson),
         predictions=_of(*_made(lesson, done)),
-        exercises=_of(*_solved(lesson, done)),
+        exercises=exercises,
         ticket=ticket,
     )
 

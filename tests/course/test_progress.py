@@ -74,6 +74,20 @@ def test_a_prediction_counts_only_if_it_was_made(my):
     assert "1 of 4" in progress.progress("02")
 
 
+def test_an_exercise_of_an_extra_is_told_beside_the_lessons_own(my):
+    """Lesson 08's second exercise stands in an extra of lesson 12."""
+    progress.solved("08", 2)
+    said = progress.progress("08")
+    assert "0 of 1, 1 extra" in said
+    assert "extra exercises: 1 of 1" in said.cards
+
+
+def test_an_unsolved_exercise_of_an_extra_is_not_told_in_words(my):
+    progress.solved("08", 1)
+    said = progress.progress("08")
+    assert "1 of 1" in said and "extra" not in said
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
 def test_a_file_that_somebody_has_broken_begins_anew(my, text):
     (my / "progress.json").write_text(text, encoding="latin-1")
