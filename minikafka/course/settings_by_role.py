@@ -13,7 +13,7 @@ from functools import cache
 
 from minikafka.broker.config_table import BROKER_CONFIGS, TOPIC_CONFIGS, Config, show
 from minikafka.course import client_defaults
-from minikafka.course.contents import contents
+from minikafka.course.contents import Contents, contents, extras
 from minikafka.course.places import NOTEBOOKS
 
 FILE = NOTEBOOKS / "settings.toml"
@@ -53,15 +53,20 @@ class Advice:
         return f"Apache Kafka: {default}{duration}"
 
     @property
+    def notebook(self) -> Contents:
+        """The lesson, or the extra beside one, that shows what the setting does."""
+        return (contents() | extras())[self.lesson]
+
+    @property
     def cells(self) -> list[str]:
         """The cells of its row: as many as HEAD has."""
-        notebook = contents()[self.lesson].path.name
+        notebook = self.notebook
         return [
             f"`{self.name}`",
             self.set,
             self.why,
             self.default,
-            f"[{self.lesson}]({notebook})",
+            f"[{notebook.number}]({notebook.path.name})",
         ]
 
 

@@ -57,8 +57,7 @@ def test_error_codes_and_links_of_a_page_are_there(name):
     "advice", settings_by_role.advice(), ids=lambda advice: advice.name
 )
 def test_a_setting_has_its_default_and_a_lesson_that_speaks_of_it(advice):
-    lesson = contents()[advice.lesson]
-    sources = "\n".join(cell["source"] for cell in lesson.cells)
+    sources = "\n".join(cell["source"] for cell in advice.notebook.cells)
     told = (advice.name, advice.name.replace(".", "_"))
     assert any(name in sources for name in told)
     assert bool(advice.default) == (advice.of != "spark")
