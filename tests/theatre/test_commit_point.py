@@ -265,7 +265,7 @@ def test_a_consumer_that_closes_with_a_commit_skips_what_it_had_not_done():
     asked = at(picture("commit", story.events), "CommitSent")["sentence"]
     assert (
         asked
-        == "On closing, billing asks the coordinator to note offset 1 for the group."
+        == "On closing, billing asks the coordinator to store offset 1 for the group."
     )
 
 

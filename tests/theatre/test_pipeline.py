@@ -158,7 +158,7 @@ def test_what_is_taken_back_says_in_front_of_whom_and_leaves_as_the_first():
         assert f"in front of “{value}”," in words
     assert "All 5 are back, the last one in front." in others[-1]
     sent = [scene["sentence"] for scene in of_kind(pic, "BatchSent")]
-    *again, last = [words for words in sent if "once more" in words]
+    *again, last = [words for words in sent if "leaves again" in words]
     assert all("the first in the buffer" in words for words in again)
     assert "first" not in last
 

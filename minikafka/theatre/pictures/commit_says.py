@@ -24,7 +24,7 @@ SAYS = {
         "{writer} writes record {record} to {table}{twice}.", first="first effect"
     ),
     "CommitSent": Says(
-        "{by}{node} asks the coordinator to note offset {asked} for the group."
+        "{by}{node} asks the coordinator to store offset {asked} for the group."
     ),
     "CommitFailed": Says(
         "{node} could not commit: {error}.",
@@ -33,7 +33,7 @@ SAYS = {
         mark=("{lane}", "refused", True),
     ),
     "OffsetsExpired": Says(
-        "The committed offset of group {group} has expired: it is deleted.",
+        "The committed offset of group {group} has expired, so it is deleted.",
         "the commit expires",
         True,
         mark=("commits", "expired", True),

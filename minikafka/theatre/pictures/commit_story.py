@@ -343,7 +343,7 @@ class CommitStory(LogStory):
         self.hands.puts_down(offset)
 
         sentence = (
-            f"The coordinator notes it: group {self.group} has committed {offset}"
+            f"The coordinator stores it: group {self.group} has committed {offset}"
         )
         if before is not None and offset < before:
             sentence += f", which is behind {before}"

@@ -12,8 +12,8 @@ SAYS = {
         "Topic {topic} is deleted, with all its records.", "topic deleted"
     ),
     "BatchFilled": Says(
-        "The batch with {batch} is full: {many}, {size_bytes} bytes. It need not"
-        " linger.",
+        "The batch with {batch} is full: {many}, {size_bytes} bytes. It doesn't have"
+        " to linger.",
         first="a full batch",
         mark=(SEND, "full"),
     ),
@@ -58,7 +58,7 @@ SAYS = {
     "NodeCrashed": Says("{node} crashes.", "{node} crashes", True),
     "NodeRestarted": Says("{node} is back.", "{node} is back"),
     "NodeFrozen": Says(
-        "{node} stands still: it does nothing and hears nothing.", "{node} stands still"
+        "{node} is frozen: it does nothing and hears nothing.", "{node} is frozen"
     ),
     "NodeThawed": Says("{node} goes on.", "{node} goes on"),
     "LinkCut": Says(
@@ -86,7 +86,7 @@ def leaves(what: str, *, why: str, attempt: int, is_before_others: bool) -> str:
         return f"{who} leaves: {why}."
     if is_before_others:
         who += ", the first in the buffer,"
-    return f"{who} leaves once more: attempt {attempt}."
+    return f"{who} leaves again: attempt {attempt}."
 
 
 def unsure(producer: str, reason: str, *, is_in_front: bool) -> str:
