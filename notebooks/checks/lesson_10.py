@@ -10,44 +10,45 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "kill -9 of one broker, a clean stop of another: whose producers wait longer",
-        right=1,
-        why=(
-            "1. A broker that stops cleanly hands over first. After kill -9 the"
-            " controller waits until the broker's session is over."
-        ),
-    ),
-    Question(
-        "the leader changes while a program sends: what the program must do",
-        right=1,
-        why=(
-            "1. NOT_LEADER_OR_FOLLOWER, new metadata and the retry are the client's"
-            " affair, for delivery.timeout.ms."
-        ),
-    ),
-    Question(
-        "no leader, ISR and ELR empty, LastKnownElr 4",
+        "last heartbeat at 10:00:00.0, killed at 10:00:01.5: when is there a new leader",
         right=2,
         why=(
-            "2. Broker 4 led last, and leads again when it is back, with what its disk"
-            " kept. An unclean election drops all that only it had."
+            "2. The controller counts the 9 s from the last heartbeat that it got, and"
+            " knows nothing of the kill."
         ),
     ),
     Question(
-        "acks=all, one replica in the ISR, min.insync.replicas=1",
+        "a Java producer logs NOT_LEADER_OR_FOLLOWER and retrying, once: what you do",
         right=1,
         why=(
-            "1. All means all in sync, and that is one. With min.insync.replicas=2 the"
-            " write would be refused."
+            "1. It says that it retries, and with the error it asks for new metadata."
+            " You'd hear of it only after delivery.timeout.ms."
+        ),
+    ),
+    Question(
+        "no leader, and Elr names broker 6, which was stopped cleanly",
+        right=2,
+        why=(
+            "2. Broker 6 has every committed record, and leads when it is up. Of 4 and"
+            " 5 Kafka can't be sure: if it could, one of them would lead by now."
+        ),
+    ),
+    Question(
+        "min.insync.replicas=2, one of three is stopped and another one crashes: what"
+        " acks=all hears",
+        right=2,
+        why=(
+            "2. 9 s after the crash broker 1 is alone in the ISR. It refuses with"
+            " NOT_ENOUGH_REPLICAS, and the producer retries."
         ),
         lesson="09",
     ),
     Question(
-        "why a member that was put out is refused",
+        "ILLEGAL_GENERATION: to which broker of this lesson has the same happened",
         right=2,
         why=(
-            "2. The coordinator has no member of that id any more: UNKNOWN_MEMBER_ID."
-            " (One that it still knows is refused if its generation is old.)"
+            "2. Both act on an old number, and somebody knows a larger one. The larger"
+            " number fences the old boss."
         ),
         lesson="05",
     ),
@@ -70,12 +71,12 @@ def exercise_1():
     return Exercise(
         name="my_keep",
         right=(
-            "500 logs that had parted from their leader's became equal to it, and"
-            " nothing was dropped in vain."
+            "500 logs that differed from their leader's became equal to it, and no"
+            " record was dropped that the leader has."
         ),
         hints=(
             (
-                "Begin at the end of your log: its last record has an epoch. Ask the"
+                "Start at the end of your log: its last record has an epoch. Ask the"
                 " leader where that epoch ends there."
             ),
             (
@@ -343,9 +344,9 @@ def exercise_2():
                 " missed. Don't guess seconds."
             ),
             (
-                'Between two brokers stands ("in sync",). And the order matters: when'
-                " the active controller stops, another is elected. If that one is"
-                " stopped later, there is a second election. Who has to be last?"
+                'Put ("in sync",) between two brokers. And the order matters: when'
+                " the active controller stops, another is elected. If you stop that"
+                " one later, there is a second election. Which broker must be last?"
             ),
         ),
         call_seconds=4.0,

@@ -30,4 +30,4 @@ def my_restart(brokers, controller):
 
 
 # %% exit ticket
-lesson("10").exit_ticket(1, 1, 2, 1, 2)
+lesson("10").exit_ticket(2, 1, 2, 2, 2)

@@ -5,7 +5,7 @@ Also the lesson's model of two rules by which a replica cuts its log (KIP-101): 
 lists of (leader epoch, value).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.cluster.metadata import Partition
@@ -144,6 +144,25 @@ def failover(ending: str = "kill -9", seed: int = 1) -> tuple[Cluster, int]:
         cluster.crash(leader, power=ending == "power")
     shop.send(TOPIC, key="alice", value="order 1").get()
     return cluster, began_ms
+
+
+def waited_ms(run: tuple[Cluster, int]) -> int:
+    """From when the leader ended until order 1 was acknowledged."""
+    cluster, began_ms = run
+    return cluster.now_ms - began_ms
+
+
+def which_were_quick(runs: Mapping[str, tuple[Cluster, int]]) -> int:
+    """The runs in which order 1 was acknowledged within a second: 1 two of them, 2 one,
+    3 none or all.
+    """
+    quick = sum(waited_ms(run) < 1000 for run in runs.values())
+    return {2: 1, 1: 2}.get(quick, 3)
+
+
+def the_controller_decides(event: Event) -> bool:
+    """Whether the controller gives up the leader that is cut off."""
+    return event.kind == "BrokerFenced"
 
 
 def cut_off(
