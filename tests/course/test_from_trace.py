@@ -4,7 +4,13 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.clients.structs import TopicPartition
-from minikafka.course.experiments import from_trace
+from minikafka.course.experiments import (
+    from_trace,
+    lesson_01_answers,
+    lesson_02_answers,
+    lesson_05_runs,
+    lesson_07_runs,
+)
 from minikafka.course.experiments.lesson_05_runs import start_members
 
 
@@ -34,11 +40,11 @@ def test_the_offsets_that_were_read_by_all_or_by_one():
     trace = grown()
     reader = next(event.node for event in trace if event.kind == "RecordsPolled")
     assert (
-        from_trace.offsets_read(trace)
-        == from_trace.offsets_read(trace, reader)
+        lesson_01_answers.offsets_read(trace)
+        == lesson_01_answers.offsets_read(trace, reader)
         == [0, 0, 0]
     )
-    assert from_trace.offsets_read(trace, "nobody") == []
+    assert lesson_01_answers.offsets_read(trace, "nobody") == []
 
 
 def test_how_many_a_reader_got_is_known_once_it_has_a_position():
@@ -50,11 +56,11 @@ def test_how_many_a_reader_got_is_known_once_it_has_a_position():
         ("audit", "latest", "0 orders"),
         ("billing", "earliest", "1 order"),
     ):
-        assert from_trace.orders_of(name)(cluster.trace) is None
+        assert lesson_01_answers.orders_of(name)(cluster.trace) is None
         cluster.consumer("orders", auto_offset_reset=reset, client_id=name).poll(
             timeout_ms=1000
         )
-        assert from_trace.orders_of(name)(cluster.trace) == found
+        assert lesson_01_answers.orders_of(name)(cluster.trace) == found
 
 
 def test_what_retention_and_a_broker_decide_are_conditions_on_events():
@@ -70,27 +76,29 @@ def test_what_retention_and_a_broker_decide_are_conditions_on_events():
     consumer.poll(timeout_ms=1000)
     assert [
         event.detail["log_start_offset"]
-        for event in filter(from_trace.retention_decides, cluster.trace)
+        for event in filter(lesson_01_answers.retention_decides, cluster.trace)
     ] == [2]
     assert [
-        event.kind for event in filter(from_trace.answered_from(1), cluster.trace)
+        event.kind
+        for event in filter(lesson_01_answers.answered_from(1), cluster.trace)
     ] == ["FetchRefused"]
     assert [
-        event.kind for event in filter(from_trace.answered_from(2), cluster.trace)
+        event.kind
+        for event in filter(lesson_01_answers.answered_from(2), cluster.trace)
     ] == ["RecordsFetched"]
 
 
 def test_the_partitions_that_producers_chose():
     trace = grown()
-    assert from_trace.partitions_chosen(trace, producer="shop") == [
+    assert lesson_02_answers.partitions_chosen(trace, producer="shop") == [
         ("alice", 1),
         ("alice", 0),
     ]
-    assert from_trace.keys_that_moved(trace) == ["alice"]
-    assert from_trace.records_in_each(trace, 4) == [1, 1, 1, 0]
+    assert lesson_02_answers.keys_that_moved(trace) == ["alice"]
+    assert lesson_02_answers.records_in_each(trace, 4) == [1, 1, 1, 0]
     assert (
-        from_trace.partitions_used(trace),
-        from_trace.partitions_used(trace, key="alice"),
+        lesson_02_answers.partitions_used(trace),
+        lesson_02_answers.partitions_used(trace, key="alice"),
     ) == (3, 2)
     (event,) = filter(from_trace.chosen_for("paid"), trace)
     assert (event.node, event.detail["partition"]) == ("shop", 0)
@@ -113,22 +121,22 @@ def test_kip_848_moves_the_decision_who_reads_what_from_a_member_to_the_coordina
         cluster.create_topic("orders", partitions=4)
         start_members(cluster, "AB", group_protocol=protocol)
         cluster.run(seconds=12)
-        assert from_trace.who_decided(cluster.trace) == found
+        assert lesson_05_runs.who_decided(cluster.trace) == found
 
 
 def test_an_answer_waits_for_a_moment():
     trace = [event for event in grown() if from_trace.of_kind("PartitionChosen")(event)]
-    answer = from_trace.not_before(300_000, len)
+    answer = lesson_07_runs.not_before(300_000, len)
     assert (answer([]), answer(trace[:1]), answer(trace)) == (None, None, len(trace))
 
 
 def test_bars_are_as_long_as_the_fullest_allows():
-    assert from_trace.bars([1, 4, 0]).splitlines() == [
+    assert lesson_02_answers.bars([1, 4, 0]).splitlines() == [
         "  partition 0     1  ██████████",
         "  partition 1     4  ████████████████████████████████████████",
         "  partition 2     0",
     ]
-    assert from_trace.bars([0]) == "  partition 0     0"
+    assert lesson_02_answers.bars([0]) == "  partition 0     0"
 
 
 def test_keys_that_go_elsewhere_are_known_as_soon_as_the_topic_grows():
@@ -138,6 +146,6 @@ def test_keys_that_go_elsewhere_are_known_as_soon_as_the_topic_grows():
         for number, event in enumerate(trace)
         if event.kind == "PartitionsCreated"
     )
-    assert from_trace.keys_that_go_elsewhere(trace[:growth]) == []
-    assert from_trace.keys_that_go_elsewhere(trace[: growth + 1]) == ["alice"]
-    assert from_trace.keys_that_go_elsewhere(trace) == ["alice"]
+    assert lesson_02_answers.keys_that_go_elsewhere(trace[:growth]) == []
+    assert lesson_02_answers.keys_that_go_elsewhere(trace[: growth + 1]) == ["alice"]
+    assert lesson_02_answers.keys_that_go_elsewhere(trace) == ["alice"]

@@ -241,3 +241,12 @@ class Payments:
         """The numbers of the orders, in the order of writing."""
         rows = self.rows.execute("select number from payments order by rowid")
         return [number for (number,) in rows]
+
+
+def closing(event: Event) -> bool:
+    """A condition: with this event a consumer begins to close, by a commit or by giving
+    up its partitions.
+    """
+    if event.kind == "CommitSent":
+        return event.detail["how"] == "close"
+    return event.kind == "PartitionsRevoked"

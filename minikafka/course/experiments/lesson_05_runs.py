@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
+from minikafka.course.experiments.from_trace import of_kind
 from minikafka.faults import Fault, Freeze
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
@@ -271,3 +272,11 @@ def signs_of_life(trace: Iterable[Event], member: str) -> list[tuple[int, str]]:
             if api in SIGNS_OF_LIFE:
                 signs.append((event.at, SIGNS_OF_LIFE[api]))
     return signs
+
+
+def who_decided(trace: Iterable[Event]) -> str:
+    """The maker of a group's first assignment, in the words of lesson 05's options."""
+    made = next(filter(of_kind("AssignmentMade"), trace))
+    if made.detail["by"] == "coordinator":
+        return "the coordinator, a broker"
+    return "one of the two consumers"

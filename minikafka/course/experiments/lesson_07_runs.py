@@ -2,15 +2,17 @@
 shop, the lag, the work done.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from minikafka.clients.structs import TopicPartition
 from minikafka.prediction import Stretch
 from minikafka.simulation.clock import MIDNIGHT_MS
 from minikafka.simulation.cluster import Cluster
 from minikafka.trace import Event
+
+T = TypeVar("T")
 
 
 def poll_for_ever(consumer: Any) -> None:
@@ -259,3 +261,25 @@ def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
 def minutes_to_catch_up(minutes_off: float, load_percent: float) -> float:
     """By the rule: what waits, divided by what a group can do beyond what comes in."""
     return minutes_off * load_percent / (100 - load_percent)
+
+
+def in_the_middle(event: Event) -> bool:
+    """A condition: in this event a member's client finds that its program hasn't polled
+    for too long.
+    """
+    return event.kind == "PollOverdue"
+
+
+def not_before(
+    at_ms: int, answer: Callable[[Sequence[Event]], T]
+) -> Callable[[Sequence[Event]], T | None]:
+    """The same answer, but None before this moment: the verdict waits until everything
+    that leads to it has been seen.
+    """
+
+    def answer_in_time(trace: Sequence[Event]) -> T | None:
+        if not trace or trace[-1].at < at_ms:
+            return None
+        return answer(trace)
+
+    return answer_in_time
