@@ -3,9 +3,9 @@
 It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that
 run there; a lesson that runs anywhere else (a test, a look at the originals) remembers
 it while its kernel runs. Nothing leaves the machine, unless the learner joins a class
-(classroom.py). A prediction counts when its number is written in the cell: what is
-clicked in a picture stays in the picture. Exercises of the extra notebooks are told
-beside the lesson's own once they are solved: nobody has to do them.
+(classroom.py). A prediction counts when its number is written in the cell, or when
+it is chosen in the picture beside a kernel. Solved exercises of the extra notebooks are
+told beside the lesson's own, since nobody has to do them.
 """
 
 import contextlib
