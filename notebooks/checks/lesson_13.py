@@ -15,27 +15,27 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "readers of committed records stand still: the first command",
+        "a transaction is open since offset 100: the lag, and what can be read",
         right=2,
         why=(
-            "2. It shows any transaction that is open there, and since which offset."
-            " find-hanging shows only those of which no coordinator knows."
+            "2. The tool counts to the high watermark: 120 - 95. The group gets offsets"
+            " 95 to 99, up to the last stable offset, which is 100."
         ),
     ),
     Question(
         "a random transactional id at each start",
         right=2,
         why=(
-            "2. The successor comes with another name, so the coordinator can't know"
-            " whom it replaces. It waits for the time-out."
+            "2. The successor has another name, so the coordinator can't know which"
+            " program it replaces. The transaction stays open until its time-out."
         ),
     ),
     Question(
-        "a member that was put out wakes up and commits",
+        "a member that was evicted wakes up and commits",
         right=3,
         why=(
-            "3. The coordinator has no member of that id any more: UNKNOWN_MEMBER_ID."
-            " (One that it still knows is refused if its generation is old.)"
+            "3. The coordinator doesn't know this member any more: UNKNOWN_MEMBER_ID."
+            " (A member that it still knows is refused if its generation is old.)"
         ),
         lesson="05",
     ),
@@ -43,8 +43,8 @@ EXIT_TICKET = (
         "billing has processed record 41 and commits",
         right=2,
         why=(
-            "2. The committed offset is the next one to read. In a transaction it is"
-            " so, too."
+            "2. The committed offset is the next one to read, in a transaction as"
+            " anywhere else."
         ),
         lesson="04",
     ),

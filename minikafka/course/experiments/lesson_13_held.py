@@ -23,6 +23,16 @@ def held_back() -> Cluster:
     return cluster
 
 
+def commit_is_asked_for(event: Event) -> bool:
+    """The shop has asked to commit, and the coordinator has written so."""
+    return event.detail.get("state") == "PrepareCommit"
+
+
+def records_are_polled(event: Event) -> bool:
+    """A poll hands records to a reader."""
+    return event.kind == "RecordsPolled"
+
+
 def handed_at_once(trace: Sequence[Event]) -> int:
     """1 both, 2 only the 6 euros, 3 none: what the auditor is handed of the kiosk's
     records in its first second.

@@ -145,6 +145,20 @@ def two_of_a_name() -> tuple[str, list[str]]:
     return told, polled(auditor)
 
 
+def after_days(days: int) -> str:
+    """A program pays, is quiet for so many days, and pays again with the same producer:
+    what the second commit hears.
+    """
+    with one_broker() as cluster:
+        job = paying(cluster)
+        for quiet_days in (0, days):
+            cluster.run(seconds=quiet_days * 24 * 3600)
+            job.begin_transaction()
+            job.send("payments", value="20 euros", partition=0)
+            told = heard(job.commit_transaction)
+        return told
+
+
 def the_coordinator_dies() -> tuple[Cluster, list[str]]:
     """The payment in one transaction. The coordinator is killed when PrepareCommit is
     in its log. Twenty seconds later: what a program reads that wants committed records.
