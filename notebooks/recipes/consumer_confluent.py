@@ -42,7 +42,12 @@ SETTINGS = {
     "auto.offset.reset": "earliest",
     "error_cb": lambda error: log.warning("client: %s", error),  # it goes on by itself
 }
-HANDING_ON = {"acks": "all", "enable.idempotence": True, "compression.type": "gzip"}
+HANDING_ON = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "delivery.timeout.ms": 120_000,
+    "compression.type": "gzip",
+}
 
 EVICTED = {  # others have the partitions by now
     KafkaError.ILLEGAL_GENERATION,
@@ -51,7 +56,15 @@ EVICTED = {  # others have the partitions by now
     KafkaError.FENCED_MEMBER_EPOCH,
     KafkaError.STALE_MEMBER_EPOCH,
 }
-NO_ANSWER = {KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._WAIT_COORD}
+NO_ANSWER = {  # or no coordinator at the moment
+    KafkaError._TIMED_OUT,
+    KafkaError._TRANSPORT,
+    KafkaError._WAIT_COORD,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS
@@ -217,7 +230,7 @@ class Billing:
                 log.warning("too late to commit; others will find these orders paid")
             elif error.code() == KafkaError.REBALANCE_IN_PROGRESS:
                 log.info("commits when the group has rebalanced")
-            elif error.retriable() or error.code() in NO_ANSWER:
+            elif error.code() in NO_ANSWER:
                 log.warning("commits again after the next poll: %s", error)
             else:
                 raise
@@ -239,6 +252,8 @@ class Billing:
             worker = self.workers.pop((each.topic, each.partition), None)
             if worker:
                 worker.stop()
+                # librdkafka leaves it paused, even if it is assigned to us again.
+                self.consumer.resume([each])
 
     def handle(self, database, record):
         """In a worker's thread."""
@@ -257,14 +272,19 @@ class Billing:
         topic, number = (DEAD, attempt) if is_dead else (RETRY, attempt + 1)
         place = f"{record.topic()}-{record.partition()}@{record.offset()}"
         log.warning("%s goes to %s: %r", place, topic, error)
-        told = {"attempt": str(number), "error": repr(error)[:200], "from": place}
+        headers = dict(record.headers() or [])
+        told = {
+            "attempt": str(number),
+            "error": repr(error)[:200],
+            "from": (headers.get("from") or place)[:200],  # its first place
+        }
         try:
-            headers = dict(record.headers() or []) | told
-            self.write(topic, record.key(), record.value(), headers)
+            self.write(topic, record.key(), record.value(), headers | told)
         except KafkaException as exception:
             if exception.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
                 raise
-            self.write(topic, None, None, told)  # without its value: say where it is
+            # With these headers: say where it is.
+            self.write(DEAD, None, None, told)
 
     def write(self, topic, key, value, headers):
         """Returns when Kafka has it: only then may the record's offset be committed."""

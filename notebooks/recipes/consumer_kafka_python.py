@@ -147,6 +147,9 @@ class Billing(AsyncConsumerRebalanceListener):
         self.workers = {}  # partition: its worker, while this member has the partition
         self.producer = KafkaProducer(bootstrap_servers=bootstrap, **HANDING_ON)
         self.consumer = KafkaConsumer(bootstrap_servers=bootstrap, **SETTINGS)
+        # Metadata first: kafka-python 3.0 joins without it, so that a group's leader
+        # assigns nothing, joins again, and may never hear what it is assigned then.
+        self.consumer.partitions_for_topic(TOPIC)
         self.consumer.subscribe([TOPIC, RETRY], listener=self)
 
     def run(self):
@@ -232,7 +235,7 @@ class Billing(AsyncConsumerRebalanceListener):
             # The rebalance may give it back to us. kafka-python 3.0 then fetches from
             # where it was, behind the records that the worker hasn't handled.
             if partition in self.consumer.assignment():
-                self.consumer.seek(partition, worker.next_offset)
+                self.consumer.seek(partition, worker.committed)
                 self.consumer.resume(partition)
 
     def handle(self, database, record):
@@ -252,16 +255,16 @@ class Billing(AsyncConsumerRebalanceListener):
         topic, number = (DEAD, attempt) if is_dead else (RETRY, attempt + 1)
         place = f"{record.topic}-{record.partition}@{record.offset}"
         log.warning("%s goes to %s: %r", place, topic, error)
+        headers = {name: value or b"" for name, value in record.headers}
         told = {
             "attempt": str(number).encode(),
             "error": repr(error)[:200].encode(),
-            "from": place.encode(),
+            "from": (headers.get("from") or place.encode())[:200],  # its first place
         }
         try:
-            headers = {name: value or b"" for name, value in record.headers} | told
-            self.write(topic, record.key, record.value or b"", headers)
+            self.write(topic, record.key, record.value or b"", headers | told)
         except MessageSizeTooLargeError:  # with these headers: say where it is
-            self.write(topic, None, b"", told)
+            self.write(DEAD, None, b"", told)
 
     def write(self, topic, key, value, headers):
         """Returns when Kafka has it: only then may the record's offset be committed."""

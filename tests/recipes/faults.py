@@ -131,6 +131,7 @@ def slow_database(shop):
         hand.execute("BEGIN IMMEDIATE")
         member = shop.start()
         until(shop.journalled, "it has begun to pay")
+        assert "assigned: []" not in shop.said(), "the only member has all at once"
         began = time.monotonic()
         until(lambda: time.monotonic() > began + 2 * POLL_MS / 1000)
         hand.execute("COMMIT")
@@ -157,22 +158,31 @@ def malformed(shop):
 
 
 def dead_letter_too_large(shop):
-    """A broken record that, with its new headers, is too large for the dead letters."""
+    """A broken record that, with its new headers, is too large for the dead letters, and
+    an order that is refused and too large for the retries.
+    """
     prepared(shop)
-    small = f"{shop.dead}-small"
-    shop.make(small, 1, {"max.message.bytes": "1000"})
-    shop.sell(6, poison=False)
-    shop.producer.send(shop.orders, key=b"large", value=bytes(range(256)) * 8).get(60)
-    shop.sell(6, poison=False)
+    small, small_retry = f"{shop.dead}-small", f"{shop.retry}-small"
+    for topic in (small, small_retry):
+        shop.make(topic, 1, {"max.message.bytes": "1000"})
+    noise = "many a word " * 200
     names = {"compression.type": "none"} if shop.is_confluent else {}
     names = names or {"compression_type": None}
-    member = shop.start(changes={"DEAD": small, "HANDING_ON": names})
+    shop.sell(6, poison=False)
+    shop.producer.send(shop.orders, key=b"large", value=noise.encode()).get(60)
+    refused = {"number": "refused-0", "customer": "refused", "cents": 1, "more": noise}
+    shop.producer.send(shop.orders, key=b"large", value=json.dumps(refused).encode())
+    shop.sell(6, poison=False)
+    changes = {"RETRY": small_retry, "DEAD": small, "HANDING_ON": names}
+    member = shop.start(changes=changes)
     all_paid(shop)
     shop.stop(member)
-    [record] = shop.records(small)
-    place = dict(record.headers)["from"].decode()
-    assert not record.value and place.startswith(shop.orders)
-    return f"its place is a dead letter ({place.removeprefix(shop.orders)}); {shop.check_payments()}"
+    assert shop.records(small_retry) == []
+    places = [dict(record.headers)["from"].decode() for record in shop.records(small)]
+    assert len(places) == 2 and not any(record.value for record in shop.records(small))
+    assert all(place.startswith(f"{shop.orders}-") for place in places), places
+    found = ", ".join(place.removeprefix(f"{shop.orders}-") for place in places)
+    return f"two places are dead letters ({found}); {shop.check_payments()}"
 
 
 def lost_commit(shop):

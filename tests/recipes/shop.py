@@ -92,7 +92,9 @@ class Shop:
     # --- the recipe in its process ------------------------------------------------
 
     def constants(self):
-        """As at work, but with topics of this shop, and short of patience."""
+        """As at work, but with topics of this shop, and short of patience: a partition
+        pauses when a few records of it wait.
+        """
         if self.is_producer:
             return {"TOPIC": self.orders, "SETTINGS": {}}
         names = {
@@ -106,7 +108,8 @@ class Shop:
         found = {"TOPIC": self.orders, "SETTINGS": names}
         if self.path is OLD_MEMBER:
             return found
-        return found | {"RETRY": self.retry, "DEAD": self.dead, "RETRY_AFTER_S": 0.2}
+        topics = {"RETRY": self.retry, "DEAD": self.dead}
+        return found | topics | {"RETRY_AFTER_S": 0.2, "MAX_WAITING": 3}
 
     def start(self, arguments=(), line=None, number="SIGKILL", changes=None, at=None):
         """A process of the recipe, which sends itself the signal at that line."""
