@@ -63,13 +63,17 @@ def struck_at_lines(shop, every, number):
     for line in lines:
         shop.sell()
         process = shop.start(line=line, number=number)
-        until(lambda: has_ended(process) or shop.is_done(), "killed, or all is done")  # noqa: B023
+        until(
+            lambda: has_ended(process) or shop.is_done(),  # noqa: B023
+            f"killed at line {line}, or all is done",
+        )
         if not has_ended(process):
             process.send_signal(signal.SIGTERM)
         code = process.wait(60)
         expected = (0, -signal.SIGKILL) if number == "SIGKILL" else (0,)
         assert code in expected, (line, code, shop.said())
         struck += code != 0 or number == "SIGTERM"
+    shop.sell()  # so that it has begun when it is told to stop
     last = shop.start()
     all_paid(shop)
     shop.stop(last)
