@@ -125,12 +125,12 @@ def test_records_have_names_or_letters_that_a_line_explains(fork):
 
 def test_the_last_step_says_all_in_one_sentence(fork, lost):
     assert fork.scenes[-1]["sentence"] == (
-        "Two brokers led for 52.0 s, and both wrote offset 1; the larger epoch counts,"
+        "Two brokers led for 52.0 s, and both wrote offset 1; the larger epoch wins,"
         " so broker 2 cut “lonely order” off: never acknowledged, so lonely sent it"
         " again and heard “done, offset 2” after 60.2 s."
     )
     assert lost.scenes[-1]["sentence"] == (
-        "Two brokers led for 53.0 s, and both wrote offset 1; the larger epoch counts,"
+        "Two brokers led for 53.0 s, and both wrote offset 1; the larger epoch wins,"
         " so broker 2 cut “booked” and “shipped” off, although lonely was told “done”:"
         " 2 acknowledged records are lost."
     )

@@ -105,8 +105,8 @@ def test_who_waited_for_the_isr_is_told_for_how_long_and_for_whom():
         pic = picture("replica-set", cluster.trace)
         seconds = waited_s(cluster.trace)
     assert pic.scenes[-1]["sentence"] == (
-        f"“delivered” was acknowledged after {seconds:.1f} s: acks=all waits for all"
-        " that are in the ISR, and broker 1 was in it until then."
+        f"“delivered” was acknowledged after {seconds:.1f} s: acks=all waits for the"
+        " whole ISR, and broker 1 was in it until then."
     )
     live = picture("replica-set", cluster.trace, live=True)
     assert "after" not in live.scenes[-1]["sentence"]

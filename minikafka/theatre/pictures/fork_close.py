@@ -52,7 +52,7 @@ class Close(NamedTuple):
         if together_ms and self.parted_at is not None:
             return (
                 f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote offset"
-                f" {self.parted_at}; the larger epoch counts, so"
+                f" {self.parted_at}; the larger epoch wins, so"
             )
 
         newest = max(self.leaders)

@@ -37,7 +37,7 @@ SAYS = OF_NODES | {
     ),
     "LeaderFollowed": Says(
         "{Node} hears of epoch {leader_epoch}, and {leader_epoch} is larger than {was}."
-        " It leads no more, and follows broker {leader}.",
+        " It stops leading, and follows broker {leader}.",
         "{node} hears of epoch {leader_epoch}",
     ),
     "RecordsAppended": Says(
@@ -46,8 +46,8 @@ SAYS = OF_NODES | {
     ),
     "RecordsReplicated": Says("{Node} copies {offsets} from broker {leader}."),
     "LogTruncated": Says(
-        "{Node} cuts {what} off: what it had alone, and the leader hasn't. Its log ends"
-        " where epochs agree. {fate}",
+        "{Node} cuts {what} off, which it alone had. Its log ends now where the"
+        " epochs agree. {fate}",
         "{node} cuts its log",
         trouble=True,
     ),
@@ -65,8 +65,8 @@ SAYS = OF_NODES | {
         "the network is back",
     ),
     "BrokerFenced": Says(
-        "The controller has heard nothing from {broker} for {silent_ms} ms: it fences"
-        " it, and chooses another leader."
+        "The controller has heard nothing from {broker} for {silent_ms} ms, so it fences"
+        " that broker, and chooses another leader."
     ),
     "LogDiverged": Says(
         "{Node} says in its fetch: my log ends in epoch {own_epoch}. The leader"
@@ -243,7 +243,7 @@ class ForkStory(PartitionStory):
         old = min(leading, key=lambda each: each.epoch)
         words = (
             f"{capital(event.node)} leads now, in epoch {event.detail['leader_epoch']}."
-            f" {capital(old.name)} knows nothing of that, and leads on in epoch"
+            f" {capital(old.name)} doesn't know that, and goes on leading in epoch"
             f" {old.epoch}."
         )
         # with what each has: here one may be asked which of it stays
@@ -380,7 +380,7 @@ class ForkStory(PartitionStory):
             number,
             done=list(offsets),
         )
-        of_one = "; with acks=1 the leader alone says so"
+        of_one = "; with acks=1 the leader alone decides that"
         whose = of_one if producer.acks == "1" else ""
         return self.tell(event, offsets=span_of(offsets), whose=whose)
 

@@ -117,7 +117,7 @@ class Close:
         words = f"{what} was acknowledged after {wait.ms / 1000:.1f} s"
         if wait.record.epoch > wait.sent.epoch:
             leader = self._epochs[wait.record.epoch]
-            return f"{words}: so long nobody led, until broker {leader} did."
+            return f"{words}: nobody led until broker {leader} did."
 
         left = [broker for broker in wait.sent.isr if broker not in wait.isr]
         if not left:
@@ -127,6 +127,6 @@ class Close:
         acks = self._acks.get(written.producer, "all")
 
         return (
-            f"{words}: acks={acks} waits for all that are in the ISR, and {brokers} was"
-            " in it until then."
+            f"{words}: acks={acks} waits for the whole ISR, and {brokers} was in it"
+            " until then."
         )

@@ -41,12 +41,12 @@ SAYS = OF_NODES | {
         mark=("{node}", "leads, epoch {leader_epoch}"),
     ),
     "IsrAsked": Says(
-        "{Node} asks the controller for ISR {isr} instead of {was}. Until it hears, it"
-        " counts on both."
+        "{Node} asks the controller for ISR {isr} instead of {was}. Until the answer"
+        " comes, it waits for the brokers of both."
     ),
     "IsrShrunk": Says(
-        "The controller has decided: the ISR is {isr}. Only they must have a record"
-        " before it counts.",
+        "The controller has decided: the ISR is {isr}. From now on a record is"
+        " committed when these have it.",
         "ISR {isr}",
         mark=("isr", "{isr}", True),
     ),
@@ -56,16 +56,16 @@ SAYS = OF_NODES | {
         mark=("isr", "{isr}"),
     ),
     "RecordsAppended": Says(
-        "{who} writes {what}: {node} leads, and appends {offsets}. So far nobody else"
-        " has it.",
+        "{who} writes {what}: {node} leads, and appends {offsets}. So far no other"
+        " broker has it.",
         first="first record",
     ),
     "RecordsReplicated": Says(
-        "{Node}'s fetch is answered with {offsets}: it appends it as it is."
+        "{Node} gets {offsets} in answer to its fetch, and appends what it gets."
     ),
     "HighWatermarkAdvanced": Says(
-        "The whole ISR ({isr}) has it: the high watermark is {high_watermark}. Consumers"
-        " may read up to there."
+        "The whole ISR ({isr}) has it, so it is committed: the high watermark is"
+        " {high_watermark}. Consumers may read up to there."
     ),
     "LogTruncated": Says(
         "{Node} cuts {what} off its log: it ends at offset {log_end_offset} now, like"
@@ -76,16 +76,16 @@ SAYS = OF_NODES | {
     ),
     "SendFailed": Says("{node} is told that it failed: {error}.", trouble=True),
     "FollowerFetched": Says(
-        "{Follower} fetches from offset {offset}: so {node} knows that it has all"
-        " before."
+        "{Follower} fetches from offset {offset}, so {node} knows that it has all"
+        " before that."
     ),
     "LogDiverged": Says(
         "{Node} says in its fetch how its log ends. {Leader} answers: epoch {epoch}"
         " ended at offset {end_offset} here."
     ),
     "BrokerFenced": Says(
-        "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms: it"
-        " fences it.",
+        "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms, so"
+        " it fences that broker.",
         "{broker} is fenced",
         mark=("{broker}", "fenced", True),
     ),
@@ -385,7 +385,8 @@ class ReplicaStory(PartitionStory):
 
         still = "nobody has it any more"
         if left:
-            still = f"{counted(left, 'replica')} has it still"
+            verb = "has" if left == 1 else "have"
+            still = f"{counted(left, 'replica')} still {verb} it"
         who = capital(self.promises.producer_of(gone[0]))
         return f" {who} was told that it is acknowledged: {still}."
 
@@ -452,7 +453,7 @@ class ReplicaStory(PartitionStory):
             trouble=has_failed,
             marks=self.mark("told", f"{sign} {_bare(offsets)}", has_failed),
         )
-        self._add_loss(told, "The leader of now doesn't have")
+        self._add_loss(told, "The current leader doesn't have")
         return told
 
     def _with_acks(self, who: str) -> str:
