@@ -33,7 +33,7 @@ _NOTHING = object()  # what was not handed in
 @dataclass(frozen=True)
 class Question:
     """One question of an exit ticket. right: the option's number. why: said to
-    everybody who answered it.
+    everybody who answered it, and begins with that number.
 
     lesson: the earlier lesson that it comes back to, "02"; empty where it is about its
     own.
@@ -165,7 +165,7 @@ class Lesson:
                 lines.append(f"right: {question.why}")
             else:
                 marks.append("wrong")
-                lines.append(f"not {answer}: {question.why}")
+                lines.append(f"you chose {answer}; it's {question.why}")
         right = marks.count("right")
         progress.answered(self.number, right, len(questions))
         return Verdict(

@@ -40,7 +40,9 @@ def key_points(found):
 
 
 def exit_ticket(found):
-    """Five questions, two of them on earlier lessons: Question(..., lesson="02")."""
+    """Five questions, two of them on earlier lessons: Question(..., lesson="02"). The
+    sentence on each begins with the number of the right option.
+    """
     ticket = lesson(found.number)._module.EXIT_TICKET
     section = found.section("exit ticket")
     asked = re.findall(r"^\d\. ", section.text, re.MULTILINE) if section else []
@@ -49,6 +51,8 @@ def exit_ticket(found):
         for question in ticket
         if question.lesson and question.lesson < found.number
     ]
+    if any(not question.why.startswith(f"{question.right}. ") for question in ticket):
+        return False
     return len(asked) == len(ticket) == QUESTIONS and len(earlier) == ON_EARLIER_LESSONS
 
 

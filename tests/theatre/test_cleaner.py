@@ -102,7 +102,7 @@ def test_the_bytes_that_are_dirty_are_those_that_the_cleaner_counts(trace):
 def test_a_reader_that_wants_what_is_gone_gets_the_next_one_that_is_there():
     pic = picture("cleaner", cleaned.moves())
     assert told(pic, "RecordsPolled")[1] == (
-        "search asks for offset 3 and gets 4, 6, 7 and 8. It stands before 9: its lag"
+        "search asks for offset 3 and gets 4, 6, 7 and 8. It is at offset 9: its lag"
         " is 3."
     )
 
@@ -132,11 +132,11 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
         for reader in ("search asks", "new asks")
     }
     assert by_reader["search asks"] == [
-        "search asks for offset 2 and gets 6. It stands before 7: its lag is 1. The"
+        "search asks for offset 2 and gets 6. It is at offset 7: its lag is 1. The"
         " tombstone at offset 2 is gone, so search never learns that alice was deleted."
     ]
     assert by_reader["new asks"] == [
-        "new asks for offset 0 and gets 6. It stands before 7: its lag is 1."
+        "new asks for offset 0 and gets 6. It is at offset 7: its lag is 1."
     ]
 
 

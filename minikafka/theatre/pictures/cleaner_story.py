@@ -236,7 +236,7 @@ class CleanerStory(LogStory):
             lag = self.log.log_end_offset - position
             told.sentence = (
                 f"{name} asks for offset {before} and gets {named(offsets)}. It"
-                f" stands before {position}: its lag is {lag}."
+                f" is at offset {position}: its lag is {lag}."
             )
             told.light = self._records([*offsets, *missed])
         for offset in missed:

@@ -1,6 +1,6 @@
 """The log: one partition with its segments, or several small ones, and its readers.
 
-A reader stands before the record that it will read next. Reading removes nothing;
+A reader's position is the offset that it will read next. Reading removes nothing;
 retention removes whole segments, oldest first. The way of a record: its producer on the
 left, its place in the log, and the trays of its readers; on a narrow page the producers
 stand above the log and the trays below it. Options: topic, partitions (numbers).
@@ -64,7 +64,7 @@ class LogPlay(Play):
 
     story = JourneyStory
     rule = (
-        "A reader stands before the record it will read next. "
+        "A reader's position is the offset it will read next. "
         "Reading removes nothing; retention removes whole segments, oldest first."
     )
 

@@ -78,7 +78,7 @@ SAYS = {
         mark=("{lane}", "≥ {asked}?"),
     ),
     "PositionSought": Says(
-        "{node} seeks: it stands before offset {offset}{where} now.",
+        "{node} seeks: it is at offset {offset}{where} now.",
         first="{node} seeks",
         mark=("{lane}", "seeks {offset}"),
     ),
@@ -331,9 +331,9 @@ class LogStory(OfTopic):
         if offsets:
             what = "" if value is None else f" {quoted(value, 30)},"
             sentence = f"{name} reads{what} {span_of(offsets)}{where}."
-            sentence += f" It stands before {position}: its lag is {lag}."
+            sentence += f" It is at offset {position}: its lag is {lag}."
         else:
-            sentence = f"{name} stands before offset {position}{where}:"
+            sentence = f"{name} is at offset {position}{where}:"
             sentence += f" its lag is {lag}."
         return Told(
             sentence,
