@@ -405,13 +405,12 @@ def plan_of(answer, case):
 
 def not_each_once(answer, case):
     plan = plan_of(answer, case)
-    for what in ("stop", "start"):
+    done = {"stop": "stopped", "start": "started"}
+    for what, is_done in done.items():
         for broker in case.told:
             count = plan.count((what, broker))
             if count != 1:
-                return (
-                    f"broker {broker} gets {count} times a {what}, and should get one."
-                )
+                return f"broker {broker} is {is_done} {count} times, not once."
     wrong = outcome(plan, case)[0]
     if wrong is None:
         return None
@@ -451,7 +450,7 @@ def not_in_sync(answer, case):
     plan = plan_of(answer, case)
     if outcome(plan, case)[-1]:
         return None
-    return f"the plan ends while a broker is not in sync.\nyour plan: {list(plan)}"
+    return f"the plan ends while a broker isn't in sync yet.\nyour plan: {list(plan)}"
 
 
 def controller_moves(answer, case):
@@ -460,7 +459,7 @@ def controller_moves(answer, case):
     if elections <= 1:
         return None
     return (
-        f"a controller was elected {elections} times; once is enough.\nyour plan:"
+        f"a controller was elected {elections} times; once would do.\nyour plan:"
         f" {list(plan)}\nbroker {case.controller} was the active controller when"
         " the plan began"
     )

@@ -184,12 +184,12 @@ def with_a_pause_and_backwards(brokers, controller):
     )
 
 
-@wrong(2, "there is no broker", "gets 0 times a stop")
+@wrong(2, "there is no broker", "is stopped 0 times")
 def brokers_1_2_3(brokers, controller):
     return one_by_one(controller_last([1, 2, 3], controller))
 
 
-@wrong(2, "a controller was elected 2 times", "gets 0 times a stop")
+@wrong(2, "a controller was elected 2 times", "is stopped 0 times")
 def a_controller_0_is_none(brokers, controller):
     return one_by_one(controller_last(brokers, controller) if controller else brokers)
 
@@ -205,17 +205,17 @@ def always_two_others(brokers, controller):
     return one_by_one([first, second, controller])
 
 
-@wrong(2, "broker 1 gets 0 times a stop, and should get one.")
+@wrong(2, "broker 1 is stopped 0 times, not once.")
 def nothing_to_do(brokers, controller):
     return []
 
 
-@wrong(2, "a controller was elected 2 times; once is enough.")
+@wrong(2, "a controller was elected 2 times; once would do.")
 def in_the_order_given(brokers, controller):
     return one_by_one(brokers)
 
 
-@wrong(2, "a controller was elected 2 times; once is enough.")
+@wrong(2, "a controller was elected 2 times; once would do.")
 def controller_first(brokers, controller):
     return one_by_one(sorted(brokers, key=lambda each: each != controller))
 
@@ -266,7 +266,7 @@ def a_minute_in_four_pieces(brokers, controller):
     return one_by_one(controller_last(brokers, controller), [("wait", 15)] * 4)
 
 
-@wrong(2, "the plan ends while a broker is not in sync.")
+@wrong(2, "the plan ends while a broker isn't in sync yet.")
 def does_not_wait_for_the_last(brokers, controller):
     return one_by_one(controller_last(brokers, controller))[:-1]
 
@@ -332,6 +332,6 @@ def a_word(brokers, controller):
     return "stop"
 
 
-@wrong(2, "gets 0 times a stop")
+@wrong(2, "is stopped 0 times")
 def leaves_the_controller_alone(brokers, controller):
     return one_by_one([each for each in brokers if each != controller])
