@@ -147,10 +147,10 @@ class Billing(AsyncConsumerRebalanceListener):
         self.workers = {}  # partition: its worker, while this member has the partition
         self.producer = KafkaProducer(bootstrap_servers=bootstrap, **HANDING_ON)
         self.consumer = KafkaConsumer(bootstrap_servers=bootstrap, **SETTINGS)
+        self.consumer.subscribe([TOPIC, RETRY], listener=self)
         # Metadata first: kafka-python 3.0 joins without it, so that a group's leader
         # assigns nothing, joins again, and may never hear what it is assigned then.
-        self.consumer.partitions_for_topic(TOPIC)
-        self.consumer.subscribe([TOPIC, RETRY], listener=self)
+        self.consumer.bootstrap(timeout_ms=10_000, refresh=True)
 
     def run(self):
         try:
