@@ -11,7 +11,7 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "the current address of each customer, by id: what to note",
+        "the current address of each customer, by id: what to store besides",
         right=3,
         why=(
             "3. An upsert: the same record gives the same row. With two programs an"
@@ -27,11 +27,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "a sink that checks its note before it opens the transaction",
+        "a sink that checks the stored offset before it opens the transaction",
         right=2,
         why=(
-            "2. The second one notes the offset meanwhile, and the first decides by"
-            " what it read before. Killed there, it has written nothing."
+            "2. The second one stores the offset meanwhile, and the first decides by what"
+            " it read before. If it's killed there, it has written nothing."
         ),
     ),
     Question(
@@ -44,8 +44,8 @@ EXIT_TICKET = (
         "records with one key: their order",
         right=2,
         why=(
-            "2. One key goes to one partition, and a partition has an order. Whoever"
-            " takes a record out and writes it again later gives up that order."
+            "2. One key goes to one partition, and a partition has an order. A record that"
+            " is taken out and written again later loses its place in it."
         ),
         lesson="02",
     ),
@@ -61,9 +61,9 @@ HINTS_1 = (
         " at all. Which two things must never be there one without the other?"
     ),
     (
-        "One partition's offsets only grow. So one number a partition says of"
-        " each of its records whether it counts already. Topic and partition"
-        " belong into the note's name."
+        "A partition's offsets only grow. So one number tells of each of its"
+        " records whether it has counted already. Topic and partition belong in"
+        " the note's name."
     ),
     (
         "For each record: open a transaction; look up the note of its topic and"
@@ -114,7 +114,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                "its notes are one a partition at most",
+                "it keeps at most one note for each partition",
                 too_much_noted,
                 LONG,
                 describe=lambda case: "500 orders",

@@ -73,6 +73,16 @@ def _killed(name: str, at_ms: int) -> Crash:
     return Crash(name, at_ms=at_ms, restart_after_ms=DEAD_MS)
 
 
+def starts_again(event: Event) -> bool:
+    """A program that was killed starts again."""
+    return event.kind == "NodeRestarted"
+
+
+def a_goes_on(event: Event) -> bool:
+    """The member that stood still goes on."""
+    return event.kind == "NodeThawed"
+
+
 def what_counts(trace: Sequence[Event]) -> int:
     """1 order 2 is once in both databases, 2 twice in plain's, 3 twice in both. Raises
     LookupError while it may still be added.
