@@ -132,6 +132,9 @@ class Prediction:
             because=get("because") or (),
             another_run=another_run,
         )
+        is_explained = get("is_explained")
+        if is_explained and made.answer and not is_explained(made.answer):
+            made.because = []
         made.compute = compute
         made.run = run
         made.listen = get("listen")

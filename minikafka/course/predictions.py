@@ -34,6 +34,7 @@ NOT_PREDICTED = (
 MARK_OF = {True: "right", False: "wrong", None: "open"}
 
 _first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
+_first_answers: dict[tuple[str, tuple[str, ...]], int] = {}
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Prediction:
             options=self.options,
             mine=self.mine,
             answer=answer,
-            because=self.because,
+            because=self.because if self.is_explained(answer) else (),
             another_run=another_run,
         )
         headline, *lines = found.verdict.splitlines()
@@ -106,6 +107,13 @@ class Prediction:
             return False
         progress.predicted(self.question)
         return True
+
+    def is_explained(self, answer: int) -> bool:
+        """Whether the sentences on the options fit a run with this answer: they are
+        about the first run, and a changed one may have another answer.
+        """
+        said = self.question, self.options
+        return _first_answers.setdefault(said, answer) == answer
 
     def listen(self, run: str) -> None:
         """In a notebook: listen for a choice in the picture of this run, which is about

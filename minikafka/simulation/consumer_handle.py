@@ -43,6 +43,7 @@ class ConsumerHandle(MemberHandle):
         most = max_records or self.core.config["max_poll_records"]
         records = self._poll(timeout_ms, most)
         if not records and self._environment.kernel.program() is None:
+            self.empty_polls += 1
             self._say_why_nothing_came()
         return records
 

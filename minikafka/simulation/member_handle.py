@@ -53,6 +53,7 @@ class MemberHandle(Handle):
         """Reset everything that is in the program's memory and lost in a crash."""
         self._listener: Any = None
         self._in_task = False
+        self.empty_polls = 0  # at top level
         # partition, first and last offset, number of records
         self._given: list[tuple[TopicPartition, int, int, int]] = []
         self._batch_left = 0

@@ -166,7 +166,8 @@ class Overview:
                 f"{consumer.name} has paused all its partitions: consumer.resume(...)"
             )
         skipped = self._skipped_records(consumer)
-        if skipped > 0 and not core.taken:
+        # at first one may be asked to work that out oneself
+        if skipped > 0 and not core.taken and consumer.empty_polls > 1:
             hints.append(
                 f'{consumer.name} began at the end (auto_offset_reset is "latest", Kafka\'s'
                 f" default) and skipped {counted(skipped, 'record')}:"

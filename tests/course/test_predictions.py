@@ -17,6 +17,7 @@ WHY = {
 @pytest.fixture(autouse=True)
 def a_kernel_that_has_just_started(monkeypatch):
     monkeypatch.setattr(predictions, "_first_runs", {})
+    monkeypatch.setattr(predictions, "_first_answers", {})
 
 
 def run(orders):
@@ -138,6 +139,17 @@ def test_a_new_number_is_a_new_prediction():
     played(predict("?", WHY, mine=2), orders=3)
     assert "You said (1) once, and so it was." in repr(
         played(predict("?", WHY, mine=1), orders=1)
+    )
+
+
+def test_the_sentences_on_the_options_are_about_the_first_run_and_its_answer():
+    in_the_picture, settled = predict("?", WHY), predict("??", WHY, mine=2)
+    assert "did it again" in played(in_the_picture, orders=3).prediction.verdict
+    changed = played(predict("?", WHY, mine=1), orders=1).prediction
+    assert changed.verdict == "You said (1) once, and so it was."
+    assert "did it again" in settled.settle(2)
+    assert (
+        str(predict("??", WHY, mine=1).settle(1)) == "You said (1) once, and so it was."
     )
 
 

@@ -13,6 +13,7 @@ from tests.course.answers import solution
 def a_kernel_that_has_just_started(monkeypatch):
     monkeypatch.setattr(progress, "_in_this_kernel", {})
     monkeypatch.setattr(predictions, "_first_runs", {})
+    monkeypatch.setattr(predictions, "_first_answers", {})
 
 
 @pytest.fixture

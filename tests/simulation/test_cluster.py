@@ -237,6 +237,8 @@ def test_a_consumer_begins_at_the_end_as_it_is_at_its_first_poll(cluster, capsys
         'began at the end (auto_offset_reset is "latest", Kafka\'s default) and skipped'
         " 2 records"
     )
+    assert capsys.readouterr().out == ""
+    assert consumer.poll(timeout_ms=100) == {}
     assert hint in capsys.readouterr().out
     cluster.producer().send("log", value="new").get()
     assert values(polled(consumer)) == ["new"]

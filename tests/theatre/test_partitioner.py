@@ -288,7 +288,9 @@ def test_a_record_is_one_square_from_the_hand_to_its_place_in_the_log():
         _, first, both, arrived = map(squares, pic.drawings(width))
         assert first.keys() < both.keys() == arrived.keys()
         assert all(each.get("dash") and not each.get("text") for each in both.values())
-        assert [each.get("text") for each in arrived.values()] == ["4", "5"]
+        tips = [each["tip"] for each in arrived.values()]
+        assert tips == [f"no key: offset {offset} of partition 1" for offset in (4, 5)]
+        assert not any(each.get("text") for each in arrived.values())
         assert not any(each.get("dash") for each in arrived.values())
 
         shapes = pic.drawings(width)[-1].shapes

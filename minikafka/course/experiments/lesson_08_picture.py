@@ -31,7 +31,7 @@ def who_moves() -> str:
             offset += 1
             x += _PITCH
         x += _GAP
-    said = "Of each customer the last record stays. Which of the others go, and when?"
+    said = "The last record for each customer stays. Which of the others go, and when?"
     return svg(
         body,
         title="addresses: a compacted topic",

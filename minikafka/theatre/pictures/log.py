@@ -252,9 +252,11 @@ class LogPlay(Play):
 
     def _arithmetic(self, d: Drawing, by_hash: Sequence[Any], into: JourneyRow) -> None:
         """Above the producer, or beside it: how a key's number becomes its partition,
-        before the topic grew and since.
+        before the topic grew and since. Until it has grown, nothing.
         """
         place = producer_at(d, 0, into.home_y)
+        if len(by_hash) < 2:
+            return  # it would give away where the key's next record goes
         latest = by_hash[-2:]
         for number, told in enumerate(latest):
             chosen = Chosen(*told)

@@ -191,15 +191,16 @@ class Trays:
         now = rows[0].now if rows else -1
         saw = _saw(reader)
         is_busy = any(item.number == now for item in saw)
-        self._frame(tray, reader, box, is_busy)
+        slots = self._slots(d)
+        latest = last_lines(saw, slots, lines)
+        self._frame(tray, reader, box, is_busy, _count(reader, latest))
         if not saw:
             tray.note("nothing", 17, HEAD + 14, "nothing yet", size=12)
-        slots = self._slots(d)
         pitch = (box.w - 8) / slots.across
         by_key = {row.key: row for row in rows}
 
         colour = self.colours[name]
-        for placed in last_lines(saw, slots, lines):
+        for placed in latest:
             item = placed.item
             line, column = divmod(placed.slot, slots.across)
             chip = Box(
@@ -221,8 +222,10 @@ class Trays:
                 way["from_y"] = row.cells_y
             self._chip(tray, chip, item, colour, is_new, way)
 
-    def _frame(self, tray: Part, reader: Space, box: Box, is_busy: bool) -> None:
-        """The tray itself, with its reader's name and how much that has read."""
+    def _frame(
+        self, tray: Part, reader: Space, box: Box, is_busy: bool, count: str
+    ) -> None:
+        """The tray itself, with its reader's name. count: how much that has read."""
         name = reader["name"]
         colour = self.colours[name]
         look: Look = {
@@ -242,7 +245,6 @@ class Trays:
             number=actor_number(name, self.names),
             size=12,
         )
-        count = f"{reader['seen']} read"
         room = box.w - 48 - text_width(count, 12)
         tray.text(
             "name",
@@ -320,6 +322,13 @@ class Trays:
 def _saw(reader: Space) -> list[Seen]:
     """The records that a reader was given, in order."""
     return [Seen(*told) for told in reader["saw"]]
+
+
+def _count(reader: Space, latest: Sequence[Placed]) -> str:
+    """How many records a reader has read, and how many of them have room."""
+    seen = reader["seen"]
+    shown = sum(each.item.records for each in latest if not each.item.is_lost)
+    return f"{seen} read" if shown == seen else f"last {shown} of {seen} read"
 
 
 def _width_of(text: str, more: str) -> int:

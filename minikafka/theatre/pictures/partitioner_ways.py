@@ -11,7 +11,6 @@ from minikafka.theatre.drawing import (
     Box,
     Drawing,
     Point,
-    has_room,
     text_width,
     widest,
 )
@@ -271,25 +270,22 @@ class Column:
         return max(int((room + APART) // pitch), 0)
 
     def _record(self, sent: Sent, group: Group, key: Key, place: Point) -> None:
-        """It comes from the hand; its offset is known when it is written."""
-        offset = sent.offset
+        """It comes from the hand; its offset is known when it is written. Only the tip
+        says it: beside `% 3` a number would be taken for the partition's.
+        """
         whose = "no key" if key is None else f"key {key}"
-        number = ""
-        if offset is None:
+        if sent.offset is None:
             where = "waits in its batch"
             dash = "3 3"
         else:
-            where = f"offset {offset} of partition {group.partition}"
+            where = f"offset {sent.offset} of partition {group.partition}"
             dash = None
-            if has_room(str(offset), self.square, 13.5, mono=True, bold=True):
-                number = str(offset)
         self.d.cell(
             f"record/{sent.number}",
             x=place.x,
             y=place.y,
             w=self.square,
             h=self.square,
-            text=number,
             line="ink",
             dash=dash,
             of=sent.number,
