@@ -292,10 +292,12 @@ def _until_refused(sink: Callable[..., None], *given: Any) -> None:
         sink(*given)
 
 
-def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[int]:
+def behind_by(
+    work: Callable[[Cluster, Any], None], seconds: int = 30
+) -> tuple[list[int], str]:
     """Each second an order comes to each of two partitions, and `work` does them as the
-    member billing. The third order of partition 0 is broken. Prints where billing is
-    every 10 s, and returns its lag in the end, by partition.
+    member billing. The third order of partition 0 is broken. Billing's lag in the end,
+    by partition, and a text that says every 10 s where it is.
     """
     with Cluster(seed=14, configs=CONFIGS) as cluster:
         cluster.create_topic("orders", partitions=2)
@@ -303,7 +305,7 @@ def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[i
         cluster.start(
             work, cluster, cluster.consumer("orders", client_id="billing", **MEMBER)
         )
-        lags = []
+        lags, told = [], []
         for _ in range(seconds // 10):
             cluster.run(seconds=10)
             lags = [lag for _, lag in sorted(cluster.lag("billing").items())]
@@ -311,11 +313,11 @@ def behind_by(work: Callable[[Cluster, Any], None], seconds: int = 30) -> list[i
                 offset
                 for _, offset in sorted(cluster.committed_offsets("billing").items())
             ]
-            print(
+            told.append(
                 f"after {cluster.now_ms // 1000:2} s: committed offsets {done}, lag"
                 f" {lags}"
             )
-        return lags
+        return lags, "\n".join(told)
 
 
 def _a_second(cluster: Cluster, shop: Any) -> None:
