@@ -39,36 +39,36 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "no majority of the voters: what still works",
+        "three voters here, two with the controller there, and the link breaks",
         right=1,
         why=(
-            "1. Offsets are records of __consumer_offsets, which has a leader. An ISR"
-            " and the number of partitions are metadata: somebody must decide."
+            "1. A has three of five voters, a majority, and elects one with a larger"
+            " epoch. In B no record reaches a majority, so none is committed."
         ),
     ),
     Question(
         "an epoch of the metadata log that grows and grows",
         right=3,
         why=(
-            "3. Each election that somebody stands for is a new epoch. Brokers and"
+            "3. Each election that a voter stands for is a new epoch. Brokers and"
             " topics are records within one."
         ),
     ),
     Question(
-        "a dead broker's partitions, after kill -9",
-        right=2,
+        "the dead broker was the active controller, too: when is there a new leader",
+        right=3,
         why=(
-            "2. The controller waits for heartbeats until the broker's session is over,"
-            " 9 s by default."
+            "3. The next controller, elected after 3 s, gives the dead broker a new"
+            " session of 9 s. It fences the broker when that is over."
         ),
         lesson="10",
     ),
     Question(
         "three replicas, min.insync.replicas=1: how many may die",
-        right=3,
+        right=2,
         why=(
-            "3. The controller takes each of them out of the ISR, and the last one is"
-            " an ISR by itself. A quorum of three could lose one."
+            "2. The controller takes each of the two out of the ISR, and the last"
+            " replica is an ISR by itself. When it dies as well, the topic is offline."
         ),
         lesson="09",
     ),
@@ -130,11 +130,11 @@ NAMED_PARTITIONS = {
     ),
 }
 NAMED_TAILS = {
-    "nothing counts yet": case_of(*CREATED, high_watermark=0),
-    "the last one doesn't count": case_of(
+    "nothing is committed yet": case_of(*CREATED, high_watermark=0),
+    "the last one isn't committed": case_of(
         *CREATED, change("A", 0, leader=2), high_watermark=4
     ),
-    "all counts": case_of(*CREATED, change("A", 0, leader=2)),
+    "all is committed": case_of(*CREATED, change("A", 0, leader=2)),
 }
 NAMED_ENDS = {
     "a topic is removed": case_of(*CREATED, removed("A")),
@@ -176,10 +176,10 @@ def exercise_2():
     common = {"smaller": shorter, "describe": as_call, "scenarios": 300}
     return Exercise(
         name="my_image",
-        right="from 1,200 metadata logs your image was the one that every broker has.",
+        right="your image of 1,200 metadata logs was the one that every broker has.",
         hints=(
             (
-                "One loop over the records, and a dict for each kind of thing: brokers,"
+                "Use one loop over the records, and a dict for each kind of thing: brokers,"
                 " names of topics, partitions. A record's type says which dict it"
                 " changes. A type that you don't know changes nothing."
             ),
@@ -189,7 +189,7 @@ def exercise_2():
                 " even of the same broker."
             ),
             (
-                "Partitions belong to a topic_id, and not to a name. Keep them by"
+                "Partitions belong to a topic_id, not to a name. Keep them by"
                 " (topic_id, partition_id), and look up the names at the end. First all"
                 " of the snapshot; then the log, while the offset is below"
                 " high_watermark."
@@ -211,7 +211,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                "what doesn't count yet is left out",
+                "what isn't committed yet is left out",
                 wrong,
                 NAMED_TAILS,
                 a_log(no_removal, tail=True),
@@ -246,7 +246,7 @@ def given(case):
     for offset, name, fields in log:
         lines.append(
             f"  {offset:8}  {name} {fields}"
-            + ("" if offset < high_watermark else "   (doesn't count yet)")
+            + ("" if offset < high_watermark else "   (not committed yet)")
         )
     return "\n".join(lines)
 
@@ -335,16 +335,16 @@ def exercise_1():
     """
     return Exercise(
         name="my_vote",
-        right="no epoch had two controllers, and no controller lacked what counted.",
+        right="no epoch had two controllers, and no controller lacked a committed record.",
         hints=(
             (
                 "Three things decide: is the epoch of the request old, yours or new;"
                 " have you voted in that epoch already; whose log is longer?"
             ),
             (
-                "A request of a larger epoch takes you into that epoch, also if you say"
-                " no: note it, and that you haven't voted there. Who asks again in the"
-                " epoch in which you voted for it hears yes again."
+                "A request with a larger epoch takes you into that epoch, even if you"
+                " say no: note it, and that you haven't voted there yet. If the"
+                " candidate that has your vote asks again, say yes again."
             ),
             (
                 "A log is longer if its last record has a larger epoch; with the same"
@@ -354,7 +354,7 @@ def exercise_1():
         ),
         rungs=(
             Rung(
-                "no epoch has two controllers, and none lacks what counted",
+                "no epoch has two controllers, and none lacks a committed record",
                 breaks,
                 HISTORIES,
                 a_history,

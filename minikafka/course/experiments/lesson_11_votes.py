@@ -100,7 +100,7 @@ class Election:
                 _, number = record
                 self.wrong = (
                     f"{winner} is the controller of epoch {epoch}, and lacks record"
-                    f" {number}, which counted: a majority had it."
+                    f" {number}, which was committed: a majority had it."
                 )
                 return
 

@@ -366,7 +366,7 @@ def by_cases_as_a_list(me, request):
 
 
 TWO = "has two controllers"
-LACKS = "which counted: a majority had it."
+LACKS = "which was committed: a majority had it."
 NO, YES = "it says no, and should say yes.", "it says yes, and should say no."
 
 
