@@ -42,7 +42,9 @@ SETTINGS = {
     "group_id": "billing",
     "enable_auto_commit": False,
     "auto_offset_reset": "earliest",
-    "max_poll_records": 100,
+    # All that a fetch brings, 1 MB a partition: kafka-python 3.0 may never return the
+    # rest of a batch that poll has cut and that is paused then.
+    "max_poll_records": 1_000_000,
     "bootstrap_timeout_ms": 10_000,
 }
 HANDING_ON = {

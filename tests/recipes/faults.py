@@ -128,9 +128,11 @@ def rebalanced(shop):
 
 
 def slow_database(shop):
-    """Another program locks the database for longer than max.poll.interval.ms."""
+    """Another program locks the database for longer than max.poll.interval.ms, while more
+    orders wait than one poll brings.
+    """
     prepared(shop)
-    shop.sell(12)
+    shop.sell(400)
     with closing(sqlite3.connect(shop.database, isolation_level=None)) as hand:
         hand.execute("BEGIN IMMEDIATE")
         member = shop.start()

@@ -30,6 +30,8 @@ pytestmark = [
 ]
 IN_THE_GATE = {
     ("consumer_kafka_python", "frozen past its session"),
+    ("consumer_kafka_python", "rebalanced in the middle"),
+    ("consumer_kafka_python", "slow database"),
     ("consumer_confluent", "frozen past its session"),
     ("consumer_confluent", "record too large"),
     ("producer_kafka_python", "malformed JSON"),
