@@ -35,7 +35,7 @@ WITH_ANOTHER_SPARK = {
     "4.1": "a batch is read, a stream ends with NoSuchMethodError (HDFSMetadataLog)",
     "4.0": "nothing is read (NoSuchFieldError TASK_ATTEMPT_ID), and its time is over",
 }
-ASK = 'A Kafka client says something? What to do:  minikafka error "its message"'
+ASK = 'Error from a Kafka client? Look it up:  minikafka error "its message"'
 _TO_LAB = "minikafka lab" if IS_INSTALLED else "make lab (Windows: py tasks.py lab)"
 
 
@@ -409,7 +409,7 @@ def _docker() -> Iterator[Fact]:
         )
         yield Fact(
             "Docker",
-            f"{docker} is there, and its engine does not answer",
+            f"{docker} is installed, but its engine isn't responding",
             False,
             needed=False,
             fix=fix,

@@ -15,7 +15,7 @@ TWO = (("append", 10, "a"), ("append", 20, "b"))
 
 EXIT_TICKET = (
     Question(
-        "a new consumer prints nothing, although the topic is full",
+        "a new consumer prints nothing, although the topic has plenty of records",
         right=2,
         why=(
             "2. Reading removes nothing, so other consumers don't matter. A new one has"
@@ -44,13 +44,13 @@ EXIT_TICKET = (
         "s1 in partition 2, s2 in partition 0, one reader",
         right=1,
         why=(
-            "1. Kafka keeps records in sequence within a partition, and promises nothing"
+            "1. Kafka keeps records in order within a partition, and promises nothing"
             " across partitions."
         ),
         lesson="00",
     ),
     Question(
-        "some sensors' records are read in the wrong sequence since yesterday",
+        "some sensors' records are read out of order since yesterday",
         right=1,
         why=(
             "1. The partition is computed from the key and the number of partitions. If"
@@ -81,8 +81,8 @@ def exercise_1():
             ),
             (
                 "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go"
-                " when its newest record is older than 72 hours. Which hour was offset"
-                " 3 written at? Offset 7?"
+                " when its newest record is older than 72 hours. At which hour was"
+                " offset 3 written? Offset 7?"
             ),
             (
                 "Record n was written at hour 6n, so segment k ends with the record of"
@@ -120,8 +120,8 @@ def not_the_log_start(answer, truth):
     if answer == 0:
         return "not 0: segments whose newest record is older than three days are gone."
     return (
-        f"not {answer}. {'Less' if answer > truth else 'More'} than that is gone: look"
-        " at the newest record of each segment."
+        f"not {answer}. {'Fewer' if answer > truth else 'More'} records than that are"
+        " gone: look at the newest record of each segment."
     )
 
 
@@ -272,7 +272,8 @@ HINTS_2 = (
     (
         "Retention: while the first segment has records and the largest"
         " timestamp among them is less than the limit, drop that segment; when"
-        " none is left, put an empty one. The offsets go on from self.end."
+        " none is left, put an empty one in its place. The offsets continue from"
+        " self.end."
     ),
 )
 
@@ -306,7 +307,7 @@ def exercise_2():
             ),
             Rung(
                 holds=(
-                    "at the end there is nothing yet, and beyond both ends is out of"
+                    "at the end there is nothing yet, and beyond either end is out of"
                     " range"
                 ),
                 cases=END_CASES,

@@ -54,10 +54,10 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "all readers get a topic's records in one sequence",
+        "all readers get a topic's records in exactly the same order",
         right=1,
         why=(
-            "1. Kafka keeps the sequence of records within a partition. Across partitions"
+            "1. Kafka keeps the order of records within a partition. Across partitions"
             " it promises nothing."
         ),
         lesson="00",
@@ -102,8 +102,8 @@ HINTS_1 = (
     ),
     (
         "For a key: murmur2(key), then & 0x7fffffff, then % len(all_partitions). Only"
-        " None means no key: then take any of available. b'' is a key. And a key"
-        " that is a text or a number? murmur2 raises an error for it: don't encode the"
+        " None means no key: then pick any of `available`. b'' is a key. And a key"
+        " that is a string or a number? murmur2 raises an error for it: don't encode the"
         " key, and catch nothing."
     ),
 )
@@ -122,7 +122,7 @@ NO_KEY = {
 MISTAKES = {
     "a number": (7, [0, 1, 2], [0, 1, 2]),
     "the number 0": (0, [0, 1, 2], [0, 1, 2]),
-    "a text": ("alice", [0, 1, 2], [0, 1, 2]),
+    "a string": ("alice", [0, 1, 2], [0, 1, 2]),
 }
 
 
@@ -167,8 +167,8 @@ def exercise_1():
             ),
             Rung(
                 holds=(
-                    "a key that is neither bytes nor None is an error, and not taken"
-                    " for no key"
+                    "a key that is neither bytes nor None is an error, and isn't"
+                    " treated as a missing key"
                 ),
                 broken=swallowed,
                 cases=MISTAKES,
@@ -236,7 +236,7 @@ def not_a_fixed_partition(answer, case):
         if again != found:
             return (
                 f"the same key went to {found!r} and to {again!r}. Then its records"
-                " can be read in the wrong sequence."
+                " can be read out of order."
             )
     return None
 
@@ -251,8 +251,8 @@ def elsewhere_another_partition(answer, records):
             return (
                 f"this process sends {record[0]!r} to partition {here!r}, and the same"
                 f" key to partition {there!r} when your function runs in another"
-                " process.\nPython salts hash(), and with it the order of a set: each"
-                " process has other numbers"
+                " process.\nPython salts hash(), which also changes the order of a"
+                " set: each process gets different numbers"
             )
     return None
 
@@ -347,12 +347,12 @@ def exercise_2():
         name="moved",
         takes=a_number,
         right=(
-            f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only h %"
-            " 35 < 5 keeps its place."
+            f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only"
+            " keys with h % 35 < 5 stay."
         ),
         hints=(
             (
-                "You can count instead of thinking: a key moves when its hash % 5 and its"
+                "You can also just count: a key moves when its hash % 5 and its"
                 " hash % 7 differ."
             ),
             (
@@ -411,7 +411,7 @@ HINTS_3 = (
     "Two cases first: is it the hot key, and is there only one partition?",
     (
         "The others choose among all_partitions[:-1], by the same masked"
-        " murmur2, % one less."
+        " murmur2, modulo one fewer partition."
     ),
     (
         "A record without a key stays away from the last partition too: one of"

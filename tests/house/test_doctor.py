@@ -184,7 +184,7 @@ def test_an_empty_name_for_the_connector_wants_its_jar_in_pysparks_folder(
     ("docker", "said", "fix"),
     [
         ("", "no lesson needs it: make kafka", ""),
-        ("exit 1", "its engine does not answer", "start Docker Desktop"),
+        ("exit 1", "its engine isn't responding", "start Docker Desktop"),
         ('[ "$1" = version ]', "knows no Compose", "install Docker Compose"),
         ("exit 0", "runs (", ""),
     ],

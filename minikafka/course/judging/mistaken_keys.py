@@ -17,7 +17,7 @@ def taken_for(answer: Partition, key: Any, found: int) -> str:
     hidden = f"the key {key!r} is a mistake, and it went to {found}"
     made = _hashed_as(answer, key)
     if made is not None:
-        return f"{hidden}: {made!r} was hashed. Make no bytes of it, let it raise."
+        return f"{hidden}: {made!r} was hashed. Don't encode it: let it raise."
     if not _goes_with_the_available(answer, key):
         return f"{hidden}, as if it were bytes. Let it raise."
     return f"{hidden} as if there were no key. What hides the error?"

@@ -16,13 +16,13 @@ for number, words in [
     # the same, counted wrongly
     (30, "offset 30 is in the middle of a segment. Retention deletes whole"),
     # one segment too few
-    (24, "not 24. More than that is gone: look at the newest record of each segment."),
+    (24, "not 24. More records than that are gone: look at the newest record"),
     # one segment too many
-    (32, "not 32. Less than that is gone: look at the newest record of each segment."),
+    (32, "not 32. Fewer records than that are gone: look at the newest record"),
     # counted from one
     (29, "offset 29 is in the middle of a segment. Retention deletes whole"),
     # only the active segment is left
-    (40, "not 40. Less than that is gone: look at the newest record of each segment."),
+    (40, "not 40. Fewer records than that are gone: look at the newest record"),
     (41, "there is no offset 41: the shop wrote 0 to 40."),  # nothing is left
     (-28, "there is no offset -28: the shop wrote 0 to 40."),
     # the hour instead of the offset

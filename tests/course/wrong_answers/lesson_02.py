@@ -181,7 +181,7 @@ def encodes_a_text(key, all_partitions, available):
     )
 
 
-@wrong(1, "b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00' was hashed. Make no bytes of it")
+@wrong(1, "b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00' was hashed. Don't encode it")
 def makes_bytes_of_a_number(key, all_partitions, available):
     return by_bytes(None if key is None else bytes(key), all_partitions, available)
 
