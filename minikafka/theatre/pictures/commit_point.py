@@ -3,7 +3,7 @@ what was done with each record.
 
 A record is a square: it comes from who writes it into the log, goes from there into a
 reader's memory at each reading, and lies there until its effect is written and its
-offset is committed. The reader stands before the record it will read next; the
+offset is committed. The reader is at the record it will read next; the
 committed offset is a flag before the record that comes next after a restart, and the
 reader has sent it there. What lies between the two is shaded, and named by what a crash
 would make of it. Under each record: done, done again, or lost. Options: topic,
