@@ -22,11 +22,11 @@ from minikafka.wire.records import (
 
 EXIT_TICKET = (
     Question(
-        "the port answers, and nothing arrives",
+        "the port is open, and no record arrives",
         right=2,
         why=(
             "2. A client goes to the address that the broker advertises. The one that"
-            " it was given first is only for the first question."
+            " you gave it is only for its first questions."
         ),
     ),
     Question(
