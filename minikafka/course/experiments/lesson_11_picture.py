@@ -45,8 +45,8 @@ def the_controller_is_dead() -> str:
         for offset in range(broker.end):
             _record(row, offset)
     said = (
-        "The controller decided something, and died. Who decides next, what counts, and"
-        " what goes on meanwhile?"
+        "The controller decided something, and died. Who decides next, what is"
+        " committed, and what goes on meanwhile?"
     )
     alt = (
         f"{said} Brokers 1 and 2 have three records of the metadata log, brokers 3,"
