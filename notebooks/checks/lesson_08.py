@@ -207,7 +207,7 @@ def exercise_1():
             (
                 "If a tombstone that would stay has no horizon yet, keep"
                 " record._replace(horizon_ms=now_ms + delete_retention_ms). If its"
-                " horizon is now_ms or earlier, drop it. And which segments are young?"
+                " horizon is now_ms or earlier, drop it. And which segments hold a young record?"
             ),
         ),
         rungs=(
@@ -343,18 +343,41 @@ def as_call(case):
         f"now_ms={now_ms}, min_compaction_lag_ms={lag_ms},"
         f" delete_retention_ms={retention_ms}"
     ]
-    for number, segment in enumerate(segments, 1):
-        what = "active" if number == len(segments) else "closed"
-        told = ", ".join(map(as_record, segment)) or "no record"
-        lines.append(f"  segment {number}, {what}: {told}")
+    first = next((n for n, each in enumerate(segments) if young_in(each, case)), None)
+    for number, segment in enumerate(segments):
+        what = "closed"
+        if number == len(segments) - 1:
+            what = "active"
+        elif first is not None and number >= first:
+            what += f", not cleaned ({why_not_cleaned(case, first, number)})"
+        told = (
+            ", ".join(f"{record.offset} {as_record(record)}" for record in segment)
+            or "no record"
+        )
+        lines.append(f"  segment {number + 1}, {what}: {told}")
     return "\n".join(lines)
 
 
+def young_in(segment, case):
+    """The young records of a segment."""
+    return [
+        record for record in segment if case[NOW_MS] - record.timestamp_ms < case[LAG]
+    ]
+
+
+def why_not_cleaned(case, first, number):
+    """first: the number of the first segment with a young record."""
+    if number > first:
+        return f"segment {first + 1} holds a young record"
+    young, *_ = young_in(case[SEGMENTS][first], case)
+    age_ms = case[NOW_MS] - young.timestamp_ms
+    return f"offset {young.offset} is young: its age is {age_ms}, less than {case[LAG]}"
+
+
 def as_record(record):
-    horizon = "" if record.horizon_ms is None else f", horizon {record.horizon_ms}"
+    horizon = "" if record.horizon_ms is None else f", horizon_ms={record.horizon_ms}"
     return (
-        f"{record.offset} {record.key!r}={record.value!r} (of"
-        f" {record.timestamp_ms}{horizon})"
+        f"{record.key!r}={record.value!r} (timestamp_ms={record.timestamp_ms}{horizon})"
     )
 
 
@@ -402,10 +425,10 @@ def first_difference(case, right, found):
 
 
 def untouched_offsets(case):
-    segments, now_ms, lag_ms, _ = case
+    segments = case[SEGMENTS]
     end = len(segments) - 1
     for number, segment in enumerate(segments[:-1]):
-        if lag_ms and any(now_ms - each.timestamp_ms < lag_ms for each in segment):
+        if young_in(segment, case):
             end = number
             break
     for segment in segments[end:]:
@@ -424,7 +447,7 @@ def why_gone(case, record):
     was = before.get(record.offset, record)
     has_horizon = was.value is None and was.horizon_ms is not None
     if has_horizon and was.horizon_ms <= case[NOW_MS]:
-        return f"its horizon, {was.horizon_ms}, is past"
+        return f"its horizon, {was.horizon_ms}, has passed"
     return f"{record.key!r} comes again in the segments that are cleaned"
 
 

@@ -111,13 +111,13 @@ def test_a_tombstone_is_copied_with_its_horizon_and_goes_in_the_first_pass_after
     pic = picture("cleaner", cleaned.tombstone())
     copies = told(pic, "SegmentCopied")
     assert (
-        "2, a tombstone, may go from day 1 12:02:16 on, delete.retention.ms after this"
+        "2, a tombstone, may go from day 1 18:02:16 on, delete.retention.ms after this"
         " pass" in copies[0]
     )
     assert "2 is copied" in copies[1]
     assert (
         "2 goes: a tombstone whose delete.retention.ms is over" in copies[3]
-        and at(pic, "SegmentCopied", 3)["time"] == "day 1 12:02"
+        and at(pic, "SegmentCopied", 3)["time"] == "day 2 06:02"
     )
 
 
@@ -132,11 +132,11 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
         for reader in ("search asks", "new asks")
     }
     assert by_reader["search asks"] == [
-        "search asks for offset 2 and gets 6. It is at offset 7: its lag is 1. The"
+        "search asks for offset 2 and gets 4. It is at offset 5: its lag is 1. The"
         " tombstone at offset 2 is gone, so search never learns that alice was deleted."
     ]
     assert by_reader["new asks"] == [
-        "new asks for offset 0 and gets 6. It is at offset 7: its lag is 1."
+        "new asks for offset 0 and gets 4. It is at offset 5: its lag is 1."
     ]
 
 

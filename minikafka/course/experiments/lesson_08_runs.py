@@ -32,6 +32,7 @@ MOVERS = (
 _BEFORE_LUNCH = 3  # moves that search has read
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
+_BETWEEN_MOVES_S = 18 * HOUR_S  # of bob, while search is away
 HOUR_MS = 1000 * HOUR_S
 TOPIC = "addresses"
 
@@ -218,7 +219,7 @@ def what_came(trace: Sequence[Event]) -> int | None:
 
 def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:
     """search reads, and then stops for this many days, in which alice is deleted and
-    bob moves twice a day. Returns search when it has read on, and a new reader that
+    bob moves every 18 hours. Returns search when it has read on, and a new reader that
     begins then.
     """
     hourly = {"segment_ms": HOUR_MS, "min_cleanable_dirty_ratio": 0.1}
@@ -226,9 +227,10 @@ def search_that_was_away(days: float, **configs: Any) -> tuple[Search, Search]:
     write(cluster, ("alice", "12 Elm Street"), ("bob", "1 Oak Road"), every_s=60)
     search = Search(cluster)
     search.read()
-    write(cluster, ("alice", None), every_s=DAY_S / 2)
-    moves = [("bob", f"{number} Oak Road") for number in range(2, int(2 * days) + 1)]
-    write(cluster, *moves, every_s=DAY_S / 2)
+    write(cluster, ("alice", None), every_s=_BETWEEN_MOVES_S)
+    steps = round(days * DAY_S / _BETWEEN_MOVES_S)
+    moves = [("bob", f"{number} Oak Road") for number in range(2, steps + 1)]
+    write(cluster, *moves, every_s=_BETWEEN_MOVES_S)
     search.read()
     new = Search(cluster, "new")
     new.read()
