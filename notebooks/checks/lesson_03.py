@@ -12,19 +12,19 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. A retry carries the id of the producer that sent the batch first. Two"
-            " ids mean two lives of a program, or two programs."
+            " ids mean two runs of one program, or two programs."
         ),
     ),
     Question(
-        "linger.ms=10, a record every 2 ms; what is in the first batch",
+        "linger.ms=10, a record every 3 ms; what is in the first batch",
         right=1,
         why=(
-            "1. It leaves 10 ms after its first record, with the records of 0, 2, 4, 6"
-            " and 8 ms. The one that comes at that very moment is too late."
+            "1. It leaves 10 ms after its first record, with the records of 0, 3, 6 and"
+            " 9 ms."
         ),
     ),
     Question(
-        "a payment's future fails with a time-out; which of two sentences is right",
+        "a payment's future fails with a timeout; which of two sentences is right",
         right=3,
         why=(
             "3. It may be in the log: perhaps only the answer was lost. And if the"
@@ -69,7 +69,7 @@ def exercise_1():
     """
     return Exercise(
         name="plan",
-        right="one fault is enough to break each of the three promises.",
+        right="one fault is enough for each of the three.",
         hints=(
             (
                 "If the broker has the orders and the shop doesn't know it, which message"

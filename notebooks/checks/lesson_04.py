@@ -32,11 +32,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "it writes, then commits, and a second row is ignored; killed at a bad moment",
+        "2 ms of work, 6 ms for a commit; a commit per record, or one per poll of 100",
         right=3,
         why=(
-            "3. If an order was written and not committed, it comes again, and the table"
-            " ignores the second row: at least once, with an idempotent effect."
+            "3. With a commit per record an order takes 8 ms. With one per poll it takes"
+            " 2.06 ms, because 100 orders share the 6 ms."
         ),
     ),
     Question(
@@ -52,12 +52,12 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. Offset 3 is out of range, so auto_offset_reset decides, and latest"
-            " skips all that is in the log."
+            " skips everything already in the log."
         ),
         lesson="01",
     ),
     Question(
-        "a partition was added while billing was off",
+        "a partition was added while billing was stopped",
         right=1,
         why=(
             "1. A committed offset belongs to one partition, and the group has none"
@@ -110,7 +110,7 @@ def exercise_1():
         rungs=(
             Rung(
                 holds=(
-                    "without a crash every order is written as it is, and the group's"
+                    "without a crash every order is written unchanged, and the group's"
                     " lag is 0"
                 ),
                 broken=not_all_paid,
@@ -252,8 +252,8 @@ def wrong(found, moments):
 
 
 def why_twice(found):
-    """What payments was asked for in place of an order's key; or where the log has the
-    order again.
+    """What payments was asked for in place of an order's key, or that it wasn't asked;
+    or where the log has the order again.
     """
     asked = [each for each in found.asked if not isinstance(each, ConsumerRecord)]
     if any(text(each) in found.orders for each in asked):
@@ -273,6 +273,11 @@ def why_twice(found):
             "payments is asked for a record, so it compares offsets. The shop may send an"
             " order twice, at two offsets: ask for the key"
         ]
+    if len(found.lives) > 1:
+        return [
+            "Nobody asked payments whether it was there. After a crash your variables"
+            " are gone."
+        ]
     return []
 
 
@@ -284,10 +289,9 @@ def what_is_wrong(found):
         over = " The program has ended; a service keeps running." if found.ended else ""
         return f"order {found.never[0]} is never written.{over}"
     if found.twice:
-        return (
-            f"order {found.twice[0]} is written"
-            f" {Counter(found.written)[found.twice[0]]} times."
-        )
+        times = Counter(found.written)[found.twice[0]]
+        often = "twice" if times == 2 else f"{times} times"
+        return f"order {found.twice[0]} is written {often}."
     for order in found.orders:
         if found.values[order] != value_of(order):
             return (
@@ -302,7 +306,7 @@ def what_is_wrong(found):
         )
         return (
             f"all orders are written, but {nothing}, and the log end offset is"
-            f" {found.end}: the group still has a lag."
+            f" {found.end}: the group still lags behind."
         )
     return None
 

@@ -215,7 +215,7 @@ class Billing:
         ]
 
     def commit(self):
-        """Once a poll, for all that is finished by then."""
+        """Once per poll, for all that is finished by then."""
         offsets = self.finished()
         if not offsets:
             return
@@ -229,9 +229,9 @@ class Billing:
             if error.code() in EVICTED:
                 log.warning("too late to commit; others will find these orders paid")
             elif error.code() == KafkaError.REBALANCE_IN_PROGRESS:
-                log.info("commits when the group has rebalanced")
+                log.info("will commit once the group has rebalanced")
             elif error.code() in NO_ANSWER:
-                log.warning("commits again after the next poll: %s", error)
+                log.warning("will commit after the next poll: %s", error)
             else:
                 raise
 

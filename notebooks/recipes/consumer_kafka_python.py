@@ -193,16 +193,16 @@ class Billing(AsyncConsumerRebalanceListener):
         }
 
     def commit(self):
-        """Once a poll, for all that is finished by then."""
+        """Once per poll, for all that is finished by then."""
         offsets = self.finished()
         try:
             self.consumer.commit(offsets, timeout_ms=5000)
         except CommitFailedError:  # evicted: others have its partitions by now
             log.warning("too late to commit; others will find these orders paid")
         except RebalanceInProgressError:  # the next poll joins, and revokes first
-            log.info("commits when the group has rebalanced")
+            log.info("will commit once the group has rebalanced")
         except RetriableError as error:  # no answer, or no coordinator at the moment
-            log.warning("commits again after the next poll: %r", error)
+            log.warning("will commit after the next poll: %r", error)
         else:
             self.has_committed(offsets)
 

@@ -97,7 +97,7 @@ class OrderProducer:
             self.on_answer(message_id, error)
 
     def on_answer(self, message_id, answer):
-        """In kafka-python's own thread: so it is quick, and raises nothing."""
+        """Runs in kafka-python's own thread, so it must be quick and must not raise."""
         with self.answered:
             order = self.waiting.pop(message_id, None)
             if order is None:

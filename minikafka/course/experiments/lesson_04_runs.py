@@ -188,14 +188,14 @@ def never(trace: Iterable[Event], orders: int) -> list[int]:
 
 
 def letter(cluster: Cluster, orders: int = 5) -> str:
-    """o: each order was written once. 2: an order was written twice. -: an order is
-    missing.
+    """.: each order was written once. t: an order was written twice. l: an order is
+    lost.
     """
     if twice(cluster.trace):
-        return "2"
+        return "t"
     if never(cluster.trace, orders):
-        return "-"
-    return "o"
+        return "l"
+    return "."
 
 
 def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any:

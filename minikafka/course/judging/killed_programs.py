@@ -219,7 +219,9 @@ class WatchedConsumer(Watched):
 
 class WatchedTable(Watched):
     def __iter__(self) -> Any:
-        return iter(self._client)
+        for key in self._client:
+            self._life.asked.append(key)
+            yield key
 
     def __contains__(self, key: Any) -> bool:
         self._life.asked.append(key)

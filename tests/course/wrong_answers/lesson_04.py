@@ -85,7 +85,7 @@ def remembers_too(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def never_looks(consumer, payments):
     for record in consumer:
         payments.add(record, record.value)
@@ -115,7 +115,7 @@ def commits_when_written_only(consumer, payments):
             consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def remembers_in_a_variable(consumer, payments):
     seen = set()
     for record in consumer:
@@ -128,7 +128,7 @@ def remembers_in_a_variable(consumer, payments):
 SEEN = set()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def remembers_in_a_global(consumer, payments):
     for record in consumer:
         if record.key not in SEEN:
@@ -146,7 +146,7 @@ def marks_before_it_writes(consumer, payments, seen=set()):  # noqa: B006
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def remembers_offsets(consumer, payments):
     done = {}
     for record in consumer:
@@ -397,7 +397,7 @@ def from_the_beginning(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def empty_polls_first(consumer, payments):
     """A kill at the n-th call falls on one of these, for all small n."""
     for _ in range(60):
@@ -441,7 +441,7 @@ def the_first_six(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def remembers_on_the_consumer(consumer, payments):
     consumer.seen = getattr(consumer, "seen", set())
     for record in consumer:
@@ -451,7 +451,7 @@ def remembers_on_the_consumer(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "order o-0 is written 2 times.")
+@wrong(1, "order o-0 is written twice.")
 def remembers_on_itself(consumer, payments):
     seen = remembers_on_itself.__dict__.setdefault("seen", set())
     for record in consumer:
