@@ -1,6 +1,6 @@
 """A question that the learner answers before an experiment runs.
 
-    q1 = predict("How often is it paid?", ["once", "twice"], mine=None)
+    q1 = predict("How many times is it paid?", ["once", "twice"], mine=None)
     cluster.play(q1, surprise=..., answer=...)    # or, where no picture settles it: q1.settle(answer)
 
 `notebooks/because.toml` has, for each option, the sentence that is true of it. The
@@ -28,8 +28,8 @@ from minikafka.prediction import Prediction as Verdict
 Options = Sequence[str] | Sequence[tuple[str, str]] | Mapping[str, str]
 
 NOT_PREDICTED = (
-    "You haven't predicted yet. Write your number as mine=... and run the question's"
-    " cell and this one again."
+    "You haven't predicted yet. Write the number of your option as mine=... and run the"
+    " question's cell and this one again."
 )
 MARK_OF = {True: "right", False: "wrong", None: "open"}
 
@@ -57,7 +57,9 @@ class Prediction:
             mark = ">" if number == self.mine else " "
             lines.append(f"  {mark} {number}  {option}")
         if self.mine is None:
-            lines.append("Write your number as mine=... in this cell and run it again.")
+            lines.append(
+                "Write the number of your option as mine=... in this cell and run it again."
+            )
         else:
             lines.append(f"You say {self.mine}. Now run the next cell.")
         return "\n".join(lines)
