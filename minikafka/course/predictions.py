@@ -58,7 +58,8 @@ class Prediction:
             lines.append(f"  {mark} {number}  {option}")
         if self.mine is None:
             lines.append(
-                "Write the number of your option as mine=... in this cell and run it again."
+                "Write the number of your option as mine=... in this cell and run it"
+                " again."
             )
         else:
             lines.append(f"You say {self.mine}. Now run the next cell.")
