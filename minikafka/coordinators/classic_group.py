@@ -21,8 +21,9 @@ The coordinator holds back each JoinGroup until all members have sent one, or un
 rebalance timeout is over: members that haven't joined by then are removed. That is the
 barrier at which everybody stops reading. A member learns of it from its next heartbeat
 (REBALANCE_IN_PROGRESS). The generation is the number of the agreement: a request with
-an old one is refused (ILLEGAL_GENERATION), so a member that slept through a rebalance
-can't commit for a partition that another member has now.
+an old one is refused (ILLEGAL_GENERATION), and so is one by a member that was removed
+(UNKNOWN_MEMBER_ID). So a member that slept through a rebalance can't commit for a
+partition that another member has now.
 
 Hard state is one record, GroupMetadata (classic_agreement.py): generation, leader,
 protocol, members with their assignments. It is written when the leader has assigned,

@@ -20,8 +20,8 @@ EXIT_TICKET = (
         "12 partitions, 20 pods, and a zone fails with 8 of them",
         right=2,
         why=(
-            "2. The coordinator evicts the 8 after their sessions, and the next"
-            " assignment gives each of the 12 partitions to one of the 12 pods that are"
+            "2. The coordinator evicts the 8 once their sessions have expired, and the"
+            " next assignment gives each of the 12 partitions to one of the 12 pods that are"
             " left. The spare pods have paid off."
         ),
     ),
@@ -35,12 +35,13 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "balance = balance - 20, and a freeze of a minute in the middle",
+        "balance = balance - 20, and a member that freezes in the middle",
         right=2,
         why=(
-            "2. The member is evicted after 45 s, another one does the order, then the"
-            " first wakes up and sends its UPDATE. Kafka refuses the commit, and can't"
-            " roll back a database. Work that is repeated must do no harm."
+            "2. The member is evicted, another one processes the order, then the first"
+            " wakes up and sends its UPDATE. With the key the database refuses the second"
+            " payment, and the UPDATE with it. A longer session only makes that rarer. A"
+            " commit before the UPDATE loses the order if the member dies in between."
         ),
     ),
     Question(
@@ -49,7 +50,7 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. Neither. One key has one partition, and a partition has one reader in a"
-            " group: one member always has all of megamart. A finer key helps."
+            " group: one member always has all of megamart. A finer-grained key helps."
         ),
         lesson="02",
     ),
@@ -228,7 +229,7 @@ def not_one_owner(answer, case):
                     return f"it gave {where} to {name} twice."
                 words = (
                     "Kafka doesn't notice: both would read it, and each record would be"
-                    " done twice."
+                    " processed twice."
                 )
                 return (
                     f"two members own {where}: {owner[topic, number]} and"

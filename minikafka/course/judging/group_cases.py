@@ -280,8 +280,8 @@ def assignment_given(found: Any, members: Members) -> Holdings:
     for name in members:
         if name not in found:
             why = (
-                "A member that gets nothing gets []: Java's member can't read a share"
-                " of no bytes."
+                "A member that gets nothing gets []: a Java member can't parse an empty"
+                " assignment."
             )
             raise WrongKind(f"{name} has no entry. {why}")
     return found

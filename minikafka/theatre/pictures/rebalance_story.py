@@ -214,7 +214,7 @@ class RebalanceStory(Story):
             else:
                 idle.append(actor.letter)
                 light.append(f"member/{key_part(actor.name)}")
-        words = f"Who reads what in the end: {'; '.join(said) or 'nobody anything'}."
+        words = f"Final assignment: {'; '.join(said) or 'none yet'}."
         if idle and said:
             words += f" No partition is left for {listed(idle)}: each has one reader."
             last["light"] = light
