@@ -28,7 +28,7 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. 500 orders take 100 s, and the member that has them doesn't poll until"
-            " they are done. All others have given everything back by then, and wait in"
+            " it has finished them. All others have given everything back by then, and wait in"
             " JoinGroup."
             " Smaller polls make shorter rebalances."
         ),
@@ -47,13 +47,13 @@ EXIT_TICKET = (
         right=1,
         why=(
             "1. Each is back before its session ends and gets its old share, so no"
-            " cache is built again, and orders wait for about 20 s, which is allowed. A"
+            " cache has to be rebuilt, and orders wait for about 20 s, which is allowed. A"
             " dynamic member leaves and joins, so partitions move twice, and their"
-            " caches have to be built again, with any protocol."
+            " caches have to be rebuilt, with any protocol."
         ),
     ),
     Question(
-        "C has done P5 up to offset 109 and committed 106; then P5 goes to D",
+        "C has processed P5 up to offset 109 and committed 106; then P5 goes to D",
         right=2,
         why=(
             "2. Four: 106, 107, 108 and 109. The committed offset is the next one that"
@@ -465,13 +465,13 @@ def not_one_owner(answer, case):
                     else f"{name} twice"
                 )
                 return (
-                    f"it gave {listed([part])} to {twice}. Then its records are done"
-                    f" twice.\n{gave(found)}"
+                    f"it gave {listed([part])} to {twice}. Then its records are"
+                    f" processed twice.\n{gave(found)}"
                 )
             taken[part] = name
     missing = every - set(taken)
     return (
-        f"nobody got {listed(missing)}. Its records wait for ever.\n{gave(found)}"
+        f"nobody got {listed(missing)}. Its records wait forever.\n{gave(found)}"
         if missing
         else None
     )

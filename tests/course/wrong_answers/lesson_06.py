@@ -135,7 +135,7 @@ def the_first_claim_wins(members, partitions):
     return balanced(members, partitions, owner)
 
 
-@wrong(2, "it gave orders-0 to A and B. Then its records are done twice.")
+@wrong(2, "it gave orders-0 to A and B. Then its records are processed twice.")
 def both_claims_win(members, partitions):
     whole = every(partitions)
     shares = {
@@ -182,7 +182,7 @@ def gone_partitions_stay(members, partitions):
     return shares
 
 
-@wrong(2, "nobody got orders-0. Its records wait for ever.")
+@wrong(2, "nobody got orders-0. Its records wait forever.")
 def orphans_stay_orphans(members, partitions):
     owner = claims(members, partitions)
     shares = {name: [] for name in members}
@@ -215,7 +215,7 @@ def the_oldest_generation_wins(members, partitions):
     return balanced(members, partitions, owner)
 
 
-@wrong(2, "nobody got refunds-0. Its records wait for ever.")
+@wrong(2, "nobody got refunds-0. Its records wait forever.")
 def only_the_first_topic(members, partitions):
     first = dict(list(partitions.items())[:1])
     return quotas(members, first)
@@ -238,7 +238,7 @@ def takes_from_the_claims(members, partitions):
     return shares
 
 
-@wrong(2, "nobody got orders-0. Its records wait for ever.")
+@wrong(2, "nobody got orders-0. Its records wait forever.")
 def forgets_who_gets_nothing(members, partitions):
     return {
         name: share[:-1] for name, share in quotas(members, partitions).items() if share
