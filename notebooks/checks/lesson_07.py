@@ -16,8 +16,8 @@ EXIT_TICKET = (
         right=1,
         why=(
             "1. If the work between two polls takes too long, the member has left the"
-            " group by the time it polls. It may not commit and gets the same records"
-            " again, so it is busy and gets nowhere."
+            " group by the time it polls. It isn't allowed to commit and gets the same"
+            " records again, so it is busy and gets nowhere."
         ),
     ),
     Question(
@@ -29,7 +29,7 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "20 minutes off at a load of 75 percent",
+        "20 minutes down at a load of 75 percent",
         right=3,
         why=(
             "3. New orders take three quarters of the capacity, so one quarter is left"
@@ -71,7 +71,7 @@ STEADY = {
     "slow work": (1, 0, 600, 2500, 5),
 }
 TO_CATCH_UP = {
-    "ten minutes off": (8, 4800, 3600, 100, 6),
+    "ten minutes down": (8, 4800, 3600, 100, 6),
     "a spike": (5, 900, 60, 100, 12),
     "nothing comes in any more": (0, 590, 60, 100, 6),
 }
@@ -313,10 +313,10 @@ def too_few(answer, case):
     )
     return (
         f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s}"
-        f" s about {left:,.0f} orders still wait in one member's partitions.\nwith"
-        f" {found} for {partitions} partition{'s' * (partitions > 1)} the busiest has"
-        f" {most} of them:{waiting} {comes:.3g} orders a second come in, and a member"
-        f" does {does:.3g} a second"
+        f" s about {left:,.0f} orders still wait in one member's partitions.\nWith"
+        f" {found} member{'s' * (found > 1)} for {partitions}"
+        f" partition{'s' * (partitions > 1)}, the busiest has {most} of them:{waiting}"
+        f" it gets {comes:.3g} orders a second, and a member does {does:.3g}"
     )
 
 
@@ -328,7 +328,7 @@ def not_none(answer, case):
     share = (case[BACKLOG] + case[RATE] * case[RECOVER_S]) / case[PARTITIONS]
     can = case[RECOVER_S] * 1000 / case[PROCESSING_MS]
     return (
-        f"it returned {found}, and no number of members is enough.{more} The answer is"
+        f"it returned {found}, but no number of members is enough.{more} The answer is"
         f" None: first the topic needs more partitions.\nin {case[RECOVER_S]} s one"
         f" partition alone gets {share:,.0f} orders, and a member does {can:,.0f}"
     )
@@ -393,12 +393,12 @@ def at_work(case, members):
 
 # --- 2: predict a number ---
 
-# Orders a minute in each partition, what a member does in a minute, and minutes off.
+# Orders a minute in each partition, what a member does in a minute, and minutes down.
 A_MINUTE = (4, 4, 7)
 A_MEMBER_DOES = 10
-MINUTES_OFF = 15
+MINUTES_DOWN = 15
 # with a pencil
-EXPECTED = max(MINUTES_OFF * rate / (A_MEMBER_DOES - rate) for rate in A_MINUTE)
+EXPECTED = max(MINUTES_DOWN * rate / (A_MEMBER_DOES - rate) for rate in A_MINUTE)
 NEAR_ENOUGH = 2
 
 
@@ -431,7 +431,7 @@ def exercise_2():
             Rung(
                 holds="it is what happens",
                 broken=not_the_minutes,
-                cases={"15 minutes off": None},
+                cases={"15 minutes down": None},
             ),
         ),
         call_seconds=10.0,  # the first time it runs the cluster
@@ -443,22 +443,22 @@ def not_the_minutes(answer, _):
     if any(abs(answer - right) <= NEAR_ENOUGH for right in (truth, EXPECTED)):
         return None
     said = f"not {answer:g}."
-    if abs(answer - MINUTES_OFF * A_MINUTE[0] / (A_MEMBER_DOES - A_MINUTE[0])) <= 0.3:
+    if abs(answer - MINUTES_DOWN * A_MINUTE[0] / (A_MEMBER_DOES - A_MINUTE[0])) <= 0.3:
         return (
             f"{said} That is when partitions 0 and 1 are done. The lag of partition 2"
             " isn't zero yet."
         )
     if (
-        abs(answer - MINUTES_OFF * sum(A_MINUTE) / (3 * A_MEMBER_DOES - sum(A_MINUTE)))
+        abs(answer - MINUTES_DOWN * sum(A_MINUTE) / (3 * A_MEMBER_DOES - sum(A_MINUTE)))
         <= 2
     ):
         return (
             f"{said} That would be right if the three could share all orders. But each"
             " reads only its own partition."
         )
-    if abs(answer - MINUTES_OFF * max(A_MINUTE) / A_MEMBER_DOES) <= 1:
+    if abs(answer - MINUTES_DOWN * max(A_MINUTE) / A_MEMBER_DOES) <= 1:
         return f"{said} That would be right if no new orders came in."
-    if abs(answer - (truth + MINUTES_OFF)) <= 2:
+    if abs(answer - (truth + MINUTES_DOWN)) <= 2:
         return f"{said} Count from the moment when the members are back."
     return f"{said} It takes {'less' if answer > truth else 'longer'}."
 
@@ -487,7 +487,7 @@ def minutes_until_zero():
     cluster.run(seconds=60)
     for member in members:
         cluster.crash(member)
-    cluster.run(seconds=60 * MINUTES_OFF)
+    cluster.run(seconds=60 * MINUTES_DOWN)
     back_ms = cluster.now_ms
     for member in members:
         cluster.restart(member)

@@ -194,7 +194,7 @@ class Billing:
         log.warning("poll: %s", error)  # the client goes on by itself
 
     def pause_and_resume(self):
-        """Poll goes on, and brings nothing of a partition that is paused."""
+        """Polling goes on, but returns nothing from a paused partition."""
         for partition, worker in self.workers.items():
             if worker.error:
                 raise worker.error

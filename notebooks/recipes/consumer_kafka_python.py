@@ -172,7 +172,7 @@ class Billing(AsyncConsumerRebalanceListener):
                 self.workers[partition].records.put(record)
 
     def pause_and_resume(self):
-        """Poll goes on, and brings nothing of a partition that is paused."""
+        """Polling goes on, but returns nothing from a paused partition."""
         for partition, worker in self.workers.items():
             if worker.error:
                 raise worker.error

@@ -43,7 +43,7 @@ def test_work_is_counted_once_each_time_it_is_done():
 
 
 def test_the_measured_time_to_catch_up_is_that_of_the_rule():
-    with lesson_07_runs.off_for_ten_minutes(
+    with lesson_07_runs.down_for_ten_minutes(
         orders_a_minute=5, then_minutes=12
     ) as cluster:
         measured = lesson_07_runs.minutes_until_nothing_waits(cluster.trace)
@@ -52,7 +52,7 @@ def test_the_measured_time_to_catch_up_is_that_of_the_rule():
     assert measured == pytest.approx(
         lesson_07_runs.minutes_to_catch_up(10, 50), rel=0.05
     )
-    with lesson_07_runs.off_for_ten_minutes(
+    with lesson_07_runs.down_for_ten_minutes(
         orders_a_minute=5, then_minutes=5
     ) as cluster:
         assert lesson_07_runs.minutes_until_nothing_waits(cluster.trace) is None

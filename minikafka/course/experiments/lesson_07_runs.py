@@ -84,8 +84,8 @@ def fast(auto_commit_interval_ms: int = 5000) -> Cluster:
     return cluster
 
 
-def off_for_ten_minutes(orders_a_minute: float, then_minutes: float = 45) -> Cluster:
-    """A minute of work, ten minutes off, and back for so long. The member does ten
+def down_for_ten_minutes(orders_a_minute: float, then_minutes: float = 45) -> Cluster:
+    """A minute of work, ten minutes down, and back for so long. The member does ten
     orders a minute.
     """
     cluster = Cluster(seed=7)
@@ -258,9 +258,9 @@ def minutes_until_nothing_waits(trace: Iterable[Event]) -> float | None:
     return None if found is None else (found.end - found.begin) / 60_000
 
 
-def minutes_to_catch_up(minutes_off: float, load_percent: float) -> float:
+def minutes_to_catch_up(minutes_down: float, load_percent: float) -> float:
     """By the rule: what waits, divided by what a group can do beyond what comes in."""
-    return minutes_off * load_percent / (100 - load_percent)
+    return minutes_down * load_percent / (100 - load_percent)
 
 
 def in_the_middle(event: Event) -> bool:

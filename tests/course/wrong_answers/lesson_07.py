@@ -64,7 +64,7 @@ def forgets_what_comes_in(rate, backlog, recover_s, processing_ms, partitions):
     )
 
 
-@wrong(1, "it returned 1, and no number of members is enough. The answer is None:")
+@wrong(1, "it returned 1, but no number of members is enough. The answer is None:")
 def one_for_each_partition(rate, backlog, recover_s, processing_ms, partitions):
     return partitions
 
@@ -79,7 +79,7 @@ def never_enough(*case):
     return None
 
 
-@wrong(1, "it returned 2, and no number of members is enough. Members without a")
+@wrong(1, "it returned 2, but no number of members is enough. Members without a")
 def no_limit(rate, backlog, recover_s, processing_ms, partitions):
     return tries_them(rate, backlog, recover_s, processing_ms, partitions) or shared(
         rate, backlog, recover_s, processing_ms, partitions
@@ -131,7 +131,7 @@ def a_fraction(rate, backlog, recover_s, processing_ms, partitions):
 # --- what readers of the course had found out ---
 
 
-@wrong(1, "it returned 13, and no number of members is enough. The answer is None:")
+@wrong(1, "it returned 13, but no number of members is enough. The answer is None:")
 def up_to_twelve_partitions(rate, backlog, recover_s, processing_ms, partitions):
     return (
         tries_them(rate, backlog, recover_s, processing_ms, partitions)
