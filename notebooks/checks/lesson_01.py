@@ -118,10 +118,14 @@ def not_the_log_start(answer, truth):
             " segments."
         )
     if answer == 0:
-        return "not 0: segments whose newest record is older than three days are gone."
+        return (
+            "0 is too small: segments whose newest record is older than three days are"
+            " gone."
+        )
+    size, gone = ("large", "Fewer") if answer > truth else ("small", "More")
     return (
-        f"not {answer}. {'Fewer' if answer > truth else 'More'} records than that are"
-        " gone: look at the newest record of each segment."
+        f"{answer} is too {size}. {gone} records than that are gone: look at the newest"
+        " record of each segment."
     )
 
 
@@ -315,7 +319,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="retention takes whole segments, oldest first, and offsets go on",
+                holds="retention takes whole segments, oldest first, and the numbering continues",
                 cases=RETENTION_CASES,
                 scenario=lambda source: steps(
                     source, ("append", "append", "append", "delete_older_than", "read")

@@ -234,10 +234,13 @@ def not_a_fixed_partition(answer, case):
     for _ in range(8):
         again = answer(key, partitions, available)
         if again != found:
-            return (
+            broken = (
                 f"the same key went to {found!r} and to {again!r}. Then its records"
                 " can be read out of order."
             )
+            if key == b"":
+                broken += "\nb'' is a key, too: only None means no key (and `not b''` is True)"
+            return broken
     return None
 
 

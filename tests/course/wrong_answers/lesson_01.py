@@ -10,19 +10,28 @@ wrong, right = ANSWERS.wrong, ANSWERS.right
 
 for number, words in [
     # nothing is deleted
-    (0, "not 0: segments whose newest record is older than three days are gone."),
+    (
+        0,
+        "0 is too small: segments whose newest record is older than three days are gone.",
+    ),
     # as if records were deleted one by one
     (31, "But retention looks at segments, not at records."),
     # the same, counted wrongly
     (30, "offset 30 is in the middle of a segment. Retention deletes whole"),
     # one segment too few
-    (24, "not 24. More records than that are gone: look at the newest record"),
+    (24, "24 is too small. More records than that are gone: look at the newest record"),
     # one segment too many
-    (32, "not 32. Fewer records than that are gone: look at the newest record"),
+    (
+        32,
+        "32 is too large. Fewer records than that are gone: look at the newest record",
+    ),
     # counted from one
     (29, "offset 29 is in the middle of a segment. Retention deletes whole"),
     # only the active segment is left
-    (40, "not 40. Fewer records than that are gone: look at the newest record"),
+    (
+        40,
+        "40 is too large. Fewer records than that are gone: look at the newest record",
+    ),
     (41, "there is no offset 41: the shop wrote 0 to 40."),  # nothing is left
     (-28, "there is no offset -28: the shop wrote 0 to 40."),
     # the hour instead of the offset

@@ -97,7 +97,7 @@ def no_key_hashed(key, all_partitions, available):
     return all_partitions[murmur2(key or b"") % 2**31 % len(all_partitions)]
 
 
-@wrong(1, "the same key went to")
+@wrong(1, "b'' is a key, too: only None means no key")
 def an_empty_key_is_none(key, all_partitions, available):
     return (
         all_partitions[murmur2(key) % 2**31 % len(all_partitions)]
