@@ -2,19 +2,17 @@
 `producer(partitioner=...)`.
 """
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
-from zlib import crc32
 
 
-def librdkafka(
-    key: bytes, all_partitions: Sequence[int], available: Sequence[int]
-) -> int:
+def crc32(key: bytes, all_partitions: Sequence[int], available: Sequence[int]) -> int:
     """librdkafka's default for a record with a key
     (`partitioner=consistent_random`).
     """
-    return all_partitions[crc32(key) % len(all_partitions)]
+    return all_partitions[zlib.crc32(key) % len(all_partitions)]
 
 
 # for producer(**LIBRDKAFKA): where keyed records differ
-LIBRDKAFKA: dict[str, Any] = {"partitioner": librdkafka}
+LIBRDKAFKA: dict[str, Any] = {"partitioner": crc32}

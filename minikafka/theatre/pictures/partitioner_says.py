@@ -24,7 +24,7 @@ def sentence(choice: Choice, anew: bool) -> str:
     if choice.is_hashed and choice.hash is not None:
         positive = choice.hash & POSITIVE
         remainder = f"{positive} % {choice.partitions} = {partition}"
-        return f"Key {key}: {remainder}, so to partition {partition}."
+        return f"Key {key}: {remainder}, so it goes to partition {partition}."
 
     record = "A record without a key"
     if key is not None:
@@ -69,13 +69,14 @@ def compared(first: Way, second: Way) -> str:
     if first.rule == second.rule:
         return (
             f"From {first.count} to {second.count} partitions {of_all} go elsewhere:"
-            f" hash % {second.count} is not hash % {first.count}. What was written"
-            " stays, so such a key has records in two partitions."
+            f" hash % {second.count} is not hash % {first.count}. Records"
+            " already written stay where they are, so such a key has records in two"
+            " partitions."
         )
     return (
         f"{capital(first.who)} chooses by {first.name}, {second.who} by {second.name}:"
         f" they send {of_all} to different partitions, where their records may be"
-        " read in the wrong sequence."
+        " read out of order."
     )
 
 

@@ -68,8 +68,8 @@ class PartitionerStory(OfTopic):
             " request for all of them."
         ),
         "PartitionsCreated": Says(
-            "Topic {topic} grows from {was} to {partitions} partitions. What is written"
-            " stays.",
+            "Topic {topic} grows from {was} to {partitions} partitions. Records"
+            " already written stay where they are.",
             chapter="{partitions} partitions",
         ),
     }
