@@ -40,8 +40,9 @@ EXIT_TICKET = (
         "lag 0, and records in another thread",
         right=3,
         why=(
-            "3. In the next poll, auto-commit commits everything that was handed over."
-            " Kafka doesn't know how much of it the thread has done by then."
+            "3. Once the auto-commit interval has passed, the next poll commits"
+            " everything that was handed over. Kafka doesn't know how much of it the"
+            " thread has done by then."
         ),
         lesson="04",
     ),
@@ -308,15 +309,19 @@ def too_few(answer, case):
     most = busiest(found, partitions)
     comes, does = rate * most / partitions, 1000 / processing_ms
     left = (work_ms(case, found) / partitions - recover_s * 1000) / processing_ms
-    waiting = (
-        f" {backlog * most / partitions:,.0f} wait there at first," if backlog else ""
+    waiting = backlog * most / partitions
+    flow = (
+        f"{waiting:,.0f} orders wait there at the start, new ones come in at"
+        f" {comes:.3g} a second"
+        if backlog
+        else f"orders come in there at {comes:.3g} a second"
     )
     return (
         f"{found} member{'s are' if found > 1 else ' is'} not enough: after {recover_s}"
         f" s about {left:,.0f} orders still wait in one member's partitions.\nWith"
         f" {found} member{'s' * (found > 1)} for {partitions}"
-        f" partition{'s' * (partitions > 1)}, the busiest has {most} of them:{waiting}"
-        f" it gets {comes:.3g} orders a second, and a member does {does:.3g}"
+        f" partition{'s' * (partitions > 1)}, the busiest has {most} of them: {flow},"
+        f" and a member can handle {does:.3g}"
     )
 
 
@@ -330,7 +335,8 @@ def not_none(answer, case):
     return (
         f"it returned {found}, but no number of members is enough.{more} The answer is"
         f" None: first the topic needs more partitions.\nin {case[RECOVER_S]} s one"
-        f" partition alone gets {share:,.0f} orders, and a member does {can:,.0f}"
+        f" partition alone gets {share:,.0f} orders, and a member can handle"
+        f" {can:,.0f}"
     )
 
 

@@ -15,9 +15,9 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. Both records are in the active segment. The next record closes it,"
-            " because the day is long over, and then the cleaner may come. The broker"
-            " looks at the setting only when a record arrives, and a restart closes"
-            " nothing."
+            " because the day is long over, and then the cleaner makes a pass. The"
+            " broker looks at a segment's age only when a record arrives, and a restart"
+            " closes nothing."
         ),
     ),
     Question(
@@ -201,7 +201,7 @@ def exercise_1():
             ),
             (
                 "First note the last offset of each key in the segments that may be"
-                " cleaned. A record stays if its key doesn't come again there. At the"
+                " cleaned. A record stays if its key doesn't appear there again. At the"
                 " end, add the segments that may not be cleaned, as they are."
             ),
             (
@@ -218,7 +218,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="the active segment stays as it is, and hides nothing",
+                holds="the active segment stays as it is, and its keys don't count for the others",
                 cases=ACTIVE,
                 scenario=drawn,
                 **common,
@@ -448,7 +448,7 @@ def why_gone(case, record):
     has_horizon = was.value is None and was.horizon_ms is not None
     if has_horizon and was.horizon_ms <= case[NOW_MS]:
         return f"its horizon, {was.horizon_ms}, has passed"
-    return f"{record.key!r} comes again in the segments that are cleaned"
+    return f"{record.key!r} appears again in the segments that are cleaned"
 
 
 # --- 2: the last good byte (stretch) ---

@@ -74,7 +74,7 @@ def plain_tuples(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     ]
 
 
-@wrong(1, "offset 0 is still there: 'alice' comes again")
+@wrong(1, "offset 0 is still there: 'alice' appears again")
 def keeps_all(segments, now_ms, min_compaction_lag_ms, delete_retention_ms):
     return list(chain(*segments))
 
