@@ -284,7 +284,7 @@ def not_balanced(answer, case):
             return f"{alone}."
         if len(shares[most]) > len(shares[least]):
             return f"{alone}.\n{together}"
-        return f"{together}.\nfor each topic alone it is not balanced, either: {alone}"
+        return f"{together}.\nit isn't balanced topic by topic, either: {alone}"
     return None
 
 

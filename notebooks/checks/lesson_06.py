@@ -24,7 +24,7 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "eager, max.poll.records=500, 0.2 s an order, and a pod joins",
+        "eager, max.poll.records=500, 0.2 s per order, and a pod joins",
         right=3,
         why=(
             "3. 500 orders take 100 s, and the member that has them doesn't poll until"
@@ -295,7 +295,7 @@ def never_there(answer, case):
                     else "it was free, and nobody got it"
                 )
                 return (
-                    f"{listed([part])} never arrives at {name}: {why}.\nafter two"
+                    f"{listed([part])} never reaches {name}: {why}.\nafter two"
                     f" rebalances: {assigned(found)}"
                 )
     return None

@@ -212,7 +212,7 @@ class Billing(AsyncConsumerRebalanceListener):
 
     async def on_partitions_revoked(self, revoked):
         """Before others get these partitions: commit what is finished of them."""
-        # In kafka-python's own thread, where consumer.commit() would wait for itself.
+        # Runs in kafka-python's own thread, where consumer.commit() would raise.
         offsets = self.finished()
         try:
             await self.consumer.commit_async(offsets)
@@ -290,7 +290,7 @@ stopping = False
 
 
 def stop(signum, frame):
-    """Sets a flag, and no more: an exception here would strike anywhere."""
+    """Only sets a flag: an exception raised here could surface anywhere."""
     global stopping
     stopping = True
 

@@ -116,7 +116,7 @@ stopping = False
 
 
 def stop(signum, frame):
-    """Sets a flag, and no more: an exception here would strike anywhere."""
+    """Only sets a flag: an exception raised here could surface anywhere."""
     global stopping
     stopping = True
 

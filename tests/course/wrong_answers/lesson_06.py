@@ -270,7 +270,7 @@ def at_once(target, members):
     return target
 
 
-@wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
+@wrong(1, "orders-0 never reaches B: it was free, and nobody got it.")
 def nothing_new_ever(target, members):
     return {
         name: [each for each in target[name] if each in members[name].owned]
@@ -283,7 +283,7 @@ def nothing_at_all(target, members):
     return {name: [] for name in members}
 
 
-@wrong(1, "orders-0 never arrives at B: A was never told to give it up.")
+@wrong(1, "orders-0 never reaches B: A was never told to give it up.")
 def everything_stays(target, members):
     return {name: list(member.owned) for name, member in members.items()}
 
@@ -310,7 +310,7 @@ def waits_for_all(target, members):
     return nothing_new_ever(target, members) if moving else target
 
 
-@wrong(1, "orders-0 never arrives at B: A was never told to give it up.")
+@wrong(1, "orders-0 never reaches B: A was never told to give it up.")
 def keeps_what_it_should_give_back(target, members):
     given = by_owner(target, members)
     return {
@@ -318,14 +318,14 @@ def keeps_what_it_should_give_back(target, members):
     }
 
 
-@wrong(1, "orders-0 never arrives at B: it was free, and nobody got it.")
+@wrong(1, "orders-0 never reaches B: it was free, and nobody got it.")
 def the_new_ones_wait(target, members):
     """New members get nothing in the first step, though some of it is free."""
     given = by_owner(target, members)
     return {name: given[name] if members[name].owned else [] for name in target}
 
 
-@wrong(1, "orders-2 never arrives at A: it was free, and nobody got it.")
+@wrong(1, "orders-2 never reaches A: it was free, and nobody got it.")
 def one_at_a_time(target, members):
     """Each may get one new partition a rebalance."""
     given = by_owner(target, members)
