@@ -16,11 +16,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "linger.ms=10, a record every 3 ms; what is in the first batch",
-        right=1,
+        "A and B leave without an answer, and every retry succeeds; which log can't be",
+        right=3,
         why=(
-            "1. It leaves 10 ms after its first record, with the records of 0, 3, 6 and"
-            " 9 ms."
+            "3. Every retry succeeded, so A is in the log at least once. If both"
+            " requests had arrived, the log is A B B A; if neither had, B A."
         ),
     ),
     Question(
@@ -61,6 +61,7 @@ GOALS = {
     "failed": "the program hears that an order failed, and the log holds it",
 }
 SEEDS = range(6)
+MOST_SHOWN = 20  # of the records in a log
 
 
 def exercise_1():
@@ -83,9 +84,9 @@ def exercise_1():
             (
                 "Count requests from the first Produce on: order 0 is request number 1,"
                 ' the five others are 2 to 6. For "failed", Lose(..., answer=True,'
-                " times=...) can lose every answer from the nth on. Or cut the network at"
-                " 1000 ms for more than 120 s: what was on its way arrives when the cut"
-                " is over."
+                " times=...) can lose every answer from the nth on, with times large"
+                " enough for two minutes of retries. Or cut the network at 1000 ms for"
+                " more than 120 s: a message in transit arrives when the cut is over."
             ),
         ),
         call_seconds=4.0,
@@ -171,14 +172,17 @@ def goal_missed(answer, case):
         reached = any(number in orders for number in failed)
     if reached:
         return None
-    heard = (
-        f"The program heard that {failed} failed."
+    told = (
+        f"The program was told that these orders failed: {' '.join(map(str, failed))}."
         if failed
-        else "The program heard of no failure."
+        else "No future failed."
     )
+    log = " ".join(map(str, orders[:MOST_SHOWN]))
+    if len(orders) > MOST_SHOWN:
+        log += f" ... ({len(orders)} in all)"
     return (
         f'"{goal}" did not happen.\nwith {faults}, seed {seed}, the log is'
-        f" {' '.join(map(str, orders))}. {heard}"
+        f" {log}. {told}"
     )
 
 

@@ -40,11 +40,12 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "200 records a second, at most 100 repeated after a crash",
+        "200 records a second, at most 150 repeated after a crash",
         right=2,
         why=(
-            "2. In two seconds it handles 400 records, in half a second 100. If it"
-            " committed before the work, it would repeat none and lose some."
+            "2. In two seconds it handles 400 records, in half a second 100, which"
+            " leaves room. If it committed before the work, it would repeat none and"
+            " lose some."
         ),
     ),
     Question(
@@ -84,7 +85,7 @@ HINTS_1 = (
     (
         "For each record: is record.key in payments already? If not,"
         " payments.add(record, record.value). Then commit, in both cases. Don't catch"
-        " an error of add: let the program end, because it is started again."
+        " an error of add: let the program die: it will be restarted."
     ),
 )
 

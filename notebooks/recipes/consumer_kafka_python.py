@@ -88,7 +88,7 @@ class Order:
 
 
 def pay_once(database, order):
-    """The database refuses a second row, also from another process at the same time."""
+    """The database refuses a second row, even from another process at that moment."""
     insert = "INSERT INTO payments VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     with database:  # one transaction: all of it, or nothing
         paid = database.execute(insert, (order.number, order.customer, order.cents))

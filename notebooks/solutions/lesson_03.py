@@ -49,4 +49,4 @@ def my_batches(records, batch_size, linger_ms):
 
 
 # %% exit ticket
-lesson("03").exit_ticket(2, 1, 3, 2, 2)
+lesson("03").exit_ticket(2, 3, 3, 2, 2)

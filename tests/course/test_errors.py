@@ -103,7 +103,8 @@ NOT_HERE = [
     "org.apache.kafka.common.errors.TopicExistsException: Topic 'orders' already"
     " exists.",
     "org.apache.kafka.common.errors.TimeoutException: Expiring 1 record(s) for"
-    " orders-0:120000 ms has passed since batch creation",
+    " orders-0:120000 ms has passed since batch creation. The request has not been"
+    " sent, or no server response has been received yet.",
     "org.apache.kafka.common.errors.TimeoutException: Call(callName=listNodes,"
     " deadlineMs=1, tries=1) timed out at 1 after 1 attempt(s)",
     "org.apache.kafka.common.errors.OutOfOrderSequenceException: The broker received an"

@@ -107,7 +107,7 @@ def test_the_index_asks_and_does_not_answer(made, few):
         "Where does alice&#x27;s next record go?" in text
         and "02 · Partitions and keys" in text
     )
-    assert "Two lines, two orders · 2" in text and gallery.HAS_LEVERS in text
+    assert "Two lines, either way round · 2" in text and gallery.HAS_LEVERS in text
     for lesson in few.values():
         for asked in lesson.predictions:
             assert not any(

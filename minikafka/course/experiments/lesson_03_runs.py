@@ -97,7 +97,7 @@ def waits(trace: Iterable[Event]) -> list[int]:
 
 
 def a_good_day(**config: Any) -> int:
-    """Twenty orders in requests of their own, nothing lost, a broker 22 ms away: ms
+    """Twenty orders in requests of their own, nothing lost, 22 ms for a message: ms
     until all are acknowledged.
     """
     with Cluster(seed=3, faults=[Delay("shop", 1, extra_ms=20)]) as cluster:
