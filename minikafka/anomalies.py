@@ -85,7 +85,7 @@ class Anomaly(NamedTuple):
 
 
 class GroupWatch:
-    """The state of each group, after the events of a trace seen so far.
+    """The state of each group, kept up to date with each event of a trace.
 
     holders: the nodes that say they hold a partition, node -> member id. fenced: ids of
     members that were evicted. absent: static members that kept their place in a
@@ -263,8 +263,8 @@ class SharedPart:
 
 
 class ShareWatch:
-    """The state of each share group, after the events seen so far. most_deliveries:
-    the groups' limit. It is assumed that nobody resets a group's offsets meanwhile.
+    """The state of each share group, kept up to date with each event of a trace.
+    most_deliveries: the groups' limit. It is assumed that nobody resets a group's offsets meanwhile.
     """
 
     def __init__(self, most_deliveries: int = MOST_DELIVERIES) -> None:
