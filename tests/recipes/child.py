@@ -87,14 +87,17 @@ def main(path, plan, *arguments):
     recipe = load(path)
     change(recipe, plan["constants"])
     tell = journal(plan["journal"])
-    is_producer = hasattr(recipe, "OrderProducer")
-    (hear_answers if is_producer else hear_payments)(recipe, tell)
+    if hasattr(recipe, "OrderProducer"):
+        hear_answers(recipe, tell)
+    elif hasattr(recipe, "pay_once"):
+        hear_payments(recipe, tell)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, recipe.stop)
     if plan["line"]:
         strike_at(path, plan["line"], signal.Signals[plan["signal"]])
-    run = recipe.main if is_producer else lambda *given: recipe.Billing(*given).run()
-    return run(*arguments)
+    if hasattr(recipe, "main"):
+        return recipe.main(*arguments)
+    return recipe.Billing(*arguments).run()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 
 from tests.clients.brokers import until
 from tests.clients.nodes import node
+from tests.recipes import relay_faults
 from tests.recipes.brokers import QUICK, behind_proxy, kill
 from tests.recipes.child import load
 from tests.recipes.shop import (
@@ -24,6 +25,7 @@ from tests.recipes.shop import (
 
 CONSUMERS = ("consumer_kafka_python", "consumer_confluent")
 PRODUCERS = ("producer_kafka_python", "producer_confluent")
+RELAY = "outbox_confluent"
 
 
 def line_of(path, text):
@@ -386,14 +388,16 @@ OF_PRODUCERS = {
     "broker restarted": producer_broker_restarted,
     "buffer full, broker unreachable": producer_full,
 }
-CASES = [(recipe, fault) for recipe in CONSUMERS for fault in OF_CONSUMERS]
-CASES += [(recipe, fault) for recipe in PRODUCERS for fault in OF_PRODUCERS]
+FAULTS_OF = dict.fromkeys(CONSUMERS, OF_CONSUMERS)
+FAULTS_OF |= dict.fromkeys(PRODUCERS, OF_PRODUCERS)
+FAULTS_OF[RELAY] = relay_faults.FAULTS
+CASES = [(recipe, fault) for recipe, faults in FAULTS_OF.items() for fault in faults]
 AT_LINES = ("killed", "SIGTERM")
 
 
 def happens(recipe, fault, kind, folder, every=1):
     """What happened to the recipe: AssertionError if what must hold doesn't."""
-    done = (OF_CONSUMERS if recipe in CONSUMERS else OF_PRODUCERS)[fault]
+    done = FAULTS_OF[recipe][fault]
     with ExitStack() as ends:
         broker = losing = None
         if "lost" in fault:

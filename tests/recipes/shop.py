@@ -53,14 +53,16 @@ class Shop:
             OLD_MEMBER if recipe == OLD_MEMBER.stem else RECIPES / f"{recipe}.py"
         )
         self.is_confluent = "confluent" in recipe
-        self.is_producer = "producer" in recipe
+        self.is_producer, self.is_relay = "producer" in recipe, "outbox" in recipe
         self.bootstrap, self.folder = bootstrap, folder
         self.orders, self.retry, self.dead = (
             fresh_name(what) for what in ("orders", "orders-retry", "orders-dead")
         )
         self.database, self.journal = folder / "shop.db", folder / "journal"
         self.admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-        self.reader = KafkaConsumer(bootstrap_servers=bootstrap)
+        self.reader = KafkaConsumer(
+            bootstrap_servers=bootstrap, isolation_level="read_committed"
+        )
         self.producer = KafkaProducer(bootstrap_servers=bootstrap)
         self.processes = []
         self.sent = []  # the numbers of good orders, by customer in this order
@@ -97,6 +99,9 @@ class Shop:
         """
         if self.is_producer:
             return {"TOPIC": self.orders, "SETTINGS": {}}
+        if self.is_relay:
+            names = {"transactional.id": self.orders, "client.id": self.orders}
+            return {"TOPIC": self.orders, "SETTINGS": names, "BATCH": 5}
         names = {
             "group_id": self.orders,
             "session_timeout_ms": SESSION_MS,
@@ -213,8 +218,8 @@ class Shop:
         partitions = [TopicPartition(topic, each) for each in range(count)]
         self.reader.assign(partitions)
         self.reader.seek_to_beginning(*partitions)
-        left, found = sum(self.reader.end_offsets(partitions).values()), []
-        while len(found) < left:
+        ends, found = self.reader.end_offsets(partitions), []
+        while any(self.reader.position(each) < end for each, end in ends.items()):
             for each in self.reader.poll(1000).values():
                 found += each
         return found
@@ -284,6 +289,29 @@ class Shop:
         if failed:
             sentence += f"; {len(failed)} failed by name"
         return f"{sentence}; {unknown} more without an answer" if unknown else sentence
+
+    def check_relayed(self):
+        """Each order of the database is in the log, none that it rolled back is; each
+        customer's orders came first in their order; only refused rows are left.
+        """
+        placed = self.rows("SELECT number, customer FROM orders ORDER BY rowid")
+        left = self.rows("SELECT refused FROM outbox")
+        assert len(left) == self.refused and all(why for (why,) in left), left
+        sent = Counter()
+        for record in self.records(self.orders):
+            order = json.loads(record.value)
+            if not sent[order["number"]]:
+                assert record.key == order["customer"].encode(), record
+                wanted = next(n for n, who in placed if who == order["customer"])
+                assert order["number"] == wanted, (order, wanted)
+                placed.remove((order["number"], order["customer"]))
+            sent[order["number"]] += 1
+        assert len(placed) == self.refused, placed
+        sentence = f"{len(sent)} orders in Kafka and in order"
+        again = [number for number, count in sent.items() if count > 1]
+        if again:
+            sentence += f"; {len(again)} came again ({again[0]}, for one)"
+        return f"{sentence}; {len(left)} refused, with the reason" if left else sentence
 
 
 def twice_or_never(found, wanted):

@@ -6,11 +6,12 @@ FILE = ROOT / "build" / "recipes.md"
 HEAD = f"""\
 # Our recipes under our faults
 
-Written by `python -m tests.recipes`, which runs the four files of `notebooks/recipes`
+Written by `python -m tests.recipes`, which runs the five files of `notebooks/recipes`
 under each fault of the course, on minikafka and on Apache Kafka {VERSION}. After each
 run it checks: what was acknowledged is in the log, once and in order; each order is paid
 once, and a customer's in order; the lag is 0; poison is a dead letter with its attempts
-counted; SIGTERM ends a program with exit code 0 within 30 s.
+counted; what the shop's database has committed is in Kafka, and nothing else; SIGTERM
+ends a program with exit code 0 within 30 s.
 """
 
 

@@ -1,5 +1,5 @@
-"""Our recipes under our faults: nothing that was acknowledged is lost, and each order is
-paid once. What one shouldn't copy fails under the same faults.
+"""Our recipes under our faults: nothing that was acknowledged is lost, each order is paid
+once, and an outbox loses none. What one shouldn't copy fails under the same faults.
 """
 
 import ast
@@ -18,6 +18,7 @@ from tests.recipes.faults import (
     CASES,
     CONSUMERS,
     PRODUCERS,
+    RELAY,
     happens,
     line_of,
     prepared,
@@ -36,14 +37,17 @@ IN_THE_GATE = {
     ("consumer_confluent", "record too large"),
     ("producer_kafka_python", "malformed JSON"),
     ("producer_confluent", "broker restarted"),
+    (RELAY, "frozen past its session"),
+    (RELAY, "record too large"),
 }
-# The ten that matter most, on Apache Kafka too.
+# Those that matter most, on Apache Kafka too.
 ON_BOTH = [
     *((recipe, "frozen past its session") for recipe in CONSUMERS),
     *((recipe, "rebalanced in the middle") for recipe in CONSUMERS),
     *((recipe, "answers to commits lost") for recipe in CONSUMERS),
     *((recipe, "answers lost") for recipe in PRODUCERS),
-    *((recipe, "record too large") for recipe in PRODUCERS),
+    *((recipe, "record too large") for recipe in (*PRODUCERS, RELAY)),
+    *((RELAY, fault) for fault in ("frozen past its session", "a second relay")),
 ]
 EVERY = 10  # so-manieth line; `python -m tests.recipes` strikes at each
 
