@@ -16,7 +16,7 @@ from minikafka.trace import Reason
 STICKS = Reason(
     "sticky", "no key: stays with this partition until batch.size bytes went there"
 )
-BEGINS_TO_STICK = Reason("sticky", "no key: a partition at random")
+BEGINS_TO_STICK = Reason("sticky", "no key: picked at random")
 
 
 class Choice(NamedTuple):

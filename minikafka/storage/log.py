@@ -510,10 +510,17 @@ class Log:
             self.delete_segments(lambda segment, end: end <= start, BELOW_START)
 
     def delete_segments(
-        self, deletable: Callable[[Segment, int], bool], why: Reason, **limit: int
+        self,
+        deletable: Callable[[Segment, int], bool],
+        why: Reason,
+        *,
+        start_why: Reason | None = None,
+        **limit: int,
     ) -> None:
         """Delete segments from the first on, while deletable(segment, end offset)
-        holds. An empty active segment stays. limit: the setting that decides, for the trace.
+        holds. An empty active segment stays. For the trace: why each segment goes;
+        start_why: why the log starts later, where other words are needed; limit: the
+        setting that decides.
         """
         count = 0
         for segment, end in with_ends(self.segments):
@@ -531,7 +538,7 @@ class Log:
             # the log was
             self.active.flush()
         start = self.segments[0].base_offset
-        self.move_start(start, why)
+        self.move_start(start, start_why or why)
         for segment, end in with_ends(gone, start):
             size_bytes = segment.size
             segment.remove()

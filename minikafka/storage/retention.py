@@ -48,8 +48,13 @@ def _delete_by_age(log: Log, limit: int, now_ms: int) -> None:
         segment.check_largest()  # a damaged time index must not make a record look old
         return now_ms - _youngest_ms(segment, now_ms) > limit
 
-    why = f"all its records are older than retention.ms ({how_long(limit)})"
-    log.delete_segments(old, Reason("retention_ms", why), retention_ms=limit)
+    too_old = f"older than retention.ms ({how_long(limit)})"
+    log.delete_segments(
+        old,
+        Reason("retention_ms", f"all its records are {too_old}"),
+        start_why=Reason("retention_ms", f"all records before it are {too_old}"),
+        retention_ms=limit,
+    )
 
 
 def _youngest_ms(segment: Segment, now_ms: int) -> int:

@@ -37,12 +37,13 @@ def reason_to_roll(
         why = f"it would become larger than segment.bytes ({config.segment_bytes})"
         return Reason("segment_bytes", why)
     first_ms = segment.first_timestamp
-    if first_ms >= 0:
+    has_timestamp = first_ms >= 0
+    if has_timestamp:
         age_ms = max([header.max_timestamp for header in headers]) - first_ms
     else:
         age_ms = (now_ms or 0) - (segment.appended_ms or now_ms or 0)
     if age_ms > config.max_segment_ms:
-        return _too_old(config)
+        return _too_old(config, has_timestamp)
     if headers[-1].last_offset > segment.max_offset:
         return LARGE_OFFSET
     most_bytes = config.segment_index_bytes
@@ -57,8 +58,14 @@ def reason_to_roll(
     return None
 
 
-def _too_old(config: LogConfig) -> Reason:
+def _too_old(config: LogConfig, has_timestamp: bool) -> Reason:
     limit_ms = config.max_segment_ms
     name = "segment.ms" if limit_ms == config.segment_ms else "max.compaction.lag.ms"
-    why = f"its first record is older than {name} ({how_long(limit_ms)})"
+    limit = f"{name} ({how_long(limit_ms)})"
+    if has_timestamp:
+        why = (
+            f"the new record is more than {limit} younger than the old segment's first"
+        )
+    else:
+        why = f"the last append to the old segment was more than {limit} ago"
     return Reason(name.replace(".", "_"), why)

@@ -71,7 +71,7 @@ def test_a_reader_that_is_dragged_seeks_and_the_run_goes_on_from_there(lesson):
         ".jp-OutputArea code:has-text('consumer.seek(TopicPartition')", state="attached"
     )
     said = "document.getElementById('sentence').textContent"
-    picture.frame.wait_for_function(f"{said}.includes('seeks: it is at offset')")
+    picture.frame.wait_for_function(f"{said}.includes('seeks, and is now at offset')")
 
 
 def test_a_byte_that_is_typed_is_read_again_and_the_focus_stays_on_it(lesson):

@@ -46,10 +46,10 @@ def test_the_map_has_of_each_key_the_last_offset_below_the_active_segment():
 def test_what_the_map_has_at_a_later_offset_is_not_copied():
     pic = picture("cleaner", cleaned.moves())
     assert told(pic, "SegmentCopied")[-3:] == [
-        "Second half, the copy of offsets 0 to 2: 0, 1 and 2 go: their keys come"
-        " again.",
-        "Second half, the copy of offsets 3 to 5: 4 is copied; 3 and 5 go: their keys"
-        " come again.",
+        "Second half, the copy of offsets 0 to 2: 0, 1 and 2 go: later records"
+        " have their keys.",
+        "Second half, the copy of offsets 3 to 5: 4 is copied; 3 and 5 go: later"
+        " records have their keys.",
         "Second half, the copy of offsets 6 to 8: 6, 7 and 8 are copied.",
     ]
     assert pic.scenes[-1]["space"]["gone"] == [0, 1, 2, 3, 5]
@@ -102,8 +102,8 @@ def test_the_bytes_that_are_dirty_are_those_that_the_cleaner_counts(trace):
 def test_a_reader_that_wants_what_is_gone_gets_the_next_one_that_is_there():
     pic = picture("cleaner", cleaned.moves())
     assert told(pic, "RecordsPolled")[1] == (
-        "search asks for offset 3 and gets 4, 6, 7 and 8. It is at offset 9: its lag"
-        " is 3."
+        "search asks for offset 3 and gets 4, 6, 7 and 8. It is now at offset 9,"
+        " with a lag of 3."
     )
 
 
@@ -132,17 +132,17 @@ def test_a_reader_that_knows_a_key_is_told_of_the_tombstone_that_it_never_hears_
         for reader in ("search asks", "new asks")
     }
     assert by_reader["search asks"] == [
-        "search asks for offset 2 and gets 4. It is at offset 5: its lag is 1. The"
-        " tombstone at offset 2 is gone, so search never learns that alice was deleted."
+        "search asks for offset 2 and gets 4. It is now at offset 5, with a lag of 1."
+        " The tombstone at offset 2 is gone, so search never learns that alice was deleted."
     ]
     assert by_reader["new asks"] == [
-        "new asks for offset 0 and gets 4. It is at offset 5: its lag is 1."
+        "new asks for offset 0 and gets 4. It is now at offset 5, with a lag of 1."
     ]
 
 
 def test_the_end_says_what_came_of_it_for_a_reader():
     assert picture("cleaner", cleaned.moves()).scenes[-1]["sentence"] == (
-        "5 records went, 0, 1, 2, 3 and 5: their keys come again. The others keep their"
+        "5 records went, 0, 1, 2, 3 and 5: later records have their keys. The others keep their"
         " offsets: search asked for 3 and got 4, 6, 7 and 8, without an error."
     )
     assert picture("cleaner", cleaned.tombstone()).scenes[-1]["sentence"] == (

@@ -184,7 +184,7 @@ def test_a_reader_that_starts_at_the_end_is_lit_with_what_it_does_not_get():
     pic = picture("log", story.events)
     told = pic.scenes[-1]
     assert (
-        told["sentence"].endswith("It will not get the 2 records before it.")
+        told["sentence"].endswith(", so audit won't get the 2 records before that.")
         and not told["trouble"]
     )
     assert told["light"] == [
@@ -231,8 +231,8 @@ def test_what_is_older_than_retention_allows_is_told_apart_and_why_it_is_still_t
     last = pic.scenes[-1]
     assert before["space"]["partitions"][0]["kept"] is None
     assert last["sentence"] == (
-        "The oldest record, offset 2, is 5 days old. Its segment is deleted when all its"
-        " records are older than 3.5 days, and offset 5 is 2 days old."
+        "The oldest record, offset 2, is 5 days old. Its segment goes only when all"
+        " records in it are older than 3.5 days, and offset 5 is only 2 days old."
     )
     for width in LAYOUTS:
         drawn = shapes(pic, last, width)

@@ -161,7 +161,7 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
     story.at(10).choose(2, 3, "alice", "paid", producer="other shop", **own)
     pic = picture("partitioner", story.events)
     differs = pic.scenes[-1]
-    assert "By murmur2 it went to partition 0" in differs["sentence"] and differs[
+    assert "With murmur2 it went to partition 0" in differs["sentence"] and differs[
         "space"
     ]["differ"] == [1, 1]
     assert "move/=alice" in pic.drawings(920)[-1].lit
@@ -268,7 +268,7 @@ def test_the_time_until_a_producer_notices_a_new_partition_is_said():
     )
     story.at(301_000).choose(1, 4, "alice", "paid", hashed=1951417749)
     said = picture("partitioner", story.events).scenes[-1]["sentence"]
-    assert said.startswith("5 minutes later: shop has asked for metadata again")
+    assert said.startswith("5 minutes later, shop has fetched the metadata again")
 
 
 def squares(drawing):
@@ -318,7 +318,7 @@ def test_a_square_has_the_offset_that_its_own_producers_batch_got():
 
 def test_the_last_sentence_tells_the_whole_story():
     said = picture("partitioner", growing()).scenes[-1]["sentence"]
-    assert said.startswith("From 3 to 4 partitions 4 of 5 keys go elsewhere")
+    assert said.startswith("From 3 to 4 partitions, 4 of 5 keys go elsewhere")
     story = Story()
     story.topic(partitions=3)
     for number in range(6):
@@ -326,5 +326,5 @@ def test_the_last_sentence_tells_the_whole_story():
     said = picture("partitioner", story.events).scenes[-1]["sentence"]
     assert said == (
         "6 records went to partitions 0, 1 and 2: 2, 2 and 2. A key's hash % 3 decides,"
-        " so each key has one."
+        " so each key has one partition."
     )

@@ -177,9 +177,12 @@ def test_what_nobody_reads_is_counted_from_the_first_reader_on(eager, cooperativ
 
 
 def test_records_wait_where_nobody_reads_and_the_sentence_says_how_many(eager):
-    found = scene(eager, "Nobody reads P0 and P1", 1)
+    found = scene(eager, "nobody reads P0 and P1", 1)
     waiting = found["space"]["waiting"]
-    assert f"{waiting['P0'] + waiting['P1']} records wait there" in found["sentence"]
+    assert (
+        f"{waiting['P0'] + waiting['P1']} records are waiting there"
+        in found["sentence"]
+    )
     assert f"{waiting['P0']} records wait" in texts(eager, found)
 
 

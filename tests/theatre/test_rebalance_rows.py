@@ -84,7 +84,7 @@ def test_a_program_that_writes_is_its_consumers():
 @both_layouts
 def test_two_owners_that_are_too_short_to_be_seen_are_enlarged(width):
     pic = back()
-    before = scene(pic, "7 wait at this moment")
+    before = scene(pic, "7 are waiting now")
     assert not [key for key in shapes(pic, before, width) if "time/close" in key]
     drawn = shapes(pic, scene(pic, "commit fails"), width)
     [split] = [
@@ -182,7 +182,7 @@ def test_a_row_of_steps_with_nothing_but_records_has_a_beginning_and_an_end(show
             rows.append(one["step"])
     assert all(after - step > 1 for step, after in pairwise(rows))
     whole = [
-        each for each in shown().scenes if "Records come and are" in each["sentence"]
+        each for each in shown().scenes if "Records come in and are" in each["sentence"]
     ]
     assert all(after["step"] - each["step"] > 1 for each, after in pairwise(whole))
 

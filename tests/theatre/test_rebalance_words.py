@@ -47,7 +47,7 @@ def freezes():
 
 def test_a_member_that_gave_up_all_is_seen_to_do_so(joins):
     assert (
-        member(scene(joins, "Nobody reads any partition"), A)["words"] == "gives up all"
+        member(scene(joins, "nobody reads any partition"), A)["words"] == "gives up all"
     )
 
 
@@ -188,7 +188,7 @@ def test_before_the_first_reader_all_say_that_nobody_reads_yet():
     story.at(1000).join(A)
     story.flow(3000)
     pic = picture("rebalance", story.events)
-    found = scene(pic, "Nobody reads yet")
+    found = scene(pic, "nobody reads yet")
     said = texts(pic, found)
     assert {"nobody yet has", "no reader yet"} <= set(said)
     drawn = pic.drawings(WIDE)[found["step"]].shapes

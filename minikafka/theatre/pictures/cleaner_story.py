@@ -43,7 +43,10 @@ OF_THE_CLEANER = {
     ),
 }
 FATES = {
-    "key_comes_again": ("its key comes again", "their keys come again"),
+    "key_comes_again": (
+        "a later record has its key",
+        "later records have their keys",
+    ),
     "tombstone_expired": (
         "a tombstone whose delete.retention.ms is over",
         "tombstones whose delete.retention.ms is over",
@@ -235,8 +238,8 @@ class CleanerStory(LogStory):
             self.gaps.append(Gap(name, before, offsets))
             lag = self.log.log_end_offset - position
             told.sentence = (
-                f"{name} asks for offset {before} and gets {named(offsets)}. It"
-                f" is at offset {position}: its lag is {lag}."
+                f"{name} asks for offset {before} and gets {named(offsets)}. It is now"
+                f" at offset {position}, with a lag of {lag}."
             )
             told.light = self._records([*offsets, *missed])
         for offset in missed:

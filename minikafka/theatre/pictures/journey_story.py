@@ -350,8 +350,8 @@ class JourneyStory(LogStory):
 
         last["sentence"] = (
             f"The oldest record, offset {kept.first}, is {days} days old. Its segment"
-            f" is deleted when all its records are older than {kept.limit}, and offset"
-            f" {youngest} is {days_of_youngest} days old."
+            f" goes only when all records in it are older than {kept.limit}, and offset"
+            f" {youngest} is only {days_of_youngest} days old."
         )
         last["light"] = [
             *_keys_of_records(partition, range(kept.first, kept.up_to)),
@@ -404,7 +404,8 @@ class JourneyStory(LogStory):
         if told is not QUIETLY and is_alone and was == to and begins_at_the_end:
             before = range(log.log_start_offset, to)
             many = counted(len(before), "record")
-            told.sentence += f" It will not get the {many} before it."
+            told.sentence = told.sentence.removesuffix(".")
+            told.sentence += f", so {name} won't get the {many} before that."
             reader_keys = _keys_of_reader(name, partition)
             self.passed[name] = log.log_start_offset
             told.light = [*reader_keys, *_keys_of_records(partition, before[-NEAR:])]

@@ -29,8 +29,8 @@ SAYS = {
         "Topic {topic} is created with {many}. Nothing is written yet."
     ),
     "PartitionsCreated": Says(
-        "Topic {topic} grows from {was} to {partitions} partitions. What is written"
-        " stays.",
+        "Topic {topic} grows from {was} to {partitions} partitions. Records already"
+        " written stay where they are.",
         "{partitions} partitions",
         mark=("log", "{was} → {partitions}"),
     ),
@@ -41,7 +41,7 @@ SAYS = {
         "The high watermark{where} is {high_watermark}: consumers may read up to there."
     ),
     "SegmentRolled": Says(
-        "A new segment begins at offset {base_offset}{where}, the last is closed:"
+        "A new segment begins at offset {base_offset}{where}, and the old one is closed:"
         " {why}.",
         first="first roll",
         mark=("log", "roll"),
@@ -78,7 +78,7 @@ SAYS = {
         mark=("{lane}", "≥ {asked}?"),
     ),
     "PositionSought": Says(
-        "{node} seeks: it is at offset {offset}{where} now.",
+        "{node} seeks, and is now at offset {offset}{where}.",
         first="{node} seeks",
         mark=("{lane}", "seeks {offset}"),
     ),
@@ -231,7 +231,7 @@ class LogStory(OfTopic):
         log.appended_at = event.at
         sentence = _appended(d, self.asker(event))
         if len(self.chosen) == 1:
-            sentence += f" The log end offset is {last + 1}."
+            sentence += f" The log end offset is now {last + 1}."
         marks = self.mark("written", self._written(d))
         return Told(sentence, self.once("first record"), marks=marks)
 
@@ -330,11 +330,10 @@ class LogStory(OfTopic):
 
         if offsets:
             what = "" if value is None else f" {quoted(value, 30)},"
-            sentence = f"{name} reads{what} {span_of(offsets)}{where}."
-            sentence += f" It is at offset {position}: its lag is {lag}."
+            sentence = f"{name} reads{what} {span_of(offsets)}{where},"
+            sentence += f" and is now at offset {position}, with a lag of {lag}."
         else:
-            sentence = f"{name} is at offset {position}{where}:"
-            sentence += f" its lag is {lag}."
+            sentence = f"{name} is at offset {position}{where}, with a lag of {lag}."
         return Told(
             sentence,
             self.once(f"{name} reads"),
@@ -430,16 +429,16 @@ def _appended(d: Detail, who: str | None) -> str:
     if first != last or not d.get("records"):
         many = f"{last - first + 1} records to {where}"
         offsets = f"offsets {first} to {last}"
-        return f"{who or 'A producer'} writes {many}: they get {offsets}."
+        return f"{who or 'A producer'} writes {many}, at {offsets}."
 
     _, key, value, *_ = d["records"][0]
     what = "a record" if value is None else quoted(value, 30)
     if key is not None:
         what += f" with key {key}"
-    gets = f"it gets offset {first}"
+    place = f"{where}, at offset {first}"
     if who:
-        return f"{who} writes {what} to {where}: {gets}."
-    return f"{capital(what)} is written to {where}: {gets}."
+        return f"{who} writes {what} to {place}."
+    return f"{capital(what)} is written to {place}."
 
 
 def _longest(appended: Sequence[Event]) -> int:

@@ -53,9 +53,9 @@ def notices(choice: Choice, after_ms: int) -> str:
     if not minutes:
         return ""
     return (
-        f"{capital(counted(minutes, 'minute', 'a'))} later: {choice.producer} has asked"
-        " for metadata again (metadata.max.age.ms at the latest)"
-        f" and now takes % {choice.partitions}. "
+        f"{capital(counted(minutes, 'minute', 'a'))} later, {choice.producer} has"
+        " fetched the metadata again (metadata.max.age.ms says how often) and now uses"
+        f" % {choice.partitions}. "
     )
 
 
@@ -68,15 +68,15 @@ def compared(first: Way, second: Way) -> str:
     of_all = f"{len(differing(pair))} of {len(alike(pair))} keys"
     if first.rule == second.rule:
         return (
-            f"From {first.count} to {second.count} partitions {of_all} go elsewhere:"
-            f" hash % {second.count} is not hash % {first.count}. Records"
+            f"From {first.count} to {second.count} partitions, {of_all} go elsewhere:"
+            f" for them, hash % {second.count} is not hash % {first.count}. Records"
             " already written stay where they are, so such a key has records in two"
             " partitions."
         )
     return (
-        f"{capital(first.who)} chooses by {first.name}, {second.who} by {second.name}:"
-        f" they send {of_all} to different partitions, where their records may be"
-        " read out of order."
+        f"{capital(first.who)} uses {first.name}, and {second.who} uses {second.name}:"
+        f" they send {of_all} to different partitions, so the records of such a key may"
+        " be read out of order."
     )
 
 
@@ -99,7 +99,7 @@ def spread(way: Way, bins: Bins) -> str:
     if len(bins.used) > 1:
         went += f": {listed(bins.shares)}"
     if way.rule == HASH:
-        return f"{went}. A key's hash % {way.count} decides, so each key has one."
+        return f"{went}. A key's hash % {way.count} decides, so each key has one partition."
     return f"{went}. {capital(way.rule)} chose for each record."
 
 

@@ -253,7 +253,7 @@ class PartitionerStory(OfTopic):
         if first.rule == second.rule:
             return
         partition = first.only(key)
-        told.sentence += f" By {first.name} it went to partition {partition}."
+        told.sentence += f" With {first.name} it went to partition {partition}."
         if self.once("two rules"):
             told.light = self._light_on(first, second, keys=[key])
 

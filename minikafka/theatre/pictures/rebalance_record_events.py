@@ -136,8 +136,8 @@ class Records(Teller):
         if silent_ms < 2 * every_ms:
             return None
         total = self._waiting(self.cast.parts)
-        verb = "waits" if total == 1 else "wait"
-        words = f"Records come and are read; {total or 'none'} {verb} at this moment."
+        verb = "are" if total > 1 else "is"
+        words = f"Records come in and are read: {total or 'none'} {verb} waiting now."
         return self._tell_wait(words, at, unread)
 
     def _is_unread(self, part: Part) -> bool:
@@ -147,13 +147,14 @@ class Records(Teller):
         return sum(self.group.waiting(part) for part in parts)
 
     def _nobody_reads(self, unread: list[Part], waiting: int) -> str:
-        what = "1 record waits" if waiting == 1 else f"{waiting} records wait"
+        verb = "is" if waiting == 1 else "are"
+        what = f"{counted(waiting, 'record')} {verb} waiting"
         if not self.group.has_readers:
-            return f"Records come. Nobody reads yet: {what} for the first reader."
+            return f"Records come in, but nobody reads yet: {what}."
         where = "any partition"
         if len(unread) < len(self.cast.parts):
             where = self.group.labels(unread)
-        return f"Records keep coming. Nobody reads {where}: {what} there."
+        return f"Records keep coming in, and nobody reads {where}: {what} there."
 
     # -- the one member that all wait for
 
