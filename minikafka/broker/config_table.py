@@ -68,7 +68,6 @@ WITHOUT_EFFECT = {
     "socket": "the system's own holds",
     "telemetry": "clients push no metrics",
     "threads": "one thread does all the work",
-    "throttle": "nothing is throttled",
     "time": "segments are closed on time",
     "tls": "there is no TLS",
     "tokens": "there are no delegation tokens",

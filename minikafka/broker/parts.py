@@ -32,6 +32,12 @@ from minikafka.broker.peers import Peers
 from minikafka.broker.registration import Registration
 from minikafka.broker.replica_fetcher import ReplicaFetcher
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.replication_quotas import (
+    AS_FOLLOWER,
+    AS_LEADER,
+    Names,
+    ReplicationQuota,
+)
 from minikafka.broker.share_partitions import SharePartitions
 from minikafka.broker.share_sessions import ShareSessions
 from minikafka.broker.sharing import Sharing
@@ -155,6 +161,7 @@ class Parts:
         self.fetcher = ReplicaFetcher(
             self.incarnation,
             config,
+            self._quota(AS_FOLLOWER),
             ask,
             self.damage.cannot_write,
             self.notice,
@@ -182,6 +189,7 @@ class Parts:
             config["max.incremental.fetch.session.cache.slots"]
         )
         self.throttling = Throttling(self.image, self.clock)
+        self.leader_quota = self._quota(AS_LEADER)
         # of groups and transactions
         host = Host(
             node_id,
@@ -236,6 +244,12 @@ class Parts:
             config_changed=(self.replicas.config_changed,),
             by_topic=(self.replicas,),
             coordinators=(self.groups, self.transactions, self.sharing),
+        )
+
+    def _quota(self, names: Names) -> ReplicationQuota:
+        """The quota of what this node replicates in one role."""
+        return ReplicationQuota(
+            names, self.node_id, self.config, self.image, self.clock
         )
 
     def _sharing(self, host: Host) -> Sharing:

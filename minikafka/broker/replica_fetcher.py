@@ -6,6 +6,9 @@ One fetch at a time goes to each leader, for all partitions that this node follo
 there, in a session (KIP-227): only what changed is named again. The fetch offset says
 what the follower has: asking for more acknowledges what came.
 
+While the quota of throttled partitions is used up, those that aren't in sync are not
+asked for (KIP-73). The others are, and after each answer it is seen again who may be.
+
 Records are checked before they are appended. A bad batch fails its partition and
 nothing else: it is fetched again after a while, from the leader at that time.
 """
@@ -18,6 +21,7 @@ from typing import Any, NamedTuple
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.fetch_sessions import INITIAL_EPOCH, LAST_EPOCH
 from minikafka.broker.incarnation import Incarnation
+from minikafka.broker.replication_quotas import ReplicationQuota
 from minikafka.clock import Now
 from minikafka.cluster.election import AskNode
 from minikafka.cluster.metadata import NO_LEADER
@@ -49,14 +53,16 @@ class Position(NamedTuple):
 class Leader:
     """The partitions that are fetched from one node. next_fetch: not set while a fetch
     is on its way. told: the positions that the fetch session holds; None if they are
-    out of date. is_whole: the last request had room for every partition that had to be
-    named, so no other request follows at once.
+    out of date. held_up: those that are not asked for now, because of a quota.
+    is_whole: the last request had room for every partition that had to be named, so no
+    other request follows at once.
     """
 
     next_fetch: Timer
     followed: dict[Key, Replica] = field(default_factory=dict)
     # monotonic ms, from which it is asked for again
     resting: dict[Key, int] = field(default_factory=dict)
+    held_up: set[Key] = field(default_factory=set)
     told: dict[Key, Position | None] = field(default_factory=dict)
     session_id: int = 0
     session_epoch: int = INITIAL_EPOCH
@@ -82,13 +88,17 @@ class Leader:
             if until_ms <= now.monotonic_ms:
                 del self.resting[key]
 
+    def is_paused(self, key: Key) -> bool:
+        """Whether this partition is not asked for now."""
+        return key in self.resting or key in self.held_up
+
     def forget(self) -> list[Key]:
         """The partitions that the session is to leave out, because nobody follows them
         or they are paused.
         """
         gone = []
         for key in self.told:
-            if key not in self.followed or key in self.resting:
+            if key not in self.followed or self.is_paused(key):
                 gone.append(key)
         gone = gone[:MOST_NAMED]
         for key in gone:
@@ -101,7 +111,7 @@ class Leader:
         """
         untold = []
         for key in self.followed:
-            if self.told.get(key) is None and key not in self.resting:
+            if self.told.get(key) is None and not self.is_paused(key):
                 untold.append(key)
         news = {key: row(self.followed[key]) for key in untold[:most]}
         self.told.update(news)
@@ -142,6 +152,7 @@ class ReplicaFetcher:
 
     _incarnation: Incarnation
     _config: BrokerConfig
+    _quota: ReplicationQuota
     _ask_node: AskNode
     _cannot_write: Callable[[Replica, KafkaError], None]
     _notice: Callable[[str], None]
@@ -199,8 +210,12 @@ class ReplicaFetcher:
     def _ask(self, node: int, leader: Leader, now: Now) -> None:
         assert not leader.is_asked, "one fetch at a time goes to a leader"
         leader.end_rest(now)
-        if len(leader.resting) == len(leader.followed):
-            leader.next_fetch.set(min(leader.resting.values(), default=NEVER_MS))
+        leader.held_up = self._held_up(leader)
+        if all(leader.is_paused(key) for key in leader.followed):
+            again_ms = NEVER_MS
+            if leader.held_up:
+                again_ms = now.monotonic_ms + self._config["replica.fetch.backoff.ms"]
+            leader.next_fetch.set(min([again_ms, *leader.resting.values()]))
             return
         forgotten = leader.forget()
         news = leader.take_news(MOST_NAMED - len(forgotten))
@@ -208,6 +223,17 @@ class ReplicaFetcher:
         body = self._body(leader, news, forgotten)
         fetched = partial(self._fetched, node, leader, news)
         self._ask_node(node, LANE, "Fetch", FETCH_VERSION, body, fetched)
+
+    def _held_up(self, leader: Leader) -> set[Key]:
+        """The throttled partitions that aren't in sync, while the quota is used up."""
+        if not self._quota.is_exceeded:
+            return set()
+        held_up = set()
+        for key, replica in leader.followed.items():
+            log = replica.log
+            if replica.lags and self._quota.throttles(log.topic, log.partition):
+                held_up.add(key)
+        return held_up
 
     def _body(
         self, leader: Leader, news: dict[Key, Position], forgotten: list[Key]
@@ -272,6 +298,8 @@ class ReplicaFetcher:
             "records come from the leader of the epoch"
         )
         if answer.error_code == Error.NONE:
+            log = replica.log
+            self._quota.record(log.topic, log.partition, len(answer.records or b""))
             try:
                 replica.take(answer, now)
             except KafkaError as error:

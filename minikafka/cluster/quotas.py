@@ -1,6 +1,6 @@
 """The rules of client quotas (KIP-13, KIP-55, KIP-546): which ones may exist, which one
 applies to a client, and for how long a client that wrote or read too much must be
-silent.
+silent. And how bytes per second are measured, those of replication (KIP-73) too.
 
 Produce and Fetch are measured, in bytes per second, by the broker that serves them
 (broker/throttling.py). Quotas of other kinds are stored and described, but nothing
@@ -157,33 +157,51 @@ def _of(
     return found
 
 
-# -- how long a client must be silent
+# -- bytes per second
 
 
 class Window(NamedTuple):
-    """The bytes counted since a time, for the length of one window."""
+    """The bytes counted since a time, for the length of one window. last_ms: when some
+    were counted last.
+    """
 
     start_ms: int
+    last_ms: int
     size_bytes: int
 
 
-class Rate:
-    """Bytes per second, over the last ten windows and the one that has begun: a client
-    that was silent may write or read ten windows' worth at once.
+class Windows:
+    """Bytes counted in windows: in the newest ones, and the one that has begun. A window
+    counts as long as something in it is not older than all of them together.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, windows: int = WINDOWS, window_ms: int = WINDOW_MS) -> None:
+        self._most_windows, self._window_ms = windows, window_ms
         self._windows: deque[Window] = deque()
 
     def record(self, size_bytes: int, now_ms: int) -> None:
         """Count bytes, or subtract some (a negative number)."""
+        self._forget(now_ms)
         windows = self._windows
-        while windows and now_ms - windows[0].start_ms >= WINDOWS * WINDOW_MS:
-            windows.popleft()
-        if not windows or now_ms - windows[-1].start_ms >= WINDOW_MS:
-            windows.append(Window(now_ms, 0))
+        if not windows or now_ms - windows[-1].start_ms >= self._window_ms:
+            windows.append(Window(now_ms, now_ms, 0))
         last = windows.pop()
-        windows.append(last._replace(size_bytes=last.size_bytes + size_bytes))
+        windows.append(Window(last.start_ms, now_ms, last.size_bytes + size_bytes))
+
+    def _forget(self, now_ms: int) -> None:
+        """Drop windows in which nothing counts any more."""
+        windows, age_ms = self._windows, self._most_windows * self._window_ms
+        while windows and now_ms - windows[0].last_ms >= age_ms:
+            windows.popleft()
+
+    def _counted(self) -> int:
+        return sum(each.size_bytes for each in self._windows)
+
+
+class Rate(Windows):
+    """Bytes per second of a client, over the last ten windows and the one that has
+    begun: a client that was silent may write or read ten windows' worth at once.
+    """
 
     def throttle_ms(self, bytes_per_second: float, now_ms: int) -> int:
         """How long it takes until the rate is back at the limit if nothing more is
@@ -192,11 +210,24 @@ class Rate:
         if not self._windows:
             return 0
         since_ms = now_ms - self._windows[0].start_ms
-        missing = max(0, WINDOWS - 1 - since_ms // WINDOW_MS)
-        whole_ms = since_ms + missing * WINDOW_MS
-        counted = sum(each.size_bytes for each in self._windows)
-        rate = counted * 1000 / whole_ms
+        missing = max(0, self._most_windows - 1 - since_ms // self._window_ms)
+        whole_ms = since_ms + missing * self._window_ms
+        rate = self._counted() * 1000 / whole_ms
         if not rate > bytes_per_second:
             return 0
         over = (rate - bytes_per_second) / bytes_per_second
         return min(int(over * whole_ms + 0.5), LONGEST_MS)
+
+
+class SimpleRate(Windows):
+    """Bytes per second since the oldest window began, at least one window ago: who was
+    silent may move one window's worth at once.
+    """
+
+    def measure(self, now_ms: int) -> float:
+        """Bytes per second, now."""
+        self._forget(now_ms)
+        if not self._windows:
+            return 0.0
+        since_ms = max(now_ms - self._windows[0].start_ms, self._window_ms)
+        return self._counted() * 1000 / since_ms

@@ -32,6 +32,7 @@ from minikafka.wire.schema import Message
 
 # checked when a follower asks again: the next batch tells whether an offset is right
 DOUBTED_BYTES = 4 << 20
+UNKNOWN = -1  # high watermark of a leader that hasn't answered yet
 OF_DAMAGE = (Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)
 
 
@@ -126,7 +127,7 @@ class Replica:
         self.observers: dict[int, Follower] = {}
         # proposed to the controller, which hasn't answered yet
         self.pending_isr: frozenset[int] = frozenset()
-        self._leader_high_watermark = 0  # as this follower knows it
+        self._leader_high_watermark = UNKNOWN  # as this follower knows it
         # as a follower: what the leader sent for this offset was refused, and is asked
         # for again
         self._doubted_offset = -1
@@ -162,6 +163,14 @@ class Replica:
         )
 
     @property
+    def lags(self) -> bool:
+        """Whether this follower still lacks something that is committed, as far as it
+        knows: before the leader's first answer it knows nothing.
+        """
+        is_told = self._leader_high_watermark != UNKNOWN
+        return not is_told or self.log.log_end_offset < self._leader_high_watermark
+
+    @property
     def enough_in_sync(self) -> bool:
         """Whether acks=all may be promised: min.insync.replicas are in sync, or all
         replicas if the topic has fewer.
@@ -182,7 +191,7 @@ class Replica:
         if partition.leader_epoch != was.leader_epoch:
             self.followers.clear()
             self.observers.clear()
-            self._leader_high_watermark, self._doubted_offset = 0, -1
+            self._leader_high_watermark, self._doubted_offset = UNKNOWN, -1
         self.partition = partition
         self.leader_epoch = partition.leader_epoch
         self.is_leader = partition.leader == self._node_id

@@ -128,13 +128,14 @@ class Topics(ThroughAdmin):
 
         Other configs stay.
         """
+        node = topic if isinstance(topic, int) else None  # a broker answers for itself
         resource = {
-            "resource_type": BROKER if isinstance(topic, int) else TOPIC,
+            "resource_type": TOPIC if node is None else BROKER,
             "resource_name": str(topic),
             "configs": config_changes(configs),
         }
         body = {"resources": [resource], "validate_only": False}
-        response = self._admin.ask("IncrementalAlterConfigs", body)
+        response = self._admin.ask("IncrementalAlterConfigs", body, node)
         raise_refusal(response.responses[0], f"alter_configs({topic!r})")
 
     # looking at the actual state

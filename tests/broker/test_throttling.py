@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.broker.effects import Notice
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.cluster.quotas import FETCH, PRODUCE, Rate, limit
+from minikafka.cluster.quotas import FETCH, PRODUCE, Rate, SimpleRate, limit
 from minikafka.wire.records import encode_batch
 from tests.broker.node import Node
 
@@ -250,3 +250,15 @@ def test_a_rate_is_over_ten_windows_and_the_one_that_began():
     assert rate.throttle_ms(2000.0, 16_000) == 0, "the first ones are too old"
     rate.record(-20_000, 16_000)
     assert rate.throttle_ms(1.0, 16_000) == 0
+
+
+def test_kip_73_replication_is_measured_over_a_second_at_least_and_eleven_at_most():
+    rate = SimpleRate()
+    assert rate.measure(0) == 0
+    rate.record(1000, 0)
+    assert rate.measure(1) == 1000, "not a thousand in a millisecond"
+    for at_ms in range(500, 20_000, 500):
+        rate.record(1000, at_ms)
+    assert rate.measure(19_500) == pytest.approx(2000, rel=0.1)
+    assert rate.measure(30_499) > 0
+    assert rate.measure(30_500) == 0, "what is older than all windows doesn't count"

@@ -109,6 +109,7 @@ class Handlers:
             parts.damage,
             parts.fetch_sessions,
             parts.throttling,
+            parts.leader_quota,
             self._followers,
             parts.trace,
         )

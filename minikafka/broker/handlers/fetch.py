@@ -9,6 +9,8 @@ Behaviour:
   stuck on a large one. Behind whole ones the last batch may be cut there.
 - With fewer than MinBytes the request is parked until enough arrived or MaxWaitMs is
   over. An error in any partition is answered at once.
+- A follower that isn't in sync gets no records of a throttled partition while this
+  leader's quota is used up (KIP-73).
 - Nothing to give is zero bytes, never null (librdkafka fails on null).
 
 Versions: 4 to 18.
@@ -51,6 +53,7 @@ from minikafka.broker.handlers.leaders import (
     leaders_named,
 )
 from minikafka.broker.replica_manager import ReplicaManager
+from minikafka.broker.replication_quotas import ReplicationQuota
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
@@ -87,6 +90,7 @@ class FetchHandlers:
     damage: DamagedReplicas
     fetch_sessions: FetchSessions
     throttling: Throttling
+    quota: ReplicationQuota  # of followers that catch up
     followers: FollowerFetches
     trace: Trace
 
@@ -363,7 +367,16 @@ class Fetching:
             return self.nothing(throttle_ms)
         if is_consumer and self.handlers.trace:
             self.handlers.tell(rows, read.answers)
+        if not is_consumer:
+            self.count(rows, read.answers)
         return self.whole(rows, read.answers)
+
+    def count(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
+        """What a follower is given counts for the quota of throttled partitions."""
+        for row in rows:
+            key = row.asked.key
+            size_bytes = sum(map(len, answers[key]["records"]))
+            self.handlers.quota.record(row.topic, key.partition, size_bytes)
 
     def nothing(self, throttle_ms: int) -> Answer:
         """For a client that has read too much: it asks for the same again, later."""
@@ -447,7 +460,7 @@ class Fetching:
         if self.is_sent_elsewhere(one, replica, answer):
             return answer
         limit = min(left, one.max_bytes)
-        if limit <= 0 and not must_give:
+        if (limit <= 0 and not must_give) or self.is_held_up(replica):
             return answer
         end = replica.high_watermark
         if not is_consumer:
@@ -467,6 +480,13 @@ class Fetching:
                 replica, one.fetch_offset, records
             )
         return answer
+
+    def is_held_up(self, replica: Replica) -> bool:
+        """Whether a follower that isn't in sync gets no records for now."""
+        if self.follower == CONSUMER or self.follower in replica.partition.isr:
+            return False
+        quota, log = self.handlers.quota, replica.log
+        return quota.throttles(log.topic, log.partition) and quota.is_exceeded
 
     def is_sent_elsewhere(self, one: Asked, replica: Replica, answer: Answer) -> bool:
         """Whether the answer says where to go on instead of what there is to read: to
