@@ -33,7 +33,7 @@ def test_members_come_and_go_and_the_picture_tells_of_each(capsys):
     told = str(lab.play().table())
     assert (
         "Consumer B is a member of group" in told
-        and "takes consumer A out of the group: it said goodbye" in told
+        and "removes consumer A from the group: it said goodbye" in told
     )
 
 

@@ -192,7 +192,7 @@ def test_records_wait_where_nobody_reads_and_the_sentence_says_how_many(eager):
 def test_a_frozen_member_holds_its_partitions_until_its_session_is_over(eager):
     frozen = scene(eager, "consumer A is frozen")
     assert member(frozen, A)["owns"] == ["P0", "P1"] and member(frozen, A)["inside"]
-    out = scene(eager, "takes consumer A out of the group")
+    out = scene(eager, "removes consumer A from the group")
     assert (
         "no heartbeat for 10.00 s" in out["sentence"]
         and "doesn't know" in out["sentence"]

@@ -59,8 +59,8 @@ def test_an_effect_that_is_there_twice_has_both_its_writers_at_it(width):
     assert "o-24 B" in words
     assert "o-24 A" in words or (width == NARROW and "A" in words)
     assert pic.scenes[-1]["sentence"] == (
-        "o-24 is in payments twice: by B, and 11.6 s later by A, which the group had"
-        " put out before."
+        "o-24 is in payments twice: by B, and 11.6 s later by A, which had"
+        " already been evicted."
     )
 
 
@@ -108,8 +108,8 @@ def test_a_silent_member_has_its_signs_of_life_and_a_bracket_until_it_is_out():
     assert "45.0 s without a sign of life" in words
     assert "3.0 s to B's next heartbeat" in words
     assert pic.scenes[-1]["sentence"] == (
-        "In all, nobody read P0 for 45.03 s. A was out 45.0 s after its last sign of"
-        " life, which came 3.0 s before its crash, and B heard of that 3.0 s later."
+        "In all, nobody read P0 for 45.03 s. A was evicted 45.0 s after its last sign"
+        " of life, which came 3.0 s before its crash, and B heard of that 3.0 s later."
     )
 
 

@@ -100,9 +100,9 @@ def test_how_many_records_waited_stays_on_the_lane_when_they_are_read(joins):
 def test_nobody_has_what_only_a_removed_member_believes_to_have(freezes):
     frozen = scene(freezes, "consumer A is frozen")
     assert frozen["space"]["free"] == [], "it is a member still"
-    out = scene(freezes, "takes consumer A out of the group")
+    out = scene(freezes, "removes consumer A from the group")
     assert member(out, A)["owns"] == ["P0", "P1"] == out["space"]["free"]
-    shares = scene(freezes, "consumer B hands in its assignment")
+    shares = scene(freezes, "consumer B sends its assignment")
     assert member(shares, B)["words"] == "takes over P0, P1 and P2", (
         "classic members don't wait for one who is gone"
     )

@@ -76,7 +76,7 @@ class Coordinator(Teller):
                 member.life = "left"
         name = member.actor.name
         held = group.labels(member.owns)
-        words = f"The coordinator takes {name} out of the group: {d['why']}."
+        words = f"The coordinator removes {name} from the group: {d['why']}."
         if held and member.life in HEARS_NOTHING:
             words += f" {capital(name)} itself doesn't know and still holds {held}."
         return Told(words, f"{name} is out")
@@ -172,8 +172,8 @@ class Coordinator(Teller):
         if leader and leader.asked:
             leader.asked_at = group.step
         return Told(
-            f"{group.leader} hands in its assignment, in SyncGroup (14): each member's"
-            " answer is its share."
+            f"{group.leader} sends its assignment in SyncGroup (14); each member gets its"
+            " share in the answer."
         )
 
     def _assign(self, member: Member, parts: Iterable[Any]) -> None:
@@ -216,7 +216,7 @@ class Coordinator(Teller):
         member.answer(f"ConsumerGroupHeartbeat: {what}", group.step)
         words = f"it {verb} {what}"
         if waiting:
-            words += f", and {group.labels(waiting)} when others have given that up"
+            words += f", and {group.labels(waiting)} once others have given that up"
         return Told(
             f"{member.actor.name}'s ConsumerGroupHeartbeat (68) is answered: {words}."
             f" Its member epoch is {d['epoch']}."

@@ -58,7 +58,7 @@ class Effects(Teller):
         if not before:
             return None
         return Told(
-            f"{who} writes {key} to {self.table}, as {before[0]} has done before: now"
+            f"{who} writes {key} to {self.table}, as {before[0]} did before: now"
             f" {key} is there twice.",
             f"{key} is there twice",
             trouble=True,
@@ -109,7 +109,7 @@ class Effects(Teller):
             return ""
         if silence.out_ms > effect.at_ms:
             return ""
-        return ", which the group had put out before"
+        return ", which had already been evicted"
 
     def light(self, key: str) -> list[str]:
         """Its marks, and the moment where a partition had two owners."""

@@ -18,7 +18,7 @@ ERRORS = {
 }
 SAYS = {
     "PartitionsLost": Says(
-        "{who} has lost {gone}: it can commit nothing for that any more.", trouble=True
+        "{who} has lost {gone}: it can't commit anything there any more.", trouble=True
     ),
     "PollOverdue": Says("{who} has not polled in time: {why}.", "poll overdue", True),
     "CommitFailed": Says(
@@ -31,7 +31,7 @@ SAYS = {
     ),
     "ClientClosed": Says("{node} closes.", "{node} closes"),
     "NodeCrashed": Says(
-        "{node} crashes without a goodbye, and sends no Heartbeat any more.",
+        "{node} crashes without a goodbye, and its Heartbeats stop.",
         "{node} crashes",
         True,
     ),
@@ -52,7 +52,7 @@ SAYS = {
     "LinkHealed": Says(
         "The network between {who} and the coordinator heals: what was held back"
         " arrives.",
-        "{who} is reached again",
+        "{who} is connected again",
     ),
 }
 

@@ -48,7 +48,7 @@ class Members(Teller):
         return Told(f"{name} asks the coordinator to let it in: JoinGroup (11).")
 
     def _joins_again(self, member: Member) -> str:
-        why = f", for {member.why}" if member.why else ""
+        why = f", because {member.why}" if member.why else ""
         keeps = ""
         if member.owns:
             keeps = f", and keeps reading {self.group.labels(member.owns)}"

@@ -108,8 +108,8 @@ class Records(Teller):
         self.row.ends()
         what = counted(work.records, "record")
         return Told(
-            f"{name} has {what} in hand, for {lasting(work.lasts_ms)}: until then it"
-            " does not poll."
+            f"{name} is busy with {what} for {lasting(work.lasts_ms)}, and doesn't poll"
+            " until then."
         )
 
     def see_RecordsProcessed(self, event: Event, d: Detail) -> None:

@@ -304,7 +304,7 @@ class RebalanceStory(Story):
             before = in_tenths(silence.crashed_ms - silence.signs[-1])
             sign += f", which came {before} before its crash"
         return (
-            f" {self._letter(silence.who)} was out {until_out} after {sign},"
+            f" {self._letter(silence.who)} was evicted {until_out} after {sign},"
             f" and {silence.by} heard of that {until_heard} later."
         )
 
