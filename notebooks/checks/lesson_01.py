@@ -26,9 +26,9 @@ EXIT_TICKET = (
         "retention.ms and segment.ms are 7 days, and an order comes every minute",
         right=2,
         why=(
-            "2. The first record of a segment stays until the last one, up to 7 days"
-            " younger, is older than 7 days, too. Set segment.ms lower, or erase by"
-            " other means."
+            "2. The first record of a segment stays until the last one is older than 7"
+            " days, too, and that one can be 7 days younger. Set segment.ms lower, or"
+            " erase the data by other means."
         ),
     ),
     Question(
@@ -80,18 +80,18 @@ def exercise_1():
                 " the old segment."
             ),
             (
-                "Four records a segment: 0-3, 4-7, 8-11 and so on. A segment may go"
-                " when its newest record is older than 72 hours. At which hour was"
+                "Each segment has four records: 0-3, 4-7, 8-11 and so on. A segment may"
+                " go when its newest record is older than 72 hours. At which hour was"
                 " offset 3 written? Offset 7?"
             ),
             (
                 "Record n was written at hour 6n, so segment k ends with the record of"
-                " hour 6(4k+3). It is hour 256 now: which k have 6(4k+3) < 256 - 72?"
+                " hour 6(4k+3). It's hour 256 now. For which k is 6(4k+3) < 256 - 72?"
             ),
         ),
         rungs=(
             Rung(
-                holds="it is what the cluster says",
+                holds="it's what the cluster says",
                 broken=lambda answer, case: not_the_log_start(answer, truth),
                 cases={"this topic": None},
             ),
@@ -265,18 +265,18 @@ TIME_CASES = {
 
 HINTS_2 = (
     (
-        "An offset is never used twice. Keep the next one in self.end: the"
-        " length of a list forgets what is gone."
+        "An offset is never used twice. Keep the next one in self.end, because the"
+        " length of a list shrinks when something is deleted."
     ),
     (
-        "The log starts at the first record of self.segments[0]; when that is"
-        " empty, at self.end. read raises IndexError below the start and above"
-        " self.end; at self.end it returns []."
+        "The log starts at the first record of self.segments[0], or at self.end if"
+        " that segment is empty. read raises IndexError below the start and above"
+        " self.end. At self.end it returns []."
     ),
     (
         "Retention: while the first segment has records and the largest"
-        " timestamp among them is less than the limit, drop that segment; when"
-        " none is left, put an empty one in its place. The offsets continue from"
+        " timestamp among them is less than the limit, drop that segment. If no"
+        " segment is left, put an empty one in its place. The offsets continue from"
         " self.end."
     ),
 )
@@ -311,8 +311,8 @@ def exercise_2():
             ),
             Rung(
                 holds=(
-                    "at the end there is nothing yet, and beyond either end is out of"
-                    " range"
+                    "read returns nothing at the end, and raises an error beyond either"
+                    " end"
                 ),
                 cases=END_CASES,
                 scenario=lambda source: steps(source, ("append", "append", "read")),
@@ -328,7 +328,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="a search by time finds the first record that is not older",
+                holds="a search by time finds the first record that isn't earlier",
                 cases=TIME_CASES,
                 scenario=lambda source: steps(
                     source, ("append",) * 3 + ("delete_older_than", "offset_for")
@@ -377,8 +377,8 @@ def differs(answer, case):
     if parted or not parting(answer, case, spoil=True):
         return parted
     return (
-        "read hands out the log's own list: its caller empties the list, and the"
-        " records are gone from the log."
+        "read returns the log's own list: when the caller empties that list, the"
+        " records are gone from the log, too."
     )
 
 
@@ -489,7 +489,7 @@ def what_kafkas_log_does(_, case):
 def append_as_events(trace, log, timestamp, value, rolled):
     offset = log.end - 1
     if rolled:
-        why = Reason("segment_bytes", f"the old one holds {log.segment_size} records")
+        why = Reason("segment_bytes", f"it is full, with {log.segment_size} records")
         trace.emit("SegmentRolled", **WHERE, base_offset=offset, why=why)
     records = [[offset, None, value, timestamp]]
     trace.emit(

@@ -32,8 +32,8 @@ EXIT_TICKET = (
         "the hash 38, and from 6 to 9 partitions",
         right=1,
         why=(
-            "1. 38 % 6 is 2, and 38 % 9 is 2, too: this key is one of those that stay. Of"
-            " any eighteen hashes in a row, six do."
+            "1. 38 % 6 is 2, and 38 % 9 is 2, too, so this key is one of those that stay."
+            " Six of any eighteen hashes in a row do."
         ),
     ),
     Question(
@@ -49,8 +49,9 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. All records of one key go to one partition, however many partitions"
-            " there are, and within a group one consumer reads it. With a key for each"
-            " till the shop's records are spread, and each till's stay in sequence."
+            " there are, and within a group only one consumer reads it. With a key for"
+            " each till, the shop's records are spread over the partitions, and each"
+            " till's records stay in sequence."
         ),
     ),
     Question(
@@ -66,7 +67,7 @@ EXIT_TICKET = (
         "billing needs last week's orders again",
         right=3,
         why=(
-            "3. Reading removes nothing: seek sets the position back, as far as the log"
+            "3. Reading removes nothing, so billing can seek back, as far as the log"
             " still reaches."
         ),
         lesson="01",
@@ -160,14 +161,14 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="without a key it takes a partition that has a leader",
+                holds="a record without a key goes to a partition that has a leader",
                 broken=not_available,
                 cases=NO_KEY,
                 **{**common, "scenario": lambda source: (None, *a_record(source)[1:])},
             ),
             Rung(
                 holds=(
-                    "a key that is neither bytes nor None is an error, and isn't"
+                    "a key that is neither bytes nor None raises an error, and isn't"
                     " treated as a missing key"
                 ),
                 broken=swallowed,
@@ -275,13 +276,13 @@ def not_kafkas_partition(answer, case):
         and hashed >= 2**31
     ):
         why = (
-            f"its hash {hashed} has the highest bit set: Java's minus sign. Kafka"
-            " clears that bit, and doesn't take abs()"
+            f"the highest bit of its hash, {hashed}, is set, and that's Java's minus"
+            " sign. Kafka doesn't take abs(), it clears that bit"
         )
     elif available != partitions and found in available:
         why = (
-            "for a key all partitions count, also those without a leader right now:"
-            " otherwise the key would move when a broker dies"
+            "for a key, all partitions count, even those without a leader right now,"
+            " because otherwise the key would move when a broker dies"
         )
     else:
         why = (
@@ -315,7 +316,7 @@ def swallowed(answer, case):
     except Exception:
         return None
     if not_a_number(found, case[1]):
-        return f"the key {case[0]!r} is a mistake, and you returned {found!r}: let it raise."
+        return f"the key {case[0]!r} is a mistake, and you returned {found!r}: let it raise an error."
     return taken_for(answer, case[0], found)
 
 
@@ -350,8 +351,8 @@ def exercise_2():
         name="moved",
         takes=a_number,
         right=(
-            f"of 1,000 customers {how_many_move()} go elsewhere. Six in seven: only"
-            " keys with h % 35 < 5 stay."
+            f"{how_many_move()} of the 1,000 customers go elsewhere. That's about six in"
+            " seven, because only keys with hash % 35 < 5 stay."
         ),
         hints=(
             (
@@ -369,7 +370,7 @@ def exercise_2():
         ),
         rungs=(
             Rung(
-                holds="it is what happens",
+                holds="it's what happens",
                 broken=not_the_count,
                 cases={"1,000 customers": None},
             ),
@@ -390,35 +391,30 @@ def not_the_count(answer, _):
     if any(abs(answer - truth) <= NEAR_ENOUGH for truth in (how_many_move(), EXPECTED)):
         return None
     if 0 < answer < 1:
-        return (
-            f"not {answer}: how many of the 1,000 customers, as a number from 0 to"
-            " 1000."
-        )
+        return f"{answer} is a share. Count the customers: a number from 0 to 1000."
     if abs(1000 - answer - EXPECTED) <= NEAR_ENOUGH:
-        return f"not {answer}: that is about how many stay."
+        return f"{answer} is about how many stay."
     if abs(answer - 1000 * (1 - BEFORE / AFTER)) <= NEAR_ENOUGH:
         return (
-            f"not {answer}: the two new partitions get about that many, and the old"
-            " ones trade keys too."
+            f"{answer} is about how many the two new partitions get, but the old ones"
+            " swap keys, too."
         )
-    return (
-        f"not {answer}. {'Fewer' if answer > EXPECTED else 'More'} than that go"
-        " elsewhere."
-    )
+    more = "fewer" if answer > EXPECTED else "more"
+    return f"{more} than {answer} go elsewhere."
 
 
 # --- 3: write a piece, stretch ---
 
 
 HINTS_3 = (
-    "Two cases first: is it the hot key, and is there only one partition?",
+    "Begin with two cases: is it the hot key, and is there only one partition?",
     (
-        "The others choose among all_partitions[:-1], by the same masked"
-        " murmur2, modulo one fewer partition."
+        "All other keys share all_partitions[:-1]: take the same masked murmur2,"
+        " modulo one partition fewer."
     ),
     (
-        "A record without a key stays away from the last partition too: one of"
-        " available that isn't it, if any."
+        "A record without a key stays away from the last partition, too: if any other"
+        " partition is available, take one of those."
     ),
 )
 

@@ -5,10 +5,10 @@ solved edition.
 from minikafka import lesson
 
 # %% exercise 1
-# Four records a segment (hours 0-18, 24-42, ...): record n is written at hour 6n,
-# segment k ends with record 4k+3. At hour 256 everything before hour 184 is too old.
-# Segment 6 ends with record 27, hour 162: gone. Segment 7 ends with record 31, hour
-# 186: stays, and with it 28, 29 and 30, which are older than three days.
+# Each segment has four records (hours 0-18, 24-42, ...): record n is written at hour
+# 6n, and segment k ends with record 4k+3. At hour 256, everything before hour 184 is
+# too old. Segment 6 ends with record 27, hour 162, so it is gone. Segment 7 ends with
+# record 31, hour 186, so it stays, and so do 28, 29 and 30, older than three days.
 first_offset = 28
 
 
@@ -19,7 +19,7 @@ class TinyLog:
     """
 
     def __init__(self, segment_size):
-        self.segment_size = segment_size  # records a segment holds
+        self.segment_size = segment_size  # how many records a segment holds
         self.segments = [[]]  # the last one is active: appends go there
         self.end = 0  # the offset that the next record gets
 

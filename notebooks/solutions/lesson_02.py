@@ -18,8 +18,8 @@ def my_partition(key, all_partitions, available):
 
 
 # %% exercise 2
-# hash % 5 and hash % 7 repeat together every 35 numbers. They agree for 0 to 4 and for
-# no other: 5 of 35 stay, 30 move. (Counting is as good: sum(kafka_partition(k, 5) !=
+# hash % 5 and hash % 7 repeat together every 35 numbers. They agree for 0 to 4 only, so
+# 5 of 35 stay and 30 move. (Counting is just as good: sum(kafka_partition(k, 5) !=
 # kafka_partition(k, 7) for k in keys).)
 moved = 857
 

@@ -419,7 +419,7 @@ class WrapsAtMinusTwo(Copy):
         return super().read(self.next_offset + offset if offset < -1 else offset)
 
 
-@wrong(2, "read hands out the log's own list: its caller empties the list, and the")
+@wrong(2, "read returns the log's own list: when the caller empties that list, the")
 class HandsOutItsOwnList(Copy):
     """One flat list: a read of all of it is that list."""
 

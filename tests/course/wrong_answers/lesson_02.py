@@ -213,7 +213,7 @@ def whatever_is_wrong_is_no_key(key, all_partitions, available):
         return available[0]
 
 
-@wrong(1, "the key 7 is a mistake, and you returned None: let it raise.")
+@wrong(1, "the key 7 is a mistake, and you returned None: let it raise an error.")
 def is_silent(key, all_partitions, available):
     if key is None or isinstance(key, bytes):
         return by_bytes(key, all_partitions, available)
@@ -227,18 +227,18 @@ def raises_by_itself(key, all_partitions, available):
 
 
 for number, words in [
-    (143, "not 143: that is about how many stay."),  # those who stay
+    (143, "143 is about how many stay."),  # those who stay
     # two new ones of seven
-    (286, "not 286: the two new partitions get about that many, and the old ones"),
-    (714, "not 714. More than that go elsewhere."),  # five of seven
-    (400, "not 400. More than that go elsewhere."),  # two of five
-    (200, "not 200. More than that go elsewhere."),
-    (600, "not 600. More than that go elsewhere."),
-    (0, "not 0. More than that go elsewhere."),
-    (1000, "not 1000. Fewer than that go elsewhere."),
-    (500, "not 500. More than that go elsewhere."),
+    (286, "286 is about how many the two new partitions get, but the old ones"),
+    (714, "more than 714 go elsewhere."),  # five of seven
+    (400, "more than 400 go elsewhere."),  # two of five
+    (200, "more than 200 go elsewhere."),
+    (600, "more than 600 go elsewhere."),
+    (0, "more than 0 go elsewhere."),
+    (1000, "fewer than 1000 go elsewhere."),
+    (500, "more than 500 go elsewhere."),
     # the share
-    (0.857, "not 0.857: how many of the 1,000 customers, as a number from 0 to 1000."),
+    (0.857, "0.857 is a share. Count the customers: a number from 0 to 1000."),
     ("857", "moved should be a number, and this is '857'."),
     ("86%", "moved should be a number, and this is '86%'."),
     ([857], "moved should be a number, and this is [857]."),
