@@ -445,7 +445,7 @@ def why_then(case, batch):
     leaves_at, numbers = batch
     began, size = records[numbers[0]][0], sum(records[number][1] for number in numbers)
     if size == batch_size:
-        return f"with {size} bytes it is full, so it need not linger"
+        return f"with {size} bytes it is full, so it doesn't linger"
     if leaves_at == began + linger_ms:
         return (
             f"its first record came at {began} ms, and linger_ms={linger_ms} counts"

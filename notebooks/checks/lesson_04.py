@@ -85,7 +85,7 @@ HINTS_1 = (
     (
         "For each record: is record.key in payments already? If not,"
         " payments.add(record, record.value). Then commit, in both cases. Don't catch"
-        " an error of add: let the program die: it will be restarted."
+        " an error of add. Let the program die: it will be restarted."
     ),
 )
 
@@ -276,7 +276,7 @@ def why_twice(found):
         ]
     if len(found.lives) > 1:
         return [
-            "Nobody asked payments whether it was there. After a crash your variables"
+            "The program never asked payments whether it was there. After a crash your variables"
             " are gone."
         ]
     return []
@@ -335,7 +335,7 @@ def exercise_2():
         takes=faults_for('Crash("careful", call=3)', Crash, places=("careful",)),
         right=(
             'one crash and three orders are gone. [Crash("careful",'
-            f" call={shortest().call})] is the shortest."
+            f" call={shortest().call})] is the earliest way."
         ),
         hints=(
             "When is an order committed, but not written yet? Kill it there.",
@@ -357,19 +357,19 @@ def exercise_2():
                 picture=broken_run,
             ),
             Rung(
-                holds="by one crash",
+                holds="one crash is enough",
                 broken=too_many,
                 cases={"six orders": None},
                 picture=broken_run,
             ),
             Rung(
-                holds="three orders are",
+                holds="it skips three orders",
                 broken=too_little,
                 cases={"six orders": None},
                 picture=broken_run,
             ),
             Rung(
-                holds="at the earliest call there is",
+                holds="no earlier call does that",
                 broken=too_late,
                 cases={"six orders": None},
             ),
@@ -417,7 +417,7 @@ def nothing_skipped(faults, _):
             " killed."
         )
     why = (
-        "when it was killed, all that was committed was written; what comes again, it"
+        "when it was killed, all that was committed was written. What comes again, it"
         " finds in payments."
     )
     moments = [Moment("before", "call", fault.call) for fault in faults]

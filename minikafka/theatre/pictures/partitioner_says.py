@@ -1,5 +1,5 @@
-"""The sentences of the partitioner's story: why a record went to its partition, and in
-the end the result.
+"""What the partitioner's picture says: at each step why a record went to its partition,
+and at the end what all of them add up to.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def _stays(gauge: Gauge) -> str:
 
 
 def notices(choice: Choice, after_ms: int) -> str:
-    """The use of the time between the growth and the first key that moves."""
+    """What the producer did between the topic's growth and the first key that moved."""
     minutes = round(after_ms / 60_000)
     if not minutes:
         return ""
@@ -63,7 +63,7 @@ def notices(choice: Choice, after_ms: int) -> str:
 
 
 def compared(first: Way, second: Way) -> str:
-    """The total difference between two ways."""
+    """How many keys two ways send to different partitions, and why that matters."""
     pair = [first, second]
     of_all = f"{len(differing(pair))} of {len(alike(pair))} keys"
     if first.rule == second.rule:
@@ -81,7 +81,7 @@ def compared(first: Way, second: Way) -> str:
 
 
 def stuck(bins: Bins, gauge: Gauge | None) -> str:
-    """Where records without a key went by the default rule."""
+    """Where the default rule sent records without a key."""
     went = f"All {sum(bins.shares)} records went to {_named(bins.used)}"
     most = "batch.size bytes"
     if gauge is not None:
@@ -94,7 +94,7 @@ def stuck(bins: Bins, gauge: Gauge | None) -> str:
 
 
 def spread(way: Way, bins: Bins) -> str:
-    """How many records each partition has by one rule."""
+    """How many records each partition got by one rule."""
     went = f"{sum(bins.shares)} records went to {_named(bins.used)}"
     if len(bins.used) > 1:
         went += f": {listed(bins.shares)}"
