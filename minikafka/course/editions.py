@@ -34,12 +34,14 @@ def learners(notebook: Any) -> Any:
 
 
 def solved(notebook: Any, number: str) -> Any:
-    """Each stub replaced by its solution."""
-    answers = lessons.solutions(number)
+    """Each stub replaced by its solution. An extra notebook may hold an exercise of
+    another lesson, which the cell's metadata name.
+    """
     for cell in learners(notebook).cells:
-        exercise = cell.metadata.get("minikafka", {}).get("exercise")
-        if exercise is not None:
-            cell.source = answers[str(exercise)]
+        about = cell.metadata.get("minikafka", {})
+        if "exercise" in about:
+            answers = lessons.solutions(about.get("lesson", number))
+            cell.source = answers[str(about["exercise"])]
     return notebook
 
 
