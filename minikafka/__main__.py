@@ -216,6 +216,16 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what happens to FILE, one JSON object a line",
     )
+    add(
+        "--metrics",
+        type=port,
+        metavar="PORT",
+        help=(
+            "tell Prometheus the metrics of the broker at http://HOST:PORT/metrics, with"
+            " the names that Apache Kafka's have there (0 picks a free port); more"
+            " brokers take the next ones"
+        ),
+    )
     add("--verbose", action="store_true", help="say who connects and what they speak")
     add(
         "--exit-with-parent",

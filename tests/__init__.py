@@ -27,6 +27,7 @@ Helpers for several folders, in this one:
 
     kafka.py       Apache Kafka, the oracle: jars, tools, a broker
     recording.py   its answers, kept in recordings/, so that only the night asks it
+    metrics.py     what a broker's metrics say, read as Prometheus reads them
     rabbitmq.py    RabbitMQ, the oracle of the model queue
     chromium.py    the browser
     seeds.py       how many seeds a random test has in each tier

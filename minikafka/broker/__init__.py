@@ -9,7 +9,8 @@ to the function with its API's name, and from there to the replicas
 
 Requests to other nodes go through peers.py: a node fetches as a follower
 (replica_fetcher.py), asks for another ISR as a leader (isr.py), and registers and sends
-heartbeats (registration.py).
+heartbeats (registration.py). What a node says of itself as metrics is in metrics.py,
+and what it counts for them in counters.py.
 
 This room may import all rooms of the core except the clients, and reads no clock, opens
 no file, makes no random source and knows no socket.

@@ -10,6 +10,7 @@ is in lifecycle.py.
 """
 
 from minikafka.broker.config import BrokerConfig, Random
+from minikafka.broker.counters import Counters
 from minikafka.broker.effects import Connection
 from minikafka.broker.handlers import Handlers
 from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING, STOPS
@@ -41,8 +42,9 @@ class Broker(Parts):
         disk: Disk,
         random: Random,
         trace: Trace,
+        counters: Counters | None = None,
     ) -> None:
-        super().__init__(node_id, config, disk, random, trace)
+        super().__init__(node_id, config, disk, random, trace, counters)
         self.requests = Requests(
             Handlers(self),
             self.forwarding,

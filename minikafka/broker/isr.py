@@ -8,15 +8,16 @@ are to join have it, and those that are to leave, too.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.counters import Counters
 from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROL
 from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.clock import Now
 from minikafka.cluster.election import AskNode
-from minikafka.cluster.metadata import NO_LEADER, Image
+from minikafka.cluster.metadata import NO_LEADER, Image, Partition
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.timers import NEVER_MS, Timers
@@ -29,6 +30,15 @@ UNKNOWN_EPOCH = -1  # of a broker
 NO_ANSWER = -1  # in the place of an error code
 
 Key = tuple[str, int]
+
+
+class Proposed(NamedTuple):
+    """What the controller was asked for: the ISR that a partition should have. was: the
+    partition at that time.
+    """
+
+    was: Partition
+    isr: frozenset[int]
 
 
 @dataclass(eq=False, repr=False)
@@ -44,6 +54,7 @@ class IsrChanges:
     _replicas: ReplicaManager
     _ask_node: AskNode
     _timers: Timers
+    _counters: Counters | None = None
     _wanted: dict[Key, Replica] = field(default_factory=dict)
     _is_asking: bool = False
 
@@ -110,11 +121,11 @@ class IsrChanges:
             self._next_request.set(now.monotonic_ms + RETRY_BACKOFF_MS)
             return
         asked = self._take_some()
-        epochs = {}
+        proposed = {}
         rows = []
         for key, replica in asked.items():
             _, number = key
-            epochs[key] = replica.partition.partition_epoch
+            proposed[key] = Proposed(replica.partition, replica.pending_isr)
             rows.append((replica.topic_id, self._row(number, replica)))
         body = {
             "broker_id": self._incarnation.node_id,
@@ -123,7 +134,7 @@ class IsrChanges:
         }
 
         def isr_decided(reply: Message | None, now: Now) -> None:
-            self._decided(asked, epochs, reply, now)
+            self._decided(asked, proposed, reply, now)
 
         assert not self._is_asking, "one AlterPartition at a time is on its way"
         self._is_asking = True
@@ -139,23 +150,25 @@ class IsrChanges:
     def _decided(
         self,
         asked: Mapping[Key, Replica],
-        epochs: Mapping[Key, int],
+        proposed: Mapping[Key, Proposed],
         reply: Message | None,
         now: Now,
     ) -> None:
         """The controller has answered, or nobody has. Its decision comes with the
-        image; partitions that it refused are checked again. epochs: of the partitions,
-        as they were sent.
+        image; partitions that it refused are checked again.
         """
         self._is_asking = False
         if self._wanted:
             self._next_request.set(now.monotonic_ms)
         errors = errors_of(reply)
         for key, replica in asked.items():
-            if replica.partition.partition_epoch != epochs[key]:
-                continue  # the image has it, and more
+            was, isr = proposed[key]
             _, number = key
             was_refused = errors.get((replica.topic_id, number), NO_ANSWER)
+            if self._counters is not None and not was_refused:
+                self._counters.isr_changed(was.isr, isr)
+            if replica.partition.partition_epoch != was.partition_epoch:
+                continue  # the image has it, and more
             if was_refused:
                 replica.pending_isr = frozenset()
                 replica.advance_high_watermark()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from minikafka.broker.counters import Counters
 from minikafka.broker.lifecycle import Lifecycle
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster.metadata import (
@@ -32,6 +33,7 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.replica import PartitionListener, Replica
 from minikafka.cluster.waiting import ALL_BYTES, METADATA, Waiting
+from minikafka.storage.producer_state import Appended
 
 # by state machines of this node
 FOLLOWED = (METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
@@ -89,6 +91,7 @@ class NodeEvents:
     _life: Lifecycle
     _clock: NodeClock
     _waiting: Waiting
+    _counters: Counters | None = None
     hearers: Hearers = field(init=False)
     moves: deque[tuple[Key, int]] = field(default_factory=deque)
 
@@ -99,8 +102,10 @@ class NodeEvents:
         """The listener that each replica of this node gets."""
         return PartitionListener(self.appended, self.high_watermark_advanced)
 
-    def appended(self, replica: Replica, size_bytes: int, now: Now) -> None:
+    def appended(self, replica: Replica, appended: Appended, now: Now) -> None:
         """The end of a log moved."""
+        if self._counters is not None:
+            self._counters.appended(replica, appended)
         log = replica.log
         keys: list[Key] = [("log_end", log.topic, log.partition)]
         # which is synced, has no place in the checkpoints, and is fetched for itself
@@ -110,7 +115,7 @@ class NodeEvents:
             keys += [("fetched_by", node) for node in replica.followers]
         for key in keys:
             if key in self._waiting.by_key:
-                self.moved(key, size_bytes)
+                self.moved(key, appended.size_bytes)
 
     def high_watermark_advanced(self, replica: Replica, size_bytes: int) -> None:
         """Records are committed that were not."""

@@ -18,6 +18,7 @@ from minikafka.broker.config import (
     quorum_config,
     random_uuid,
 )
+from minikafka.broker.counters import Counters
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.effects import Effect
 from minikafka.broker.fetch_sessions import FetchSessions
@@ -68,7 +69,7 @@ from minikafka.wire.primitives import Encoded
 
 class Parts:
     """All parts of one node. descriptions: of topics in this image, as Metadata tells
-    them.
+    them. counters: None if nobody wants to know.
     """
 
     def __init__(
@@ -78,12 +79,14 @@ class Parts:
         disk: Disk,
         random: Random,
         trace: Trace,
+        counters: Counters | None = None,
     ) -> None:
         self.node_id = node_id
         self.config = config
         self.disk = disk
         self.random = random
         self.trace = trace
+        self.counters = counters
         self.clock = NodeClock()
         self.timers = Timers()
         self.outbox: list[Effect] = []
@@ -95,7 +98,7 @@ class Parts:
         self.descriptions: dict[Hashable, Encoded] = {}
         self.waiting = Waiting(self.timers.new())
         self.events = NodeEvents(
-            node_id, self.image, self.life, self.clock, self.waiting
+            node_id, self.image, self.life, self.clock, self.waiting, counters
         )
         self.peers = Peers(
             node_id,
@@ -175,6 +178,7 @@ class Parts:
             self.replicas,
             ask,
             self.timers,
+            counters,
         )
         self.registration = Registration(
             self.incarnation,
@@ -242,7 +246,9 @@ class Parts:
                 self.peers.broker_changed,
             ),
             config_changed=(self.replicas.config_changed,),
-            by_topic=(self.replicas,),
+            by_topic=(self.replicas,)
+            if counters is None
+            else (self.replicas, counters),
             coordinators=(self.groups, self.transactions, self.sharing),
         )
 

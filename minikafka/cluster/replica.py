@@ -52,11 +52,11 @@ class DamagedRecords(KafkaError):
 class PartitionListener(NamedTuple):
     """Is told when a replica's offsets move.
 
-    appended(replica, size_bytes, now): the log end offset. high_watermark_advanced(
-    replica, size_bytes): at least so many bytes are committed now that were not.
+    appended(replica, appended, now): the log end offset. high_watermark_advanced(replica,
+    size_bytes): at least so many bytes are committed now that were not.
     """
 
-    appended: Callable[["Replica", int, Now], None]
+    appended: Callable[["Replica", Appended, Now], None]
     high_watermark_advanced: Callable[["Replica", int], None]
 
 
@@ -344,7 +344,7 @@ class Replica:
         if self.log.trace:
             replica_events.appended(self.log, self.partition, kind, appended, batches)
         self._waiting_bytes += appended.size_bytes
-        self._listener.appended(self, appended.size_bytes, now)
+        self._listener.appended(self, appended, now)
         self.advance_high_watermark()
 
     def follower_fetched(

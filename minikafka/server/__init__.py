@@ -7,7 +7,8 @@ lets only nodes in where they listen to each other; connection.py is one client'
 connection, which gives whole requests to the node's turn (broker/turn.py) and sends the
 answers; frames.py cuts frames out of the bytes that arrive; folder_disk.py holds
 files; budget.py bounds the memory of all connections, open_files.py their number;
-addresses.py finds a port and names the program that has it; log.py writes to whoever
+metrics.py tells Prometheus what broker/metrics.py reads from the node; addresses.py
+finds a port and names the program that has it; log.py writes to whoever
 looks after the server, with the plain lines of --verbose from handshakes.py;
 embedded.py runs the server as a child process, for tests and lessons; typed.py reads
 the values of options. All protocol knowledge stays in the broker: the shell knows only

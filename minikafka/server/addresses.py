@@ -133,14 +133,14 @@ def listen_on(port: socket.socket, queue: int) -> None:
         raise CannotServe(why_not(host, number, error, option="--host")) from error
 
 
-def keep_port(host: str, port: int) -> socket.socket:
+def keep_port(host: str, port: int, option: str = "--host") -> socket.socket:
     """Keep a port for another process of ours, which listens there (`kept`) and may
     come and go. While none does, connections are refused.
     """
     if port:
         # if another program has the port, the error names it
-        listen_socket(host, port).close()
-    return listen_socket(host, port, kept=True, keeps=True)
+        listen_socket(host, port, option=option).close()
+    return listen_socket(host, port, kept=True, keeps=True, option=option)
 
 
 def why_not(host: str, port: int, error: OSError, option: str) -> str:

@@ -54,12 +54,18 @@ def check(args: "argparse.Namespace") -> None:
     for option, first in (
         ("--port", args.port),
         ("--advertised-port", args.advertised_port),
+        ("--metrics", args.metrics),
     ):
         if first and first + args.brokers - 1 > 65535:
             raise CannotServe(
                 f"{option}: {args.brokers} brokers take the ports from {first} on, and"
                 " end beyond 65535."
             )
+    if args.metrics and args.port and abs(args.metrics - args.port) < args.brokers:
+        raise CannotServe(
+            f"--metrics: clients have the ports from {args.port} on; choose another"
+            f" one, for example {args.port + args.brokers}."
+        )
     told = args.advertised_host or args.host
     if means_all_addresses(told):
         raise CannotServe(

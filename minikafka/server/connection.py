@@ -10,8 +10,8 @@ there, so that we notice if the client hangs up; then TCP holds the client back.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from minikafka.broker.effects import Frame
 from minikafka.broker.turn import Turn
@@ -20,17 +20,30 @@ from minikafka.server.budget import Budget
 from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, Frames
 from minikafka.server.log import log
 
-if TYPE_CHECKING:
-    from minikafka.server.handshakes import Handshakes
-
 LARGE_BYTES = 128 * 1024
+
+
+class Watcher(Protocol):
+    """Listens in on the connections."""
+
+    def connected(self, connection: "Connection") -> None:
+        """A client came."""
+
+    def asked(self, connection: "Connection", frame: bytearray) -> None:
+        """A whole request came."""
+
+    def answered(self, connection: "Connection", frame: Frame | None) -> None:
+        """The oldest request is finished; None: it has no answer."""
+
+    def left(self, connection: "Connection") -> None:
+        """The connection is closed."""
 
 
 class Shared(NamedTuple):
     """What all connections of a server share.
 
     connections: those that are there. requests, answers: the budgets that count the
-    bytes of all of them. max_frame_bytes: of one request. handshakes: for --verbose.
+    bytes of all of them. max_frame_bytes: of one request.
     """
 
     turn: Turn
@@ -38,7 +51,7 @@ class Shared(NamedTuple):
     requests: "Budget[Connection]"
     answers: "Budget[Connection]"
     max_frame_bytes: int
-    handshakes: "Handshakes | None"
+    watchers: Sequence[Watcher]
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -49,7 +62,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, shared: Shared, listener: str) -> None:
         self._shared = shared
         self._turn = shared.turn
-        self._listener = listener
+        self.listener = listener
         self.transport: asyncio.Transport
         self.name = "?"
         self.host = "?"
@@ -74,9 +87,9 @@ class Connection(asyncio.BufferedProtocol):
         if peer:
             self.host, self.name = peer[0], named(peer)
         self._shared.connections.add(self)
-        self._turn.connected(self, self._listener, self.host)
-        if self._shared.handshakes:
-            self._shared.handshakes.connected(self)
+        self._turn.connected(self, self.listener, self.host)
+        for watcher in self._shared.watchers:
+            watcher.connected(self)
 
     # --- in: bytes, frames, the turn ---
 
@@ -87,9 +100,9 @@ class Connection(asyncio.BufferedProtocol):
         self.active_at = time.monotonic()
         frames = self._frames.came(nbytes)
         self._unanswered += len(frames)
-        if self._shared.handshakes:
+        for watcher in self._shared.watchers:
             for frame in frames:
-                self._shared.handshakes.asked(self, frame)
+                watcher.asked(self, frame)
         self._turn.receive(self, frames)
 
     # --- out: the turn, answers, bytes ---
@@ -97,8 +110,8 @@ class Connection(asyncio.BufferedProtocol):
     def answer(self, frame: Frame | None) -> None:
         """Keep one answer for the next flush(); None: the oldest request has none."""
         self._unanswered -= 1
-        if self._shared.handshakes:
-            self._shared.handshakes.answered(self, frame)
+        for watcher in self._shared.watchers:
+            watcher.answered(self, frame)
         if frame is None or self.closed:
             return
         size = sum(map(len, frame))
@@ -193,8 +206,8 @@ class Connection(asyncio.BufferedProtocol):
         self._drop_requests()
         self.count_unread()
         self._shared.connections.discard(self)
-        if self._shared.handshakes:
-            self._shared.handshakes.left(self)
+        for watcher in self._shared.watchers:
+            watcher.left(self)
         self._turn.gone(self)
         self._turn.run()
 

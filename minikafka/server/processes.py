@@ -82,23 +82,28 @@ def run_all(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int
 
 class Ports(NamedTuple):
     """The sockets that this process keeps for its brokers: where clients reach each
-    node, and where the voters listen to the other nodes.
+    node, where the voters listen to the other nodes, and where metrics are told.
     """
 
     of_clients: dict[int, socket.socket]
     of_voters: dict[int, socket.socket]
+    of_metrics: dict[int, socket.socket]
 
 
 def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Ports:
-    ports = Ports({}, {})
+    ports = Ports({}, {}, {})
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
         ports.of_clients[node] = keep_port(args.host, port)
+        if args.metrics is not None:
+            port = args.metrics + at if args.metrics else 0
+            ports.of_metrics[node] = keep_port(args.host, port, option="--metrics")
     # an odd number of them; with only two brokers the first one votes alone
     for node in nodes[: MOST_VOTERS if len(nodes) >= MOST_VOTERS else 1]:
         ports.of_voters[node] = keep_port("127.0.0.1", 0)
-    for each in (*ports.of_clients.values(), *ports.of_voters.values()):
-        cleanup.callback(each.close)
+    for by_node in ports:
+        for kept in by_node.values():
+            cleanup.callback(kept.close)
     return ports
 
 
@@ -146,6 +151,8 @@ def args_of(
     for voter, listener in ports.of_voters.items():
         own.voters[voter] = ("127.0.0.1", port_of(listener))
     own.port = port_of(ports.of_clients[node])
+    if args.metrics is not None:
+        own.metrics = port_of(ports.of_metrics[node])
     if args.advertised_port:
         own.advertised_port = args.advertised_port + node - 1
     own.data = place_of(folder, node, several=True)

@@ -44,7 +44,8 @@ from minikafka.wire.errors import KafkaError
 if TYPE_CHECKING:
     import argparse
 
-    from minikafka.server.handshakes import Handshakes
+    from minikafka.broker.counters import Counters
+    from minikafka.server.connection import Watcher
 
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 # settings of `serve` that differ from Kafka's: serve --help says why
@@ -127,6 +128,7 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     places = one_of_many(args, secret) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
     listeners = listeners_of(args, places.nodes)
+    of_metrics = metrics_listeners(args, places.nodes)
     folder, cluster_id = data_folder(args, places.nodes, cleanup)
     disks = {}
     for node in places.nodes:
@@ -160,7 +162,10 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     name = f"[{shared.host}]" if ":" in shared.host else shared.host
     addresses = ",".join(f"{name}:{port}" for port in ports.values())
     say_ready = partial(parent.say_ready, addresses)
-    await run(servers, listeners, places.of_nodes, say_ready)
+    for node, listener in of_metrics.items():
+        where = named(listener.getsockname())
+        log(f"the metrics of broker {node} are at http://{where}/metrics.")
+    await run(servers, listeners, places.of_nodes, of_metrics, say_ready)
     stopping.cancel()
     stopped_itself = [each for each in servers.values() if each.broker.why_failed]
     return 1 if stopped_itself else 0
@@ -176,6 +181,21 @@ def listeners_of(
     for at, node in enumerate(nodes):
         port = args.port + at if args.port else 0
         listeners[node] = port_to_listen_on(args.host, port, args.kept_ports)
+    return listeners
+
+
+def metrics_listeners(
+    args: "argparse.Namespace", nodes: Sequence[int]
+) -> dict[int, socket.socket]:
+    """The sockets where each node tells its metrics, if that is wanted."""
+    if args.metrics is None:
+        return {}
+    listeners = {}
+    for at, node in enumerate(nodes):
+        port = args.metrics + at if args.metrics else 0
+        listeners[node] = listen_socket(
+            args.host, port, args.kept_ports, option="--metrics"
+        )
     return listeners
 
 
@@ -207,12 +227,14 @@ def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
     except KafkaError as error:
         raise CannotServe(f"--override: {error.message}") from error
     trace = Trace(f"broker {node}", shared.listening)
-    broker = Broker(node, config, disk, random.Random(), trace)
+    counters = None if args.metrics is None else new_counters()
+    broker = Broker(node, config, disk, random.Random(), trace, counters)
     return Server(
         broker,
         max_connections=shared.most_connections,
         secret=shared.secret,
-        handshakes=handshakes() if args.verbose else None,
+        watchers=watchers(args.verbose, counters),
+        verbose=args.verbose,
         after_turn=shared.after_turn,
     )
 
@@ -293,6 +315,7 @@ async def run(
     servers: dict[int, Server],
     listeners: dict[int, socket.socket],
     of_nodes: dict[int, socket.socket],
+    of_metrics: dict[int, socket.socket],
     say_ready: Callable[[], object],
 ) -> None:
     """Run all brokers until they have stopped, and call say_ready once all of them are
@@ -307,7 +330,12 @@ async def run(
             say_ready()
 
     async def run_one(node: int, server: Server) -> None:
-        await server.run(listeners[node], partial(ready, node), of_nodes.get(node))
+        await server.run(
+            listeners[node],
+            partial(ready, node),
+            of_nodes.get(node),
+            of_metrics.get(node),
+        )
         if not server.broker.why_failed:
             return
         log(server.broker.why_failed)
@@ -334,10 +362,24 @@ def open_disk(place: str, most_open_files: int) -> FolderDisk:
     return disk
 
 
-def handshakes() -> "Handshakes":
-    from minikafka.server.handshakes import Handshakes
+def new_counters() -> "Counters":
+    from minikafka.broker.counters import Counters
 
-    return Handshakes(log)
+    return Counters()
+
+
+def watchers(verbose: bool, counters: "Counters | None") -> "list[Watcher]":
+    """Those that listen in on the connections."""
+    found: list[Watcher] = []
+    if verbose:
+        from minikafka.server.handshakes import Handshakes
+
+        found.append(Handshakes(log))
+    if counters is not None:
+        from minikafka.server.metrics import RequestTimes
+
+        found.append(RequestTimes(counters))
+    return found
 
 
 def data_folder(

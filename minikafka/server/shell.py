@@ -14,7 +14,7 @@ after PATIENCE_MS, connections that don't read give way.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from minikafka.clock import Now
 from minikafka.cluster import election
 from minikafka.server.addresses import listen_on, named
 from minikafka.server.budget import Budget
-from minikafka.server.connection import Connection, Shared
+from minikafka.server.connection import Connection, Shared, Watcher
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
 from minikafka.server.node_handshake import NodeHandshakes
@@ -35,8 +35,6 @@ from minikafka.wire.primitives import DecodeError
 
 if TYPE_CHECKING:
     import socket
-
-    from minikafka.server.handshakes import Handshakes
 
 LISTENER = "PLAINTEXT"
 HAND_OVER_LOOK_SECONDS = 0.02
@@ -59,8 +57,9 @@ class Server:
 
     max_connections: further ones are closed at once; a lower max.connections counts
     instead. secret: the cluster's, for the handshake on the nodes' listener; None:
-    there is no handshake. handshakes: for --verbose. after_turn: called when a turn's
-    answers are about to be sent.
+    there is no handshake. watchers: listen in on the connections. verbose: bugs are
+    reported with their traceback. after_turn: called when a turn's answers are about to
+    be sent.
     """
 
     def __init__(
@@ -69,7 +68,8 @@ class Server:
         *,
         max_connections: int,
         secret: bytes | None = None,
-        handshakes: "Handshakes | None" = None,
+        watchers: Sequence[Watcher] = (),
+        verbose: bool = False,
         after_turn: Callable[[], object] | None = None,
     ) -> None:
         config = broker.config
@@ -87,7 +87,7 @@ class Server:
             self.requests,
             self.answers,
             self.max_frame_bytes,
-            handshakes,
+            watchers,
         )
         self._max_connections = max_connections
         self._turned_away = 0
@@ -100,7 +100,7 @@ class Server:
         # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
-        self._is_verbose = handshakes is not None
+        self._is_verbose = verbose
         self._after_turn = after_turn
         self._timer: asyncio.TimerHandle | None = None
         # each will be called in a moment
@@ -122,10 +122,12 @@ class Server:
         listener: "socket.socket",
         say_ready: Callable[[], object],
         of_nodes: "socket.socket | None" = None,
+        of_metrics: "socket.socket | None" = None,
     ) -> None:
         """Start the broker, accept clients once it is ready, and return when it has
         stopped: cleanly, or broker.why_failed gives the reason. of_nodes: where it
-        listens to the other nodes of its cluster, from the start.
+        listens to the other nodes of its cluster, from the start. of_metrics: where it
+        tells its metrics, from the start too.
 
         Clients that connected sooner would see a cluster without brokers; Apache Kafka
         refuses them too until it has read the metadata and the logs. Errors:
@@ -138,6 +140,8 @@ class Server:
         accepting = []
         if of_nodes is not None:
             accepting.append(self._accepting(of_nodes, CONTROLLER_LISTENER))
+        if of_metrics is not None:
+            accepting.append(self._telling(of_metrics))
         if self._idle_seconds >= 0:
             self._close_idle()
         try:
@@ -156,6 +160,8 @@ class Server:
             listener.close()
             if of_nodes is not None:
                 of_nodes.close()
+            if of_metrics is not None:
+                of_metrics.close()
         if not self.broker.why_failed:
             # answers parked requests, and writes the clean shutdown marker
             self.broker.stop(now())
@@ -182,6 +188,15 @@ class Server:
         listener.setblocking(False)
         listen_on(listener, MOST_QUEUING)
         task = asyncio.create_task(self._accept(listener, name))
+        task.add_done_callback(self._accepting_ended)
+        return task
+
+    def _telling(self, listener: "socket.socket") -> asyncio.Task[None]:
+        """Start to tell the metrics, until cancelled."""
+        # loads what only those need who want metrics
+        from minikafka.server.metrics import MetricsPage
+
+        task = asyncio.create_task(MetricsPage(self.broker).serve(listener))
         task.add_done_callback(self._accepting_ended)
         return task
 

@@ -36,7 +36,7 @@ def three_in_one_process(scenario):
             broker = Broker(node, config, MemoryDisk(), random.Random(node), trace)
             servers[node] = Server(broker, max_connections=50, secret=SECRET)
         ready = asyncio.Event()
-        all_three = serve.run(servers, clients, of_nodes, ready.set)
+        all_three = serve.run(servers, clients, of_nodes, {}, ready.set)
         running = asyncio.create_task(all_three)
         await ready.wait()
         await scenario(servers)

@@ -112,6 +112,7 @@ class Handlers:
             parts.leader_quota,
             self._followers,
             parts.trace,
+            parts.counters,
         )
 
     @cached_property
@@ -225,6 +226,7 @@ class Handlers:
             parts.damage,
             parts.sharing,
             self.share_acknowledge,
+            parts.counters,
         )
 
     @cached_property

@@ -30,6 +30,7 @@ from typing import Any
 
 from minikafka.broker.calls import Call
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.counters import Counters
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.fetch_sessions import (
     Asked,
@@ -93,6 +94,7 @@ class FetchHandlers:
     quota: ReplicationQuota  # of followers that catch up
     followers: FollowerFetches
     trace: Trace
+    counters: Counters | None
 
     def __post_init__(self) -> None:
         self.most_bytes: int = self.config["fetch.max.bytes"]
@@ -367,16 +369,22 @@ class Fetching:
             return self.nothing(throttle_ms)
         if is_consumer and self.handlers.trace:
             self.handlers.tell(rows, read.answers)
-        if not is_consumer:
+        if not is_consumer or self.handlers.counters is not None:
             self.count(rows, read.answers)
         return self.whole(rows, read.answers)
 
     def count(self, rows: list[Row], answers: dict[FetchKey, Answer]) -> None:
-        """What a follower is given counts for the quota of throttled partitions."""
+        """What a follower is given counts for the quota of throttled partitions; what
+        anybody is given, for the metrics.
+        """
+        is_follower = self.follower != CONSUMER
         for row in rows:
             key = row.asked.key
             size_bytes = sum(map(len, answers[key]["records"]))
-            self.handlers.quota.record(row.topic, key.partition, size_bytes)
+            if is_follower:
+                self.handlers.quota.record(row.topic, key.partition, size_bytes)
+            if self.handlers.counters is not None:
+                self.handlers.counters.read(row.topic, size_bytes, is_follower)
 
     def nothing(self, throttle_ms: int) -> Answer:
         """For a client that has read too much: it asks for the same again, later."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.calls import Call
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.counters import Counters
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.handlers.fetch import aborted_among
 from minikafka.broker.handlers.leaders import leaders_named
@@ -49,6 +50,7 @@ class ShareFetchHandlers:
     damage: DamagedReplicas
     sharing: Sharing
     acknowledging: ShareAcknowledgeHandlers
+    counters: Counters | None
 
     def share_fetch(self, request: Call, now: Now) -> Answer | Wait:
         """ShareFetch (KIP-932, KIP-1206, KIP-1222): records for one member of a share
@@ -330,6 +332,10 @@ class ShareFetching:
         records = sliced(whole, acquired)
         given = self.handlers.acknowledging.of_partition(at, None)
         given["records"] = records
+        if self.handlers.counters is not None and records:
+            topic = self.handlers.image.topic_names[at[0]]
+            size_bytes = sum(map(len, records))
+            self.handlers.counters.read(topic, size_bytes, by_follower=False)
         given["acquired_records"] = [each._asdict() for each in acquired]
         return given
 
@@ -418,12 +424,10 @@ def read_part(
     return ReadPart(held, whole, Read(offset, ranges, gone))
 
 
-def sliced(
-    whole: Sequence[WholeBatch], acquired: Sequence[Acquired]
-) -> list[Any] | bytes:
+def sliced(whole: Sequence[WholeBatch], acquired: Sequence[Acquired]) -> list[Any]:
     """From the first to the last batch that some record was acquired of."""
     if not acquired:
-        return b""
+        return []
     first = acquired[0].first_offset
     last = acquired[-1].last_offset
     given = []
