@@ -29,8 +29,8 @@ EXIT_TICKET = (
         "LeaveGroup, due to consumer poll timeout has expired",
         right=3,
         why=(
-            "3. The program didn't call poll for max.poll.interval.ms: what one poll"
-            " brought took too long. Fetch less at a time. The session has nothing to do"
+            "3. The program didn't call poll for max.poll.interval.ms: the"
+            " records of one poll took too long. Fetch fewer at a time. The session has nothing to do"
             " with it: heartbeats never stopped."
         ),
     ),
@@ -49,7 +49,7 @@ EXIT_TICKET = (
         " these alone",
         right=3,
         why=(
-            "3. Neither. One key has one partition, and a partition has one reader in a"
+            "3. Neither. One key goes to one partition, and a partition has one reader in a"
             " group: one member always has all of megamart. A finer-grained key helps."
         ),
         lesson="02",
@@ -146,7 +146,7 @@ def exercise_1():
         rungs=(
             Rung(
                 holds=(
-                    "no partition has two owners, and all go to members that read their"
+                    "no partition has two owners, and each goes to a member that reads its"
                     " topic"
                 ),
                 broken=not_one_owner,
@@ -366,8 +366,8 @@ def exercise_2():
         ),
         hints=(
             (
-                "The member has to sleep until the coordinator evicts it. From when does"
-                " the coordinator count?"
+                "The member has to sleep until the coordinator evicts it. When does the"
+                " coordinator start counting?"
             ),
             (
                 "It counts from the last sign of life that arrived, a heartbeat or a"
@@ -473,13 +473,13 @@ def too_much(faults, _):
     (fault,) = faults
     if isinstance(fault, Freeze) and fault.node not in MEMBERS:
         return (
-            f"{fault.node!r} frozen does it. Here a consumer is asked for, and it stays"
-            " alive."
+            f"freezing {fault.node!r} does it, too. But here, freeze a consumer: it"
+            " stays alive."
         )
     if not isinstance(fault, Freeze):
         return (
             f"a {type(fault).__name__} does it, and shows another hole (lesson 04)."
-            " Here a Freeze is asked for."
+            " Here, use a Freeze."
         )
     if fault.for_ms >= SESSION_MS:
         return (
@@ -495,7 +495,7 @@ def too_long(faults, _):
         return None
     when, what = last_sign(fault.node, fault.at_ms)
     return (
-        f"a freeze of {fault.for_ms} ms does it, and a shorter one can.\nwhen it began,"
-        f" the last {what} was {fault.at_ms - when} ms old. An older one leaves less to"
-        " wait for."
+        f"a freeze of {fault.for_ms} ms does it, but a shorter one can, too.\nwhen it"
+        f" began, the last {what} was {fault.at_ms - when} ms old. The older it is, the"
+        " less is left to wait for."
     )

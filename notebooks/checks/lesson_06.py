@@ -46,7 +46,7 @@ EXIT_TICKET = (
         "caches that take ten minutes to build, restarts of 20 s, and a daily deployment",
         right=1,
         why=(
-            "1. Each is back before its session ends and gets its old share, so no"
+            "1. Each member is back before its session ends and gets its old share, so no"
             " cache has to be rebuilt, and orders wait for about 20 s, which is allowed. A"
             " dynamic member leaves and joins, so partitions move twice, and their"
             " caches have to be rebuilt, with any protocol."
@@ -320,22 +320,23 @@ def play_hand_over(answer, case):
 
 HINTS_2 = (
     (
-        "Three steps. Who keeps what it had (of two who say so, the later"
-        " generation)? What is free then? Who gets it? Begin with nobody"
-        " keeping anything: then it is round robin, and the first two rungs"
-        " hold."
+        "Take three steps. Which member keeps what it had? (If two claim a"
+        " partition, the later generation has it.) What is free then? Which"
+        " member gets it? Begin with a version in which no member keeps"
+        " anything: that is round robin, and the first two rungs hold."
     ),
     (
-        "Nobody may keep more than a fair share: total // members, and total %"
-        " members of them one more. Who may keep that one more, so that less"
-        " moves? And is a partition that somebody had still there?"
+        "A fair share is total // members, and total % members of them get one"
+        " more. Which members should keep that one more, so that less moves?"
+        " And does each partition that a member had still exist?"
     ),
     (
-        "Begin with a dict: partition -> who had it, filled in the order of"
-        " generations, so that the latest stays. Then keep: go through the"
-        " members, those who had most first; each keeps its first `fair`"
-        " partitions, and one more as long as there are extra ones left. Then"
-        " give each free partition to min(shares, key=...), whoever has least."
+        "Begin with a dict from each partition to the member that had it, filled"
+        " in the order of generations, so that the latest stays. Then go"
+        " through the members, those that had most first: each keeps its first"
+        " `fair` partitions, and one more as long as extra ones are left. Then"
+        " give each free partition to the member that has least: min(shares,"
+        " key=...)."
     ),
 )
 
@@ -410,7 +411,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="as few partitions move as can be",
+                holds="as few partitions move as possible",
                 broken=moves_too_many,
                 cases=AS_THEY_WERE,
                 scenario=a_group_with_quarrels,

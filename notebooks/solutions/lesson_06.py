@@ -7,7 +7,7 @@ from minikafka import lesson
 
 # %% exercise 1
 def hand_over(target, members):
-    """Of the target, what its member has already, and what nobody has."""
+    """The part of the target that its member has already, or that nobody has."""
     owner = {
         partition: name
         for name, member in members.items()
@@ -21,8 +21,8 @@ def hand_over(target, members):
 
 # %% exercise 2
 def my_sticky(members, partitions):
-    """Sticky: everyone keeps what it had, up to a fair share; what is free goes to
-    whoever has least.
+    """Sticky: each member keeps what it had, up to a fair share; what is free goes to
+    the member that has least.
     """
     every = [
         (topic, number)
@@ -31,16 +31,16 @@ def my_sticky(members, partitions):
     ]
     owner = {}
     for name in sorted(members, key=lambda name: members[name].generation):
-        # the latest generation comes last, and counts
+        # the latest generation comes last, and wins
         owner.update(dict.fromkeys(members[name].owned, name))
     had = {
         name: [partition for partition in every if owner.get(partition) == name]
         for name in members
     }
-    # everybody gets `fair`, and `extra` of them one more
+    # each member gets `fair`, and `extra` of them one more
     fair, extra = divmod(len(every), len(members))
     shares = {}
-    # who had most may keep one more
+    # those that had most may keep one more
     for name in sorted(members, key=lambda name: -len(had[name])):
         keeps = fair + (len(had[name]) > fair and extra > 0)
         extra -= keeps > fair
