@@ -22,7 +22,7 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. It is caught up at least every 30 s, so it stays in the ISR, and"
-            " acks=all waits for everybody in the ISR. Nothing ends that but you."
+            " acks=all waits for the whole ISR. That goes on until you do something."
         ),
     ),
     Question(
@@ -30,9 +30,9 @@ EXIT_TICKET = (
         " happened",
         right=1,
         why=(
-            "1. When 5 left, 4 and 6 were still two, and records could be committed"
-            " without 5. When 6 left, nothing more could be committed: so it is 6 that"
-            " is eligible. In the other order it would be 5."
+            "1. When 5 left, 4 and 6 were still in sync, and records could be committed"
+            " without 5. When 6 left, nothing more could be committed, so 6 is"
+            " eligible. In the other order it would be 5."
         ),
     ),
     Question(
@@ -50,7 +50,7 @@ EXIT_TICKET = (
         right=1,
         why=(
             "1. A is alive and sends heartbeats to broker 8, so the group doesn't"
-            " change. A asks who leads now, and goes on from there."
+            " change. A asks for the new leader, and goes on reading there."
         ),
         lesson="05",
     ),
@@ -419,8 +419,8 @@ def exercise_2():
         right="an order that the shop thinks is safe is lost.",
         hints=(
             (
-                "A broker has to die that is the only one with a record. Which broker is"
-                " that, and what must the others not have done before?"
+                "A broker has to die while it alone has a record. Which broker is that,"
+                " and what must the others not have done before?"
             ),
             (
                 "Another broker has to become the leader. Followers fetch within a few"

@@ -10,27 +10,27 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "last heartbeat at 10:00:00.0, killed at 10:00:01.5: when is there a new leader",
+        "last heartbeat at 10:00:00.0, killed at 10:00:01.9: when is there a new leader",
         right=2,
         why=(
-            "2. The controller counts the 9 s from the last heartbeat that it got, and"
-            " knows nothing of the kill."
+            "2. The controller counts 9 s from the last heartbeat that it got. It looks"
+            " about once a second, and it knows nothing of the kill."
         ),
     ),
     Question(
         "a Java producer logs NOT_LEADER_OR_FOLLOWER and retrying, once: what you do",
         right=1,
         why=(
-            "1. It says that it retries, and with the error it asks for new metadata."
-            " You'd hear of it only after delivery.timeout.ms."
+            "1. It retries, as it says, after it has asked for new metadata. Your"
+            " program would hear of it only after delivery.timeout.ms."
         ),
     ),
     Question(
         "no leader, and Elr names broker 6, which was stopped cleanly",
         right=2,
         why=(
-            "2. Broker 6 has every committed record, and leads when it is up. Of 4 and"
-            " 5 Kafka can't be sure: if it could, one of them would lead by now."
+            "2. Broker 6 has every committed record, and leads when it is up. Kafka"
+            " can't be sure of 4 and 5: if it could, one of them would lead by now."
         ),
     ),
     Question(
@@ -38,8 +38,8 @@ EXIT_TICKET = (
         " acks=all hears",
         right=2,
         why=(
-            "2. 9 s after the crash broker 1 is alone in the ISR. It refuses with"
-            " NOT_ENOUGH_REPLICAS, and the producer retries."
+            "2. About 9 s after the crash broker 1 is alone in the ISR. It refuses the"
+            " record with NOT_ENOUGH_REPLICAS, and the producer retries."
         ),
         lesson="09",
     ),
@@ -47,8 +47,8 @@ EXIT_TICKET = (
         "ILLEGAL_GENERATION: to which broker of this lesson has the same happened",
         right=2,
         why=(
-            "2. Both act on an old number, and somebody knows a larger one. The larger"
-            " number fences the old boss."
+            "2. Both act on an old number, and the other side knows a larger one. The"
+            " larger number fences the old boss."
         ),
         lesson="05",
     ),
@@ -71,8 +71,8 @@ def exercise_1():
     return Exercise(
         name="my_keep",
         right=(
-            "500 logs that differed from their leader's became equal to it, and no"
-            " record was dropped that the leader has."
+            "500 logs that differed from their leader's became equal to it, and none"
+            " lost a record that the leader has."
         ),
         hints=(
             (

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from minikafka.course.experiments.lesson_10_runs import (
+    two_leaders,
     two_leaders_meet,
-    two_leaders_meet_with_acks_1,
     what_lonely_hears,
     where_it_is_cut,
 )
@@ -28,7 +28,10 @@ def fork(run):
 
 @cache
 def lost_run():
-    with two_leaders_meet_with_acks_1() as cluster:
+    cluster, _ = two_leaders(acks=1, values=("booked", "shipped"))
+    with cluster:
+        cluster.heal()
+        cluster.run(seconds=10)
         return tuple(cluster.trace)
 
 

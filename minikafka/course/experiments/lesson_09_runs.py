@@ -201,18 +201,10 @@ def who_has_it(trace: Iterable[Event]) -> int:
     return 2 if len(holders) == 1 else 1
 
 
-def what_a_consumer_gets(cluster: Cluster) -> int:
-    """The values of orders: 1 with paid, 2 without, 3 none at all."""
-    values = read(cluster)
-    if not values:
-        return 3
-    return 1 if "paid" in values else 2
-
-
 def which_are_named(cluster: Cluster, options: Sequence[str]) -> int:
     """The number of the option that names the eligible leader replicas of orders."""
     eligible = partition_of(cluster).eligible_leader_replicas
-    return options.index(" and ".join(map(str, eligible)) or "nobody") + 1
+    return options.index(" and ".join(map(str, eligible)) or "none") + 1
 
 
 def who_leads(cluster: Cluster, options: Sequence[str]) -> int:

@@ -1,31 +1,11 @@
-"""The picture at the top of lesson 10: one log three times, a broker that is cut off,
-and two records at one offset.
+"""The picture at the top of lesson 10: what the lesson's first run with two leaders has
+left in their logs, and in the third replica's.
 """
 
-from typing import NamedTuple
-
+from minikafka.course.experiments import lesson_10_runs
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
-
-
-class Record(NamedTuple):
-    """leader_epoch: of the leader that has written it."""
-
-    leader_epoch: int
-    value: str
-
-
-CREATED = Record(0, "created")
-LONELY = Record(0, "lonely order")
-PAID = Record(1, "paid")
-
-# each broker's records, and the words beside its name; the first is cut off
-LOGS = {2: (CREATED, LONELY), 1: (CREATED, PAID), 3: (CREATED, PAID)}
-ROLES = {
-    2: "cut off; led in epoch 0",
-    1: "leads in epoch 1",
-    3: "follows broker 1",
-}
+from minikafka.theatre.text import listed
 
 _TOP, _ROW = 16, 68  # of the first broker; from broker to broker
 _NAMES, _PITCH = 280, 222  # room for names; from record to record
@@ -36,41 +16,54 @@ def two_leaders() -> str:
     """SVG: what each replica has. Which of the two records stays is the lesson's to
     say.
     """
+    cluster, _ = lesson_10_runs.two_leaders()
+    with cluster:
+        partition = lesson_10_runs.partition_of(cluster)
+        logs = {
+            broker: lesson_10_runs.log_of(cluster, broker)
+            for broker in partition.replicas
+        }
+    old, new = partition.replicas[0], partition.leader  # the preferred one led first
+
     body = Drawing(WIDE)
-    for place, broker in enumerate(LOGS):
-        _replica(body, broker, _TOP + place * _ROW)
+    told = []
+    for place, (broker, log) in enumerate(logs.items()):
+        role = f"follows broker {new}"
+        if broker == old:
+            role = "cut off; led in epoch 0"
+        elif broker == new:
+            role = f"leads in epoch {partition.leader_epoch}"
+        _replica(body, broker, role, log, _TOP + place * _ROW)
+        told.append(f"Broker {broker}, {role}: {listed([value for _, value in log])}.")
     said = (
         "The network is back. Two records have offset 1. Which one stays, and how does"
         " a replica know?"
     )
-    alt = (
-        f"{said} Broker 2, which led in epoch 0, has created and lonely order."
-        " Brokers 1 and 3 have created, and paid of epoch 1."
-    )
     return svg(
         body,
         title="orders: one partition, three replicas",
-        scenario="broker 2 was cut off for a while",
+        scenario=f"broker {old} was cut off for a while",
         sentence=said,
-        corner="epoch 1",
+        corner=f"epoch {partition.leader_epoch}",
         time="a moment after",
-        alt=alt,
+        alt=f"{said} {' '.join(told)}",
     )
 
 
-def _replica(body: Drawing, broker: int, y: float) -> None:
+def _replica(
+    body: Drawing, broker: int, role: str, log: lesson_10_runs.Log, y: float
+) -> None:
     """Draw a broker's name, its fate, and its log."""
     names = body.part(f"broker/{broker}", 0, y)
     names.text("name", 0, 22, f"broker {broker}", bold=True)
-    names.note("role", 0, 42, ROLES[broker], size=12)
-    for offset, record in enumerate(LOGS[broker]):
+    names.note("role", 0, 42, role, size=12)
+    for offset, (epoch, value) in enumerate(log):
         key = f"record/{broker}/{offset}"
-        _record(body.part(key, _NAMES + offset * _PITCH, y), record)
+        _record(body.part(key, _NAMES + offset * _PITCH, y), epoch, value)
 
 
-def _record(cell: Drawing, record: Record) -> None:
-    epoch = record.leader_epoch
+def _record(cell: Drawing, epoch: int, value: str) -> None:
     fill, line = ("wash", "ink") if epoch else ("cell", "rule")
     cell.rect("box", 0, 0, _WIDTH, _HEIGHT, fill, line, r=4)
-    cell.text("value", 12, 23, record.value, mono=True, size=12)
+    cell.text("value", 12, 23, value, mono=True, size=12)
     cell.note("epoch", 12, 42, f"epoch {epoch}", size=12)

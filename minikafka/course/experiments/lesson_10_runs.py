@@ -166,14 +166,15 @@ def the_controller_decides(event: Event) -> bool:
 
 
 def cut_off(
-    cluster: Cluster, acks: int | str = "all"
+    cluster: Cluster, acks: int | str = "all", before: Sequence[str] = ("created",)
 ) -> tuple[ProducerHandle, ProducerHandle]:
     """The leader of orders-0 is cut off from the other brokers, which elect another.
-    Two producers: `lonely`, which has sent created before, reaches the old leader
-    alone, `web` all others. acks: of lonely.
+    Two producers: `lonely` reaches the old leader alone, `web` all others. acks: of
+    lonely; before: the values that it has sent before the cut.
     """
     lonely = cluster.producer(client_id="lonely", acks=acks)
-    lonely.send(TOPIC, key="alice", value="created").get()
+    for value in before:
+        lonely.send(TOPIC, key="alice", value=value).get()
     if acks != "all":
         cluster.run(seconds=1)  # the others copy it
     web = cluster.producer(client_id="web")
@@ -205,14 +206,16 @@ class Heard:
 
 
 def two_leaders(
-    acks: int | str = "all", values: Sequence[str] = ("lonely order",)
+    acks: int | str = "all",
+    before: Sequence[str] = ("created",),
+    values: Sequence[str] = ("lonely order",),
 ) -> tuple[Cluster, tuple[str, Heard]]:
     """The leader is cut off, with the producer lonely. web's order is acknowledged by
-    the next leader, what lonely sends gets to the old one; 30 s later. acks, values: of
-    lonely.
+    the next leader, what lonely sends gets to the old one; 30 s later. acks: of lonely,
+    which sends some values before the cut and some after it.
     """
     cluster = brokers_with_orders(seed=1)
-    lonely, web = cut_off(cluster, acks)
+    lonely, web = cut_off(cluster, acks, before)
     *_, heard = [Heard(lonely.send(TOPIC, key="bob", value=value)) for value in values]
     web.send(TOPIC, key="alice", value="paid").get()
     cluster.run(seconds=30)
@@ -228,8 +231,10 @@ def two_leaders_meet() -> Cluster:
 
 
 def two_leaders_meet_with_acks_1() -> Cluster:
-    """The same, but lonely, which has sent two orders, doesn't wait for followers."""
-    cluster, _ = two_leaders(acks=1, values=("booked", "shipped"))
+    """The same, but lonely doesn't wait for followers. It sends two orders before the
+    cut and one after it.
+    """
+    cluster, _ = two_leaders(acks=1, before=("created", "booked"), values=("loaded",))
     cluster.heal()
     cluster.run(seconds=10)
     return cluster
