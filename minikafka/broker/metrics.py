@@ -75,15 +75,14 @@ def leading(
     return single(count)
 
 
-def each_led(
+def each_partition(
     read: Callable[[Replica], float],
 ) -> Callable[[Measured], Iterator[Reading]]:
-    """Of each partition that this node leads."""
+    """Of each partition with a replica on this node: 0 if another node leads it."""
 
     def of_each(node: Measured) -> Iterator[Reading]:
         for (topic, number), replica in node.replicas.items():
-            if replica.is_leader:
-                yield (topic, str(number)), read(replica)
+            yield (topic, str(number)), read(replica) if replica.is_leader else 0
 
     return of_each
 
@@ -465,31 +464,33 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "kafka_cluster_partition_underreplicated",
         GAUGE,
-        "1 if in-sync replicas are lacking; at the leader.",
+        "1 at the leader if in-sync replicas are lacking, else 0.",
         TOPIC_PARTITION,
-        each_led(is_under_replicated),
+        each_partition(is_under_replicated),
     ),
     Metric(
         "kafka_cluster_partition_underminisr",
         GAUGE,
-        "1 if fewer than min.insync.replicas are in sync; at the leader.",
+        "1 at the leader if fewer than min.insync.replicas are in sync, else 0.",
         TOPIC_PARTITION,
-        each_led(is_under_min_isr),
+        each_partition(is_under_min_isr),
     ),
     Metric(
         "kafka_cluster_partition_insyncreplicascount",
         GAUGE,
-        "In-sync replicas, as the leader knows them.",
+        "In-sync replicas; 0 at a follower.",
         TOPIC_PARTITION,
-        each_led(lambda replica: len(replica.partition.isr)),
+        each_partition(lambda replica: len(replica.partition.isr)),
     ),
     Metric(
         "kafka_cluster_partition_laststableoffsetlag",
         GAUGE,
-        "How many offsets read_committed lags behind the high watermark; at the"
-        " leader.",
+        "How many offsets read_committed lags behind the high watermark; 0 at a"
+        " follower.",
         TOPIC_PARTITION,
-        each_led(lambda replica: replica.high_watermark - replica.last_stable_offset),
+        each_partition(
+            lambda replica: replica.high_watermark - replica.last_stable_offset
+        ),
     ),
     # of groups
     *(
