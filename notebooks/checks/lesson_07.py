@@ -416,8 +416,8 @@ def exercise_2():
         name="minutes",
         takes=a_number,
         right=(
-            "the fullest partition decides. 15 * 7 orders wait there, and each minute"
-            " leaves only 10 - 7 fewer."
+            "the busiest partition decides. 15 * 7 orders wait there, and each minute"
+            " takes away only 10 - 7 of them."
         ),
         hints=(
             (
@@ -425,17 +425,18 @@ def exercise_2():
                 " there are three sums to do, not one."
             ),
             (
-                "While the old orders are done, new ones come in. How many of a"
-                " member's ten a minute are left for the old ones?"
+                "While a member works on the old orders, new ones come in. How many of"
+                " its ten a minute are left for the old ones?"
             ),
             (
-                "At first 15 times the partition's rate wait. Each minute takes away 10"
-                " minus the partition's rate. Which of the three takes longest?"
+                "At first, 15 minutes' orders wait in each partition: 15 times its rate."
+                " Each minute takes away 10 minus that rate. Which of the three takes"
+                " longest?"
             ),
         ),
         rungs=(
             Rung(
-                holds="it is what happens",
+                holds="that is what happens",
                 broken=not_the_minutes,
                 cases={"15 minutes down": None},
             ),

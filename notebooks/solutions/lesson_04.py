@@ -17,8 +17,8 @@ def pay(consumer, payments):
 
 
 # %% exercise 2
-# Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... On entering call 3 three orders are
-# committed and none is written.
+# Calls: 1 poll, 2 commit, 3 add, 4 add, 5 add, ... Just before call 3, three orders are
+# committed, and none of them is written.
 faults = [Crash("careful", call=3)]
 
 # %% exit ticket

@@ -260,7 +260,7 @@ def test_the_same_records_again_without_a_commit_are_the_climax():
         if "the same 50 records again" in scene["sentence"]
     ] == [30_000]
     assert scenes[-1]["sentence"] == (
-        "billing was handed the same 50 records 3 times before it had committed: the lag"
+        "billing was handed the same 50 records 3 times before it could commit: the lag"
         " is still 60."
     )
     assert [scene["at"] for scene in scenes if "light" in scene] == [30_000]
@@ -463,7 +463,9 @@ def test_what_it_costs_to_be_slow_is_beside_what_it_costs_to_be_dead():
     heights = {shapes[f"caught/{row}/words"]["y"] for row in range(3)}
     assert len(heights) == 3
     assert "lines/lag/0" in shapes and "lines/end/0" not in shapes
-    assert pic.scenes[-1]["sentence"].startswith("The lag in short. C slow for 20 s")
+    assert pic.scenes[-1]["sentence"].startswith(
+        "The lag in short. C was slow for 20 s"
+    )
     takes_over = at(pic, "PartitionsAssigned", -1)["sentence"]
     assert takes_over.endswith("It takes over C's partition 1.")
 
@@ -536,6 +538,6 @@ def test_the_last_sentence_says_why_the_lag_was_what_it_was():
             story.commit(done)
     story.at(31_000).append(0, 30, ("k", "v"))
     assert picture("lag", story.events).scenes[-1]["sentence"] == (
-        "At most 1 record waited for billing, but it commits every 10 s: in between the"
-        " lag grew to 10."
+        "At most 1 record waited for billing, but billing commits every 10 s: in"
+        " between, the lag grew to 10."
     )

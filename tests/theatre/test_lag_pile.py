@@ -119,6 +119,6 @@ def test_who_is_busy_for_too_long_is_out_until_it_polls_again():
     assert polls.startswith("A polls again after 350 s, but may not commit")
     assert pic.scenes[-1]["sentence"] == (
         "A was handed the same 500 records 2 times and lost its partition 2 times before"
-        " it had committed: they take 350 s, and it may be silent for 300 s. The lag is"
+        " it could commit: they take 350 s, and a poll is due within 300 s. The lag is"
         " still 2,000."
     )

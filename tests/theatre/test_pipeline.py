@@ -308,7 +308,7 @@ def test_what_waits_too_long_behind_a_cut_is_shown_at_the_cut():
 def test_who_tries_again_behind_a_cut_asks_for_connections_until_it_gives_up():
     pic = pipeline(Cut("shop", 1, at_ms=23, for_ms=180_000), values="a", seconds=240)
     tries = [
-        scene for scene in pic.scenes if "asks for another conn" in scene["sentence"]
+        scene for scene in pic.scenes if "open another connection" in scene["sentence"]
     ]
     given_up = next(scene for scene in pic.scenes if scene["chapter"] == "given up")
     assert [scene["at"] // 30_000 for scene in tries] == [1, 2, 3]

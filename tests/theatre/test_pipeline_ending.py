@@ -13,14 +13,14 @@ from tests.theatre.test_pipeline import pipeline, told_done_and_lost
             Lose("shop", 1, "Produce"),
             False,
             "5 batches came back when the connection broke, each to the front of the"
-            " buffer, so the last one left first: 4 records are overtaken, the log holds"
-            " e d c b a.",
+            " buffer, so the last one left first: 4 records are overtaken, and the log"
+            " holds e d c b a.",
         ),
         (
             Lose("shop", 1, "Produce", answer=True),
             True,
-            "“a” and 4 more left 2 times and are in the log once: the first answer was"
-            " lost, and by sequence number 0 the broker knew what came again.",
+            "“a” and 4 more were sent twice and are in the log once: the first answer"
+            " was lost, and the broker recognised the repeat by sequence number 0.",
         ),
         (
             Cut("shop", 1, at_ms=22, for_ms=200_000),

@@ -33,12 +33,13 @@ def test_who_commits_first_loses_an_order_when_it_is_killed_between_commit_and_e
     sentences = [scene["sentence"] for scene in pic.scenes]
     assert (
         sentences[1]
-        == "Killed on entering call 2, commit, and started again: each order is there"
-        " once."
+        == "Killed just as it makes call 2 (commit), and started again: each order is"
+        " there once."
     )
     assert (
         sentences[2]
-        == "Killed on entering call 3, add, and started again: order 0 is missing."
+        == "Killed just as it makes call 3 (add), and started again: order 0 is"
+        " missing."
     )
     assert [scene["trouble"] for scene in pic.scenes] == [False, False, True] * 2
     assert pic.summary(pic.scenes[-1]) == "2 of 6 runs went wrong"
@@ -46,8 +47,8 @@ def test_who_commits_first_loses_an_order_when_it_is_killed_between_commit_and_e
 
 def test_the_end_says_what_all_runs_say_and_counts_them_below_each_call(pic):
     assert pic.scenes[-1]["sentence"] == (
-        "Killed after commit and before add, one order is missing in 2 of 2 runs; on"
-        " entering poll and commit, nothing goes wrong."
+        "If it's killed between commit and add, one order is missing in 2 of 2 runs; if"
+        " it's killed just as it calls poll or commit, nothing goes wrong."
     )
     before, last = [drawing.shapes for drawing in pic.drawings(WIDE)[-2:]]
     assert [last[f"sum/{call}"]["text"] for call in range(3)] == [
@@ -62,7 +63,7 @@ def test_the_end_says_what_all_runs_say_and_counts_them_below_each_call(pic):
 def test_how_often_something_is_there_is_never_cut(pic, width):
     last = pic.drawings(width)[-1].shapes
     assert last["run/3/0/word"]["text"] == "–"
-    assert last["call"]["text"] == "entering"
+    assert last["call"]["text"] == "calling"
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

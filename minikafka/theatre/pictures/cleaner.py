@@ -160,8 +160,8 @@ class CleanerPlay(Play):
 
     story = CleanerStory
     rule = (
-        "The cleaner keeps of each key the last record below the active segment. Each"
-        " record that is copied has the offset that it had."
+        "Below the active segment, the cleaner keeps the last record for each key. A"
+        " copied record keeps its offset."
     )
     # lines of reader labels that the log needs, in each layout: as many as the step
     # with the most of them

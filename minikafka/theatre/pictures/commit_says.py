@@ -46,9 +46,9 @@ SAYS = {
     "PartitionsAssigned": Says(
         "{node} is given partition {mine}, in generation {generation} of the group."
     ),
-    "PartitionsRevoked": Says("{node} gives partition {mine} up."),
-    "PartitionsLost": Says("{node} gives partition {mine} up."),
-    "MemberLeft": Says("{who} is out of the group: {why}."),
+    "PartitionsRevoked": Says("{node} gives up partition {mine}."),
+    "PartitionsLost": Says("{node} gives up partition {mine}."),
+    "MemberLeft": Says("{who} is out of the group ({why})."),
 }
 
 

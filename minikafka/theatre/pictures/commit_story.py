@@ -221,7 +221,7 @@ class CommitStory(LogStory):
         self._into_hand(node, offsets)
 
         what = self._with_value(offsets)
-        told.sentence = f"{node} is handed {what}: its next one is {position}."
+        told.sentence = f"{node} is handed {what}, and will read {position} next."
         if again:
             which = capital(records(again))
             told.sentence += f" {which} had been handed over before."

@@ -48,7 +48,7 @@ class LagPlay(Play):
     """Two charts over one axis of time, and the readers."""
 
     story = LagStory
-    legend = "Pale: what its reader has not been handed yet."
+    legend = "Pale: records that the reader hasn't been handed yet."
     rule = "Lag = log end offset − committed offset. It counts offsets, not time."
     whole_s = 16.0
 
@@ -61,7 +61,7 @@ class LagPlay(Play):
                 parts.append(f"{name} {state}")
         if space["lost"]:
             parts.append(f"{counted(space['lost'], 'record')} lost")
-        parts.append(f"lag of all {sum(lags)}")
+        parts.append(f"total lag {sum(lags)}")
         return dotted(*parts)
 
     def summary(self, space: Space) -> str:

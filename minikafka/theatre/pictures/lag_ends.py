@@ -129,10 +129,10 @@ def nothing_committed(again: Again, so_far: SoFar, lag: int) -> str:
     given_up = so_far.given_up[again.reader]
     if given_up:
         words += f" and lost its partition {given_up} times"
-    words += " before it had committed"
+    words += " before it could commit"
     if so_far.busy:
         busy = so_far.busy[-1]
-        words += f": they take {busy.words}, and it may be silent for {busy.allowed}"
+        words += f": they take {busy.words}, and a poll is due within {busy.allowed}"
         return f"{words}. The lag is still {lag:,}."
     return f"{words}: the lag is still {lag:,}."
 
@@ -147,7 +147,8 @@ def in_short(spells: Sequence[Spell], lasted_ms: int, so_far: SoFar) -> str:
     for spell in spells:
         end = spell.end or spell.begin
         lasts = lasting(end - spell.begin)
-        what = f"{spell.who} {spell.state} for {lasts}"
+        state = "down" if spell.state == "crashed" else spell.state
+        what = f"{spell.who} was {state} for {lasts}"
         words.append(f"{what}: {spell.before} → {spell.after}")
     words.append(f"caught up in {lasting(lasted_ms)}")
     told = f"The lag in short. {'; '.join(words)}"
@@ -171,8 +172,8 @@ def all_caught_up(group: str, lasted_ms: int, so_far: SoFar) -> str:
     if not earlier_ms:
         return f"{words}."
     earlier = lasting(min(earlier_ms))
-    words += f": {last.owner} was the last, with {named(mine)}"
-    return f"{words}; all others were done {earlier} earlier."
+    words += f": {last.owner} was last, with {named(mine)}"
+    return f"{words}; the others were done {earlier} earlier."
 
 
 def saw(group: str, so_far: SoFar) -> str:
@@ -180,8 +181,8 @@ def saw(group: str, so_far: SoFar) -> str:
     every = text.lasting(so_far.commits_every_ms)
     waited = counted(so_far.most_waiting, "record")
     return (
-        f"At most {waited} waited for {group}, but it commits every {every}: in between"
-        f" the lag grew to {so_far.most_lag}."
+        f"At most {waited} waited for {group}, but {group} commits every {every}: in"
+        f" between, the lag grew to {so_far.most_lag}."
     )
 
 
@@ -200,10 +201,10 @@ def still_behind(partitions: Partitions, chosen: Sequence[int]) -> str:
     late = partitions.late(partitions.behind)
     readers = partitions.readers(late)
     who = listed(readers) if readers else "nobody"
-    verb = "catches" if len(readers) < 2 else "catch"
-    words = f"{capital(who)} {verb} up with {named(late)}"
+    verb = "is" if len(readers) < 2 else "are"
+    words = f"{capital(who)} {verb} catching up with {named(late)}"
     if len(readers) > 2 and late == chosen:
-        words = f"All {len(readers)} members catch up"
+        words = f"All {len(readers)} members are catching up"
     words += f": a lag of {partitions.lag_of(late)} is left."
     idle = partitions.idle()
     if idle:
@@ -217,11 +218,11 @@ def counts_in_words(counts: Mapping[str, int], partitions: Partitions) -> str:
     parts = []
     written = counts.get("written", 0)
     if written:
-        parts.append(f"{counted(written, 'record')} more")
+        parts.append(f"{written} more {'record' if written == 1 else 'records'}")
     if counts["committed"]:
         parts.append(f"{counts['committed']} committed")
-    of_all = " of all" if len(partitions) > 1 else ""
-    lag = f"the lag{of_all} is {partitions.lag}."
+    total = "total " if len(partitions) > 1 else ""
+    lag = f"the {total}lag is {partitions.lag}."
     return f"{', '.join(parts)}: {lag}" if parts else capital(lag)
 
 

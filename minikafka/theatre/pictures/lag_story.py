@@ -36,7 +36,7 @@ from minikafka.theatre.pictures.lag_spells import (
     lasting,
 )
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
-from minikafka.theatre.text import capital, counted, listed
+from minikafka.theatre.text import counted, listed
 from minikafka.trace import Event
 
 MOST_PARTITIONS = 6
@@ -223,10 +223,10 @@ class LagStory(OfTopic):
         partition = self.followed[number]
         partition.end = d["last_offset"] + 1
         count = partition.end - d["base_offset"]
-        many = capital(counted(count, "record", "a"))
+        many = "One more record" if count == 1 else f"{count} more records"
         lag, _ = partition.lags()
         sentence = (
-            f"{many} more in partition {number}:"
+            f"{many} in partition {number}:"
             f" the log ends at {partition.end}, the lag is {lag}."
         )
         if self.members and not partition.owner:
@@ -256,8 +256,8 @@ class LagStory(OfTopic):
             return self._handed_again(event, count)
         many = counted(count, "record")
         return Told(
-            f"{event.node} is handed {many} of partition {number}, and {waits} are left to"
-            " hand over."
+            f"{event.node} is handed {many} of partition {number}, and {waits} more are"
+            " waiting."
         )
 
     def _handed_again(self, event: Event, count: int) -> Told:

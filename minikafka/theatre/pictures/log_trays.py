@@ -233,7 +233,7 @@ class Trays:
             "r": 8,
             "width": 2 if is_busy else None,
             "dash": "4 3" if reader["state"] else None,
-            "tip": f"what {name} has read so far, in its order",
+            "tip": f"what {name} has read so far, in the order in which it read",
         }
         tray.whole.rect(tray.key, *box, fill="wash", **look)
         tray.disc(

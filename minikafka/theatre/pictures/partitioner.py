@@ -44,8 +44,8 @@ class PartitionerPlay(Play):
     story = PartitionerStory
     legend = "A dashed record waits in its producer's batch."
     rule = (
-        "Kafka keeps records in sequence within a partition. A key keeps its partition"
-        " only while the number of partitions stays."
+        "Kafka keeps records in order within a partition. A key keeps its partition"
+        " only as long as the number of partitions stays the same."
     )
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:

@@ -80,7 +80,7 @@ def _overtaken(records: Records, batches: Sequence[Batch]) -> str:
     words += f": {counted(late, 'record')} {'is' if late == 1 else 'are'} overtaken"
     held = records.held()
     if len(held) <= MOST_LISTED:
-        words += f", the log holds {' '.join(held)}"
+        words += f", and the log holds {' '.join(held)}"
     return f"{words}."
 
 
@@ -89,10 +89,12 @@ def _all_well(records: Records, batches: Sequence[Batch], requests: int) -> str:
     known = [batch for batch in batches if batch.is_known]
     if known:
         first = known[0]
+        times = "twice" if first.attempts == 2 else f"{first.attempts} times"
+        is_sent = "was" if len(first.records) == 1 else "were"
         return (
-            f"{records.called(first.records)} left {first.attempts} times and"
-            f" {_is(first.records)} in the log once: the first answer was lost, and by"
-            f" sequence number {first.base_sequence} the broker knew what came again."
+            f"{records.called(first.records)} {is_sent} sent {times} and"
+            f" {_is(first.records)} in the log once: the first answer was lost, and the"
+            f" broker recognised the repeat by sequence number {first.base_sequence}."
         )
     if any(batch.attempts > 1 for batch in batches):
         return (

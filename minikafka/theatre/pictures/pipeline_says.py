@@ -1,5 +1,5 @@
-"""The words of the pipeline's picture: of each kind of event, and the parts of its
-sentences that depend on what was before. And the names of its lanes.
+"""The words of the pipeline's picture: what it says of each kind of event, the parts of
+sentences that depend on what happened before, and the names of its lanes.
 """
 
 from minikafka.theatre.play import Says
@@ -42,15 +42,15 @@ SAYS = {
         mark=(ANSWERS, "none", True),
     ),
     "SendFailed": Says(
-        "{node} gives {batch} up: {reason_why}. The program is told that it failed."
+        "{node} gives up on {batch}: {reason_why}. The program is told that it failed."
         "{but}",
         trouble=True,
         first="given up",
         mark=(ANSWERS, "failed", True),
     ),
     "RequestSent": Says(
-        "{node} asks for another connection, to try again on. No answer comes: the"
-        " network is still cut.",
+        "{node} tries to open another connection. No answer comes: the network is"
+        " still cut.",
         first="no connection",
         trouble=True,
         mark=(REQUESTS, "?", True),
@@ -62,7 +62,7 @@ SAYS = {
     ),
     "NodeThawed": Says("{node} goes on.", "{node} goes on"),
     "LinkCut": Says(
-        "The network between {one} and {other} is cut: nothing passes.",
+        "The network between {one} and {other} is cut: nothing gets through.",
         "the network is cut",
         True,
     ),
@@ -75,8 +75,8 @@ SAYS = {
 
 def begins(linger_ms: int | None) -> str:
     if not linger_ms:
-        return "begins a batch"
-    return f"begins a batch, which may linger {linger_ms} ms for company"
+        return "starts a batch"
+    return f"starts a batch, which lingers up to {linger_ms} ms for more"
 
 
 def leaves(what: str, *, why: str, attempt: int, is_before_others: bool) -> str:

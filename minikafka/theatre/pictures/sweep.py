@@ -14,7 +14,7 @@ from typing import Any
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.play import Cast, Detail, Play, Space, Story, Told
-from minikafka.theatre.text import capital, counted, dotted, listed
+from minikafka.theatre.text import capital, counted, dotted
 from minikafka.trace import Event
 
 # heights of the columns' names and of a run; between two; for the rows' names
@@ -76,12 +76,11 @@ class SweepStory(Story):
             _, times = troubles[0]
             before = self.calls[column - 1]
             what = f"one {self.things} {_trouble(times)}"
-            said.append(
-                f"killed after {before} and before {call},"
-                f" {what} in {len(troubles)} of {len(own)} runs"
-            )
+            runs = f"{len(troubles)} of {len(own)} runs"
+            said.append(f"if it's killed between {before} and {call}, {what} in {runs}")
         if harmless:
-            said.append(f"on entering {listed(harmless)}, nothing goes wrong")
+            calls = " or ".join(harmless)
+            said.append(f"if it's killed just as it calls {calls}, nothing goes wrong")
         return f"{capital('; '.join(said))}."
 
     def _of_sinks(self) -> str:
@@ -110,7 +109,7 @@ class SweepStory(Story):
         first = self.once(troubles[0]) if troubles else None
         # at the end one sees all of them
         is_last = len(self.runs) == self.of
-        killed = f"Killed on entering call {d['run']}, {d['call']}"
+        killed = f"Killed just as it makes call {d['run']} ({d['call']})"
         if self.rows:
             killed = f"{capital(d['row'])}: killed {d['call']}"
         return Told(
@@ -151,7 +150,7 @@ class SweepPlay(Play):
 
     def _heads(self, d: Drawing) -> None:
         """Above each column the call that the program is killed at."""
-        d.note("call", 0, 14, "killed" if self.cast.get("rows") else "entering")
+        d.note("call", 0, 14, "killed" if self.cast.get("rows") else "calling")
         for column, call in enumerate(self.cast["calls"]):
             x = self._tile(d, column).x
             d.text(f"call/{column}", x + 8, 14, call, bold=True)
