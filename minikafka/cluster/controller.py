@@ -190,8 +190,7 @@ def alter_isr(
     for member, broker_epoch in isr.items():
         if not _may_be_in_sync(image, member, broker_epoch):
             raise KafkaError(Error.INELIGIBLE_REPLICA)
-    in_order = [replica for replica in partition.replicas if replica in isr]
-    return change(image, topic.name, asked.partition_index, value, isr=in_order)
+    return change(image, topic.name, asked.partition_index, value, isr=[*isr])
 
 
 def _check_leader(partition: Partition, broker_id: int, asked: Any) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -90,9 +91,11 @@ class Minikafka:
         self.start()
 
     def __exit__(self, *error):
-        self.process.kill()
-        self.process.communicate()
-        said = self.errors.read_text(errors="replace")
+        said = ""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            said = self.errors.read_text(errors="replace")
         shutil.rmtree(self.folder)
         for each in self.kept:
             each.close()
@@ -148,12 +151,12 @@ def apache_kafka_nodes(roles, properties):
 
 class Nodes(dict):
     """The nodes of one cluster, by number. asked: the broker that is asked how things
-    are, as none of the others.
+    are, as none of the others. later: brokers that a test starts itself.
 
-    brokers: their numbers.
+    brokers: the numbers of those that are there in the beginning.
     """
 
-    def __init__(self, stack, kind, roles, asked, properties):
+    def __init__(self, stack, kind, roles, asked, properties, later=()):
         makes = apache_kafka_nodes if kind == APACHE_KAFKA else minikafka_nodes
         super().__init__(makes(roles, PROPERTIES | properties))
         only_controls = {
@@ -161,12 +164,21 @@ class Nodes(dict):
             for number, role in roles.items()
             if role == "controller" and kind == APACHE_KAFKA
         }
-        self.brokers = sorted(roles.keys() - only_controls)
+        self.brokers = sorted(roles.keys() - only_controls - set(later))
         self.asked = self[asked].bootstrap
         self.bootstrap = ",".join(self[number].bootstrap for number in self.brokers)
         for node in self.values():
-            stack.enter_context(node)
+            stack.push(node)
+        stack.callback(self._kill_all)
+        # together: alone none of several controllers is of use, and none ends cleanly
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self.start, sorted(roles.keys() - set(later))))
         until(self.all_are_there)
+
+    def _kill_all(self):
+        for node in self.values():
+            if node.process is not None:
+                node.process.kill()
 
     def kill(self, *numbers):
         for number in numbers:
@@ -221,7 +233,7 @@ class Nodes(dict):
 
     def all_are_there(self):
         return self.live() == self.brokers and all(
-            node.is_ready() for node in self.values()
+            self[number].is_ready() for number in self.brokers
         )
 
     def create(self, topic, *replicas, **configs):

@@ -76,6 +76,22 @@ def test_when_the_leader_crashes_an_in_sync_replica_leads_in_the_next_epoch_and_
     assert [detail["leader_epoch"] for detail in elected] == [1]
 
 
+def test_kip_497_the_isr_is_kept_in_the_order_in_which_its_leader_proposes_it():
+    """At first it is that of the replicas, later of their ids."""
+    cluster = three()
+    topics = [f"topic-{number}" for number in range(6)]
+    for name in topics:
+        cluster.create_topic(name, replication_factor=3)
+    replicas = {name: cluster.partition(name, 0).replicas for name in topics}
+    assert {name: cluster.partition(name, 0).isr for name in topics} == replicas
+    assert len(set(replicas.values())) > 1
+    cluster.crash(3)
+    cluster.run_until(lambda: all(len(isr(cluster, name)) == 2 for name in topics), 30)
+    cluster.restart(3)
+    cluster.run_until(lambda: all(len(isr(cluster, name)) == 3 for name in topics), 30)
+    assert {cluster.partition(name, 0).isr for name in topics} == {(1, 2, 3)}
+
+
 def test_kip_101_a_leader_that_was_replaced_drops_what_nobody_else_has():
     cluster = three()
     sent(cluster, "a")
