@@ -99,7 +99,10 @@ def spread(way: Way, bins: Bins) -> str:
     if len(bins.used) > 1:
         went += f": {listed(bins.shares)}"
     if way.rule == HASH:
-        return f"{went}. A key's hash % {way.count} decides, so each key has one partition."
+        return (
+            f"{went}. A key's hash % {way.count} decides, so each key has one"
+            " partition."
+        )
     return f"{went}. {capital(way.rule)} chose for each record."
 
 
