@@ -10,8 +10,8 @@ EXIT_TICKET = (
         "a log with an aborted and an open transaction: what is handed over",
         right=1,
         why=(
-            "1. a was aborted, and the client leaves it out. c is open, so reading"
-            " stops before it, and d is behind."
+            "1. a was aborted, so the client leaves it out. c is open, so reading"
+            " stops before it, and d comes after that."
         ),
     ),
     Question(
@@ -27,7 +27,7 @@ EXIT_TICKET = (
         right=2,
         why=(
             "2. The successor has another name, so the coordinator can't know which"
-            " program it replaces. The transaction stays open until its time-out."
+            " program it replaces. The transaction stays open until its timeout."
         ),
     ),
     Question(
@@ -97,22 +97,22 @@ NOTHING_FAILS = {
 
 HINTS_1 = (
     (
-        "A batch of orders is one transaction: its receipts, and the offsets behind it."
-        " So both count or neither. Which call commits offsets within a transaction?"
-        " orders.commit() is not it."
+        "Put a batch of orders into one transaction: its receipts, and the offsets to"
+        " commit, so that both count or neither. Which call commits offsets within a"
+        " transaction? It isn't orders.commit()."
     ),
     (
-        "TillBusy: nothing of this batch is to count, so abort. But poll has already"
+        "At TillBusy nothing of this batch may count, so abort. But poll has already"
         " moved on. Where must reading go on, so that the batch comes again? And which"
-        " errors must not be met in this way: so catch by name."
+        " errors need something else? Catch each error by its name."
     ),
     (
         "init_transactions() once, before the first poll. For each batch:"
         " begin_transaction(), a send for each order,"
         " send_offsets_to_transaction({partition: OffsetAndMetadata(last offset + 1,"
-        " '')}, orders.group_metadata()), commit_transaction(), and this again after"
-        " each KafkaTimeoutError. For TillBusy alone: abort_transaction(), and seek"
-        " each partition of the batch. Let all else out."
+        " '')}, orders.group_metadata()), and commit_transaction(). Call that again"
+        " after each KafkaTimeoutError. Only at TillBusy: abort_transaction(), and seek"
+        " in each partition of the batch. Let all other errors out."
     ),
 )
 
@@ -142,7 +142,7 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                "requests and answers that are lost, and all of it at once",
+                "requests and answers get lost, and everything at once",
                 wrong,
                 LOST,
                 anything,

@@ -11,7 +11,7 @@ from minikafka.theatre import picture
 
 EXIT_TICKET = (
     Question(
-        "the current address of each customer, by id: what to store besides",
+        "the current address of each customer, by id: what else to store",
         right=3,
         why=(
             "3. An upsert: the same record gives the same row. With two programs an"
@@ -30,8 +30,8 @@ EXIT_TICKET = (
         "a sink that checks the stored offset before it opens the transaction",
         right=2,
         why=(
-            "2. The second one stores the offset meanwhile, and the first decides by what"
-            " it read before. If it's killed there, it has written nothing."
+            "2. The second one stores the offset meanwhile, but the first goes by what it"
+            " read before. If it's killed there, it has written nothing."
         ),
     ),
     Question(
@@ -44,8 +44,8 @@ EXIT_TICKET = (
         "records with one key: their order",
         right=2,
         why=(
-            "2. One key goes to one partition, and a partition has an order. A record that"
-            " is taken out and written again later loses its place in it."
+            "2. One key goes to one partition, and a partition keeps its order. A record"
+            " that is written again later loses its place in it."
         ),
         lesson="02",
     ),
@@ -57,18 +57,17 @@ EXIT_TICKET = (
 
 HINTS_1 = (
     (
-        "What is in one transaction of the database is there together, or not"
-        " at all. Which two things must never be there one without the other?"
+        "What you do in one transaction of the database counts together, or not"
+        " at all. Which two things must never be there without each other?"
     ),
     (
-        "A partition's offsets only grow. So one number tells of each of its"
-        " records whether it has counted already. Topic and partition belong in"
-        " the note's name."
+        "A partition's offsets only grow. So one number is enough to tell whether a"
+        " record has counted already. Put topic and partition into the note's name."
     ),
     (
         "For each record: open a transaction; look up the note of its topic and"
         " partition; if there is none (None, and not 0), or the record's offset"
-        " is larger, add and note the offset. Afterwards commit."
+        " is larger, add it and note the offset. After the transaction, commit."
     ),
 )
 
@@ -264,7 +263,7 @@ def wrong(answer, case):
     found = database.balances()
     strange = [account for account in found if account not in should]
     if strange:
-        return f"{strange[0]!r} has a balance, and no order is of {strange[0]}."
+        return f"{strange[0]!r} has a balance, but no order is for {strange[0]}."
     for account in sorted(should):
         if found.get(account, 0) != should[account]:
             amounts_of = [each[4] for each in case[0] if each[3] == account]
@@ -279,7 +278,7 @@ def wrong(answer, case):
     for place, end in {each[:2]: each[2] + 1 for each in case[0]}.items():
         if committed.get(place) != end:
             return (
-                "all orders count, but Kafka has not heard of it:"
+                "all orders count, but Kafka hasn't heard of it:"
                 f" {place[0]}-{place[1]} keeps a lag."
             )
     return None
@@ -291,7 +290,7 @@ def too_much_noted(answer, case):
     allowed = len({each[:2] for each in case[0]})
     if most > allowed:
         return (
-            f"after 500 orders there are {most} notes, and {allowed} partitions: the"
+            f"after 500 orders there are {most} notes for {allowed} partitions: the"
             " notes grow without end."
         )
     return wrong(answer, case)
@@ -340,9 +339,9 @@ def exercise_2():
         hints=(
             (
                 "Four targets, and few settings. Which one decides how long a record"
-                " waits for others? Which one, how many replicas have a record before"
-                " it is acknowledged? Which one, when the producer gives up? Whatever"
-                " else you set must not be worse than its default."
+                " waits for others? Which one decides how many replicas have it before"
+                " it is acknowledged? And which one when the producer gives up? Other"
+                " settings must not be worse than their defaults."
             ),
             (
                 'acks="all" waits for all that are in sync, and that may be the leader'
@@ -351,8 +350,8 @@ def exercise_2():
                 " idempotence on, and retries as they are."
             ),
             (
-                "Payments come every 5 ms, and a request leaves each linger_ms + 5 ms"
-                " or so: that makes the requests a second. Word comes some 20 ms after"
+                "Payments come every 5 ms, so a request leaves every linger_ms + 5 ms or"
+                " so: that makes the requests a second. The answer comes some 20 ms after"
                 " the linger is over. The producer gives up after delivery_timeout_ms,"
                 " which must hold linger_ms + request_timeout_ms (30,000), and be at"
                 " most 45,000."
@@ -360,7 +359,7 @@ def exercise_2():
         ),
         rungs=(
             Rung(
-                f"a calm day: word after {WORD_MS} ms for 99%, and at most"
+                f"a calm day: an answer after {WORD_MS} ms for 99%, and at most"
                 f" {REQUESTS_PER_S} requests a second",
                 too_slow,
                 named(CALM_DAYS),
@@ -379,7 +378,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                f"there is word on each payment after {LONGEST_MS // 1000} s",
+                f"the shop has an answer for each payment after {LONGEST_MS // 1000} s",
                 no_word,
                 named((*TROUBLE, NO_WAY_OUT)),
                 **common,
@@ -439,7 +438,7 @@ def too_slow(answer, case):
     if waited_ms is None or waited_ms > WORD_MS:
         took = "more time than the day has" if waited_ms is None else f"{waited_ms} ms"
         return broke(
-            f"99% had word after {took}, and should have it after {WORD_MS} ms.", day
+            f"99% had an answer after {took}, and should after {WORD_MS} ms.", day
         )
     if day.requests_per_s > REQUESTS_PER_S:
         return broke(
@@ -453,17 +452,17 @@ def too_slow(answer, case):
 def not_kept(answer, case):
     day = a_day(*answer, *case)
     if day.there is None:
-        return broke("in the end nobody leads orders, and no payment can be read.", day)
+        return broke("in the end orders has no leader, so no payment can be read.", day)
     if day.lost:
         return broke(
-            f"{len(day.lost)} payments were acknowledged and are gone, the first is"
+            f"{len(day.lost)} payments were acknowledged and are gone. The first is"
             f" {day.lost[0]}.",
             day,
         )
     line = (
         f"{day.twice[0]} is there twice."
         if day.twice
-        else f"{day.overtaken} stands behind a later one."
+        else f"{day.overtaken} comes after a later one."
     )
     return broke(line, day) if day.twice or day.overtaken else None
 
@@ -473,13 +472,14 @@ def fails(answer, case):
     open_still = day.waits.count(None)
     if day.failed:
         return broke(
-            f"{len(day.failed)} of {len(day.waits)} payments fail, the first is"
+            f"{len(day.failed)} of {len(day.waits)} payments fail. The first is"
             f" {day.failed[0]}.",
             day,
         )
     return (
         broke(
-            f"{open_still} of {len(day.waits)} payments wait, and the day is over.", day
+            f"{open_still} of {len(day.waits)} payments still wait at the end of the day.",
+            day,
         )
         if open_still
         else None
@@ -492,9 +492,9 @@ def no_word(answer, case):
     if longest_ms is not None and longest_ms <= LONGEST_MS:
         return None
     waited = (
-        "was none" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
+        "never came" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
     )
     return broke(
-        f"word on a payment {waited}, and should come after {LONGEST_MS // 1000} s.",
+        f"the answer for a payment {waited}, and should after {LONGEST_MS // 1000} s.",
         day,
     )

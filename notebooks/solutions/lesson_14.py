@@ -20,7 +20,7 @@ def my_sink(consumer, database):
 
 # %% exercise 2
 my_settings = (
-    # A linger of 20 ms makes 40 to 50 requests a second. After 40 s the shop has word:
+    # A linger of 20 ms makes 40 to 50 requests a second. After 40 s the shop has an answer:
     # that outlives the failure of a broker, and is less than 45 s. acks, retries and
     # idempotence are best left alone.
     {"linger_ms": 20, "delivery_timeout_ms": 40_000},

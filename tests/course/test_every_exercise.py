@@ -126,7 +126,7 @@ def test_what_never_ends_is_stopped(lesson, exercise):
             "14",
             1,
             lambda consumer, database: database.add("mallory", 1),
-            "no order is of mallory",
+            "no order is for mallory",
         ),
         (
             "14",

@@ -71,7 +71,7 @@ def test_what_waits_is_read_when_the_transaction_has_ended(gate):
 
 def test_the_end_says_who_waited_for_whom_and_how_long(gate):
     assert gate.scenes[-1]["sentence"] == (
-        "Kiosk's “5 euros” was written at once and reached auditor 70 s later: it lay"
+        "Kiosk's “5 euros” was written at once and reached auditor 70 s later: it waited"
         " behind the transaction of shop, which stayed open for 70 s until it was"
         " aborted."
     )
@@ -88,7 +88,7 @@ def test_a_record_comes_from_its_writer_and_goes_on_to_a_reader(gate, width):
 
 
 def test_a_reader_of_all_records_has_the_aborted_one_crossed_out_in_the_end(gate):
-    was, *_ = handed(first(gate, "TransactionStateChanged", "ends"), "dashboard")
+    was, *_ = handed(first(gate, "TransactionStateChanged", "aborts"), "dashboard")
     *_, last = gate.scenes
     assert was == ("20 euros", "open")
     assert handed(last, "dashboard")[0] == ("20 euros", "aborted")

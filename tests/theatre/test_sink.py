@@ -159,15 +159,15 @@ def test_two_readers_write_to_one_sink_and_one_of_them_by_a_note_that_is_old(
 
 def test_the_end_says_which_order_is_twice_and_why(pic):
     assert pic.scenes[-1]["sentence"] == (
-        "Order 2 is twice in plain's database (60 cents, not 50), because plain was"
-        " killed before its commit; noting's database has order 2 once (50 cents):"
-        " offset 2 is noted in it."
+        "Order 2 is in plain's database twice (60 cents, not 50), because plain was"
+        " killed before its commit; noting's database has order 2 once (50 cents),"
+        " because offset 2 is noted in it."
     )
     two = picture("sink", beside_each_other(checks_late=False).cluster.trace)
     assert two.scenes[-1]["sentence"] == (
-        "Order 0 is twice in accounts (40 cents, not 20), because A stood still for"
-        " 60 s with it in hand, B did it meanwhile, and Kafka refused only A's commit,"
-        " not its write."
+        "Order 0 is in accounts twice (40 cents, not 20), because A stood still for"
+        " 60 s with it in hand while B did it, and Kafka refused only A's commit, not"
+        " its write."
     )
     late = picture("sink", beside_each_other(checks_late=True).cluster.trace)
     assert "Each order is once in accounts (20 cents)." in late.scenes[-1]["sentence"]

@@ -145,7 +145,7 @@ def test_no_step_has_the_last_stable_offset_before_the_step_that_says_it():
 def test_an_open_transaction_holds_the_last_stable_offset_back_for_records_of_others_too(
     zombie,
 ):
-    plain = first(zombie, "RecordsAppended", "of no transaction")
+    plain = first(zombie, "RecordsAppended", "outside any transaction")
     assert [record[1] for record in logs(plain)[0]["records"]][2:] == ["20", "plain"]
     aborts = first(zombie, "TransactionStateChanged", "PrepareAbort")
     assert logs(aborts)[0]["last_stable_offset"] == 2 < logs(aborts)[0]["end"]
@@ -249,7 +249,7 @@ def test_offsets_of_a_group_are_pending_until_the_transaction_commits(zombie):
 
 def test_a_zombie_knows_nothing_until_it_asks_and_is_fenced_by_its_epoch(zombie):
     came, fenced = (
-        first(zombie, "TransactionStateChanged", "had an older one"),
+        first(zombie, "TransactionStateChanged", "has an older one"),
         first(zombie, "ProducerFenced"),
     )
     assert came["space"]["producers"] == [["shop", 0, "zombie"], ["another", 2, "idle"]]
@@ -347,13 +347,12 @@ def test_a_commit_of_milliseconds_is_enlarged_beside_the_whole_and_not_before_it
 def test_the_end_says_when_readers_heard_of_the_decision(too_slow):
     pic = picture("transaction", pays().trace)
     assert pic.scenes[-1]["sentence"] == (
-        "PrepareCommit decided for 2 partitions at once, and each opened with its own"
-        " marker: committed was handed “alice -20” after 2 s, and “bob +20” 5 ms later."
+        "PrepareCommit decided for 2 partitions at once, but each opened only with its"
+        " own marker: committed got “alice -20” after 2 s, and “bob +20” 5 ms later."
     )
     assert too_slow.scenes[-1]["sentence"].endswith(
         "Aborted, because its producer took longer than its timeout: 1 record stays in"
-        " the log, crossed out, and a reader of committed records is handed none of"
-        " that."
+        " the log, crossed out, and a reader of committed records gets none of that."
     )
 
 

@@ -383,8 +383,8 @@ class Copied(NamedTuple):
         """The first thing that is wrong, in a line."""
         if self.goes_on:
             return (
-                "another program has taken its transactional id, it was fenced, and it"
-                " goes on: it should end."
+                "another program took its transactional id and it was fenced, but it goes"
+                " on: it should end."
             )
         if self.large:
             return self._wrong_at_the_large_one(self.large)
@@ -413,7 +413,7 @@ class Copied(NamedTuple):
         for receipt, key in zip(self.receipts, self.keys, strict=True):
             if key != receipt.split()[2]:
                 return (
-                    f"the {receipt} has the key {key}, and the order had the key"
+                    f"the {receipt} has the key {key}, but the order had the key"
                     f" {receipt.split()[2]}."
                 )
         for key in dict.fromkeys(key for key, _ in self.orders):
@@ -429,7 +429,7 @@ class Copied(NamedTuple):
         tries = self.till.asked[order]
         if tries > MOST_TRIES:
             return (
-                f"the receipt of order {order} is too large each time, and it has tried"
+                f"the receipt of order {order} is too large each time, and the program tried"
                 f" {tries} times: it would try forever."
             )
         if not self.ended:
@@ -444,8 +444,8 @@ class Copied(NamedTuple):
         left = self.lags[list(dict(self.orders)).index(key) % len(self.lags)]
         if left < len(before) - len(allowed):
             return (
-                f"order {order}, whose receipt is too large, has none, and the group's"
-                " offset is behind it: it is lost."
+                f"order {order}, whose receipt is too large, has none, but the group's"
+                " offset is past it: it is lost."
             )
         if found != [f"receipt of {each}" for each in before[: len(before) - left]]:
             return f"the receipts of {key} and the group's offset don't agree: {found}."
@@ -455,13 +455,12 @@ class Copied(NamedTuple):
         ahead = -min([0, *self.lags])
         if ahead:
             return (
-                f"all receipts are there, and the group's offset is {ahead} ahead of"
-                " the end of its partition: the next orders would be left out."
+                f"all receipts are there, but the group's offset is {ahead} past the end"
+                " of its partition: the next orders would be skipped."
             )
         if any(self.lags):
             return (
-                f"all receipts are there, and the group has a lag of {sum(self.lags)}:"
-                " its offsets are behind."
+                f"all receipts are there, but the group has a lag of {sum(self.lags)}."
             )
         return None
 

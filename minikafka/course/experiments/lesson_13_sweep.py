@@ -1,5 +1,5 @@
 """Lesson 13's sweep: the shop dies in its transaction, before another call in each row.
-Beside each other: nobody takes its place, and it is started again five seconds later.
+Beside each other: it is not started again, and it is, five seconds later.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from minikafka.trace import Event
 AFTER_S = 5
 UNTIL_S = 75  # longer than transaction.timeout.ms, and a look of the coordinator
 VALUES = ("alice -20", "bob +20")
-NOBODY = "nobody takes its place"
+NOT_AGAIN = "not started again"
 AGAIN = f"started again after {AFTER_S} s"
 
 
@@ -48,7 +48,7 @@ def died_sweep() -> Any:
     """
     runs = []
     for dies in DIES:
-        for column in (NOBODY, AGAIN):
+        for column in (NOT_AGAIN, AGAIN):
             runs.append(_run(dies, column))
     twice = sum(bool(run.wrong) for run in runs)
     return sweep_of(
@@ -58,14 +58,14 @@ def died_sweep() -> Any:
         foot="Filled: committed. Crossed out: aborted.",
         in_short=(
             f"In {twice} of {len(runs)} runs it is paid twice: the shop had committed"
-            " before it died, and nothing told it so when it began again. Before its"
-            " commit, a death leaves an aborted try at most."
+            " before it died, and nothing told it so when it began again. If it dies"
+            " before its commit, it leaves one aborted attempt at most."
         ),
     )
 
 
 def _run(dies: Dies, column: str) -> Compared:
-    """column: NOBODY or AGAIN."""
+    """column: NOT_AGAIN or AGAIN."""
     trace = _traced(dies, is_started_again=column == AGAIN)
     records = _records(trace)
     counts = [record.text for record in records if record.became == "there"]

@@ -27,8 +27,8 @@ def one_place_outside() -> str:
         y += _ROW
     _write(body, OUTSIDE, y + _APART)
     said = (
-        "The program may be killed between any two steps. What stands where when it"
-        " has started again?"
+        "The program may be killed between any two steps. What is where after"
+        " its restart?"
     )
     alt = (
         "The program billing reads an order and writes three times: two writes are"

@@ -157,7 +157,7 @@ class Day:
         longest = _ms(self.waited_ms(100))
         return (
             f"{self.told}\n{acknowledged} acknowledged, {failed} failed; of the"
-            f" acknowledged ones {lost} lost; {twice} twice\n99% had word after"
+            f" acknowledged ones {lost} lost; {twice} twice\n99% had an answer after"
             f" {ninety_nine}, all after {longest}; {self.requests_per_s:.0f} requests"
             " a second"
         )

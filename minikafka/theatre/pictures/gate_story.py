@@ -39,7 +39,7 @@ class GateStory(Story):
     """
 
     name = "gate"
-    title = "Records, and two who read them"
+    title = "Records, and two consumers that read them"
     says: ClassVar[Mapping[str, Says]] = SAYS
     shows = ("levels", "most")
 
@@ -54,7 +54,7 @@ class GateStory(Story):
         topics = {part.topic for part in self.logs}
         if topics:
             names = listed(sorted(topics))
-            self.title = f"{capital(names)}, and two who read them"
+            self.title = f"{capital(names)}, and two consumers that read them"
 
         # records of the longest log, in the end
         self.most = 0
@@ -171,14 +171,14 @@ class GateStory(Story):
     def _ends(self, who: str, d: Detail) -> Told:
         """It is decided how a transaction ends."""
         reason = d["reason"]
-        how = "aborted"
+        how, verb = "aborted", "aborts"
         why = WHY_ABORTED.get(reason, AS_ASKED)
         if d["state"] == "PrepareCommit":
-            how = "committed"
+            how, verb = "committed", "commits"
             why = AS_ASKED
 
         self.writers[who].ends(how, self.at)
-        words = f"The coordinator ends the transaction of {who}: {how}, because {why}."
+        words = f"The coordinator {verb} the transaction of {who}, because {why}."
         return Told(
             words,
             f"the transaction is {how}",
@@ -317,7 +317,7 @@ class GateStory(Story):
         if level == READ_COMMITTED and self._frees(name, places):
             chapter = "what waited is read"
         return Told(
-            f"{capital(name)}, with {level}, is handed {what} of {part.name}.",
+            f"{capital(name)}, with {level}, gets {what} from {part.name}.",
             chapter,
         )
 
@@ -371,7 +371,7 @@ class GateStory(Story):
 
         last["sentence"] = (
             f"{who}'s {what} was written at once and reached {reader} {waited} later: it"
-            f" lay behind the transaction of {held_by.name}, which stayed open for"
+            f" waited behind the transaction of {held_by.name}, which stayed open for"
             f" {was_open} until it was {held_by.ended}."
         )
 

@@ -45,7 +45,7 @@ def _twice(sink: Sink, readers: Mapping[str, Reader]) -> str:
     rows = [row for row in sink.rows if row.offset == offset]
     again = readers[rows[-1].writer]
     because = _why(again, rows[0])
-    words = f"{orders(sink.twice)} {_is(len(sink.twice))} twice in {sink.name}"
+    words = f"{orders(sink.twice)} {_is(len(sink.twice))} in {sink.name} twice"
     words += f"{sink.amounts}, because {because}"
     if again.refused:
         words += f", and Kafka refused only {again.name}'s commit, not its write"
@@ -62,8 +62,8 @@ def _why(again: Reader, first: Row) -> str:
             ms = away.until(away.begin_ms) - away.begin_ms
             lasted = lasting(round(ms, -3))
             return (
-                f"{name} stood still for {lasted} with it in hand, {first.writer} did"
-                " it meanwhile"
+                f"{name} stood still for {lasted} with it in hand while"
+                f" {first.writer} did it"
             )
     return f"{name} was handed it again"
 
@@ -77,7 +77,7 @@ def _once(sink: Sink, readers: Mapping[str, Reader]) -> str:
             continue
         what = orders(known)
         last = known[-1]
-        return f"{name} has {what} once{sink.amounts}: offset {last} is noted in it"
+        return f"{name} has {what} once{sink.amounts}, because offset {last} is noted in it"
     return ""
 
 

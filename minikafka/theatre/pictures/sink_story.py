@@ -43,7 +43,7 @@ SAYS = {
         "{node} starts again, and remembers nothing.", "{node} starts again"
     ),
     "PositionReset": Says("{node} goes on at offset {offset}: {why}."),
-    "MemberLeft": Says("{who} is out of the group: {why}.", "{who} is put out"),
+    "MemberLeft": Says("{who} is evicted from the group: {why}.", "{who} is evicted"),
     "CommitFailed": Says(
         "Kafka refuses the commit of {node}: {error}. What it has written stays.",
         "a commit is refused",
@@ -75,7 +75,7 @@ class Amount(NamedTuple):
 
 class SinkStory(Story):
     name = "sink"
-    title = "What readers write outside of Kafka"
+    title = "What readers write outside Kafka"
     says: ClassVar[Mapping[str, Says]] = SAYS
 
     def __init__(self, trace: Sequence[Event], **options: object) -> None:
@@ -213,13 +213,13 @@ class SinkStory(Story):
         words = f"{capital(reader.name)} writes order {offset} to {sink.name}"
         if noted is not None:
             sink.noted = noted
-            words += f", and in the same transaction: offset {noted} is done"
+            words += f" and, in the same transaction, that offset {noted} is done"
         marks = self.mark(reader.name, str(offset), times > 1)
         if times == 1:
             return Told(f"{words}.", self.once("an order counts"), marks=marks)
         so_often = "twice" if times == 2 else f"{times} times"
         return Told(
-            f"{words}. It is there {so_often}.",
+            f"{words}. Now it is there {so_often}.",
             f"order {offset} is there {so_often}",
             trouble=True,
             marks=marks,
@@ -252,7 +252,7 @@ class SinkStory(Story):
             return Told(words, self.once("a commit"))
         verb = "is" if len(known) == 1 else "are"
         table = reader.table
-        left_out = f"{capital(table)} has offset {known[-1]} noted, so"
+        left_out = f"{capital(table)} has offset {known[-1]} already, so"
         left_out += f" {orders(known)} {verb} not added."
         light = [f"order/{each}" for each in known]
         light += [
@@ -330,7 +330,7 @@ class SinkStory(Story):
         if done:
             verb = "is" if len(done) == 1 else "are"
             what = capital(orders(done))
-            told.sentence += f" {what} {verb} in {reader.table}, not committed."
+            told.sentence += f" {what} {verb} in {reader.table}, but not committed."
         return told
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told | None:

@@ -61,13 +61,13 @@ class TransactionPlay(Play):
     legend = "Outline: open. Filled: committed. Crossed out: aborted."
     rule = (
         "The gate stands at the last stable offset: readers of committed records get"
-        " what is before it, without the aborted."
+        " what is before it, but no aborted ones."
     )
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
         if not space["state"]:
-            return "the coordinator has not heard of it"
+            return "the coordinator hasn't heard of it"
         offsets = _offset_words(space["offsets"]) if space["offsets"] else ""
         return dotted(space["state"], f"newest epoch {space['epoch']}", offsets)
 

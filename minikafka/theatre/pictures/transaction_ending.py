@@ -39,7 +39,7 @@ def in_short(
         stay = "stays" if decided.records == 1 else "stay"
         return (
             f"Aborted, because {decided.why}: {records} {stay} in the log, crossed out,"
-            f" and {reader or 'a reader of committed records'} is handed none of that."
+            f" and {reader or 'a reader of committed records'} gets none of that."
         )
     if not handed:
         took = lasting(complete_ms - decided.at_ms)
@@ -51,13 +51,13 @@ def in_short(
     last = handed[-1]
     if len(handed) == 1:
         return (
-            f"PrepareCommit decided it, and with its marker {reader} was handed"
+            f"PrepareCommit decided it, and once the marker was there {reader} got"
             f" {quoted(first.value, 24)}, {first.waited} after it was written."
         )
     apart = lasting(last.at_ms - first.at_ms)
     return (
         f"PrepareCommit decided for {counted(decided.partitions, 'partition')} at once,"
-        f" and each opened with its own marker: {reader} was handed"
+        f" but each opened only with its own marker: {reader} got"
         f" {quoted(first.value, 24)} after {first.waited}, and"
         f" {quoted(last.value, 24)} {apart} later."
     )

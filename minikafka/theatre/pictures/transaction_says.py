@@ -7,7 +7,7 @@ from minikafka.theatre.play import Says
 ASKS = {
     "InitProducerId": "asks the coordinator for a producer id and an epoch",
     "AddPartitionsToTxn": (
-        "tells the coordinator to which partitions the transaction will write"
+        "tells the coordinator which partitions the transaction will write to"
     ),
     "Produce": "sends records",
     "AddOffsetsToTxn": (
@@ -18,25 +18,23 @@ ASKS = {
 }
 WHY_ABORTED = {
     "producer_aborts": "its producer asked for it",
-    "producer_came": (
-        "another producer has come with its transactional id, and waits for that"
-    ),
+    "producer_came": "another producer came with its transactional id",
     "transaction_timeout": "its producer took longer than its timeout",
 }
 SAYS = {
     "OffsetPending": Says(
         "The group's coordinator has offset {offset} of {topic}-{partition} for group"
-        " {group}. It is pending: it counts if the transaction does.",
+        " {group}. It is pending: it counts only if the transaction commits.",
         mark=("coordinator", "offset pending"),
     ),
     "PendingOffsetCommitted": Says(
-        "Offset {offset} of {topic}-{partition} counts now for group {group}: it came"
-        " with the transaction.",
+        "Offset {offset} of {topic}-{partition} now counts for group {group}: the"
+        " transaction brought it.",
         mark=("coordinator", "offset counts"),
     ),
     "ProducerFenced": Says(
         "{who} is refused: its epoch is {producer_epoch}, and {newest_epoch} is the"
-        " newest. It is a zombie, and is fenced.",
+        " newest. It is a zombie, so it is fenced.",
         "a zombie is fenced",
         True,
         mark=("producer {who}", "fenced", True),
@@ -53,7 +51,7 @@ SAYS = {
         "{Node} is frozen. What it has open stays open.", "{node} is frozen", True
     ),
     "NodeThawed": Says(
-        "{Node} goes on, and knows nothing of what has happened meanwhile.",
+        "{Node} goes on, and doesn't know what has happened meanwhile.",
         "{node} goes on",
     ),
     "NodeRestarted": Says("{Node} is back.", "{node} is back"),

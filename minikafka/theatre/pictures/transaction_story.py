@@ -228,7 +228,7 @@ class TransactionStory(Story):
                 return self._tell_new_epoch(d, asker or "a producer")
             case "Ongoing":
                 words = (
-                    "The coordinator notes: the transaction is Ongoing, with"
+                    "The coordinator notes that the transaction is Ongoing, with"
                     f" {listed(d['partitions'])}."
                 )
                 begins = d["was"] != "Ongoing"
@@ -275,7 +275,7 @@ class TransactionStory(Story):
         )
         older = [name for name, epoch in self.epochs.items() if epoch < self.epoch]
         if older:
-            words += f" {capital(listed(older))} had an older one: it is a zombie."
+            words += f" {capital(listed(older))} has an older one, so it is a zombie."
         return Told(words, f"epoch {self.epoch}")
 
     def _tell_complete(self, state: str) -> Told:
@@ -326,7 +326,7 @@ class TransactionStory(Story):
                 self.written_ms[place, offset] = self.at
 
         what = span_of(offsets)
-        within = "in an open transaction" if is_open else "of no transaction"
+        within = "in an open transaction" if is_open else "outside any transaction"
         words = f"The leader of {part.name} appends {what}, {within}."
         return Told(words, marks=self.mark(f"log {part.name}", what))
 
@@ -347,8 +347,8 @@ class TransactionStory(Story):
         if d["producer_id"] in self.ids:
             log.joined = "marker"
         words = (
-            f"WriteTxnMarkers has reached the leader of {part.name}, which appends a"
-            f" marker, {word}, at offset {offset}. What the transaction wrote there is"
+            f"WriteTxnMarkers reaches the leader of {part.name}, which appends a marker,"
+            f" {word}, at offset {offset}. What the transaction wrote there is now"
             f" {outcome}, and stays in the log."
         )
         chapter = self.once(f"markers: {word}")
@@ -370,7 +370,7 @@ class TransactionStory(Story):
             return None
         words = (
             f"The last stable offset of {part.name} advances to {offset}: readers of"
-            " committed records may read so far."
+            " committed records may read up to there."
         )
         return Told(words, marks=self.mark(f"log {part.name}", "LSO"))
 
@@ -416,9 +416,7 @@ class TransactionStory(Story):
             self._hear(name, place, d)
         level = "committed records" if reads_committed else "everything"
         said = listed([quoted(value or "–", 24) for _, _, value in d["records"]])
-        words = (
-            f"{capital(name)}, which reads {level}, is handed {said} of {part.name}."
-        )
+        words = f"{capital(name)}, which reads {level}, gets {said} from {part.name}."
         chapter = self.once(f"{name} is handed records")
         return Told(words, chapter, marks=self.mark(f"reader {name}", what))
 

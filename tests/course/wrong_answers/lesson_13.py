@@ -109,7 +109,7 @@ def leaves_out_what_is_busy_twice(orders, receipts, till):
             rewind(batch, orders)
 
 
-@wrong(1, "ahead of the end of its partition")
+@wrong(1, "past the end of its partition")
 def one_offset_too_many(orders, receipts, till):
     looped(orders, receipts, till, by=2)
 
@@ -414,7 +414,7 @@ def sending(orders, receipts, till, send, done=behind):
             rewind(batch, orders)
 
 
-@wrong(1, "has the key None, and the order had the key")
+@wrong(1, "has the key None, but the order had the key")
 def forgets_the_key(orders, receipts, till):
     sending(
         orders,
@@ -426,8 +426,8 @@ def forgets_the_key(orders, receipts, till):
 
 @wrong(
     1,
-    "has the key alice 1, and the order had the key alice",
-    "has the key bob 1, and the order had the key bob",
+    "has the key alice 1, but the order had the key alice",
+    "has the key bob 1, but the order had the key bob",
 )
 def takes_the_order_for_the_key(orders, receipts, till):
     def send(record):

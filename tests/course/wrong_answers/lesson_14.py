@@ -512,8 +512,8 @@ for producer, topic, words in (
         TOPIC,
         "is there twice",
     ),
-    (PRODUCER | {"retries": 0}, TOPIC, "payments fail, the first is"),
-    (PRODUCER | {"retries": 3}, TOPIC, "payments fail, the first is"),
+    (PRODUCER | {"retries": 0}, TOPIC, "payments fail. The first is"),
+    (PRODUCER | {"retries": 3}, TOPIC, "payments fail. The first is"),
     # It gives batches up that are on their way, and counts anew (KIP-360): what arrived
     # behind them comes again.
     (
@@ -524,14 +524,14 @@ for producer, topic, words in (
     (
         PRODUCER | {"request_timeout_ms": 9_000, "delivery_timeout_ms": 10_000},
         TOPIC,
-        "payments fail, the first is",
+        "payments fail. The first is",
     ),
     # the default gives up after two minutes
-    ({"linger_ms": 20}, TOPIC, "word on a payment came after"),
+    ({"linger_ms": 20}, TOPIC, "the answer for a payment came after"),
     (
         {"linger_ms": 20, "delivery_timeout_ms": 60_000},
         TOPIC,
-        "word on a payment came after 60.0 s",
+        "the answer for a payment came after 60.0 s",
     ),
     (
         PRODUCER | {"delivery_timeout_ms": 20_000},
@@ -559,6 +559,6 @@ for producer, topic, words in (
 
 # Nothing is committed until all three are in sync again, which takes about as long as
 # the producer waits: a batch fails, and those behind it may come again (KIP-360).
-wrong(2, "payments fail, the first is", "is there twice")(
+wrong(2, "payments fail. The first is", "is there twice")(
     (PRODUCER, {"min.insync.replicas": 3})
 )
