@@ -438,7 +438,8 @@ def too_slow(answer, case):
     if waited_ms is None or waited_ms > WORD_MS:
         took = "more time than the day has" if waited_ms is None else f"{waited_ms} ms"
         return broke(
-            f"99% had an answer after {took}, and should after {WORD_MS} ms.", day
+            f"99% had an answer after {took}, and should have one after {WORD_MS} ms.",
+            day,
         )
     if day.requests_per_s > REQUESTS_PER_S:
         return broke(
@@ -495,6 +496,7 @@ def no_word(answer, case):
         "never came" if longest_ms is None else f"came after {longest_ms / 1000:.1f} s"
     )
     return broke(
-        f"the answer for a payment {waited}, and should after {LONGEST_MS // 1000} s.",
+        f"the answer for a payment {waited}, and should come after at most"
+        f" {LONGEST_MS // 1000} s.",
         day,
     )

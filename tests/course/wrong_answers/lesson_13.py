@@ -266,7 +266,7 @@ def no_init(orders, receipts, till):
     looped(orders, receipts, till, init=False)
 
 
-@wrong(1, "and the group has a lag of")
+@wrong(1, "but the group has a lag of")
 def no_offsets(orders, receipts, till):
     looped(orders, receipts, till, offsets=False)
 
@@ -286,7 +286,7 @@ def no_rewind(orders, receipts, till):
     looped(orders, receipts, till, back=lambda batch, orders: None)
 
 
-@wrong(1, "finds 2 receipts of order", "and the group has a lag of")
+@wrong(1, "finds 2 receipts of order", "but the group has a lag of")
 def the_last_offset_and_not_the_next(orders, receipts, till):
     looped(orders, receipts, till, by=0)
 
@@ -382,7 +382,7 @@ def commits_what_is_there_and_rewinds(orders, receipts, till):
         committed(receipts)
 
 
-@wrong(1, "finds 2 receipts of order", "and the group has a lag of")
+@wrong(1, "finds 2 receipts of order", "but the group has a lag of")
 def offsets_in_a_transaction_of_their_own(orders, receipts, till):
     receipts.init_transactions()
     for batch in batches(orders):
@@ -446,7 +446,7 @@ def writes_receipts_of_its_own(orders, receipts, till):
     sending(orders, receipts, till, send)
 
 
-@wrong(1, "and the group has a lag of")
+@wrong(1, "but the group has a lag of")
 def counts_instead_of_taking_the_offset(orders, receipts, till):
     def done(batch):
         return {
@@ -460,7 +460,7 @@ def counts_instead_of_taking_the_offset(orders, receipts, till):
     sending(orders, receipts, till, send, done)
 
 
-@wrong(1, "and the group has a lag of")
+@wrong(1, "but the group has a lag of")
 def commits_the_batchs_last_partition_only(orders, receipts, till):
     def done(batch):
         partition, records = list(batch.items())[-1]
@@ -568,7 +568,7 @@ def a_time_out_is_the_end(orders, receipts, till):
             rewind(batch, orders)
 
 
-@wrong(1, "it was fenced, and it goes on")
+@wrong(1, "it was fenced, but it goes on")
 def fenced_and_polls_on(orders, receipts, till):
     try:
         meets(orders, receipts, till, lambda error: "abort")

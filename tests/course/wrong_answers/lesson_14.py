@@ -484,7 +484,7 @@ for producer, topic, words in (
         TOPIC,
         "requests a second, and 60 are allowed",
     ),
-    (PRODUCER | {"linger_ms": 100}, TOPIC, "and should have it after 60 ms"),
+    (PRODUCER | {"linger_ms": 100}, TOPIC, "and should have one after 60 ms"),
     # one payment each
     (PRODUCER | {"batch_size": 100}, TOPIC, "requests a second, and 60 are allowed"),
     (PRODUCER | {"acks": 1}, TOPIC, "is there twice"),
