@@ -217,7 +217,9 @@ def moves_a_partition_under_a_throttle(op):
 
 def wants_more_replicas(op):
     op.plans("more", payments=[1, 2, 3])
-    op.types("reassign-partitions --execute --reassignment-json-file {more}")
+    execute = "reassign-partitions --execute --reassignment-json-file {more}"
+    op.types(f"{execute} --disallow-replication-factor-change")
+    op.types(execute)
     op.waits("payments", 1, 2, 3)
     op.types("reassign-partitions --verify --reassignment-json-file {more}")
     op.types("topics --describe --topic payments")
@@ -249,6 +251,13 @@ def adds_to_what_is_under_way(op):
 
 
 def takes_one_back(op):
+    execute = "reassign-partitions --execute --reassignment-json-file"
+    op.plans("four", big=[4, 3, 1, 2])
+    op.plans("three", big=[4, 3, 2])
+    op.types(f"{execute} {{four}} --throttle 200000")
+    op.types(f"{execute} {{three}} --additional --disallow-replication-factor-change")
+    op.types("reassign-partitions --cancel --reassignment-json-file {four}")
+    op.waits("big", 4, 3, 1)
     op.plans("wrong", big=[2, 3, 1])
     for how in ("", " --preserve-throttles"):
         op.types(

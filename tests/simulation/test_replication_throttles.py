@@ -236,6 +236,25 @@ def test_kip_455_a_throttled_reassignment_can_be_taken_back(cluster):
     assert seconds_until(cluster, lambda: is_moved(cluster, new)) < 5
 
 
+def test_kip_860_while_replicas_are_added_the_factor_is_the_one_to_come(cluster):
+    [old] = cluster.partition("orders", 0).replicas
+    new = new_ones(cluster, 2)
+    throttle(cluster, 1000)
+    reassign(cluster, old, *new)
+    told = []
+    for replicas in ([old], [old, new[0]], [*new, old]):
+        part = {"partition_index": 0, "replicas": replicas}
+        body = {
+            "timeout_ms": 30_000,
+            "allow_replication_factor_change": False,
+            "topics": [{"name": "orders", "partitions": [part]}],
+        }
+        answer = cluster._topics._admin.ask("AlterPartitionReassignments", body)
+        told.append(answer.responses[0].partitions[0].error_message)
+    words = "The replication factor is changed from 3 to"
+    assert told == [f"{words} 1", f"{words} 2", None]
+
+
 @pytest.mark.parametrize(
     "value", ["x", "0", "0:", ":1", "0:1;1:2", "0:1,", "*,0:1", "-1:1"]
 )

@@ -107,13 +107,13 @@ class PartitionHandlers:
         return self.active_controller.commit(records, now, lambda: answer)
 
     def check_factor(self, topic: str, number: int, target: list[int] | None) -> None:
-        """Whether a partition keeps its replication factor. Errors:
-        INVALID_REPLICATION_FACTOR.
+        """Whether a partition keeps its replication factor, or that which it is about to
+        have. Errors: INVALID_REPLICATION_FACTOR.
         """
         partition = controller.partition_of(self.image, topic, number)
-        factor = len(partition.replicas) - len(partition.adding_replicas)
+        factor = len({*partition.replicas} - {*partition.removing_replicas})
         if target is not None and len(target) != factor:
-            why = f"The replication factor is changed from {factor}"
+            why = f"The replication factor is changed from {factor} to {len(target)}"
             raise KafkaError(Error.INVALID_REPLICATION_FACTOR, why)
 
     def list_partition_reassignments(self, request: Call, now: Now) -> Answer:
