@@ -9,9 +9,10 @@ The counts are those of Apache Kafka's meters: BrokerTopicMetrics, ReplicaManage
 IsrShrinksPerSec and IsrExpandsPerSec, ControllerStats, and RequestMetrics.
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from minikafka.cluster.metadata import (
     METADATA_TOPIC,
@@ -53,7 +54,7 @@ class Counters:
     as FetchConsumer and FetchFollower.
     """
 
-    topics: dict[str, Traffic] = field(default_factory=dict)
+    topics: dict[str, Traffic] = field(default_factory=lambda: defaultdict(Traffic))
     total: Traffic = field(default_factory=Traffic)
     replication_bytes_in: int = 0
     replication_bytes_out: int = 0
@@ -61,7 +62,7 @@ class Counters:
     isr_expands: int = 0
     unclean_elections: int = 0
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
-    times: dict[str, Times] = field(default_factory=dict)
+    times: dict[str, Times] = field(default_factory=lambda: defaultdict(Times))
 
     # -- of logs
 
@@ -74,7 +75,7 @@ class Counters:
             self.replication_bytes_in += appended.size_bytes
             return
         messages = appended.last_offset - appended.base_offset + 1
-        for traffic in (self._of(topic), self.total):
+        for traffic in (self.topics[topic], self.total):
             traffic.messages_in += messages
             traffic.bytes_in += appended.size_bytes
 
@@ -85,11 +86,8 @@ class Counters:
         if by_follower:
             self.replication_bytes_out += size_bytes
             return
-        for traffic in (self._of(topic), self.total):
+        for traffic in (self.topics[topic], self.total):
             traffic.bytes_out += size_bytes
-
-    def _of(self, topic: str) -> Traffic:
-        return self.topics.setdefault(topic, Traffic())
 
     # -- of the cluster
 
@@ -119,16 +117,25 @@ class Counters:
         """A request was answered. head: its first four bytes, the API and the version.
         from_a_node: it came over the nodes' listener.
         """
-        api = BY_KEY.get(int.from_bytes(head[:2], "big"))
-        version = int.from_bytes(head[2:], "big")
-        # or a client could make as many counts as there are numbers
-        if api is None or not api.min_version <= version <= api.max_version:
-            return
-        names = [api.name]
-        if api.name == FETCH:
-            names.append("FetchFollower" if from_a_node else "FetchConsumer")
-        for name in names:
-            self.requests[name, version] += 1
-            times = self.times.setdefault(name, Times())
+        taken = round(ms)
+        for kind in kinds(head, from_a_node):
+            api, _ = kind
+            self.requests[kind] += 1
+            times = self.times[api]
             times.count += 1
-            times.recent_ms.append(round(ms))
+            times.recent_ms.append(taken)
+
+
+@lru_cache(maxsize=1024)
+def kinds(head: bytes, from_a_node: bool) -> tuple[tuple[str, int], ...]:
+    """As what a request counts, by API and version. As nothing, if no Kafka has its
+    version: a client could make as many counts as there are numbers.
+    """
+    api = BY_KEY.get(int.from_bytes(head[:2], "big"))
+    version = int.from_bytes(head[2:], "big")
+    if api is None or not api.min_version <= version <= api.max_version:
+        return ()
+    if api.name == FETCH:
+        by_whom = "FetchFollower" if from_a_node else "FetchConsumer"
+        return (api.name, version), (by_whom, version)
+    return ((api.name, version),)

@@ -6,6 +6,7 @@ from random import Random
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.counters import Counters
 from minikafka.broker.effects import Close, Done, Reply
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
@@ -196,6 +197,15 @@ class Node:
 
     def values(self, topic, offset=0, **how):
         return values(self.fetch(topic, offset, **how))
+
+
+class CountingNode(Node):
+    """A node that counts what `serve --metrics` tells."""
+
+    def new_broker(self):
+        plain = super().new_broker()
+        said = plain.config, self.disk, Random(7), plain.trace
+        return Broker(self.node_id, *said, Counters())
 
 
 def values(partition):

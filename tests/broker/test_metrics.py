@@ -2,8 +2,6 @@
 tests/conformance/test_metrics_on_both.py.
 """
 
-from random import Random
-
 import pytest
 
 from minikafka import Cluster
@@ -11,7 +9,8 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.counters import Counters
 from minikafka.broker.metrics import METRICS, Measured, exposition, quantile
 from minikafka.simulation import processes
-from tests.broker.node import Node
+from tests.broker.node import CountingNode, Node
+from tests.broker.sharing import SharingNode
 from tests.metrics import Scrape
 from tests.simulation.replication_schedules import QUICK
 
@@ -38,19 +37,13 @@ def scraped(broker):
     return Scrape(text_of(broker))
 
 
-class Counting(Node):
-    """A node that counts."""
-
-    def new_broker(self):
-        plain = super().new_broker()
-        return Broker(
-            self.node_id, plain.config, self.disk, Random(7), plain.trace, Counters()
-        )
+class CountingSharing(CountingNode, SharingNode):
+    pass
 
 
 @pytest.fixture
 def node():
-    return Counting()
+    return CountingNode()
 
 
 @pytest.fixture
@@ -149,6 +142,33 @@ def test_consumers_bytes_are_counted_by_topic_and_in_all(node):
     assert one.value(TOPICS + "bytesout_total", topic="orders") == size
     assert one.value(TOPICS + "bytesout_total") == size
     assert one.value(TOPICS + "messagesin_total", topic="orders") == 2
+
+
+def test_kip_932_what_a_share_group_is_sent_counts_as_read():
+    node = CountingSharing()
+    node.produce("orders", "one", "two")
+    assert node.member("a").join().fetch() == [(0, 1, 1)]
+    one = scraped(node.broker)
+    size = one.value("kafka_log_log_size", topic="orders", partition="0")
+    assert one.value(TOPICS + "bytesout_total", topic="orders") == size
+
+
+def test_an_election_of_a_replica_that_was_not_in_sync_is_counted_as_unclean(cluster):
+    configs = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+    cluster.create_topic("risky", 1, 2, configs=configs)
+    cluster.run(seconds=2)
+    image = cluster.brokers[1].broker.image
+    leader, follower = image.partition(("risky", 0)).replicas
+    [other] = {1, 2, 3} - {leader, follower}
+    unclean = "kafka_controller_controllerstats_uncleanleaderelections_total"
+    cluster.crash(follower)
+    cluster.run(seconds=10)
+    assert scraped(cluster.brokers[other].broker).value(unclean) == 0
+    cluster.crash(leader)
+    cluster.restart(follower)
+    cluster.run(seconds=10)
+    assert cluster.leader("risky", 0) == follower
+    assert scraped(cluster.brokers[other].broker).value(unclean) == 1
 
 
 def test_a_deleted_topics_counts_go_and_the_sum_of_all_stays(node):

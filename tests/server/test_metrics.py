@@ -1,14 +1,20 @@
 """`minikafka serve --metrics PORT`: what Prometheus is answered."""
 
+import asyncio
 import os
 import re
 import signal
 import socket
+from contextlib import suppress
 
 import pytest
 
+from minikafka.broker import metrics as metrics_of
+from minikafka.server import metrics
+from minikafka.server.addresses import listen_socket
 from minikafka.server.embedded import Served
-from minikafka.server.metrics import MOST_AT_ONCE, MOST_HEAD_BYTES
+from minikafka.server.metrics import MOST_AT_ONCE, MOST_HEAD_BYTES, MetricsPage
+from tests.broker.node import CountingNode
 from tests.clients.brokers import STEADY, overrides, until
 from tests.conformance.raw import Connection, batch
 from tests.kafka import free_ports
@@ -128,6 +134,48 @@ def test_requests_have_their_count_and_their_time_once_they_are_answered(served,
     assert 200 <= one.value(REQUESTS + "totaltimems", **longest) < 60_000
     topic = "kafka_server_brokertopicmetrics_messagesin_total"
     assert one.value(topic, topic="timed") == 20
+
+
+class OneNode(CountingNode):
+    """A node without clients, whose metrics are asked for."""
+
+    def asked(self, request, times=1):
+        """The answers to so many scrapes, one after the other."""
+
+        async def scrape():
+            listener = listen_socket("127.0.0.1", 0)
+            address = listener.getsockname()
+            telling = asyncio.create_task(MetricsPage(self.broker).serve(listener))
+            answers = []
+            for _ in range(times):
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(request)
+                answers.append(await reader.read())
+                writer.close()
+            telling.cancel()
+            return answers
+
+        return asyncio.run(asyncio.wait_for(scrape(), 60))
+
+
+def test_who_stands_still_for_too_long_is_turned_away(monkeypatch):
+    monkeypatch.setattr(metrics, "PATIENCE_SECONDS", 0.01)
+    with suppress(ConnectionError):
+        assert OneNode().asked(b"GET /met") == [b""]
+
+
+def test_a_metric_that_cannot_be_read_is_said_and_the_server_goes_on(
+    monkeypatch, capsys
+):
+    def fails(node):
+        raise LookupError("orders")
+
+    broken = metrics_of.METRICS[0]._replace(read=fails)
+    monkeypatch.setattr(metrics_of, "METRICS", (*metrics_of.METRICS, broken))
+    answers = OneNode().asked(b"GET /metrics HTTP/1.1\r\n\r\n", times=2)
+    for answer in answers:
+        assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+    assert "a scrape met a bug of minikafka's" in capsys.readouterr().err
 
 
 def test_each_of_three_brokers_has_a_port_of_its_own_one_after_the_other():
