@@ -16,11 +16,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "A and B leave without an answer, and every retry succeeds; which log can't be",
+        "A and B leave without an answer, and every retry succeeds; the log that is impossible",
         right=3,
         why=(
             "3. Every retry succeeded, so A is in the log at least once. If both"
-            " requests had arrived, the log is A B B A; if neither had, B A."
+            " requests arrived, the log is A B B A; if neither did, B A."
         ),
     ),
     Question(
@@ -33,7 +33,7 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "can the shop take a second paid out of the log again",
+        "can the shop remove the second paid from the log",
         right=2,
         why=(
             "2. A log only grows at its end, and retention deletes whole segments at"
@@ -58,7 +58,7 @@ EXIT_TICKET = (
 GOALS = {
     "twice": "an order is in the log twice",
     "overtaken": "every order is there once, in another order",
-    "failed": "the program hears that an order failed, and the log holds it",
+    "failed": "the program hears that an order failed, but the log has it",
 }
 SEEDS = range(6)
 MOST_SHOWN = 20  # of the records in a log
@@ -140,7 +140,7 @@ take_faults = faults_for(
 
 
 def faults_of(answer, case):
-    """The plan. Raises WrongKind for what is none."""
+    """The plan. Raises WrongKind if it isn't one."""
     faults = answer(case[0])
     try:
         faults = take_faults(faults)

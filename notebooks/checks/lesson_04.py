@@ -267,11 +267,11 @@ def why_twice(found):
         elif name in map(value_of, found.orders):
             what = ", a value"
         return [
-            f"payments is asked for {asked[0]!r}{what}; its rows have keys such as {order}"
+            f"the program asks payments for {asked[0]!r}{what}; the keys of the rows look like {order}"
         ]
     if found.asked:
         return [
-            "payments is asked for a record, so it compares offsets. The shop may send an"
+            "the program asks payments for a record, so it compares offsets. The shop may send an"
             " order twice, at two offsets: ask for the key"
         ]
     if len(found.lives) > 1:
@@ -316,7 +316,7 @@ def what_is_wrong(found):
 
 
 def careful(consumer, payments):
-    """Pays each order, and looks first whether it is paid."""
+    """Pays each order, unless it is paid already."""
     while True:
         batch = consumer.poll(timeout_ms=60_000, max_records=3)
         consumer.commit()
@@ -388,7 +388,7 @@ def shortest():
     crashes = [
         Crash("careful", call=call) for call in range(1, len(calls_of_careful()) + 1)
     ]
-    # of equal ones the first
+    # the first, if several are equal
     return max(crashes, key=lambda crash: len(break_it([crash]).never))
 
 
@@ -417,8 +417,8 @@ def nothing_skipped(faults, _):
             " killed."
         )
     why = (
-        "when it was killed, all that was committed was written. What comes again, it"
-        " finds in payments."
+        "when it was killed, every committed order had been written. If an order comes"
+        " again, the program finds it in payments."
     )
     moments = [Moment("before", "call", fault.call) for fault in faults]
     return "\n".join(["all six orders are paid.", why, *ended_by(moments, found.lives)])

@@ -226,7 +226,10 @@ def stops_at_a_known_one(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for b'20 euros', a value; its rows have keys such as o-0")
+@wrong(
+    1,
+    "the program asks payments for b'20 euros', a value; the keys of the rows look like o-0",
+)
 def looks_for_the_value(consumer, payments):
     for record in consumer:
         if record.value not in payments:
@@ -234,7 +237,9 @@ def looks_for_the_value(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for 0, an offset; its rows have keys such as o-0")
+@wrong(
+    1, "the program asks payments for 0, an offset; the keys of the rows look like o-0"
+)
 def looks_for_the_offset(consumer, payments):
     for record in consumer:
         if record.offset not in payments:
@@ -242,7 +247,10 @@ def looks_for_the_offset(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for '0', an offset; its rows have keys such as o-0")
+@wrong(
+    1,
+    "the program asks payments for '0', an offset; the keys of the rows look like o-0",
+)
 def looks_for_the_offset_as_text(consumer, payments):
     for record in consumer:
         if str(record.offset) not in payments:
@@ -250,7 +258,10 @@ def looks_for_the_offset_as_text(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for ('orders', 0, 0); its rows have keys such as o-0")
+@wrong(
+    1,
+    "the program asks payments for ('orders', 0, 0); the keys of the rows look like o-0",
+)
 def looks_for_the_place(consumer, payments):
     for record in consumer:
         if (record.topic, record.partition, record.offset) not in payments:
@@ -258,7 +269,10 @@ def looks_for_the_place(consumer, payments):
         consumer.commit()
 
 
-@wrong(1, "payments is asked for a record, so it compares offsets. The shop may send")
+@wrong(
+    1,
+    "the program asks payments for a record, so it compares offsets. The shop may send",
+)
 def looks_for_the_record(consumer, payments):
     for record in consumer:
         if record not in payments:
