@@ -319,7 +319,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="retention takes whole segments, oldest first, and the numbering continues",
+                holds="retention deletes whole segments, oldest first, and the numbering continues",
                 cases=RETENTION_CASES,
                 scenario=lambda source: steps(
                     source, ("append", "append", "append", "delete_older_than", "read")

@@ -364,8 +364,8 @@ def exercise_2():
                 " common multiple). Look at 0 to 34."
             ),
             (
-                "0 to 4 give the same partition in both. Of 5 to 34, does any? So of 35"
-                " hashes, how many stay?"
+                "0 to 4 give the same partition in both. Do any of 5 to 34? So how many of"
+                " 35 hashes stay?"
             ),
         ),
         rungs=(
@@ -409,8 +409,8 @@ def not_the_count(answer, _):
 HINTS_3 = (
     "Begin with two cases: is it the hot key, and is there only one partition?",
     (
-        "All other keys share all_partitions[:-1]: take the same masked murmur2,"
-        " modulo one partition fewer."
+        "All other keys share all_partitions[:-1]: use the same masked murmur2,"
+        " modulo the number of partitions minus one."
     ),
     (
         "A record without a key stays away from the last partition, too: if any other"
@@ -489,8 +489,8 @@ def exercise_3():
             ),
             Rung(
                 holds=(
-                    "a record without a key goes where a leader is, and to megamart"
-                    " only if there is no other"
+                    "a record without a key goes to a partition that has a leader, and"
+                    " to megamart's only if no other has one"
                 ),
                 broken=keyless_astray,
                 cases=NO_KEY_FOR_A_LANE,
@@ -526,7 +526,7 @@ def company(answer, case):
     if found == partitions[-1] and not lonely:
         return (
             f"{'a record without a key' if key is None else repr(key)} went to {found},"
-            " and megamart is there."
+            " which is megamart's."
         )
     return None
 

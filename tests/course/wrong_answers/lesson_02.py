@@ -275,7 +275,7 @@ def a_lane_by_counting(key, all_partitions, available):
     return murmur2(key) % 2**31 % lanes
 
 
-@wrong(3, "b'ivan' went to 1, and megamart is there.")
+@wrong(3, "b'ivan' went to 1, which is megamart's.")
 def not_alone(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -304,7 +304,7 @@ def not_for_one_partition(key, all_partitions, available):
     )
 
 
-@wrong(3, "and megamart is there.")
+@wrong(3, "which is megamart's.")
 def no_key_beside_megamart(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -341,7 +341,7 @@ def text_key(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "b'megamart-2' went to 1, and megamart is there.")
+@wrong(3, "b'megamart-2' went to 1, which is megamart's.")
 def every_mega(key, all_partitions, available):
     if key and key.startswith(b"megamart"):
         return all_partitions[-1]
@@ -349,7 +349,7 @@ def every_mega(key, all_partitions, available):
     return min(available) if key is None else others[murmur2(key) % 2**31 % len(others)]
 
 
-@wrong(3, "b'alice' went to 1, and megamart is there.")
+@wrong(3, "b'alice' went to 1, which is megamart's.")
 def others_of_the_available(key, all_partitions, available):
     if key == b"megamart":
         return all_partitions[-1]
@@ -424,17 +424,17 @@ for name, words, answer in [
     ),
     (
         "any_case",
-        "b'Megamart' went to 1, and megamart is there.",
+        "b'Megamart' went to 1, which is megamart's.",
         lane(lambda key: key.lower() == b"megamart"),
     ),
     (
         "with_spaces",
-        "b' megamart' went to 1, and megamart is there.",
+        "b' megamart' went to 1, which is megamart's.",
         lane(lambda key: key.strip() == b"megamart"),
     ),
     (
         "by_its_end",
-        "b'hypermegamart' went to 1, and megamart is there.",
+        "b'hypermegamart' went to 1, which is megamart's.",
         lane(lambda key: key.endswith(b"megamart")),
     ),
 ]:
