@@ -46,10 +46,10 @@ EXIT_TICKET = (
         "caches that take ten minutes to build, restarts of 20 s, and a daily deployment",
         right=1,
         why=(
-            "1. Each member is back before its session ends and gets its old share, so no"
-            " cache has to be rebuilt, and orders wait for about 20 s, which is allowed. A"
+            "1. Each member is back before its session ends and gets its old share, and its"
+            " cache is still on its disk. Orders wait for about 20 s, which is allowed. A"
             " dynamic member leaves and joins, so partitions move twice, and their"
-            " caches have to be rebuilt, with any protocol."
+            " caches have to be built elsewhere, with any protocol."
         ),
     ),
     Question(
