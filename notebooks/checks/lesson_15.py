@@ -16,46 +16,48 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "six workers of a share group, two partitions: how many are busy",
+        "jobs of 4 s, a lock of 30 s: how many in one poll",
         right=2,
         why=(
-            "2. Members share records, and not partitions. Each of the six can have"
-            " some, if none of them takes too many at once."
+            "2. A poll's jobs are accepted together, by the next poll, so all of them"
+            " must be done within 30 s: 7 take 28 s, and 8 would take 32 s."
         ),
     ),
     Question(
-        "a job of 45 s, a group with its defaults",
-        right=2,
+        "0, 1 and 4 acknowledged, 2 acquired, 3 archived, 5 available: the SPSO",
+        right=1,
         why=(
-            "2. The lock ends after 30 s, and another worker gets the job. The first"
-            " one is not stopped, and what it says then doesn't count."
+            "1. The group is done with 0 and 1, but not with 2, which a member still"
+            " has. Records 3 and 4 are done with too, and the SPSO passes them as soon"
+            " as 2 is."
         ),
     ),
     Question(
-        "five deliveries, and nobody accepted it: where is the record",
+        "a service is down for ten minutes, and its job is released each time",
         right=3,
         why=(
-            "3. It is archived: the group gets it no more. A dead letter is written"
-            " only by your program, or, since Kafka 4.4, by a group that is told to."
+            "3. A release makes the job available at once, and each delivery counts. So"
+            " its five deliveries are used up in a few seconds, and it's archived."
         ),
     ),
     Question(
-        "three partitions, a consumer group of four",
+        "41 and 42 are finished, 40 isn't: the largest offset to commit",
+        right=1,
+        why=(
+            "1. A commit names the next record to read, and says that all before it are"
+            " done. After a crash, 43 would skip record 40. A share group keeps a state"
+            " for each record instead."
+        ),
+        lesson="04",
+    ),
+    Question(
+        "four partitions, seven members, two of those at work crash: how many idle",
         right=2,
         why=(
-            "2. A partition has one reader in a consumer group. With three partitions"
-            " the fourth member is a reserve."
+            "2. Five members are left for four partitions, and each partition has one"
+            " reader."
         ),
         lesson="05",
-    ),
-    Question(
-        "what takes a record out of a topic",
-        right=3,
-        why=(
-            "3. Retention, by age or size. Reading removes nothing, and neither does"
-            " accepting in a share group."
-        ),
-        lesson="01",
     ),
 )
 
@@ -69,35 +71,42 @@ def exercise_1():
     """What a share partition may hand out next, in four rungs."""
     return Exercise(
         name="my_share_partition",
-        right="after each history you would hand out what Kafka does.",
+        right="after each history, you would hand out the same records as Kafka.",
         hints=(
             (
-                "A record is free, or a member has it, or it is done with. Which steps"
-                " move a record from one to another, and whose word counts?"
+                "A record is available, or a member has it, or the group is done with"
+                " it. Which steps move a record from one state to another, and which"
+                " member may say something about it?"
             ),
             (
-                "Keep for each record how often it was handed out; and for those in"
-                " hand, who has it and when its lock ends. Three things bring a record"
-                " back: a release, a lock that ends, a member that is gone. They do the"
-                " same, so write that once."
+                "For each record, keep how often it was acquired. For those that a"
+                " member has, keep which one it is and when the lock ends. Three"
+                " things bring a record back: a release, a lock that ends, and a member"
+                " that is gone. They all do the same, so write it once."
             ),
             (
-                "acquire: the smallest free offset; count it; note the member and the"
-                " time now + lock_s. wait: add to the time, then all locks that end at"
-                " or before it come back. What comes back is free only if it was handed"
-                " out fewer than `most` times. The last line: the free ones, sorted,"
-                " each with its count + 1."
+                "On acquire, take the smallest available offset, count the delivery,"
+                " and note the member and the time now + lock_s. On wait, move the"
+                " clock, and then bring back each record whose lock ends at that time or"
+                " before. A record that comes back is available only if it was acquired"
+                " fewer than `most` times. In the end, return the available ones,"
+                " sorted, each with its count + 1."
             ),
         ),
         rungs=(
-            rung("what is accepted, rejected and released", HELD, a_history(), True),
             rung(
-                "who doesn't have a record has no say in it",
+                "records are acquired, accepted, rejected and released",
+                HELD,
+                a_history(),
+                True,
+            ),
+            rung(
+                "only the member that has a record can say something about it",
                 SAID,
                 a_history(says_of="any"),
             ),
             rung(
-                "locks end, and members go",
+                "locks end, and members are gone",
                 LOCKS,
                 a_history(says_of="any", waits=True),
             ),
@@ -143,15 +152,15 @@ def differs(found, right):
     mine, kafkas_own = dict(found), dict(right)
     for offset, count in right:
         if offset not in mine:
-            return f"record {offset} may be handed out, and isn't in your list."
+            return f"record {offset} may be handed out, but isn't in your list."
         if mine[offset] != count:
             return (
-                f"record {offset} would be delivered for time {count}, and you say"
+                f"record {offset} would have delivery number {count}, but you say"
                 f" {mine[offset]}."
             )
     for offset in mine:
         if offset not in kafkas_own:
-            return f"record {offset} is in your list, and may not be handed out."
+            return f"record {offset} is in your list, but may not be handed out."
     if found != right:
         return "your list should have each record once, in the order of the offsets."
     return None

@@ -36,7 +36,7 @@ def my_share_partition(first, end, steps, lock_s, most):
         elif what in ("accept", "release", "reject"):
             member, offset = given
             if offset not in held or held[offset][0] != member:
-                continue  # who doesn't have it has no say
+                continue  # only the member that has it can say something
             if what == "release":
                 comes_back(offset)
             else:
@@ -45,4 +45,4 @@ def my_share_partition(first, end, steps, lock_s, most):
 
 
 # %% exit ticket
-lesson("15").exit_ticket(2, 2, 3, 2, 3)
+lesson("15").exit_ticket(2, 1, 3, 1, 2)

@@ -241,7 +241,7 @@ def _refused(event: Event, names: dict[str, str]) -> Iterator[str]:
 
 
 def _moved(event: Event, names: dict[str, str]) -> Iterator[str]:
-    yield f"all before offset {event.detail['offset']} is done with"
+    yield f"the start offset (SPSO) moves to {event.detail['offset']}"
 
 
 SAYS: dict[str, Callable[[Event, dict[str, str]], Iterator[str]]] = {

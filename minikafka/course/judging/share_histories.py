@@ -166,6 +166,7 @@ HELD = named("""
     the group begins at offset 12  : 12-14 : acquire A; release A 12
     all in hand                    : 0-3   : acquire A; acquire B; acquire C
     a middle one comes back        : 0-5   : acquire A; acquire B; acquire C; release B 1
+    only that one is accepted      : 0-3   : acquire A; acquire A; accept A 1; release A 0
 """)
 SAID = named("""
     of another's record            : 0-3 : acquire A; release B 0

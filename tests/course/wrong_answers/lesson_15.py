@@ -5,9 +5,9 @@ from tests.course.wrong_answers import Answers
 ANSWERS = Answers()
 wrong, right = ANSWERS.wrong, ANSWERS.right
 
-MISSING = "may be handed out, and isn't in your list."
-EXTRA = "is in your list, and may not be handed out."
-COUNT = "would be delivered for time"
+MISSING = "may be handed out, but isn't in your list."
+EXTRA = "is in your list, but may not be handed out."
+COUNT = "would have delivery number"
 
 
 class Record:
@@ -58,6 +58,7 @@ def as_an_iterator_of_lists(first, end, steps, lock_s, most):
 def partition(first, end, steps, lock_s, most, **how):
     """As Kafka's, with one thing of it changed."""
     free, counts, held, now = list(range(first, end)), {}, {}, 0
+    locked = {}  # when a record's first lock ends
 
     def back(offset):
         del held[offset]
@@ -69,11 +70,17 @@ def partition(first, end, steps, lock_s, most, **how):
 
     for what, *given in steps:
         if what == "acquire" and free:
+            has = [member for member, _ in held.values()]
+            if how.get("one each") and given[0] in has:
+                continue
             offset = free.pop(0)
             counts[offset] = counts.get(offset, 0) + 1
-            held[offset] = (given[0], now + lock_s)
+            ends = now + lock_s
+            if how.get("first lock"):
+                ends = locked.setdefault(offset, ends)
+            held[offset] = (given[0], ends)
         elif what == "wait":
-            now += given[0]
+            now = now + given[0] if not how.get("each wait alone") else given[0]
             for offset, (_, ends) in list(held.items()):
                 over = ends < now if how.get("later") else ends <= now
                 if over and not how.get("no locks"):
@@ -81,6 +88,7 @@ def partition(first, end, steps, lock_s, most, **how):
         elif what == "gone" and not how.get("nobody goes"):
             for offset, (member, _) in list(held.items()):
                 if how.get("like", lambda a, b: a == b)(member, given[0]):
+                    counts[offset] -= how.get("forgiven", 0)
                     back(offset)
         elif what in ("accept", "release", "reject"):
             member, offset = given
@@ -93,6 +101,11 @@ def partition(first, end, steps, lock_s, most, **how):
                 back(offset)
             else:
                 del held[offset]
+                if how.get("all before") and what == "accept":
+                    before = [each for each in held if each < offset]
+                    for each in before:
+                        if held[each][0] == member:
+                            del held[each]
     if not how.get("sorts", True):
         free.sort()
     return [(offset, counts.get(offset, 0) + how.get("plus", 1)) for offset in free]
@@ -124,6 +137,11 @@ for name, words, how in [
     ("no_limit", (EXTRA,), {"always": True}),
     ("one_delivery_too_many", (EXTRA,), {"more": 1}),
     ("one_delivery_too_few", (MISSING,), {"more": -1}),
+    ("accepts_all_before_like_a_commit", (MISSING,), {"all before": True}),
+    ("a_member_has_one_record_at_a_time", (EXTRA,), {"one each": True}),
+    ("the_lock_is_the_first_one", (MISSING, EXTRA, COUNT), {"first lock": True}),
+    ("each_wait_begins_at_zero", (MISSING, EXTRA), {"each wait alone": True}),
+    ("a_lost_connection_is_no_delivery", (COUNT,), {"forgiven": 1}),
     (
         "small_and_large_letters_are_one",
         (MISSING, EXTRA, COUNT),
