@@ -27,6 +27,7 @@ PARTITIONS = 2
 CUSTOMERS = ("alice", "bob", "carol")
 SESSION_MS, POLL_MS = 2000, 3000
 STOPS_IN_S = 30  # Kubernetes' grace
+PATIENCE_MS = 240_000  # of this shop's own clients, on a busy machine
 REFUSE = """
 CREATE TRIGGER refuse BEFORE INSERT ON payments WHEN NEW.customer = 'refused'
 BEGIN SELECT RAISE(ABORT, 'over the limit'); END
@@ -79,7 +80,7 @@ class Shop:
         self.admin.create_topics(
             {topic: about | ({"configs": configs} if configs else {})}
         )
-        self.admin.wait_for_topics([topic], 240_000)
+        self.admin.wait_for_topics([topic], PATIENCE_MS)
 
     def __enter__(self):
         return self
@@ -218,7 +219,7 @@ class Shop:
         partitions = [TopicPartition(topic, each) for each in range(count)]
         self.reader.assign(partitions)
         self.reader.seek_to_beginning(*partitions)
-        ends, found = self.reader.end_offsets(partitions), []
+        ends, found = self.reader.end_offsets(partitions, PATIENCE_MS), []
         while any(self.reader.position(each) < end for each, end in ends.items()):
             for each in self.reader.poll(1000).values():
                 found += each
