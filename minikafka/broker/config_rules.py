@@ -49,7 +49,7 @@ class Rule(NamedTuple):
 
 
 BY_DURATION = "by_duration:"
-THROTTLED = re.compile(r"\*|(\d+:\d+(,\d+:\d+)*)?")
+REPLICA = re.compile("[0-9]+:[0-9]+|")
 LIMIT = re.compile(r"[^,:\s]+:([-+]?\d{1,10})")
 
 
@@ -57,6 +57,12 @@ def are_limits(text: str) -> bool:
     """A list of host:number, where each is an int."""
     found = [LIMIT.fullmatch(part) for part in text.split(",") if text]
     return all(each and -INT_MAX - 1 <= int(each[1]) <= INT_MAX for each in found)
+
+
+def are_replicas(text: str) -> bool:
+    """A list of partition:broker, or * for all. A part may be empty, and means nothing."""
+    parts = text.split(",")
+    return "".join(parts) == "*" or all(map(REPLICA.fullmatch, parts))
 
 
 def is_beginning(text: str) -> bool:
@@ -77,7 +83,7 @@ _GZIP_LEVEL = Rule(
 )
 _RETENTION = Rule(lambda time: time != 0, "Value must be -1 or at least 1")
 _THROTTLED = Rule(
-    THROTTLED.fullmatch,
+    are_replicas,
     "{name} must be the literal '*' or a list of replicas in the following format:"
     " [partitionId]:[brokerId],[partitionId]:[brokerId],...",
 )
@@ -148,7 +154,9 @@ def check_value(row: Config, text: str) -> None:
     value = parse(row, text)
     rule = RULES.get(row.name)
     if rule is not None and not rule.holds(value):
-        shown = f"[{text}]" if row.type is Type.LIST else text
+        shown = text
+        if row.type is Type.LIST:
+            shown = f"[{value.replace(',', ', ')}]"
         words = rule.words.format(name=row.name, value=printable(text))
         raise invalid(row, shown, words)
 

@@ -77,7 +77,8 @@ class ReplicationQuota:
         listed = self._config.value(
             self._image, self._node_id, TOPIC_RESOURCE, topic, name
         ).value
-        return listed == ALL or partition in _partitions(listed, self._node_id)
+        named = _partitions(listed, self._node_id)
+        return str(partition) in named or ALL in named
 
     def record(self, topic: str, partition: int, size_bytes: int) -> None:
         """So many bytes of a partition were given, or taken; they count if it is
@@ -88,11 +89,16 @@ class ReplicationQuota:
 
 
 @lru_cache(MOST_LISTS)
-def _partitions(listed: str, node_id: int) -> frozenset[int]:
-    """Of a list of partition:broker, the partitions of this broker."""
+def _partitions(listed: str, node_id: int) -> frozenset[str]:
+    """Of a list of partition:broker, the partitions of this broker; or ALL. Numbers may
+    have any length, so they are compared as text, without leading zeros. (A list with
+    an empty part is legal, and Apache Kafka's broker then fails to understand it.)
+    """
     found = []
-    for replica in listed.split(",") if listed else ():
+    for replica in listed.split(","):
         partition, _, broker = replica.partition(":")
-        if int(broker) == node_id:
-            found.append(int(partition))
+        if partition == ALL:
+            found.append(ALL)
+        elif broker and (broker.lstrip("0") or "0") == str(node_id):
+            found.append(partition.lstrip("0") or "0")
     return frozenset(found)

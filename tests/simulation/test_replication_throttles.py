@@ -104,7 +104,12 @@ def test_without_a_throttle_a_reassignment_is_over_at_once(cluster):
     assert seconds_until(cluster, lambda: is_moved(cluster, new)) < 5
 
 
-@pytest.mark.parametrize("listed", ["", "0:9,7:1", "1:1,1:2,1:3,1:4"])
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "listed", ["", "0:9,7:1", "1:1,,1:2,1:3,1:4,", f"0:{LONG},{LONG}:1"]
+)
 def test_kip_73_a_replica_that_no_list_names_is_not_throttled(cluster, listed):
     throttle(cluster, 1, replicas=listed)
     [new] = new_ones(cluster)
@@ -119,7 +124,7 @@ def test_kip_73_the_lists_name_the_leader_and_the_follower_by_partition_and_brok
     [new] = new_ones(cluster)
     for role, node in ((LEADER, old), (FOLLOWER, new)):
         throttle(cluster, None)
-        throttle(cluster, LIMIT, role, replicas=f"7:{node},0:{node}")
+        throttle(cluster, LIMIT, role, replicas=f"7:{node},00:0{node}")
         reassign(cluster, new)
         seconds = seconds_until(cluster, lambda: is_moved(cluster, new))
         assert SIZE / seconds == pytest.approx(LIMIT, rel=0.2), role
@@ -256,7 +261,7 @@ def test_kip_860_while_replicas_are_added_the_factor_is_the_one_to_come(cluster)
 
 
 @pytest.mark.parametrize(
-    "value", ["x", "0", "0:", ":1", "0:1;1:2", "0:1,", "*,0:1", "-1:1"]
+    "value", ["x", "0", "0:", ":1", "0:1;1:2", "*,0:1", "-1:1", "\u0663:1"]
 )
 def test_kip_73_a_list_that_is_none_is_refused(cluster, value):
     for role in (LEADER, FOLLOWER):

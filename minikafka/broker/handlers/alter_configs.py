@@ -332,9 +332,17 @@ def change(
     if current is None:
         current = row.default
     parts = [part for part in current.split(",") if part]
-    given = str(asked.value).split(",")
-    if operation == APPEND:
-        parts += [part for part in given if part not in parts]
-    else:
-        parts = [part for part in parts if part not in given]
+    for part in named_parts(str(asked.value)):
+        if operation == SUBTRACT and part in parts:
+            parts.remove(part)
+        elif operation == APPEND and part not in parts:
+            parts.append(part)
     return ",".join(parts)
+
+
+def named_parts(text: str) -> list[str]:
+    """The parts of a list, as Java splits it: without empty ones at its end."""
+    parts = text.split(",")
+    while text and parts and not parts[-1]:
+        parts.pop()
+    return parts
