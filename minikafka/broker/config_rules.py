@@ -60,7 +60,7 @@ def are_limits(text: str) -> bool:
 
 
 def are_replicas(text: str) -> bool:
-    """A list of partition:broker, or * for all. A part may be empty, and means nothing."""
+    """A list of partition:broker, or * for all. Parts may be empty."""
     parts = text.split(",")
     return "".join(parts) == "*" or all(map(REPLICA.fullmatch, parts))
 

@@ -315,6 +315,25 @@ def throttles(side):
             alter(side, what, broker, (DELETE, name, None), **kinds)
 
 
+LISTS = (
+    *("0:1", "00:01", "0:1,1:1,0:1", " 0:1 , 1:1 ", "0: 1", "0:99999999999", "0-1"),
+    *("", " ", ",", "0:1,", "0:1,,1:1", "*", " * ", "*,", ",*", "*,*", "0:1,*"),
+)
+
+
+def throttled_replicas(side):
+    """KIP-73: which lists are legal, and what becomes of one that more is added to."""
+    name = "leader.replication.throttled.replicas"
+    topic = side.create_topic()
+    for text in LISTS:
+        for number, how in enumerate((SET, APPEND, APPEND, SUBTRACT)):
+            what = f"{number}, {how} {text!r}"
+            alter(side, what, topic, (how, name, text))
+            side.settle()
+            describe(side, f"after {what}", topic, name)
+        alter(side, f"without {text!r}", topic, (DELETE, name, None))
+
+
 def configs_take_effect_at_once(side):
     """KIP-339: what is set counts for the next request."""
     topic = side.create_topic()
@@ -374,6 +393,7 @@ SCENARIOS = (
     configs_that_no_broker_knows,
     threads_change_little_by_little,
     throttles,
+    throttled_replicas,
     configs_take_effect_at_once,
     describe_configs,
 )

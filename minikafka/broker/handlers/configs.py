@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from minikafka.broker.calls import MOST_TIMES, Call, as_listed, results_of
-from minikafka.broker.config import BrokerConfig, Level, Source, Value
+from minikafka.broker.config import OWN, BrokerConfig, Level, Source, Value
+from minikafka.broker.config_rules import is_legal
 from minikafka.broker.config_table import (
     SHOWN_WHERE_SET,
     TABLES,
@@ -16,6 +17,7 @@ from minikafka.broker.config_table import (
     Type,
     is_internal,
     is_read_only,
+    parse,
     show,
     unknown,
 )
@@ -283,6 +285,8 @@ def described(kind: int, row: Config, value: Value, request: Call) -> Answer:
         synonyms = []
         for name, text, source in value.synonyms:
             shown = None if hidden else text
+            if shown and source == OWN.get(kind) and is_legal(row, shown):
+                shown = show(parse(row, shown))
             synonyms.append({"name": name, "value": shown, "source": source})
         answer["synonyms"] = synonyms
     if request.version >= TYPES:
