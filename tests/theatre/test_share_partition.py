@@ -101,7 +101,7 @@ def test_one_slow_record_holds_up_the_consumer_group_and_nobody_in_the_share_gro
     pic = drawn(shared.slow)
     shared_ms, read_ms = took(pic)
     assert shared_ms < 5_500 and read_ms > 15_000
-    through = next(s for s in pic.scenes if "is through with all 12" in s["sentence"])
+    through = next(s for s in pic.scenes if "has done all 12" in s["sentence"])
     assert "Group billing still has 10 to do." in through["sentence"]
     assert through["light"] == ["time", "read"]
 
@@ -134,9 +134,11 @@ def test_what_a_killed_worker_had_comes_back_without_waiting_for_its_lock():
 def test_the_lock_of_one_that_hangs_runs_out_and_what_it_says_then_is_refused():
     pic = drawn(shared.hangs)
     over = first(pic, "ShareLocksEnded")
-    assert over["chapter"] == "a lock runs out"
+    assert over["chapter"] == "a lock ends"
     assert {"share/0", "time/member/worker B"} <= set(over["light"])
-    assert pic.scenes[over["because"]]["sentence"].startswith("worker B gets record 0")
+    assert pic.scenes[over["because"]]["sentence"].startswith(
+        "worker B acquires record 0"
+    )
     late = first(pic, "ShareRecordsSaid")
     assert (
         "worker B accepts record 0 too late: INVALID_RECORD_STATE." in late["sentence"]
@@ -164,7 +166,7 @@ def test_a_record_that_nobody_can_do_is_archived_at_the_limit_and_blocks_the_oth
     pic = drawn(shared.poison)
     archived = next(scene for scene in pic.scenes if scene["chapter"] == "archived")
     assert record(archived, 3)[::2] == ("archived", 5) and archived["trouble"]
-    assert "gives record 3 back after delivery 5 of at most 5" in archived["sentence"]
+    assert "releases record 3 after delivery 5 of at most 5" in archived["sentence"]
     assert shapes(pic, archived)["share/3/count"]["text"] == "5/5"
     before = pic.scenes[archived["step"] - 1]
     for width in (WIDE, NARROW):
@@ -276,7 +278,9 @@ def test_it_is_drawn_anew_from_its_json_and_fits_a_notebook(run):
 
 def test_one_actor_has_one_colour_wherever_it_is():
     pic = drawn(shared.slow)
-    found = shapes(pic, first(pic, "ShareRecordsAcquired", "worker A gets record 1"))
+    found = shapes(
+        pic, first(pic, "ShareRecordsAcquired", "worker A acquires record 1")
+    )
     colour = found["share/1"]["fill"]
     assert colour == "actor1" == found["time/member/worker A/disc"]["fill"]
     assert colour == found["share/1/lock/left"]["fill"]
@@ -339,7 +343,7 @@ def test_its_time_begins_when_there_is_work_and_what_was_before_has_a_minus():
     axis = shapes(pic, pic.scenes[-1])
     times = [s["text"] for key, s in axis.items() if key.startswith("time/axis/")]
     assert times[:2] == ["0 s", "2 s"]
-    assert took(pic)[0] == first(pic, "ShareRecordsAcknowledged", "through")["at"]
+    assert took(pic)[0] == first(pic, "ShareRecordsAcknowledged", "has done all")["at"]
 
 
 def test_at_the_end_it_is_said_how_long_either_group_took_and_with_how_many():

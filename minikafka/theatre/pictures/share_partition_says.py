@@ -28,12 +28,12 @@ def begins(leader: str, group: str, start: int, is_first: bool) -> str:
     """A broker has read the state of the share partition."""
     if is_first:
         return (
-            f"{leader} leads the partition, so it keeps the share partition of group"
-            f" {group}: it begins at offset {start}."
+            f"{leader} leads the partition, so it manages the share-partition of group"
+            f" {group}, which begins at offset {start}."
         )
     return (
-        f"{leader} reads what was written down of the share partition, and goes on from"
-        f" offset {start}. What members had is free again."
+        f"{leader} reads the stored state of the share-partition, and goes on from"
+        f" offset {start}. What members had is available again."
     )
 
 
@@ -44,12 +44,14 @@ def gets(
     names = listed(what)
     if times > 1:
         return (
-            f"{who} gets {names}, with a new lock. It is delivery {times} of at most"
-            f" {most_deliveries}."
+            f"{who} acquires {names}, with a new lock. This is delivery {times} of at"
+            f" most {most_deliveries}."
         )
     is_one = len(what) == 1 and what[0].startswith("record ")
     it = "it" if is_one else "them"
-    return f"{who} gets {names}, locked for {seconds(lock_ms)}: nobody else gets {it}."
+    return (
+        f"{who} acquires {names}, locked for {seconds(lock_ms)}: nobody else gets {it}."
+    )
 
 
 def became(member: Member, batch: Batch, most_deliveries: int) -> str:
@@ -59,16 +61,16 @@ def became(member: Member, batch: Batch, most_deliveries: int) -> str:
     if batch.said == "accept":
         return f"{who} accepts {what}: done."
     if batch.said == "reject":
-        return f"{who} rejects {what}: archived, nobody gets it any more."
+        return f"{who} rejects {what}: archived, so nobody gets it any more."
     if batch.said == "gap":
         return f"There is no record for {who} at {what}."
     if STATES[batch.state] == ARCHIVED:
         return (
-            f"{who} gives {what} back after delivery {batch.times} of at most"
-            f" {most_deliveries}: archived, nobody gets it any more."
+            f"{who} releases {what} after delivery {batch.times} of at most"
+            f" {most_deliveries}: archived, so nobody gets it any more."
         )
     if batch.said == "release":
-        return f"{who} gives {what} back: whoever asks next gets it."
+        return f"{who} releases {what}: the next member that asks gets it."
     why = f"The share session of {who} is over"
     if member.life == "crashed":
         why = f"The share session of {who} is gone with its connection"
@@ -88,15 +90,15 @@ def renews(who: str, what: Iterable[str], lock_ms: int) -> str:
 def ran_out(who: str, batch: Batch, lock_ms: int, most_deliveries: int) -> str:
     """The sentence for locks that have ended."""
     what = span(batch.first, batch.last)
-    then = "whoever asks next gets it"
+    then = "the next member that asks gets it"
     if STATES[batch.state] == ARCHIVED:
         then = (
             f"this was delivery {batch.times} of at most {most_deliveries}, so it is"
             " archived"
         )
     return (
-        f"{who} has said nothing of {what} for {seconds(lock_ms)}. Its lock has run"
-        f" out: {then}."
+        f"{who} has said nothing about {what} for {seconds(lock_ms)}. The lock has"
+        f" ended: {then}."
     )
 
 
@@ -117,8 +119,8 @@ def refused(
     what = listed(span(int(first), int(last)) for first, last, _ in batches)
     verbs = listed(sorted({f"{said}s" for _, _, said in batches}))
     if error != TOO_LATE:
-        return f"{who} {verbs} {what}, and it does not count: {error}."
-    why = "Its lock had run out"
+        return f"{who} {verbs} {what}, but that doesn't count: {error}."
+    why = "Its lock had ended"
     if since != who:
         why += f", and {since} has had it since"
     return f"{who} {verbs} {what} too late: {error}. {why}."

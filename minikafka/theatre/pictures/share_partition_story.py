@@ -69,7 +69,7 @@ SAYS = {
         True,
     ),
     "NodeRestarted": Says("{node} is back.", "{node} is back"),
-    "NodeThawed": Says("{node} goes on where it stood.", "{node} goes on"),
+    "NodeThawed": Says("{node} carries on where it stopped.", "{node} carries on"),
 }
 FEW = 3  # records that are done with before the one at the start offset
 # how a delivery ended, by what the member said
@@ -394,7 +394,7 @@ class SharePartitionStory(OfTopic):
 
         told = Told(
             " ".join(sentences),
-            "a lock runs out",
+            "a lock ends",
             trouble=is_archived,
             because=because,
             light=light,
@@ -524,10 +524,8 @@ class SharePartitionStory(OfTopic):
             return told
         took = seconds(self.at)
         name = (self.group, self.other)[which]
-        told.sentence += (
-            f" Group {name} is through with all {done[which]}, after {took}."
-        )
-        told.chapter = told.chapter or f"{name} is through"
+        told.sentence += f" Group {name} has done all {done[which]}, after {took}."
+        told.chapter = told.chapter or f"{name} has done all"
         left = everything[1] - done[1]
         if which == 0 and self.other and left:
             told.sentence += f" Group {self.other} still has {left} to do."
