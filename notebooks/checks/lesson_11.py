@@ -34,24 +34,24 @@ EXIT_TICKET = (
         "a record is on three of five voters, and two of these die",
         right=1,
         why=(
-            "1. Three are left, and a majority is three: 4 or 5 would need the vote"
-            " of 3, which has the longer log."
+            "1. Three are left, and a majority is three. So 4 and 5 would need the vote"
+            " of 3, and 3 refuses, because its log is longer."
         ),
     ),
     Question(
-        "three voters here, two with the controller there, and the link breaks",
+        "three voters in A, two in B with the controller, and the link breaks",
         right=1,
         why=(
-            "1. A has three of five voters, a majority, and elects one with a larger"
-            " epoch. In B no record reaches a majority, so none is committed."
+            "1. A has three of five voters, a majority, and elects a controller with a"
+            " larger epoch. In B no record reaches a majority, so none is committed."
         ),
     ),
     Question(
         "an epoch of the metadata log that grows and grows",
         right=3,
         why=(
-            "3. Each election that a voter stands for is a new epoch. Brokers and"
-            " topics are records within one."
+            "3. Every time that a voter becomes a candidate, a new epoch begins. Dead"
+            " brokers and new topics are only records within an epoch."
         ),
     ),
     Question(
@@ -59,7 +59,7 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. The next controller, elected after 3 s, gives the dead broker a new"
-            " session of 9 s. It fences the broker when that is over."
+            " session of 9 s, and fences it when that is over. Then it chooses a leader."
         ),
         lesson="10",
     ),
@@ -67,8 +67,8 @@ EXIT_TICKET = (
         "three replicas, min.insync.replicas=1: how many may die",
         right=2,
         why=(
-            "2. The controller takes each of the two out of the ISR, and the last"
-            " replica is an ISR by itself. When it dies as well, the topic is offline."
+            "2. The controller takes each of the two out of the ISR, and then the last"
+            " replica is the whole ISR. When it dies as well, the topic is offline."
         ),
         lesson="09",
     ),
@@ -176,7 +176,7 @@ def exercise_2():
     common = {"smaller": shorter, "describe": as_call, "scenarios": 300}
     return Exercise(
         name="my_image",
-        right="your image of 1,200 metadata logs was the one that every broker has.",
+        right="in 1,200 metadata logs your image was the same as every broker's.",
         hints=(
             (
                 "Use one loop over the records, and a dict for each kind of thing: brokers,"
@@ -185,13 +185,13 @@ def exercise_2():
             ),
             (
                 "A PartitionChangeRecord holds only what has changed. What isn't in its"
-                " fields stays as it was. If leader is in it, that is a new leadership,"
-                " even of the same broker."
+                " fields stays as it was. If leader is in it, the leader epoch goes up,"
+                " even if the leader is the same broker."
             ),
             (
                 "Partitions belong to a topic_id, not to a name. Keep them by"
-                " (topic_id, partition_id), and look up the names at the end. First all"
-                " of the snapshot; then the log, while the offset is below"
+                " (topic_id, partition_id), and look up the names at the end. Apply the"
+                " whole snapshot first, then the log, while the offset is below"
                 " high_watermark."
             ),
         ),
@@ -338,12 +338,12 @@ def exercise_1():
         right="no epoch had two controllers, and no controller lacked a committed record.",
         hints=(
             (
-                "Three things decide: is the epoch of the request old, yours or new;"
-                " have you voted in that epoch already; whose log is longer?"
+                "Three questions decide it. Is the epoch of the request old, yours or new?"
+                " Have you voted in that epoch already? Whose log is longer?"
             ),
             (
                 "A request with a larger epoch takes you into that epoch, even if you"
-                " say no: note it, and that you haven't voted there yet. If the"
+                " say no. Note the epoch, and that you haven't voted in it yet. If the"
                 " candidate that has your vote asks again, say yes again."
             ),
             (
@@ -354,7 +354,7 @@ def exercise_1():
         ),
         rungs=(
             Rung(
-                "no epoch has two controllers, and none lacks a committed record",
+                "no epoch has two controllers, and no controller lacks a committed record",
                 breaks,
                 HISTORIES,
                 a_history,

@@ -22,44 +22,46 @@ from minikafka.wire.records import (
 
 EXIT_TICKET = (
     Question(
-        "the port is open, and no record arrives",
-        right=2,
-        why=(
-            "2. A client goes to the address that the broker advertises. The one that"
-            " you gave it is only for its first questions."
-        ),
-    ),
-    Question(
-        "a bit of the topic's name is flipped",
+        "three brokers are advertised, and the machine finds one of them",
         right=3,
         why=(
-            "3. The checksum covers a batch, and in it what comes after the checksum."
-            " The request around it has none."
+            "3. The program's first questions are answered, so it knows which broker"
+            " leads each partition. But it can only reach broker 1's address."
         ),
     ),
     Question(
-        "ApiVersions in a version that is too new",
+        "a bit flips on a broker's disk",
         right=1,
         why=(
-            "1. Version 0 can be read by everybody. The answer has the versions of"
-            " ApiVersions that the broker knows, and the client asks again."
+            "1. The broker stores the producer's checksum and sends it with the batch,"
+            " and Java's consumer computes it again. TLS carries the damaged bytes"
+            " unchanged."
         ),
     ),
     Question(
-        "a higher linger, and the network carries less",
+        "the bytes of an answer to ApiVersions",
         right=2,
         why=(
-            "2. More records share the 61 bytes of a batch's header, and compression"
-            " finds more that repeats."
+            "2. 5 is the correlation id, and 00 23 is error 35. The broker knows API 18,"
+            " which is ApiVersions, in versions 0 to 3, so the client takes 3."
+        ),
+    ),
+    Question(
+        "ten records share a batch",
+        right=2,
+        why=(
+            "2. A batch of ten takes 61 + 10 x (7 + 9) = 221 bytes, and there are 100"
+            " batches. Only the header is shared."
         ),
         lesson="03",
     ),
     Question(
-        "a tombstone, and an empty value",
+        "the last bytes of a record",
         right=3,
         why=(
-            "3. Null has the length -1, which is the byte 01. An empty value has the"
-            " length 0, and is a value."
+            "3. 0a is 5 in zigzag, the length of the key. 01 is -1, so the value is"
+            " null: a tombstone. An empty value would be 00. The last 00 says that"
+            " there are no headers."
         ),
         lesson="04",
     ),
@@ -82,7 +84,7 @@ def exercise_1():
         hints=(
             (
                 "Write a function for the varint first: it takes a position, and"
-                " returns the number and the position after it. All the rest calls it."
+                " returns the number and the position after it. Everything else calls it."
             ),
             (
                 "A varint: byte & 0x7F are the bits, the first byte has the lowest"
@@ -91,8 +93,8 @@ def exercise_1():
             ),
             (
                 "Key, value, a header's name and its content all have the same form:"
-                " a length, then so many bytes; a length of -1 is None. So one more"
-                " function reads them all. A name is decoded."
+                " a length, then that many bytes; a length of -1 is None. So one more"
+                " function reads them all. Decode the names."
             ),
         ),
         rungs=(
@@ -252,7 +254,7 @@ def varints(batch):
 
 
 def other_records(answer, batch):
-    """The first record that is another one than in the batch."""
+    """The first record that differs from the one in the batch."""
     found = answer(batch)
     if isinstance(found, str | bytes | dict) or not hasattr(found, "__iter__"):
         raise WrongKind(f"decode should return a list of Records, not {short(found)}.")
@@ -269,7 +271,7 @@ def other_records(answer, batch):
 
 def another_field(mine, record):
     if not isinstance(mine, tuple) or len(mine) != len(Record._fields):
-        raise WrongKind(f"{short(mine)} in the list is no Record.")
+        raise WrongKind(f"{short(mine)} in the list isn't a Record.")
     if not isinstance(mine[-1], list | tuple):
         raise WrongKind(f"headers should be a list of pairs, not {short(mine[-1])}.")
     for name, got, wanted in zip(Record._fields, mine, record, strict=True):
@@ -311,8 +313,8 @@ def exercise_2():
         right="real clients go on after your answer.",
         hints=(
             (
-                "The answer doesn't depend on who asks. Of the request you need two"
-                " fields: bytes 2 and 3, and bytes 4 to 7."
+                "You need only two fields of the request: bytes 2 and 3 are the version,"
+                " and bytes 4 to 7 the correlation id."
             ),
             (
                 "number.to_bytes(2, 'big', signed=True) is an int16. In versions 3 and"
@@ -322,7 +324,7 @@ def exercise_2():
             (
                 "First decide on the version of the answer, the error code and the"
                 " list: for an unknown version that is 0, 35 and the entry with key 18"
-                " alone. Then write the answer, as if nothing had happened."
+                " alone. Then write the answer as you would any other."
             ),
         ),
         rungs=(
@@ -440,7 +442,7 @@ def parts(case):
 
 
 def other_answer(answer, case):
-    """The first field that is another one than in the right answer."""
+    """The first field that differs from the right answer."""
     found = answer(*case)
     if not isinstance(found, bytes | bytearray):
         raise WrongKind(f"api_versions should return bytes, not {short(found)}.")

@@ -86,4 +86,4 @@ def api_versions(frame, apis):
 
 
 # %% exit ticket
-lesson("12").exit_ticket(2, 3, 1, 2, 3)
+lesson("12").exit_ticket(3, 1, 2, 2, 3)

@@ -84,8 +84,8 @@ def test_whatever_becomes_of_its_bytes_a_request_is_taken_apart_as_far_as_it_goe
         ("answer", 25, 10, "the client", "MESSAGE_TOO_LARGE, and gives up"),
         ("answer", 33, 9, "nobody", "its order has offset 9"),
         ("answer", 9, 9, "the client", "can't read it"),
-        ("batch", 7, 9, "nobody", "hands its records over"),
-        ("batch", 11, 99, "the client", "99 bytes are announced, 82 are there"),
+        ("batch", 7, 9, "nobody", "hands its records to the program"),
+        ("batch", 11, 99, "the client", "announces 99 bytes, but 82 are there"),
         ("batch", 16, 3, "the client", "magic 3 instead of 2"),
         ("batch", 84, 0x14, "the client", "record 1 ends 1 byte off"),
     ],
@@ -98,7 +98,7 @@ def test_who_notices_a_byte_that_was_changed(name, at, byte, by, how):
 def test_a_broker_is_silent_where_the_acks_became_zero():
     frame = frames.frames()["request"]
     silent = changed(frame, [Change(16, 0), Change(17, 0)])
-    assert frame.judge(silent).message == "With these acks the broker answers nothing."
+    assert frame.judge(silent).message == "With these acks the broker sends no answer."
 
 
 # -- the picture
@@ -107,12 +107,12 @@ def test_a_broker_is_silent_where_the_acks_became_zero():
 def test_a_change_is_told_with_its_field_and_who_notices():
     pic = picture("bytes", frames.request())
     assert [scene["sentence"] for scene in pic.scenes] == [
-        "The frame has 123 bytes, 32 fields.",
-        "Byte 119 was 61 and is 72: Value is “prid”. The broker refuses it,"
+        "The frame has 123 bytes and 32 fields.",
+        "Byte 119 changes from 61 to 72, so Value is “prid”. The broker refuses it,"
         " CORRUPT_MESSAGE: Record is corrupt: the stored CRC does not match the batch.",
-        "Byte 9 was 04 and is 05: ClientId is “shop\ufffd”. The broker hangs up: an"
-        " array of 256 items is announced, 96 bytes remain.",
-        "Byte 9 was 05 and is 04: ClientId is “shop”. The broker refuses it,"
+        "Byte 9 changes from 04 to 05, so ClientId is “shop\ufffd”. The broker hangs"
+        " up: an array of 256 items is announced, 96 bytes remain.",
+        "Byte 9 changes from 05 to 04, so ClientId is “shop”. The broker refuses it,"
         " CORRUPT_MESSAGE: Record is corrupt: the stored CRC does not match the batch.",
     ]
     assert [scene["time"] for scene in pic.scenes] == [
@@ -131,7 +131,10 @@ def test_a_change_is_told_with_its_field_and_who_notices():
 
 def test_what_is_changed_back_is_as_it_was_sent():
     last = picture("bytes", frames.changed("answer", (25, 6), (25, 0))).scenes[-1]
-    assert last["sentence"].endswith("All is as it was sent.") and not last["trouble"]
+    assert (
+        last["sentence"].endswith("All bytes are as they were sent.")
+        and not last["trouble"]
+    )
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

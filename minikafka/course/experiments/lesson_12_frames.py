@@ -63,16 +63,16 @@ def judged_by_broker(frame: bytes) -> Verdict:
     answer = client.ask(frame)
     apart = request_apart(frame)
     if answer is None and client.hung_up:
-        why = apart.why or "it doesn't serve this here"
+        why = apart.why or "it doesn't serve that"
         return Verdict(BROKER, f"The broker hangs up: {why}.")
     if answer is None:
-        return Verdict(NOBODY, "With these acks the broker answers nothing.")
+        return Verdict(NOBODY, "With these acks the broker sends no answer.")
     header = {part.name: part.value for part in apart.parts[:3]}
     asked = f"{header['ApiKey']}, version {header['ApiVersion']}"
     if asked != f"0 Produce, version {runs.VERSION}":
         return Verdict(
             CLIENT,
-            f"The broker takes this for API {asked}, and answers that. The shop asked"
+            f"The broker takes this for API {asked}, and answers that, but the shop asked"
             " something else.",
         )
     return _judged_by_answer(answer, apart)
@@ -83,7 +83,7 @@ def _judged_by_answer(answer: bytes, apart: Apart) -> Verdict:
     topics = body.responses
     partitions = [each for topic in topics for each in topic.partition_responses]
     if not partitions:
-        return Verdict(NOBODY, "The broker finds nothing to do, and says no error.")
+        return Verdict(NOBODY, "The broker finds nothing to do, and reports no error.")
     code = partitions[0].error_code
     if code:
         said = partitions[0].error_message or apart.why or ""
@@ -92,8 +92,8 @@ def _judged_by_answer(answer: bytes, apart: Apart) -> Verdict:
     if correlation_id != runs.CORRELATION_ID:
         return Verdict(
             CLIENT,
-            "The broker stores the order. The shop finds an answer to question"
-            f" {correlation_id}, and never asked that.",
+            "The broker stores the order, but the shop gets an answer to question"
+            f" {correlation_id}, which it never asked.",
         )
     return Verdict(NOBODY, "The broker stores the order.")
 
@@ -107,8 +107,8 @@ def judged_by_producer(frame: bytes) -> Verdict:
     if correlation_id != runs.CORRELATION_ID:
         return Verdict(
             CLIENT,
-            f"The shop asked question {runs.CORRELATION_ID}, and this is the answer to"
-            f" {correlation_id}: it hangs up.",
+            f"The shop asked question {runs.CORRELATION_ID}, but this is the answer to"
+            f" {correlation_id}, so it hangs up.",
         )
     answered = {
         (topic.name, each.index): each
@@ -117,19 +117,22 @@ def judged_by_producer(frame: bytes) -> Verdict:
     }
     mine = answered.get((runs.TOPIC, 0))
     if mine is None:
-        return Verdict(CLIENT, "No word of orders, partition 0: the shop can't go on.")
+        return Verdict(
+            CLIENT,
+            "The answer doesn't mention orders, partition 0, so the shop can't go on.",
+        )
     if mine.error_code:
         return Verdict(CLIENT, _what_the_producer_does(mine.error_code))
     return Verdict(
-        NOBODY, f"The shop takes it: its order has offset {mine.base_offset}."
+        NOBODY, f"The shop accepts it: its order has offset {mine.base_offset}."
     )
 
 
 def _what_the_producer_does(code: int) -> str:
     name = error_name(code)
     if name != "unknown" and Error(code).retriable:
-        return f"The shop reads {name}, and sends the order once more."
-    return f"The shop reads error {code}, {name}, and gives up the order."
+        return f"The shop reads {name}, and sends the order again."
+    return f"The shop reads error {code}, {name}, and gives up on the order."
 
 
 def judged_by_consumer(frame: bytes) -> Verdict:
@@ -139,17 +142,20 @@ def judged_by_consumer(frame: bytes) -> Verdict:
     size = len(frame) - 12
     if length > size:
         return Verdict(
-            CLIENT, f"{length} bytes are announced, {size} are there: a torn batch."
+            CLIENT,
+            f"The batch announces {length} bytes, but {size} are there: it's torn.",
         )
     is_readable = frame[16] == 2 and length >= 49
     if is_readable and not crc_matches(frame, read_header(frame)):
-        words = "the checksum doesn't fit."
+        words = "the checksum doesn't match."
         if apart.why:
-            words = f"the checksum doesn't fit, and what it covers says: {apart.why}."
+            words = (
+                f"the checksum doesn't match, and its bytes make no sense: {apart.why}."
+            )
         return Verdict(CLIENT, f"The consumer refuses it: {words}")
     if apart.why:
         return Verdict(CLIENT, f"The consumer can't read it: {apart.why}.")
-    return Verdict(NOBODY, "The consumer hands its records over.")
+    return Verdict(NOBODY, "The consumer hands its records to the program.")
 
 
 # -- the frames

@@ -70,13 +70,13 @@ HISTORIES = {
         "stand 1 -> 3",
         "stand 2 -> 3",
     ),
-    "an old controller lacks what counted": told(
+    "a candidate lacks a committed record": told(
         "1 2 3",
         "stand 1 -> 2 3",
         "write 1 -> 2",
         "stand 3 -> 2",
     ),
-    "more records, and older ones": told(
+    "a log with more records, but older ones": told(
         "1 2 3",
         "stand 1 -> 2 3",
         "write 1 ->",
@@ -87,7 +87,7 @@ HISTORIES = {
         "stand 1 -> 3",
         "stand 1 -> 3",
     ),
-    "one who was refused stands again": told(
+    "a refused candidate stands again": told(
         "0 1 2",
         "stand 0 -> 1 2",
         "write 0 -> 1",

@@ -37,7 +37,7 @@ INDENT = 9
 COLUMN_GAP, WIDEST_COLUMN = 14, 420
 END = 0  # the number of the line that says what is not read
 FEW = 16  # lines that fit into one column
-READ_ONLY = "read-only here: in the lesson's notebook, with its kernel, you change it"
+READ_ONLY = "read-only here: you can change bytes in the lesson's notebook"
 HOW_TO = "click a byte, or go there with the arrow keys, and type two hex digits"
 
 
@@ -98,7 +98,7 @@ class BytesPlay(Play):
     """A frame twice: as bytes and as fields."""
 
     story = BytesStory
-    legend = "Hover a byte or a field, and you see which belong together."
+    legend = "Hover over a byte or a field to see which ones belong together."
     # lines of the longest tree
     lines_most = 0
 

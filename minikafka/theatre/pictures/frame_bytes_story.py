@@ -82,7 +82,7 @@ class BytesStory(Story):
         is_noticed = d["by"] != NOBODY
         said = d["message"]
         if is_as_sent:
-            said = "All is as it was sent."
+            said = "All bytes are as they were sent."
         elif not is_noticed:
             said = f"Nobody notices. {said}"
         return Told(
@@ -99,7 +99,7 @@ class BytesStory(Story):
         for part in parts:
             self.values[part.first, part.name] = part.value
         fields = counted(len(parts), "field")
-        return Told(f"The frame has {len(self.sent)} bytes, {fields}.")
+        return Told(f"The frame has {len(self.sent)} bytes and {fields}.")
 
 
 def _change(before: Detail, now: Detail) -> str:
@@ -107,14 +107,14 @@ def _change(before: Detail, now: Detail) -> str:
     at = now["at"]
     was = before["bytes"][at]
     found = now["bytes"][at]
-    sentence = f"Byte {at} was {was:02x} and is {found:02x}"
+    sentence = f"Byte {at} changes from {was:02x} to {found:02x}"
     part = part_at(parts_of(now), at)
     if part is None:
         return sentence
     old = part_at(parts_of(before), at)
     if old is not None and old.value == part.value:
         return f"{sentence}, in {part.name}"
-    return f"{sentence}: {part.name} is {part.value}"
+    return f"{sentence}, so {part.name} is {part.value}"
 
 
 def parts_of(read: Detail) -> list[Part]:

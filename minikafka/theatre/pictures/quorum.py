@@ -55,8 +55,9 @@ class QuorumPlay(Play):
     story = QuorumStory
     ms_a_second = 1000
     legend = (
-        "Colour: which controller wrote it. Filled: below the high watermark (the heavy"
-        " line), as far as this broker knows. What counts, brokers act on."
+        "A record's colour says which controller wrote it. It's filled once it's below"
+        " the high watermark (the heavy line), as far as this broker knows. Brokers act"
+        " only on filled records."
     )
 
     def scenario(self, scene: Scene) -> str:

@@ -50,29 +50,29 @@ OF_BROKERS = ("RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 OF_PARTITIONS = ("PartitionRecord", "PartitionChangeRecord")
 SAYS = OF_NODES | {
     "ControllerElected": Says(
-        "{Node} has {votes} votes, a majority: it is the active controller of epoch"
-        " {epoch}. Others hear of it and follow.",
+        "{Node} has {votes} votes, which is a majority, so it's the active controller of"
+        " epoch {epoch}. The others hear of it and follow.",
         "{node} is the controller",
         mark=("{node}", "controller, epoch {epoch}"),
     ),
     "ControllerResigned": Says(
-        "{Node} gives up the lead of epoch {epoch}: it stops, or hears from no"
-        " majority.",
+        "{Node} resigns as the controller of epoch {epoch}, because it's stopping or no"
+        " longer hears from a majority.",
         "{node} resigns",
         True,
         mark=("{node}", "resigns", True),
     ),
     "ControllerFollowed": Says("{Node} follows broker {leader} in epoch {epoch}."),
     "BrokerFenced": Says(
-        "The controller has heard nothing from broker {broker} for {silent_ms} ms: it"
-        " decides to fence it.",
+        "The controller has heard nothing from broker {broker} for {silent_ms} ms, so it"
+        " decides to fence that broker.",
         "broker {broker} is silent",
         True,
     ),
     "LogTruncated": Says(
-        "{Node} cuts its metadata log at offset {log_end_offset}, to be like the"
-        " controller's.",
-        "{node} cuts its log",
+        "{Node} truncates its metadata log at offset {log_end_offset}, so that it"
+        " matches the controller's.",
+        "{node} truncates its log",
         True,
     ),
     "NodeCrashed": Says(
@@ -169,7 +169,7 @@ class QuorumStory(CopiesStory):
         before = capital(f"{self.news}.") if decided else last["sentence"]
         leader = self.without.leader
         if leader:
-            words += f" {capital(leader)} led {self.part_name} all the while."
+            words += f" {capital(leader)} led {self.part_name} all that time."
         last["sentence"] = f"{before} {words}"
         last["light"] = ["time/lane/controller", "time/lane/leader", "vote"]
         if self.active:
@@ -264,8 +264,8 @@ class QuorumStory(CopiesStory):
         if d["pre_vote"]:
             return self._asks_before(event.node, epoch, has_lost=has_lost)
         words = (
-            f"{capital(event.node)} stands for epoch {epoch}: it votes for itself, and"
-            " asks the others."
+            f"{capital(event.node)} stands for epoch {epoch}. It votes for itself and asks"
+            " the others for their votes."
         )
         marks = self.mark(event.node, "asks for votes")
         return Told(words, f"votes for epoch {epoch}", marks=marks)
@@ -274,12 +274,12 @@ class QuorumStory(CopiesStory):
         """A PreVote. has_lost: nobody has won the epoch before."""
         name = capital(node)
         chapter = "no controller" if self.once(f"silence {epoch}") else None
-        first = f"{name} hears no controller. It asks whether it would win"
+        first = f"{name} doesn't hear from a controller, and asks whether it would win"
         if has_lost:
             chapter = f"{node} tries again"
-            first = f"{name} has waited for a random while. It asks again whether it"
+            first = f"{name} has waited for a random time, and asks again whether it"
             first += " would win"
-        words = f"{first}: a PreVote, and no new epoch."
+        words = f"{first}. This is a PreVote, which begins no new epoch."
         return Told(words, chapter, marks=self.mark(node, "?"))
 
     def _see_VoteAnswered(self, event: Event, d: Detail) -> Told:
@@ -342,10 +342,10 @@ class QuorumStory(CopiesStory):
             return None
         whole = "; ".join(words.full for words in said[:MOST_SAID])
         if len(said) > MOST_SAID:
-            whole += f"; and {len(said) - MOST_SAID} records more"
+            whole += f"; and {len(said) - MOST_SAID} more records"
         words = (
             f"{capital(event.node)}, the controller, appends to the metadata log:"
-            f" {whole}. It counts when a majority has it."
+            f" {whole}. It's committed once a majority of the voters has it."
         )
         if not said:
             return Told(words)
@@ -390,17 +390,17 @@ class QuorumStory(CopiesStory):
         now = self.image(voter)
         news = self._news(before, now)
         self.news = " and ".join(news)
-        what = f" So {self.news}." if news else ""
+        what = f" Now {self.news}." if news else ""
         new_leader = now.leader != before.leader
         if voter.role == "controller":
             words = f"the high watermark of the metadata log is {d['high_watermark']}"
             chapter = news[-1] if new_leader else None
-            return Told(f"A majority has it: {words}.{what}", chapter)
+            return Told(f"A majority has it, so {words}.{what}", chapter)
         if not new_leader:
             return QUIETLY
         return Told(
-            f"{capital(event.node)} hears that it counts, and knows now who"
-            f" leads.{what}"
+            f"{capital(event.node)} hears that the change is committed, so now it knows"
+            f" that {self.news}."
         )
 
     def _news(self, before: Image, now: Image) -> list[str]:

@@ -108,7 +108,7 @@ class Votes:
         if len(lost) > 1 and len(set(votes)) == 1:
             said = f"Each has {counted(votes[0], 'vote')}"
         majority = f"a majority is {self.majority}"
-        return f"{said}, and {majority}: nobody wins epoch {lost[0].epoch}."
+        return f"{said}, and {majority}, so nobody wins epoch {lost[0].epoch}."
 
     def _of(self, candidate: Voter) -> set[int]:
         """The voters that have voted for a candidate in its epoch."""
@@ -138,8 +138,8 @@ def answer_in_words(voter: Voter, d: Detail) -> str:
     epoch = d["epoch"]
     if d["pre_vote"] and d["granted"]:
         return (
-            f"{name} would vote for {candidate}: it hears no controller either, and the"
-            f" log of {candidate} is no shorter than its own."
+            f"{name} would vote for {candidate}, because it doesn't hear from a controller"
+            f" either, and {candidate}'s log is at least as long as its own."
         )
     if d["granted"]:
         return f"{name} gives {candidate} its one vote in epoch {epoch}."
@@ -153,9 +153,9 @@ def _why_not(voter: Voter, d: Detail) -> str:
     """ends: where the candidate's log ends, and where its own does."""
     theirs, own = d["ends"]
     if theirs < own:
-        return "its own log goes further"
+        return "its own log is longer"
     if d["pre_vote"] or voter.vote < 0:
-        return "it hears a controller"
+        return "it still hears from a controller"
     if voter.vote == voter.broker:
         return "it has voted for itself"
     return f"it has voted for broker {voter.vote}"
@@ -203,4 +203,4 @@ class Without:
         if not self.lasted_ms:
             return ""
         seconds = f"{self.lasted_ms / 1000:.1f} s"
-        return f"For {seconds} nobody was the controller: {listed(self.said)}."
+        return f"There was no controller for {seconds}: {listed(self.said)}."
