@@ -76,8 +76,8 @@ def _once(sink: Sink, readers: Mapping[str, Reader]) -> str:
         if not known or reader.table != name:
             continue
         what = orders(known)
-        last = known[-1]
-        return f"{name} has {what} once{sink.amounts}, because offset {last} is noted in it"
+        why = f"because offset {known[-1]} is noted in it"
+        return f"{name} has {what} once{sink.amounts}, {why}"
     return ""
 
 
