@@ -25,7 +25,7 @@ def one_of_these_is_flipped() -> str:
         row = request[at : at + A_ROW]
         _draw_row(body, at, row, y)
         y += _ROW
-    said = "On the way one bit of a single byte becomes another one. Who notices?"
+    said = "On the way a single bit flips. What notices?"
     return svg(
         body,
         title="A request to a broker",
