@@ -8,16 +8,17 @@ from minikafka.course.contents import contents
 from minikafka.course.places import NOTEBOOKS
 
 RECIPE = re.compile(r"\]\(\.\./notebooks/(recipes/\w+\.py)\)")
-QUOTING = [
-    number
+QUOTING = {
+    f"{number}, {section.heading}": section.text
     for number, lesson in contents().items()
-    if (at_work := lesson.section("at work")) and RECIPE.search(at_work.text)
-]
+    for section in lesson.sections
+    if RECIPE.search(section.text)
+    and (section.heading.lower() == "at work" or "```python" in section.text)
+}
 
 
-@pytest.mark.parametrize("number", QUOTING)
-def test_what_a_lesson_quotes_stands_in_a_recipe_that_it_links_to(number):
-    text = contents()[number].section("at work").text
+@pytest.mark.parametrize("text", QUOTING.values(), ids=QUOTING)
+def test_what_a_section_quotes_stands_in_a_recipe_that_it_links_to(text):
     recipes = [
         (NOTEBOOKS / name).read_text(encoding="utf-8") for name in RECIPE.findall(text)
     ]
