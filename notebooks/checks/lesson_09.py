@@ -191,7 +191,7 @@ def exercise_1():
                 "Two things are easily forgotten. The leader is in the ISR, too, so its"
                 " own log end offset is one of those you take the smallest of. And the"
                 " high watermark stays where it is while the ISR has fewer members than"
-                " min_insync_replicas, or than there are replicas, if these are fewer."
+                " min_insync_replicas, or than the partition has replicas, if that's fewer."
             ),
         ),
         rungs=(

@@ -128,14 +128,14 @@ def test_records_have_names_or_letters_that_a_line_explains(fork):
 
 def test_the_last_step_says_all_in_one_sentence(fork, lost):
     assert fork.scenes[-1]["sentence"] == (
-        "Two brokers led for 52.0 s, and both wrote offset 1; the larger epoch wins,"
-        " so broker 2 cut “lonely order” off: never acknowledged, so lonely sent it"
-        " again and heard “done, offset 2” after 60.2 s."
+        "Two brokers led for 52.0 s, and both wrote a record at offset 1. The larger"
+        " epoch wins, so broker 2 dropped “lonely order”. It was never acknowledged, so"
+        " lonely sent it again, and heard “done, offset 2” after 60.2 s."
     )
     assert lost.scenes[-1]["sentence"] == (
-        "Two brokers led for 53.0 s, and both wrote offset 1; the larger epoch wins,"
-        " so broker 2 cut “booked” and “shipped” off, although lonely was told “done”:"
-        " 2 acknowledged records are lost."
+        "Two brokers led for 53.0 s, and both wrote a record at offset 1. The larger"
+        " epoch wins, so broker 2 dropped “booked” and “shipped”, although lonely was"
+        " told “done”: 2 acknowledged records are lost."
     )
 
 
@@ -146,7 +146,7 @@ def test_logs_are_alike_when_all_hold_the_same_records(fork):
 
 def test_with_acks_1_one_sees_that_records_were_acknowledged_and_then_cut(lost):
     cut = first(lost, "LogTruncated")
-    assert "was told “done”: acknowledged, then cut" in cut["sentence"]
+    assert "was told “done”, and now the record is gone" in cut["sentence"]
     for width in LAYOUTS:
         drawn = shapes(lost, cut, width)
         assert drawn["dropped"]["text"] == "acknowledged,"

@@ -23,7 +23,7 @@ def test_with_acks_1_a_record_is_acknowledged_while_one_replica_has_it(lossy):
     told = [scene for scene in lossy.scenes if scene["kind"] == "RecordsAcknowledged"]
     assert (
         told[2]["sentence"]
-        == "shop is told (acks=1): offset 2 acknowledged. At this moment 1 of 3"
+        == "shop is told (acks=1): “done, offset 2”. At this moment 1 of 3"
         " replicas has it."
     )
     assert shapes(lossy, told[2])["told/2/0/answer"]["text"] == "✓"
@@ -55,11 +55,11 @@ def test_the_election_of_a_leader_without_it_is_where_it_is_lost_and_the_truncat
         elected["chapter"] == LOST and elected["trouble"] and "2/0" in elected["light"]
     )
     assert (
-        "doesn't have offset 2, “shipped”: shop was told that it is acknowledged"
+        "doesn't have offset 2, “shipped”, although shop was told “done”"
         in elected["sentence"]
     )
     assert (
-        "nobody has it any more" in cut["sentence"]
+        "no replica has it any more" in cut["sentence"]
         and cut["trouble"]
         and "2/0" in cut["light"]
     )
@@ -94,9 +94,9 @@ def test_kip_101_another_record_takes_the_offset_in_the_next_epoch_and_has_its_l
 
 def test_the_last_step_says_all_in_one_sentence(lossy):
     assert lossy.scenes[-1]["sentence"] == (
-        "Shop was told (acks=1) that “shipped” is acknowledged when 1 of 3 replicas had"
-        " it; broker 2, which leads now, doesn't have it, and broker 1 had to cut it"
-        " off: 1 acknowledged record is lost."
+        "Shop was told (acks=1) that “shipped” was acknowledged when 1 of 3 replicas had"
+        " it. Broker 2, which leads now, doesn't have it, and broker 1 had to drop it:"
+        " 1 acknowledged record is lost."
     )
 
 
@@ -137,13 +137,13 @@ def test_with_acks_all_an_unclean_election_loses_what_the_isr_of_one_had_acknowl
         elected["chapter"] == LOST and "It was not in the ISR. " in elected["sentence"]
     )
     assert (
-        "“paid”: shop was told" in elected["sentence"]
-        and "nobody has it any more" in cut["sentence"]
+        "“paid”, although shop was told" in elected["sentence"]
+        and "no replica has it any more" in cut["sentence"]
     )
 
 
 def test_a_record_is_filled_in_a_log_whose_owner_knows_that_it_counts(lossy):
-    appended = first(lossy, "RecordsAppended", "appends offset 0")
+    appended = first(lossy, "RecordsAppended", "appends it at offset 0")
     assert shapes(lossy, appended)["record/1/0/0"]["fill"] == "paper"
     counts = first(lossy, "HighWatermarkAdvanced")
     drawn = shapes(lossy, counts)
@@ -158,7 +158,7 @@ def test_a_record_is_filled_in_a_log_whose_owner_knows_that_it_counts(lossy):
 def test_a_followers_fetch_is_an_arrow_to_the_leader_and_says_what_it_has(lossy):
     fetched = first(lossy, "FollowerFetched", "Broker 2 fetches from offset 1")
     arrow = shapes(lossy, fetched)["node/2/asks"]
-    assert arrow["y2"] < arrow["y"] and "has all before" in fetched["sentence"]
+    assert arrow["y2"] < arrow["y"] and "has everything before" in fetched["sentence"]
     assert shapes(lossy, fetched)["node/2/says"]["text"] == "fetches from 1"
 
 
@@ -187,7 +187,7 @@ def test_what_brokers_alone_tell_is_enough_as_from_serve_with_real_clients():
     seen = [event for event in replicas.acks_1() if event.node in nodes]
     pic = picture("replica-set", [Event.from_json(event.to_json()) for event in seen])
     told = first(pic, "ProduceAnswered", "offset 2")
-    assert "The producer is told: offset 2 acknowledged" in told["sentence"]
+    assert "The producer is told: “done, offset 2”" in told["sentence"]
     assert (
         first(pic, "LeaderElected")["chapter"] == LOST
         and pic.scenes[-1]["space"]["lost"] == 1

@@ -89,7 +89,7 @@ def test_a_killed_process_is_fenced_another_leads_and_it_is_back_with_its_log(ki
     back = next(scene for scene in pic.scenes if scene["kind"] == "ReplicaOpened")
     assert (
         back["node"] == f"broker {leader}"
-        and "is back, with its disk" in back["sentence"]
+        and "is back: the log on its disk" in back["sentence"]
     )
     assert [2, 2, 2] in [
         [copy["end"] for copy in scene["space"]["copies"]] for scene in pic.scenes

@@ -275,7 +275,7 @@ def what_lonely_hears(trace: Sequence[Event]) -> int:
     raise LookupError("lonely has heard nothing yet")
 
 
-def the_last_copy_is_away(
+def the_last_copy_is_down(
     *, reads: bool = False
 ) -> tuple[Cluster, int, int, ConsumerHandle | None]:
     """created is on both replicas, paid on the leader alone, whose machine loses power,
@@ -306,7 +306,7 @@ def an_unclean_election() -> tuple[Cluster, ConsumerHandle]:
     """The same, with an auditor that had read both; then the follower may lead, and the
     last leader is repaired.
     """
-    cluster, leader, follower, auditor = the_last_copy_is_away(reads=True)
+    cluster, leader, follower, auditor = the_last_copy_is_down(reads=True)
     assert auditor is not None
     cluster.alter_configs(TOPIC, {"unclean.leader.election.enable": "true"})
     cluster.run_until(lambda: partition_of(cluster).leader == follower, seconds=400)

@@ -1,4 +1,4 @@
-"""The result of two leaders, in one sentence: for how long there were two, which
+"""The result of two leaders, in a few words: for how long there were two, which
 records were cut off, and what their producer was told.
 """
 
@@ -51,8 +51,8 @@ class Close(NamedTuple):
 
         if together_ms and self.parted_at is not None:
             return (
-                f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote offset"
-                f" {self.parted_at}; the larger epoch wins, so"
+                f"Two brokers led for {together_ms / 1000:.1f} s, and both wrote a record"
+                f" at offset {self.parted_at}. The larger epoch wins, so"
             )
 
         newest = max(self.leaders)
@@ -71,15 +71,16 @@ class Close(NamedTuple):
         first = dropped[0]
         again = promises.again(first)
         if again is None:
-            return ". Nobody was told that it is done."
+            return ". No producer was told “done” for that."
 
         who = promises.producer_of(first)
-        words = f": never acknowledged, so {who} sent it again"
+        was, it = ("It was", "it") if len(dropped) == 1 else ("They were", "them")
+        words = f". {was} never acknowledged, so {who} sent {it} again"
         producer = self.producers.get(who)
         if producer is not None and producer.done:
             begin, end, _ = producer.waited[-1]
             waited_ms = (end or 0) - (begin or 0)
-            words += f" and heard “done, offset {again.offset}” after"
+            words += f", and heard “done, offset {again.offset}” after"
             words += f" {waited_ms / 1000:.1f} s"
         return words + "."
 
@@ -112,4 +113,4 @@ def _cut(copy: Copy, promises: Promises) -> str:
     what = span_of([record.offset for record in copy.dropped])
     if names:
         what = listed(names, MOST_NAMED + 1)
-    return f"{copy.name} cut {what} off"
+    return f"{copy.name} dropped {what}"

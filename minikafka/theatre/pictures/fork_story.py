@@ -41,41 +41,44 @@ SAYS = OF_NODES | {
         "{node} hears of epoch {leader_epoch}",
     ),
     "RecordsAppended": Says(
-        "{who} sends {what} to {node}, which appends {them}: {offsets}, epoch {epoch}.",
+        "{who} sends {what} to {node}, which appends {them} at {offsets}, in epoch"
+        " {epoch}.",
         first="first record",
     ),
     "RecordsReplicated": Says("{Node} copies {offsets} from broker {leader}."),
     "LogTruncated": Says(
-        "{Node} cuts {what} off, which it alone had. Its log ends now where the"
-        " epochs agree. {fate}",
+        "{Node} truncates its log: it drops {what}, which no other broker had. Now its"
+        " log ends where the epochs agree. {fate}",
         "{node} cuts its log",
         trouble=True,
     ),
     "RecordsAcknowledged": Says(
-        "{node} hears: done, {offsets}{whose}.", "{node} hears"
+        "{node} hears “done, {offsets}”{whose}.", "{node} hears"
     ),
     "SendFailed": Says("{node} hears: {error}.", "{node} hears", trouble=True),
     "LinkCut": Says(
-        "The network is cut: nothing passes between {alone} and the others. Nobody"
-        " knows it yet.",
+        "The network is cut: nothing gets through between {alone} and the others."
+        " Nobody has noticed yet.",
         "the network is cut",
     ),
     "LinkHealed": Says(
-        "The network is back: all hear each other again.",
+        "The network is back: all brokers can reach each other again.",
         "the network is back",
     ),
     "BrokerFenced": Says(
         "The controller has heard nothing from {broker} for {silent_ms} ms, so it fences"
-        " that broker, and chooses another leader."
+        " that broker and chooses another leader."
     ),
     "LogDiverged": Says(
-        "{Node} says in its fetch: my log ends in epoch {own_epoch}. The leader"
-        " answers: here epoch {epoch} ended at offset {end_offset}.",
+        "{Node} says in its fetch: “My log ends in epoch {own_epoch}.” The leader"
+        " answers: “Here epoch {epoch} ended at offset {end_offset}.”",
         "where does your epoch end?",
     ),
     "BatchRetried": Says("{Node} will send its batch again: {why}."),
     "NodeCrashed": Says("{Node} crashes.", "{node} crashes", True),
-    "NodeRestarted": Says("{Node} is back, with its disk.", "{node} is back"),
+    "NodeRestarted": Says(
+        "{Node} is back, with what is on its disk.", "{node} is back"
+    ),
     "NodeFrozen": Says("{Node} is frozen.", "{node} is frozen", True),
 }
 
@@ -243,7 +246,7 @@ class ForkStory(PartitionStory):
         old = min(leading, key=lambda each: each.epoch)
         words = (
             f"{capital(event.node)} leads now, in epoch {event.detail['leader_epoch']}."
-            f" {capital(old.name)} doesn't know that, and goes on leading in epoch"
+            f" {capital(old.name)} doesn't know that, and still leads in epoch"
             f" {old.epoch}."
         )
         # with what each has: here one may be asked which of it stays
@@ -357,8 +360,8 @@ class ForkStory(PartitionStory):
         for record in gone:
             if promises.was_told(record) == "acknowledged":
                 who = capital(promises.producer_of(record))
-                return f"{who} was told “done”: acknowledged, then cut."
-        return "Nobody was told that it is done."
+                return f"{who} was told “done”, and now the record is gone."
+        return "No producer was told “done” for it."
 
     # -- fold: what producers hear
 
@@ -380,7 +383,7 @@ class ForkStory(PartitionStory):
             number,
             done=list(offsets),
         )
-        of_one = "; with acks=1 the leader alone decides that"
+        of_one = ": with acks=1 the leader doesn't wait for the others"
         whose = of_one if producer.acks == "1" else ""
         return self.tell(event, offsets=span_of(offsets), whose=whose)
 

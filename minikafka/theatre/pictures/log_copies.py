@@ -17,8 +17,8 @@ from minikafka.trace import Event
 
 OF_NODES = {
     "LinkCut": Says(
-        "The network between {one} and {other} is cut: nothing passes, and neither"
-        " knows yet.",
+        "The network between {one} and {other} is cut: nothing gets through, and"
+        " neither has noticed yet.",
         "{one} and {other} are cut",
     ),
     "LinkHealed": Says(
@@ -27,11 +27,11 @@ OF_NODES = {
     ),
     "NodeStopped": Says("{Node} stops.", "{node} stops", True),
     "NodeShutDown": Says(
-        "{Node} stops cleanly: what it led, others lead already.", "{node} stops"
+        "{Node} stops cleanly: others already lead what it led.", "{node} stops"
     ),
     "NodeThawed": Says(
-        "{Node} goes on, and knows nothing of what has happened meanwhile.",
-        "{node} goes on",
+        "{Node} wakes up, and knows nothing about what has happened in the meantime.",
+        "{node} wakes up",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The result for a partition's replicas, in one sentence: the acknowledged records that
+"""The result for a partition's replicas, in a sentence or two: the acknowledged records that
 are lost, and why; otherwise how long a producer waited, and for which replica.
 """
 
@@ -90,24 +90,24 @@ class Close:
         """How many had the first of them when it was acknowledged."""
         written = self._promises.written[lost[0]]
         what = quoted(written.name, LONGEST_NAME)
-        is_, it = "is", "it"
+        is_, was, it = "is", "was", "it"
         if len(lost) > 1:
             what = f"{what} and {len(lost) - 1} more"
-            is_, it = "are", "them"
+            is_, was, it = "are", "were", "them"
 
         who = capital(self._promises.producer_of(lost[0]))
         acks = self._acks.get(written.producer, "")
         with_acks = f" (acks={acks})" if acks != "" else ""
         replicas = counted(len(self._copies), "replica")
         words = (
-            f"{who} was told{with_acks} that {what} {is_} acknowledged when"
-            f" {written.had} of {replicas} had {it}; {leader.name}, which leads now,"
+            f"{who} was told{with_acks} that {what} {was} acknowledged when"
+            f" {written.had} of {replicas} had {it}. {capital(leader.name)}, which leads now,"
             f" doesn't have {it}"
         )
         cut_by = self._promises.cut_by
         cutters = {cut_by[each] for each in lost if each in cut_by}
         if cutters:
-            words += f", and {listed(sorted(cutters))} had to cut {it} off"
+            words += f", and {listed(sorted(cutters))} had to drop {it}"
         records = counted(len(lost), "acknowledged record")
         return f"{words}: {records} {is_} lost."
 

@@ -31,7 +31,7 @@ LONGEST_MARK = 20  # letters on the axis; the sentence has the whole name
 SAYS = OF_NODES | {
     "TopicCreated": Says("Topic {topic} is created."),
     "ReplicaOpened": Says(
-        "{Node} is back, with its disk: its log ends at offset {log_end_offset}.",
+        "{Node} is back: the log on its disk ends at offset {log_end_offset}.",
         "{node} is back",
         mark=("{node}", "back"),
     ),
@@ -42,7 +42,7 @@ SAYS = OF_NODES | {
     ),
     "IsrAsked": Says(
         "{Node} asks the controller for ISR {isr} instead of {was}. Until the answer"
-        " comes, it waits for the brokers of both."
+        " comes, it waits for all brokers in either of them."
     ),
     "IsrShrunk": Says(
         "The controller has decided: the ISR is {isr}. From now on a record is"
@@ -56,32 +56,33 @@ SAYS = OF_NODES | {
         mark=("isr", "{isr}"),
     ),
     "RecordsAppended": Says(
-        "{who} writes {what}: {node} leads, and appends {offsets}. So far no other"
-        " broker has it.",
+        "{who} sends {what} to {node}, which leads and appends {them} at {offsets}. So"
+        " far no other broker has {them}.",
         first="first record",
     ),
     "RecordsReplicated": Says(
-        "{Node} gets {offsets} in answer to its fetch, and appends what it gets."
+        "{Node} gets {offsets} in the answer to its fetch, and appends that, too."
     ),
     "HighWatermarkAdvanced": Says(
-        "The whole ISR ({isr}) has it, so it is committed: the high watermark is"
-        " {high_watermark}. Consumers may read up to there."
+        "The whole ISR ({isr}) has everything before offset {high_watermark}, so that"
+        " is committed: the high watermark is {high_watermark}. Consumers may read up to"
+        " there."
     ),
     "LogTruncated": Says(
-        "{Node} cuts {what} off its log: it ends at offset {log_end_offset} now, like"
-        " the leader's.",
+        "{Node} truncates its log: it drops {what}, which the leader doesn't have. Now"
+        " its log ends at offset {log_end_offset}.",
         "{node} cuts its log",
         True,
         mark=("{node}", "cuts {what}", True),
     ),
     "SendFailed": Says("{node} is told that it failed: {error}.", trouble=True),
     "FollowerFetched": Says(
-        "{Follower} fetches from offset {offset}, so {node} knows that it has all"
-        " before that."
+        "{Follower} fetches from offset {offset}, so {node} knows that it has"
+        " everything before that."
     ),
     "LogDiverged": Says(
-        "{Node} says in its fetch how its log ends. {Leader} answers: epoch {epoch}"
-        " ended at offset {end_offset} here."
+        "{Node} says in its fetch which epoch its log ends in. {Leader} answers: “Epoch"
+        " {epoch} ended at offset {end_offset} here.”"
     ),
     "BrokerFenced": Says(
         "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms, so"
@@ -90,12 +91,14 @@ SAYS = OF_NODES | {
         mark=("{broker}", "fenced", True),
     ),
     "BatchRefused": Says(
-        "{Node} refuses a batch of {asker}: {error}.", "{error}", True
+        "{Node} refuses a batch from {asker}: {error}.", "{error}", True
     ),
     "NodeCrashed": Says(
         "{Node} crashes. What it has written stays on its disk.", "{node} crashes", True
     ),
-    "NodeRestarted": Says("{Node} is back, with its disk.", "{node} is back"),
+    "NodeRestarted": Says(
+        "{Node} is back, with what is on its disk.", "{node} is back"
+    ),
     "NodeFrozen": Says(
         "{Node} is frozen: it does nothing, and its connections stay open.",
         "{node} is frozen",
@@ -270,7 +273,7 @@ class ReplicaStory(PartitionStory):
         light = light_on(lost)
         if leader is not None:
             light.append(f"node/{leader.broker}/next")
-        told.sentence += f" {begin} {what}: {who} was told that it is acknowledged."
+        told.sentence += f" {begin} {what}, although {who} was told “done”."
         told.chapter = "an acknowledged record is lost"
         told.trouble = True
         told.light = light
@@ -322,6 +325,7 @@ class ReplicaStory(PartitionStory):
             event,
             who=who or "A producer",
             what=self._what(offsets, copy.epoch),
+            them="it" if len(offsets) == 1 else "them",
             offsets=span_of(offsets),
         )
 
@@ -359,7 +363,7 @@ class ReplicaStory(PartitionStory):
         if copy.leads:
             return self.tell(event, isr=listed(self.isr))
         return Told(
-            f"{capital(event.node)} hears with an answer to its fetch: the high"
+            f"{capital(event.node)} learns from the answer to its fetch that the high"
             f" watermark is {copy.high_watermark}."
         )
 
@@ -383,12 +387,12 @@ class ReplicaStory(PartitionStory):
         for copy in self.copies.values():
             left += any(copy.holds(record) for record in gone)
 
-        still = "nobody has it any more"
+        still = "no replica has it any more"
         if left:
             verb = "has" if left == 1 else "have"
             still = f"{counted(left, 'replica')} still {verb} it"
         who = capital(self.promises.producer_of(gone[0]))
-        return f" {who} was told that it is acknowledged: {still}."
+        return f" {who} was told “done”, and now {still}."
 
     # -- fold: what producers hear
 
@@ -442,13 +446,13 @@ class ReplicaStory(PartitionStory):
             written = self.promises.written[record]
             written.had = self._have(record)
 
-        because = f": {error}" if error else ""
         sign = "✗" if error else "✓"
         has_failed = bool(error)
         offsets = span_of(sorted(record.offset for record in mine))
+        said = f"{offsets} failed, {error}" if error else f"“done, {offsets}”"
         told = Told(
-            f"{who or 'The producer'} is told{self._with_acks(who)}: {offsets}"
-            f" {what}{because}. At this moment {self._how_many_have(mine[-1])}.",
+            f"{who or 'The producer'} is told{self._with_acks(who)}: {said}."
+            f" At this moment {self._how_many_have(mine[-1])}.",
             chapter=self.once(f"first {what}"),
             trouble=has_failed,
             marks=self.mark("told", f"{sign} {_bare(offsets)}", has_failed),
