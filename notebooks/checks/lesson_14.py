@@ -1,5 +1,6 @@
 """Lesson 14, exactly once at the edges: what a right answer does."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -500,3 +501,298 @@ def no_word(answer, case):
         f" {LONGEST_MS // 1000} s.",
         day,
     )
+
+
+# --- 3: changes into a table ---
+
+NAMES = ("alice", "bruno", "chidi", "dalia")
+# also one that is another's beginning, in capitals, and no ASCII
+MORE_NAMES = ("alice", "alic", "Alice", "bruno", "zoë", "łucja", "10", "1")
+CITIES = ("Arles", "Bergen", "Cork", "Kraków")
+
+
+HINTS_3 = (
+    (
+        "Two answers that need not care for each other: the table takes every"
+        " record, the counts take every change once."
+    ),
+    (
+        "A row is set to `after`, or taken away when `after` is null, or when"
+        " the whole value is. Taking away what isn't there is no error:"
+        " pop(name, None)."
+    ),
+    (
+        "Each of them has a number of its own, lsn. A set of those that were"
+        " counted tells what has come again. They don't rise from record to"
+        " record: three partitions are read in turns."
+    ),
+)
+
+
+def exercise_3():
+    """The table that the changes lead to, and how many changes of each kind there
+    were.
+    """
+    common = {"smaller": without_one, "describe": as_changes}
+    return Exercise(
+        name="into_table",
+        right="the table is right, and each change counts once.",
+        hints=HINTS_3,
+        rungs=(
+            Rung(
+                holds="the table is what the snapshot and the changes lead to",
+                broken=not_the_table,
+                cases=PLAIN,
+                scenario=some_changes,
+                **common,
+            ),
+            Rung(
+                holds=(
+                    "a null value takes its key away, also where nothing else is left"
+                    " of it"
+                ),
+                broken=not_the_table,
+                cases=NULLS,
+                scenario=lambda source: compacted(
+                    source, some_changes(source, nulls=True)
+                ),
+                **common,
+            ),
+            Rung(
+                holds="what comes again leaves the table right",
+                broken=not_the_table,
+                cases=REPEATED,
+                scenario=lambda source: some_changes(source, nulls=True, repeated=True),
+                **common,
+            ),
+            Rung(
+                holds="each change counts once, whatever its number",
+                broken=not_the_counts,
+                cases=COUNTED,
+                scenario=lambda source: some_changes(source, nulls=True, repeated=True),
+                **common,
+            ),
+        ),
+    )
+
+
+def change(lsn, op, name, before, after):
+    """(key, value) as the connector writes it. before, after: a city, or None."""
+    told = {
+        "op": op,
+        "before": row_of(name, before),
+        "after": row_of(name, after),
+        "lsn": lsn,
+    }
+    return name.encode(), json.dumps(told, ensure_ascii=False).encode()
+
+
+def row_of(name, city):
+    return None if city is None else {"customer_id": name, "city": city}
+
+
+def null(name):
+    return name.encode(), None
+
+
+def again(records):
+    return records + records
+
+
+PLAIN = {
+    "a snapshot": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "r", "bruno", None, "Cork"),
+    ],
+    "an update": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "u", "alice", "Arles", "Cork"),
+    ],
+    "a delete": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "d", "alice", "Arles", None),
+    ],
+    "new again": [
+        change(1, "d", "alice", "Arles", None),
+        change(2, "c", "alice", None, "Cork"),
+    ],
+}
+NULLS = {
+    "a delete and its null": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "d", "alice", "Arles", None),
+        null("alice"),
+    ],
+    "only the null is left": [change(1, "r", "alice", None, "Arles"), null("alice")],
+    "nobody knew the key": [null("bruno"), change(2, "c", "alice", None, "Cork")],
+}
+REPEATED = {
+    "deleted, made anew, and all of it again": again(
+        [
+            change(1, "d", "alice", "Arles", None),
+            null("alice"),
+            change(2, "c", "alice", None, "Cork"),
+        ]
+    ),
+    "the null again, and what followed it": [
+        change(1, "d", "alice", "Arles", None),
+        null("alice"),
+        change(2, "c", "alice", None, "Cork"),
+        null("alice"),
+        change(2, "c", "alice", None, "Cork"),
+    ],
+}
+COUNTED = {
+    "once": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "u", "alice", "Arles", "Cork"),
+    ],
+    "twice the same": again([change(1, "r", "alice", None, "Arles")]),
+    "the first example": again([change(1, "r", "alice", None, "Cork")]),
+    "the second example": [
+        change(1, "r", "alice", None, "Cork"),
+        change(2, "d", "alice", "Cork", None),
+        null("alice"),
+    ],
+    "the same row, read again later": [
+        change(1, "r", "alice", None, "Arles"),
+        change(2, "r", "alice", None, "Arles"),
+    ],
+    "number 0": again([change(0, "r", "alice", None, "Arles")]),
+    "a smaller number later": [
+        change(5, "r", "bruno", None, "Cork"),
+        change(2, "r", "alice", None, "Arles"),
+    ],
+    "a null is no change": [change(1, "d", "alice", "Arles", None), null("alice")],
+}
+
+
+def some_changes(source, nulls=False, repeated=False):
+    """Changes of three partitions, read in turns: in order for each key, and not for
+    all.
+    """
+    names = source.sample(MORE_NAMES, 4) if source.random() < 0.5 else NAMES
+    partitions = {name: [] for name in names[:3]}
+    partitions[names[3]] = partitions[names[0]]  # two names in one partition
+    cities, latest = {}, []
+    lsn = source.choice((0, 1, 9, 98))
+    for _ in range(source.randint(1, 14)):
+        name = source.choice(names)
+        before = cities.get(name)
+        is_gone = before is not None and source.random() < 0.35
+        if is_gone:
+            op, after = "d", None
+        else:
+            op = "u" if before is not None else source.choice("rc")
+            after = source.choice([city for city in CITIES if city != before])
+        made = [change(lsn, op, name, before, after)]
+        if is_gone and nulls:
+            made.append(null(name))
+        cities[name] = after
+        latest = [*latest, *made][-5:]
+        partitions[name] += made
+        if repeated and source.random() < 0.2:
+            for record in latest:
+                partitions[record[0].decode()].append(record)
+        lsn += 1
+    return in_turns(source, [partitions[name] for name in names[:3]])
+
+
+def in_turns(source, partitions):
+    """The records of some partitions, a few of one, then a few of another."""
+    read = []
+    while any(partitions):
+        chosen = source.choice([records for records in partitions if records])
+        taken = source.randint(1, 3)
+        read += chosen[:taken]
+        del chosen[:taken]
+    return read
+
+
+def compacted(source, records):
+    """Some of what a later record of the same key has overwritten is gone."""
+    last = {key: number for number, (key, _) in enumerate(records)}
+    return [
+        each
+        for number, each in enumerate(records)
+        if last[each[0]] == number or source.random() < 0.5
+    ]
+
+
+def without_one(records):
+    for gone in range(len(records)):
+        if len(records) > 1:
+            yield records[:gone] + records[gone + 1 :]
+
+
+def as_changes(records):
+    shown = []
+    for key, value in records:
+        name = key.decode()
+        if value is None:
+            shown.append(f"{name} null")
+            continue
+        told = json.loads(value)
+        after = (told["after"] or {}).get("city")
+        shown.append(f"{name} {told['op']} -> {after} (lsn {told['lsn']})")
+    return "; ".join(shown)
+
+
+def the_answer(answer, records):
+    """(table, counts), or a line on why it is none."""
+    found = answer(list(records))
+    is_pair = isinstance(found, tuple | list) and len(found) == 2
+    if not is_pair or not all(isinstance(each, Mapping) for each in found):
+        return (
+            f"it returned {found!r}, and should return two dicts: the table, the"
+            " counts."
+        )
+    return found
+
+
+def not_the_table(answer, records):
+    found = the_answer(answer, records)
+    if isinstance(found, str):
+        return found
+    truth = {}
+    for key, value in records:
+        row = json.loads(value)["after"] if value is not None else None
+        truth.pop(key.decode(), None)
+        if row is not None:
+            truth[key.decode()] = row
+    table = found[0]
+    if table == truth:
+        return None
+    if {name.encode(): row for name, row in truth.items()} == table and truth:
+        return (
+            "the rows are right, and their names are bytes: they should be text,"
+            " b'alice'.decode()."
+        )
+    for name in sorted({*truth, *table}, key=str):
+        if name not in table:
+            city = truth[name]["city"]
+            return f"{name} is in the database ({city}), and not in the table."
+        if name not in truth:
+            return (
+                f"{name} is not in the database any more, and the table has"
+                f" {table[name]!r}."
+            )
+        if table[name] != truth[name]:
+            return f"{name} should be {truth[name]!r}, and is {table[name]!r}."
+    return None
+
+
+def not_the_counts(answer, records):
+    found = the_answer(answer, records)
+    if isinstance(found, str):
+        return found
+    changes = {
+        json.loads(value)["lsn"]: json.loads(value)["op"]
+        for _, value in records
+        if value is not None
+    }
+    truth = dict(Counter(changes.values()))
+    counts = {op: count for op, count in found[1].items() if count}
+    if counts == truth:
+        return None
+    return f"the counts are {dict(found[1])}, and {truth} is true."

@@ -1,10 +1,9 @@
-"""Lesson 16, a real cluster: what a right answer does."""
+"""Lesson 16, operating a cluster: what a right answer does."""
 
-import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from minikafka.course.judging.checks import Exercise, Rung
+from minikafka.course.judging.checks import Exercise, Rung, short
 from minikafka.course.judging.described_topics import (
     Described,
     Row,
@@ -18,46 +17,45 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a topic paymets in the list",
+        "100 partitions, three copies each, on five brokers: one dies",
         right=2,
         why=(
-            "2. A client that asks for an unknown topic creates it, unless"
-            " auto.create.topics.enable is false."
+            "2. There are 300 replicas, 60 on each broker, of 60 different partitions."
         ),
     ),
     Question(
-        "--from-beginning and a group that has committed",
+        "ten partitions of 60 GB from one leader to two brokers, at 100 MB/s",
+        right=2,
+        why=(
+            "2. Each receiver gets 300 GB, but broker 1 sends all 600 GB, and it sends at"
+            " most 100 MB a second: 6,000 s."
+        ),
+    ),
+    Question(
+        "a broker comes back with the same id and an empty disk",
         right=1,
         why=(
-            "1. A committed offset comes first. --from-beginning counts where there is"
-            " none."
+            "1. The partitions' lists still name it, so it follows, and copies all of"
+            " them. Nobody else has got them."
         ),
     ),
     Question(
-        "Leader 1, Replicas 1,2,3, Isr 1, min.insync.replicas 2",
+        "UnderMinIsrPartitionCount is 3",
         right=3,
         why=(
-            "3. There is a leader, so it is read. One copy in sync is fewer than two:"
-            " acks=all is refused."
+            "3. The leader refuses acks=all. Consumers go on reading, and a producer with"
+            " acks=1 goes on writing."
         ),
+        lesson="09",
     ),
     Question(
-        "lag of a console consumer that has been stopped",
+        "lag grows in one of twelve partitions",
         right=2,
         why=(
-            "2. Lag counts from the committed offset. The group's offsets stay, so its"
-            " lag grows."
+            "2. With too few consumers it would grow in several. Look at who reads the"
+            " partition, and at its keys."
         ),
-        lesson="04",
-    ),
-    Question(
-        "all changes of one customer",
-        right=1,
-        why=(
-            "1. The customer is the key, and equal keys go to one partition, where"
-            " order holds."
-        ),
-        lesson="02",
+        lesson="07",
     ),
 )
 
@@ -207,296 +205,234 @@ def not_the_health(answer, case):
     return f"partition {wrong} is {truth[wrong]!r}, and it says {found[wrong]!r}."
 
 
-# --- 2: changes into a table ---
+# --- 2: a plan for retiring a broker ---
 
-NAMES = ("alice", "bruno", "chidi", "dalia")
-# also one that is another's beginning, in capitals, and no ASCII
-MORE_NAMES = ("alice", "alic", "Alice", "bruno", "zoë", "łucja", "10", "1")
-CITIES = ("Arles", "Bergen", "Cork", "Kraków")
 
+class Duty(NamedTuple):
+    """replicas: partition -> its replicas. broker: the one that leaves. brokers: all
+    that are there, that one too.
+    """
+
+    replicas: dict[int, list[int]]
+    broker: int
+    brokers: list[int]
+
+
+EMPTIED = {
+    "the first example": Duty({0: [1, 2], 1: [2, 3]}, 1, [1, 2, 3]),
+    "it leads nothing": Duty({0: [2, 1], 1: [3, 2]}, 1, [1, 2, 3]),
+    "it has nothing": Duty({0: [2, 3], 1: [3, 2]}, 1, [1, 2, 3]),
+    "the last of three": Duty({4: [10, 2, 3]}, 3, [2, 3, 10, 11]),
+}
+NOT_TWICE = {
+    "three copies, four brokers": Duty({0: [1, 2, 3], 1: [2, 3, 4]}, 3, [1, 2, 3, 4]),
+    "the smallest one has it": Duty({0: [1, 3], 1: [3, 2]}, 3, [1, 2, 3]),
+}
+FEWEST = {
+    "the second example": Duty({0: [1, 2], 1: [2, 1], 2: [1, 3]}, 1, [1, 2, 3, 4]),
+    "broker 4 is empty": Duty(
+        {0: [1, 2], 1: [2, 1], 2: [3, 2], 3: [2, 3]}, 1, [1, 2, 3, 4]
+    ),
+    "it fills up meanwhile": Duty(
+        {number: [1, 2 + number % 3] for number in range(9)}, 1, [1, 2, 3, 4]
+    ),
+    "not in the order of the numbers": Duty(
+        {7: [1, 2], 0: [1, 3], 3: [3, 1]}, 1, [4, 3, 2, 1]
+    ),
+    "numbers with two digits": Duty({10: [9, 10], 9: [10, 11]}, 10, [9, 10, 11, 12]),
+}
+TOO_FEW_BROKERS = {
+    "two copies, and one broker is left": Duty({0: [1, 2]}, 1, [1, 2]),
+    "only one of them can't move": Duty({0: [1, 2], 1: [1, 2, 3]}, 1, [1, 2, 3]),
+    "it has nothing, so nothing has to move": Duty({0: [2]}, 1, [1, 2]),
+}
 
 HINTS_2 = (
     (
-        "Two answers that need not care for each other: the table takes every"
-        " record, the counts take every change once."
+        "Two numbers change while you work: which broker has how many replicas. Count"
+        " them once at the start, then keep the count up to date with each choice."
     ),
     (
-        "A row is set to `after`, or taken away when `after` is null, or when"
-        " the whole value is. Taking away what isn't there is no error:"
-        " pop(name, None)."
+        "The brokers that may take a replica are those of `brokers` without the one that"
+        " leaves and without those in the partition's list. If there are none, raise"
+        " ValueError."
     ),
     (
-        "Each of them has a number of its own, lsn. A set of those that were"
-        " counted tells what has come again. They don't rise from record to"
-        " record: three partitions are read in turns."
+        "min(candidates, key=lambda each: (count[each], each)) is the one with the fewest,"
+        " and of equals the smallest id. Go through sorted(replicas), and put the new one"
+        " where the old one was."
     ),
 )
 
 
 def exercise_2():
-    """The table that the changes lead to, and how many changes of each kind there
-    were.
-    """
-    common = {"smaller": without_one, "describe": as_changes}
+    """Partition -> its new replicas, so that a broker can go."""
+    common = {"smaller": a_smaller_duty, "describe": as_duty}
     return Exercise(
-        name="into_table",
-        right="the table is right, and each change counts once.",
+        name="retire",
+        right="broker by broker, a cluster can be replaced like this while it works.",
         hints=HINTS_2,
         rungs=(
             Rung(
-                holds="the table is what the snapshot and the changes lead to",
-                broken=not_the_table,
-                cases=PLAIN,
-                scenario=some_changes,
+                holds="the broker is in no list, and nothing else moves",
+                broken=not_emptied,
+                cases=EMPTIED,
+                scenario=lambda source: a_duty(source, spare=2),
                 **common,
             ),
             Rung(
-                holds=(
-                    "a null value takes its key away, also where nothing else is left"
-                    " of it"
-                ),
-                broken=not_the_table,
-                cases=NULLS,
-                scenario=lambda source: compacted(
-                    source, some_changes(source, nulls=True)
-                ),
+                holds="no broker has a partition twice",
+                broken=has_one_twice,
+                cases=NOT_TWICE,
+                scenario=lambda source: a_duty(source, spare=1),
                 **common,
             ),
             Rung(
-                holds="what comes again leaves the table right",
-                broken=not_the_table,
-                cases=REPEATED,
-                scenario=lambda source: some_changes(source, nulls=True, repeated=True),
+                holds="each replica goes to the broker that has the fewest",
+                broken=not_the_plan,
+                cases=FEWEST,
+                scenario=lambda source: a_duty(source, spare=source.choice((1, 2, 4))),
                 **common,
             ),
             Rung(
-                holds="each change counts once, whatever its number",
-                broken=not_the_counts,
-                cases=COUNTED,
-                scenario=lambda source: some_changes(source, nulls=True, repeated=True),
+                holds="with too few brokers there is no plan",
+                broken=not_the_plan,
+                cases=TOO_FEW_BROKERS,
+                scenario=lambda source: a_duty(source, spare=source.choice((0, 0, 1))),
                 **common,
             ),
         ),
     )
 
 
-def change(lsn, op, name, before, after):
-    """(key, value) as the connector writes it. before, after: a city, or None."""
-    told = {
-        "op": op,
-        "before": row_of(name, before),
-        "after": row_of(name, after),
-        "lsn": lsn,
-    }
-    return name.encode(), json.dumps(told, ensure_ascii=False).encode()
+def a_duty(source, spare):
+    """spare: how many brokers there are more than the longest list has replicas."""
+    factor = source.randint(1, 3)
+    known = list(range(source.choice((0, 1, 8)), 20))[: factor + spare]
+    source.shuffle(known)
+    number, replicas = source.choice((0, 0, 3)), {}
+    for _ in range(source.randint(1, 9)):
+        replicas[number] = source.sample(known, source.randint(1, factor))
+        number += source.choice((1, 1, 4))
+    places = list(replicas)
+    source.shuffle(places)
+    there = {each: replicas[each] for each in places}
+    return Duty(there, source.choice(known), known)
 
 
-def row_of(name, city):
-    return None if city is None else {"customer_id": name, "city": city}
+def a_smaller_duty(duty):
+    for gone in duty.replicas:
+        if len(duty.replicas) > 1:
+            left = {each: at for each, at in duty.replicas.items() if each != gone}
+            yield duty._replace(replicas=left)
 
 
-def null(name):
-    return name.encode(), None
+def as_duty(duty):
+    return f"retire({duty.replicas}, {duty.broker}, {duty.brokers})"
 
 
-def again(records):
-    return records + records
-
-
-PLAIN = {
-    "a snapshot": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "r", "bruno", None, "Cork"),
-    ],
-    "an update": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "u", "alice", "Arles", "Cork"),
-    ],
-    "a delete": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "d", "alice", "Arles", None),
-    ],
-    "new again": [
-        change(1, "d", "alice", "Arles", None),
-        change(2, "c", "alice", None, "Cork"),
-    ],
-}
-NULLS = {
-    "a delete and its null": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "d", "alice", "Arles", None),
-        null("alice"),
-    ],
-    "only the null is left": [change(1, "r", "alice", None, "Arles"), null("alice")],
-    "nobody knew the key": [null("bruno"), change(2, "c", "alice", None, "Cork")],
-}
-REPEATED = {
-    "deleted, made anew, and all of it again": again(
-        [
-            change(1, "d", "alice", "Arles", None),
-            null("alice"),
-            change(2, "c", "alice", None, "Cork"),
-        ]
-    ),
-    "the null again, and what followed it": [
-        change(1, "d", "alice", "Arles", None),
-        null("alice"),
-        change(2, "c", "alice", None, "Cork"),
-        null("alice"),
-        change(2, "c", "alice", None, "Cork"),
-    ],
-}
-COUNTED = {
-    "once": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "u", "alice", "Arles", "Cork"),
-    ],
-    "twice the same": again([change(1, "r", "alice", None, "Arles")]),
-    "the first example": again([change(1, "r", "alice", None, "Cork")]),
-    "the second example": [
-        change(1, "r", "alice", None, "Cork"),
-        change(2, "d", "alice", "Cork", None),
-        null("alice"),
-    ],
-    "the same row, read again later": [
-        change(1, "r", "alice", None, "Arles"),
-        change(2, "r", "alice", None, "Arles"),
-    ],
-    "number 0": again([change(0, "r", "alice", None, "Arles")]),
-    "a smaller number later": [
-        change(5, "r", "bruno", None, "Cork"),
-        change(2, "r", "alice", None, "Arles"),
-    ],
-    "a null is no change": [change(1, "d", "alice", "Arles", None), null("alice")],
-}
-
-
-def some_changes(source, nulls=False, repeated=False):
-    """Changes of three partitions, read in turns: in order for each key, and not for
-    all.
-    """
-    names = source.sample(MORE_NAMES, 4) if source.random() < 0.5 else NAMES
-    partitions = {name: [] for name in names[:3]}
-    partitions[names[3]] = partitions[names[0]]  # two names in one partition
-    cities, latest = {}, []
-    lsn = source.choice((0, 1, 9, 98))
-    for _ in range(source.randint(1, 14)):
-        name = source.choice(names)
-        before = cities.get(name)
-        is_gone = before is not None and source.random() < 0.35
-        if is_gone:
-            op, after = "d", None
-        else:
-            op = "u" if before is not None else source.choice("rc")
-            after = source.choice([city for city in CITIES if city != before])
-        made = [change(lsn, op, name, before, after)]
-        if is_gone and nulls:
-            made.append(null(name))
-        cities[name] = after
-        latest = [*latest, *made][-5:]
-        partitions[name] += made
-        if repeated and source.random() < 0.2:
-            for record in latest:
-                partitions[record[0].decode()].append(record)
-        lsn += 1
-    return in_turns(source, [partitions[name] for name in names[:3]])
-
-
-def in_turns(source, partitions):
-    """The records of some partitions, a few of one, then a few of another."""
-    read = []
-    while any(partitions):
-        chosen = source.choice([records for records in partitions if records])
-        taken = source.randint(1, 3)
-        read += chosen[:taken]
-        del chosen[:taken]
-    return read
-
-
-def compacted(source, records):
-    """Some of what a later record of the same key has overwritten is gone."""
-    last = {key: number for number, (key, _) in enumerate(records)}
-    return [
-        each
-        for number, each in enumerate(records)
-        if last[each[0]] == number or source.random() < 0.5
-    ]
-
-
-def without_one(records):
-    for gone in range(len(records)):
-        if len(records) > 1:
-            yield records[:gone] + records[gone + 1 :]
-
-
-def as_changes(records):
-    shown = []
-    for key, value in records:
-        name = key.decode()
-        if value is None:
-            shown.append(f"{name} null")
+def the_plan(duty):
+    """The right one; None if there are too few brokers."""
+    count = dict.fromkeys(duty.brokers, 0)
+    for replicas in duty.replicas.values():
+        for each in replicas:
+            count[each] += 1
+    plan = {}
+    for number in sorted(duty.replicas):
+        there = duty.replicas[number]
+        if duty.broker not in there:
             continue
-        told = json.loads(value)
-        after = (told["after"] or {}).get("city")
-        shown.append(f"{name} {told['op']} -> {after} (lsn {told['lsn']})")
-    return "; ".join(shown)
+        able = [each for each in duty.brokers if each not in there]
+        if not able:
+            return None
+        chosen = min(able, key=lambda each: (count[each], each))
+        count[chosen] += 1
+        plan[number] = [chosen if each == duty.broker else each for each in there]
+    return plan
 
 
-def the_answer(answer, records):
-    """(table, counts), or a line on why it is none."""
-    found = answer(list(records))
-    is_pair = isinstance(found, tuple | list) and len(found) == 2
-    if not is_pair or not all(isinstance(each, Mapping) for each in found):
+def answered(answer, duty):
+    """The learner's plan, with lists; or a line on why it is none."""
+    found = answer(duty.replicas, duty.broker, duty.brokers)
+    if not isinstance(found, Mapping):
         return (
-            f"it returned {found!r}, and should return two dicts: the table, the"
-            " counts."
+            f"it returned {short(found)}, and should return a dict: partition -> its"
+            " new replicas."
         )
-    return found
+    for number, replicas in found.items():
+        if not isinstance(replicas, Sequence) or isinstance(replicas, str):
+            return (
+                f"partition {number} has {short(replicas)}, and should have a list of"
+                " brokers."
+            )
+    return {number: list(replicas) for number, replicas in found.items()}
 
 
-def not_the_table(answer, records):
-    found = the_answer(answer, records)
+def not_emptied(answer, duty):
+    found = answered(answer, duty)
     if isinstance(found, str):
         return found
-    truth = {}
-    for key, value in records:
-        row = json.loads(value)["after"] if value is not None else None
-        truth.pop(key.decode(), None)
-        if row is not None:
-            truth[key.decode()] = row
-    table = found[0]
-    if table == truth:
-        return None
-    if {name.encode(): row for name, row in truth.items()} == table and truth:
-        return (
-            "the rows are right, and their names are bytes: they should be text,"
-            " b'alice'.decode()."
-        )
-    for name in sorted({*truth, *table}, key=str):
-        if name not in table:
-            city = truth[name]["city"]
-            return f"{name} is in the database ({city}), and not in the table."
-        if name not in truth:
+    for number, there in duty.replicas.items():
+        moves = duty.broker in there
+        if moves and number not in found:
+            return f"broker {duty.broker} still has partition {number}."
+        if number in found and not moves:
             return (
-                f"{name} is not in the database any more, and the table has"
-                f" {table[name]!r}."
+                f"partition {number} is in the plan, and broker {duty.broker} doesn't"
+                " have it."
             )
-        if table[name] != truth[name]:
-            return f"{name} should be {truth[name]!r}, and is {table[name]!r}."
+    for number, replicas in found.items():
+        if number not in duty.replicas:
+            return f"partition {number!r} is in the plan, and there is none."
+        if duty.broker in replicas:
+            return f"broker {duty.broker} still has partition {number}."
+        there = duty.replicas[number]
+        if len(replicas) != len(there):
+            return (
+                f"partition {number} had {len(there)} replicas, and would have"
+                f" {len(replicas)}."
+            )
+        for before, after in zip(there, replicas, strict=True):
+            if before not in (duty.broker, after):
+                return (
+                    f"partition {number} was {there}, and would be {replicas}: broker"
+                    f" {before} should keep its place."
+                )
+        unknown = set(replicas) - set(duty.brokers)
+        if unknown:
+            return f"partition {number} would be on broker {unknown.pop()!r}: there is none."
     return None
 
 
-def not_the_counts(answer, records):
-    found = the_answer(answer, records)
-    if isinstance(found, str):
-        return found
-    changes = {
-        json.loads(value)["lsn"]: json.loads(value)["op"]
-        for _, value in records
-        if value is not None
-    }
-    truth = dict(Counter(changes.values()))
-    counts = {op: count for op, count in found[1].items() if count}
-    if counts == truth:
-        return None
-    return f"the counts are {dict(found[1])}, and {truth} is true."
+def has_one_twice(answer, duty):
+    broken = not_emptied(answer, duty)
+    if broken:
+        return broken
+    for number, replicas in answered(answer, duty).items():
+        if len(set(replicas)) < len(replicas):
+            return f"partition {number} would be {replicas}: one broker, two replicas."
+    return None
+
+
+def not_the_plan(answer, duty):
+    plan = the_plan(duty)
+    if plan is None:
+        try:
+            found = answered(answer, duty)
+        except ValueError:
+            return None
+        return (
+            f"there are too few brokers, and it returned {short(found)} instead of"
+            " raising ValueError."
+        )
+    broken = has_one_twice(answer, duty)
+    if broken:
+        return broken
+    found = answered(answer, duty)
+    for number in sorted(plan):
+        if found[number] != plan[number]:
+            return (
+                f"partition {number} would be {found[number]}. {plan[number]} is right: by"
+                " then that broker has fewer replicas, or as many and a smaller id."
+            )
+    return None

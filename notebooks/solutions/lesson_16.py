@@ -1,8 +1,6 @@
-"""Lesson 16, a real cluster: one solution an exercise. Each part replaces the stub in
+"""Lesson 16, operating a cluster: one solution an exercise. Each part replaces the stub in
 the solved edition.
 """
-
-import json
 
 from minikafka import lesson
 
@@ -33,20 +31,25 @@ def health(lines, min_isr):
 
 
 # %% exercise 2
-def into_table(records):
-    """(table, counts): name -> row, and op -> how many changes."""
-    table, counts, counted = {}, {}, set()
-    for key, value in records:
-        name, change = key.decode(), None if value is None else json.loads(value)
-        if change is None or change["after"] is None:
-            table.pop(name, None)
-        else:
-            table[name] = change["after"]
-        if change is not None and change["lsn"] not in counted:
-            counted.add(change["lsn"])
-            counts[change["op"]] = counts.get(change["op"], 0) + 1
-    return table, counts
+def retire(replicas, broker, brokers):
+    """Partition -> its new replicas, so that the broker can go."""
+    count = dict.fromkeys(brokers, 0)
+    for there in replicas.values():
+        for each in there:
+            count[each] += 1
+    plan = {}
+    for partition in sorted(replicas):
+        there = replicas[partition]
+        if broker not in there:
+            continue
+        able = [each for each in brokers if each not in there]
+        if not able:
+            raise ValueError(f"partition {partition}: no broker is left for it")
+        new = min(able, key=lambda each: (count[each], each))
+        count[new] += 1
+        plan[partition] = [new if each == broker else each for each in there]
+    return plan
 
 
 # %% exit ticket
-lesson("16").exit_ticket(2, 1, 3, 2, 1)
+lesson("16").exit_ticket(2, 2, 1, 3, 2)

@@ -1,5 +1,5 @@
-"""What lesson 16 claims about a real cluster, run on minikafka and on Apache Kafka over
-TCP.
+"""What lessons 04, 11, 14 and 16 claim about a cluster and its tools, run on minikafka and on
+Apache Kafka over TCP. What an operator does is in tests/clients/test_operating.py.
 """
 
 import json
@@ -11,6 +11,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from datasets import customers_cdc, replay
+from minikafka.simulation.cluster import Cluster
 from tests.course.on_both import PATIENCE_SECONDS, take
 from tests.kafka import java_tool
 
@@ -90,3 +91,16 @@ def test_a_table_of_changes_ends_right_when_some_come_again_and_their_count_does
         if record.value is not None
     )
     assert (len(numbers), numbers.total()) == (240, 245)
+
+
+def test_describe_says_what_the_controllers_last_agreed_on():
+    """With one of three controllers left, a second death can't be noted: the ISR still
+    names a dead broker. (tests/docker has the same on Apache Kafka.)
+    """
+    cluster = Cluster(brokers=3, seed=16)
+    cluster.create_topic("orders", partitions=3, replication_factor=3)
+    cluster.run(seconds=1)
+    for broker in 3, 2:
+        cluster.crash(broker)
+        cluster.run(seconds=60)
+    assert cluster.partition("orders", 0).isr == [1, 2]

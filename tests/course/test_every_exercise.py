@@ -153,7 +153,9 @@ def test_what_never_ends_is_stopped(lesson, exercise):
         ("15", 1, lambda *given: "0", "should return a list of pairs"),
         ("15", 1, lambda *given: [(0, True)], "should return a list of pairs"),
         ("16", 1, lambda *given: "fine", "it returned 'fine', and should return"),
-        ("16", 2, lambda *given: 7, "it returned 7, and should return"),
+        ("16", 2, lambda *given: [1], "it returned [1], and should return a dict"),
+        ("16", 2, lambda *given: {0: 1}, "and should have a list of brokers"),
+        ("14", 3, lambda *given: 7, "it returned 7, and should return"),
         ("18", 1, lambda *given: 7, "it returned 7, and should return a list"),
         (
             "18",

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from minikafka.course.connect import Connection
-from minikafka.course.experiments.lesson_16_terminal import Terminal
+from minikafka.course.experiments.lesson_04_terminal import Terminal
 from minikafka.server.embedded import Served
 
 pytestmark = pytest.mark.slow

@@ -2,6 +2,7 @@
 left when they stop.
 """
 
+import json
 import os
 import re
 import shlex
@@ -25,7 +26,7 @@ from minikafka.course.clusters.jvm_cluster import (
     is_taken,
     knows_all,
 )
-from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
 from tests.clients.brokers import until
 from tests.kafka import SMALL_JVM, an_address, free_ports, kafka_jars
 from tests.notebooks.running import BOOKS, code_cells, kernel_for, read, shown
@@ -147,16 +148,16 @@ def test_a_second_cluster_says_which_port_is_taken(cluster):
 
 
 def at_work():
-    """The commands of lesson 16's section "At work", as words."""
-    block = re.search(
-        r"```\n(.*?)```", contents()["16"].section("at work").text, re.DOTALL
-    )[1]
+    """The commands at the end of "In a terminal", as words."""
+    text = (NOTEBOOKS / "04_extra_in_a_terminal.ipynb").read_text(encoding="utf-8")
+    cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+    block = re.search(r"## At work.*?```\n(.*?)```", cells[-1], re.DOTALL)[1]
     return [shlex.split(line) for line in block.splitlines()]
 
 
 @pytest.mark.nightly
 @pytest.mark.java
-def test_the_commands_of_lesson_16_run_one_after_another(cluster):
+def test_the_commands_of_a_terminal_run_one_after_another(cluster):
     said = {}
     for script, *words in at_work():
         here = [

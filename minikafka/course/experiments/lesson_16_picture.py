@@ -2,35 +2,34 @@
 and one broker has stopped.
 """
 
+from minikafka.course.experiments.lesson_16_cluster import ORDERS
 from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
 BROKERS = (1, 2, 3)
 STOPPED = 3
 # partition -> the broker that leads it while all are there
-PREFERRED = {0: 1, 1: 2, 2: 3}
+PREFERRED = {number: replicas[0] for number, replicas in enumerate(ORDERS)}
 
 _TOP = 16
-_BOX, _TALL, _GAP = 280, 188, 40  # a broker's box, and from box to box
-_ROW, _CELL = 44, 32  # from copy to copy, and how tall one is
+_BOX, _TALL, _GAP = 280, 272, 40  # a broker's box, and from box to box
+_ROW, _CELL = 36, 28  # from copy to copy, and how tall one is
 _INDENT = 16  # of what is in a box
 
 
 def three_brokers() -> str:
     """SVG: which brokers have a copy, and which led. The lesson says who leads
-    partition 2 now.
+    partitions 2 and 5 now.
     """
     body = Drawing(WIDE)
     for place, broker in enumerate(BROKERS):
         _broker(body, broker, place * (_BOX + _GAP))
-    said = (
-        "Broker 3 has stopped. What can still be read and written, and who can say so?"
-    )
-    there = "Brokers 1 and 2 are there, and hold copies of all three partitions."
+    said = "Broker 3 has stopped. Which numbers on your screen change?"
+    there = "Brokers 1 and 2 are there, and hold copies of all six partitions."
     return svg(
         body,
-        title="orders: three partitions, three copies of each",
-        scenario="three brokers, each led one partition",
+        title="orders: six partitions, three copies of each",
+        scenario="three brokers, each led two partitions",
         sentence=said,
         corner="min.insync.replicas 2",
         time="broker 3 stopped",
@@ -63,7 +62,7 @@ def _copy(copy: Drawing, broker: int, partition: int, leads: bool) -> None:
         fill, line, ink, role = "paper", "gone", "gone", "led"
     width = _BOX - 2 * _INDENT
     copy.rect("box", 0, 0, width, _CELL, fill, line, r=4)
-    copy.text("name", 12, 21, f"orders-{partition}", ink, mono=True, size=12)
+    copy.text("name", 12, 19, f"orders-{partition}", ink, mono=True, size=12)
     if not leads:
         role, ink = "copy", "quiet"
-    copy.text("role", width - 12, 21, role, ink, size=12, anchor="end")
+    copy.text("role", width - 12, 19, role, ink, size=12, anchor="end")

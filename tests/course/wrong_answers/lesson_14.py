@@ -562,3 +562,205 @@ for producer, topic, words in (
 wrong(2, "payments fail. The first is", "is there twice")(
     (PRODUCER, {"min.insync.replicas": 3})
 )
+
+
+# --- into_table ---
+
+
+@right(3)
+def a_set_of_numbers(records):
+    table, seen = {}, {}
+    for key, value in records:
+        change = json.loads(value) if value else {"after": None}
+        table[key.decode()] = change["after"]
+        if value:
+            seen[change["lsn"]] = change["op"]
+    kinds = list(seen.values())
+    return {name: row for name, row in table.items() if row}, {
+        op: kinds.count(op) for op in set(kinds)
+    }
+
+
+@right(3)
+def values_once(records):
+    """What comes again has the same bytes."""
+    table, counts = {}, {}
+    for key, value in records:
+        table.pop(key.decode(), None)
+        if value is not None and json.loads(value)["after"]:
+            table[key.decode()] = json.loads(value)["after"]
+    for value in dict.fromkeys(value for _, value in records if value is not None):
+        op = json.loads(value)["op"]
+        counts[op] = counts.get(op, 0) + 1
+    return table, counts
+
+
+def table_of(records):
+    return values_once(records)[0]
+
+
+def counts_of(records):
+    return values_once(records)[1]
+
+
+@wrong(3, "it raised TypeError")
+def null_is_parsed(records):
+    table = {}
+    for key, value in records:
+        after = json.loads(value)["after"]
+        table.pop(key.decode(), None)
+        if after:
+            table[key.decode()] = after
+    return table, counts_of(records)
+
+
+@wrong(3, "it returned {'alice'", "and should return two dicts")
+def the_table_alone(records):
+    return table_of(records)
+
+
+@wrong(3, "the rows are right, and their names are bytes")
+def names_are_bytes(records):
+    return {name.encode(): row for name, row in table_of(records).items()}, counts_of(
+        records
+    )
+
+
+@wrong(3, "it raised KeyError: 'alice'")
+def taken_away_twice(records):
+    table = {}
+    for key, value in records:
+        after = json.loads(value)["after"] if value else None
+        if after is None:
+            del table[key.decode()]
+        else:
+            table[key.decode()] = after
+    return table, counts_of(records)
+
+
+@wrong(3, "alice is not in the database any more, and the table has")
+def tombstones_are_skipped(records):
+    return table_of(
+        [(key, value) for key, value in records if value is not None]
+    ), counts_of(records)
+
+
+@wrong(3, "alice is not in the database any more, and the table has None.")
+def rows_become_none(records):
+    table = {}
+    for key, value in records:
+        table[key.decode()] = json.loads(value)["after"] if value else None
+    return table, counts_of(records)
+
+
+@wrong(3, "alice should be {'customer_id': 'alice', 'city': 'Cork'}, and is")
+def the_row_before(records):
+    table = {}
+    for key, value in records:
+        change = json.loads(value) if value else {"before": None, "after": None}
+        table.pop(key.decode(), None)
+        if change["after"]:
+            table[key.decode()] = change["before"] or change["after"]
+    return table, counts_of(records)
+
+
+@wrong(3, "should be {'customer_id': 'bruno', 'city': 'Cork'}, and is {'op'")
+def the_whole_change(records):
+    table = {}
+    for key, value in records:
+        table.pop(key.decode(), None)
+        if value and json.loads(value)["after"]:
+            table[key.decode()] = json.loads(value)
+    return table, counts_of(records)
+
+
+@wrong(
+    3, "alice is in the database (Cork), and not in the table.", "is in the database"
+)
+def old_numbers_are_skipped_and_tombstones_are_not(records):
+    table, latest = {}, {}
+    for key, value in records:
+        if value is None:
+            table.pop(key.decode(), None)
+            continue
+        change = json.loads(value)
+        if change["lsn"] > latest.get(key, 0):
+            latest[key] = change["lsn"]
+            table.pop(key.decode(), None)
+            if change["after"]:
+                table[key.decode()] = change["after"]
+    return table, counts_of(records)
+
+
+@wrong(3, "alice is in the database", "is in the database", "should be")
+def only_rising_numbers(records):
+    table, latest = {}, 0
+    for key, value in records:
+        change = json.loads(value) if value else {"lsn": latest + 1, "after": None}
+        if change["lsn"] > latest:
+            latest = change["lsn"] if value else latest
+            table.pop(key.decode(), None)
+            if change["after"]:
+                table[key.decode()] = change["after"]
+    return table, counts_of(records)
+
+
+@wrong(3, "the counts are {'r': 2}, and {'r': 1} is true.")
+def all_are_counted(records):
+    kinds = [json.loads(value)["op"] for _, value in records if value is not None]
+    return table_of(records), {op: kinds.count(op) for op in kinds}
+
+
+@wrong(3, "the counts are {'d': 1}, and {} is true.")
+def a_tombstone_counts_as_a_delete(records):
+    counts = counts_of(records)
+    nulls = len({key for key, value in records if value is None})
+    return table_of(records), {**counts, "d": counts.get("d", 0) + nulls}
+
+
+@wrong(3, "the counts are {}, and {'r': 1} is true.")
+def counted_while_numbers_rise(records):
+    counts, latest = {}, 0
+    for _, value in records:
+        if value is not None and json.loads(value)["lsn"] > latest:
+            latest, op = json.loads(value)["lsn"], json.loads(value)["op"]
+            counts[op] = counts.get(op, 0) + 1
+    return table_of(records), counts
+
+
+@wrong(3, "is in the database", "is not in the database any more", "should be")
+def latin_1(records):
+    table = {}
+    for key, value in records:
+        table.pop(key.decode("latin-1"), None)
+        if value is not None and json.loads(value)["after"]:
+            table[key.decode("latin-1")] = json.loads(value)["after"]
+    return table, counts_of(records)
+
+
+@wrong(3, "the counts are {'r': 1}, and {'r': 2} is true.")
+def equal_rows_count_once(records):
+    rows = {
+        (key, json.loads(value)["op"], str(json.loads(value)["after"]))
+        for key, value in records
+        if value is not None
+    }
+    kinds = [op for _, op, _ in rows]
+    return table_of(records), {op: kinds.count(op) for op in kinds}
+
+
+@wrong(3, "the counts are {'r': 2}, and {'r': 1} is true.", "is true.")
+def number_0_is_no_number(records):
+    seen, counts = set(), {}
+    for _, value in records:
+        change = json.loads(value) if value is not None else None
+        if change and not (change["lsn"] and change["lsn"] in seen):
+            seen.add(change["lsn"])
+            counts[change["op"]] = counts.get(change["op"], 0) + 1
+    return table_of(records), counts
+
+
+@wrong(3, "is in the database", "should be")
+def names_without_capitals(records):
+    lowered = [(key.lower(), value) for key, value in records]
+    return table_of(lowered), counts_of(records)

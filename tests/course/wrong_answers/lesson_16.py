@@ -1,7 +1,7 @@
-"""Lesson 16: what still works, and changes into a table."""
+"""Lesson 16: what still works, and a plan for retiring a broker."""
 
-import json
 import re
+from collections import Counter
 
 from tests.course.wrong_answers import Answers
 
@@ -214,203 +214,156 @@ def min_isr_is_never_more_than_two(lines, min_isr):
     return of_all(lines, lambda row: word(row, min(min_isr, 2)))
 
 
-# --- into_table ---
+# --- retire ---
+
+
+def planned(replicas, broker, brokers, choose):
+    """choose(able, count) of the brokers that may take it."""
+    count = Counter(each for there in replicas.values() for each in there)
+    plan = {}
+    for partition, there in sorted(replicas.items()):
+        if broker in there:
+            able = [each for each in brokers if each not in there]
+            if not able:
+                raise ValueError("too few brokers")
+            new = choose(able, count)
+            count[new] += 1
+            plan[partition] = [new if each == broker else each for each in there]
+    return plan
+
+
+def fewest(able, count):
+    return min(sorted(able), key=count.__getitem__)
 
 
 @right(2)
-def a_set_of_numbers(records):
-    table, seen = {}, {}
-    for key, value in records:
-        change = json.loads(value) if value else {"after": None}
-        table[key.decode()] = change["after"]
-        if value:
-            seen[change["lsn"]] = change["op"]
-    kinds = list(seen.values())
-    return {name: row for name, row in table.items() if row}, {
-        op: kinds.count(op) for op in set(kinds)
+def sorted_then_counted(replicas, broker, brokers):
+    return planned(replicas, broker, brokers, fewest)
+
+
+@right(2)
+def as_tuples_one_by_one(replicas, broker, brokers):
+    now = {partition: tuple(there) for partition, there in replicas.items()}
+    for partition in sorted(now):
+        if broker in now[partition]:
+            loads = sorted(
+                (sum(each in there for there in now.values()), each)
+                for each in set(brokers) - set(now[partition])
+            )
+            if not loads:
+                raise ValueError(partition)
+            where = now[partition].index(broker)
+            before, after = now[partition][:where], now[partition][where + 1 :]
+            now[partition] = (*before, loads[0][1], *after)
+    return {
+        partition: there
+        for partition, there in now.items()
+        if there != tuple(replicas[partition])
     }
 
 
-@right(2)
-def values_once(records):
-    """What comes again has the same bytes."""
-    table, counts = {}, {}
-    for key, value in records:
-        table.pop(key.decode(), None)
-        if value is not None and json.loads(value)["after"]:
-            table[key.decode()] = json.loads(value)["after"]
-    for value in dict.fromkeys(value for _, value in records if value is not None):
-        op = json.loads(value)["op"]
-        counts[op] = counts.get(op, 0) + 1
-    return table, counts
+@wrong(2, "it returned None, and should return a dict")
+def forgets_to_return(replicas, broker, brokers):
+    planned(replicas, broker, brokers, fewest)
 
 
-def table_of(records):
-    return values_once(records)[0]
+@wrong(2, "it changed its argument replicas")
+def changes_the_lists(replicas, broker, brokers):
+    plan = planned(replicas, broker, brokers, fewest)
+    for partition, there in plan.items():
+        replicas[partition][:] = there
+    return {partition: replicas[partition] for partition in plan}
 
 
-def counts_of(records):
-    return values_once(records)[1]
+@wrong(2, "is in the plan, and broker 1 doesn't have it", "doesn't have it")
+def all_partitions(replicas, broker, brokers):
+    return replicas | planned(replicas, broker, brokers, fewest)
 
 
-@wrong(2, "it raised TypeError")
-def null_is_parsed(records):
-    table = {}
-    for key, value in records:
-        after = json.loads(value)["after"]
-        table.pop(key.decode(), None)
-        if after:
-            table[key.decode()] = after
-    return table, counts_of(records)
+@wrong(2, "had 2 replicas, and would have 1", "and would have")
+def takes_it_away(replicas, broker, brokers):
+    return {
+        partition: [each for each in there if each != broker]
+        for partition, there in replicas.items()
+        if broker in there
+    }
 
 
-@wrong(2, "it returned {'alice'", "and should return two dicts")
-def the_table_alone(records):
-    return table_of(records)
+@wrong(2, "should keep its place", "had 1 replicas")
+def puts_it_at_the_end(replicas, broker, brokers):
+    plan = planned(replicas, broker, brokers, fewest)
+    for partition, there in plan.items():
+        [new] = set(there) - set(replicas[partition])
+        plan[partition] = [each for each in there if each != new] + [new]
+    return plan
 
 
-@wrong(2, "the rows are right, and their names are bytes")
-def names_are_bytes(records):
-    return {name.encode(): row for name, row in table_of(records).items()}, counts_of(
-        records
+@wrong(2, "one broker, two replicas")
+def does_not_look_who_has_it(replicas, broker, brokers):
+    left = sorted(each for each in brokers if each != broker)
+    return {
+        partition: [left[0] if each == broker else each for each in there]
+        for partition, there in replicas.items()
+        if broker in there
+    }
+
+
+@wrong(2, "by then that broker has fewer replicas")
+def the_smallest_id(replicas, broker, brokers):
+    return planned(replicas, broker, brokers, lambda able, count: min(able))
+
+
+@wrong(2, "by then that broker has fewer replicas")
+def the_count_at_the_start(replicas, broker, brokers):
+    start = Counter(each for there in replicas.values() for each in there)
+    return planned(replicas, broker, brokers, lambda able, count: fewest(able, start))
+
+
+@wrong(2, "by then that broker has fewer replicas")
+def the_largest_of_equals(replicas, broker, brokers):
+    return planned(
+        replicas,
+        broker,
+        brokers,
+        lambda able, count: min(able, key=lambda each: (count[each], -each)),
     )
 
 
-@wrong(2, "it raised KeyError: 'alice'")
-def taken_away_twice(records):
-    table = {}
-    for key, value in records:
-        after = json.loads(value)["after"] if value else None
-        if after is None:
-            del table[key.decode()]
-        else:
-            table[key.decode()] = after
-    return table, counts_of(records)
+@wrong(2, "by then that broker has fewer replicas")
+def in_the_order_given(replicas, broker, brokers):
+    return planned(
+        replicas, broker, brokers, lambda able, count: min(able, key=count.__getitem__)
+    )
 
 
-@wrong(2, "alice is not in the database any more, and the table has")
-def tombstones_are_skipped(records):
-    return table_of(
-        [(key, value) for key, value in records if value is not None]
-    ), counts_of(records)
+@wrong(2, "by then that broker has fewer replicas")
+def counts_leaders_only(replicas, broker, brokers):
+    leaders = Counter(there[0] for there in replicas.values())
+    return planned(
+        replicas,
+        broker,
+        brokers,
+        lambda able, count: min(able, key=lambda each: (leaders[each], each)),
+    )
 
 
-@wrong(2, "alice is not in the database any more, and the table has None.")
-def rows_become_none(records):
-    table = {}
-    for key, value in records:
-        table[key.decode()] = json.loads(value)["after"] if value else None
-    return table, counts_of(records)
+@wrong(2, "there are too few brokers, and it returned")
+def leaves_out_what_can_not_move(replicas, broker, brokers):
+    return planned(
+        {each: at for each, at in replicas.items() if set(brokers) - set(at)},
+        broker,
+        brokers,
+        fewest,
+    )
 
 
-@wrong(2, "alice should be {'customer_id': 'alice', 'city': 'Cork'}, and is")
-def the_row_before(records):
-    table = {}
-    for key, value in records:
-        change = json.loads(value) if value else {"before": None, "after": None}
-        table.pop(key.decode(), None)
-        if change["after"]:
-            table[key.decode()] = change["before"] or change["after"]
-    return table, counts_of(records)
-
-
-@wrong(2, "should be {'customer_id': 'bruno', 'city': 'Cork'}, and is {'op'")
-def the_whole_change(records):
-    table = {}
-    for key, value in records:
-        table.pop(key.decode(), None)
-        if value and json.loads(value)["after"]:
-            table[key.decode()] = json.loads(value)
-    return table, counts_of(records)
-
-
-@wrong(
-    2, "alice is in the database (Cork), and not in the table.", "is in the database"
-)
-def old_numbers_are_skipped_and_tombstones_are_not(records):
-    table, latest = {}, {}
-    for key, value in records:
-        if value is None:
-            table.pop(key.decode(), None)
-            continue
-        change = json.loads(value)
-        if change["lsn"] > latest.get(key, 0):
-            latest[key] = change["lsn"]
-            table.pop(key.decode(), None)
-            if change["after"]:
-                table[key.decode()] = change["after"]
-    return table, counts_of(records)
-
-
-@wrong(2, "alice is in the database", "is in the database", "should be")
-def only_rising_numbers(records):
-    table, latest = {}, 0
-    for key, value in records:
-        change = json.loads(value) if value else {"lsn": latest + 1, "after": None}
-        if change["lsn"] > latest:
-            latest = change["lsn"] if value else latest
-            table.pop(key.decode(), None)
-            if change["after"]:
-                table[key.decode()] = change["after"]
-    return table, counts_of(records)
-
-
-@wrong(2, "the counts are {'r': 2}, and {'r': 1} is true.")
-def all_are_counted(records):
-    kinds = [json.loads(value)["op"] for _, value in records if value is not None]
-    return table_of(records), {op: kinds.count(op) for op in kinds}
-
-
-@wrong(2, "the counts are {'d': 1}, and {} is true.")
-def a_tombstone_counts_as_a_delete(records):
-    counts = counts_of(records)
-    nulls = len({key for key, value in records if value is None})
-    return table_of(records), {**counts, "d": counts.get("d", 0) + nulls}
-
-
-@wrong(2, "the counts are {}, and {'r': 1} is true.")
-def counted_while_numbers_rise(records):
-    counts, latest = {}, 0
-    for _, value in records:
-        if value is not None and json.loads(value)["lsn"] > latest:
-            latest, op = json.loads(value)["lsn"], json.loads(value)["op"]
-            counts[op] = counts.get(op, 0) + 1
-    return table_of(records), counts
-
-
-@wrong(2, "is in the database", "is not in the database any more", "should be")
-def latin_1(records):
-    table = {}
-    for key, value in records:
-        table.pop(key.decode("latin-1"), None)
-        if value is not None and json.loads(value)["after"]:
-            table[key.decode("latin-1")] = json.loads(value)["after"]
-    return table, counts_of(records)
-
-
-@wrong(2, "the counts are {'r': 1}, and {'r': 2} is true.")
-def equal_rows_count_once(records):
-    rows = {
-        (key, json.loads(value)["op"], str(json.loads(value)["after"]))
-        for key, value in records
-        if value is not None
-    }
-    kinds = [op for _, op, _ in rows]
-    return table_of(records), {op: kinds.count(op) for op in kinds}
-
-
-@wrong(2, "the counts are {'r': 2}, and {'r': 1} is true.", "is true.")
-def number_0_is_no_number(records):
-    seen, counts = set(), {}
-    for _, value in records:
-        change = json.loads(value) if value is not None else None
-        if change and not (change["lsn"] and change["lsn"] in seen):
-            seen.add(change["lsn"])
-            counts[change["op"]] = counts.get(change["op"], 0) + 1
-    return table_of(records), counts
-
-
-@wrong(2, "is in the database", "should be")
-def names_without_capitals(records):
-    lowered = [(key.lower(), value) for key, value in records]
-    return table_of(lowered), counts_of(records)
+@wrong(2, "it raised ValueError: min()", "by then that broker", "doesn't")
+def in_the_order_of_the_dict(replicas, broker, brokers):
+    count = Counter(each for there in replicas.values() for each in there)
+    plan = {}
+    for partition, there in replicas.items():
+        if broker in there:
+            new = fewest([each for each in brokers if each not in there], count)
+            count[new] += 1
+            plan[partition] = [new if each == broker else each for each in there]
+    return plan
