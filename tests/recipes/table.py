@@ -25,7 +25,8 @@ def text(rows):
             if of == recipe
         ]
         head = ["| fault | on | what happened |", "|--|--|--|"]
-        parts.append("\n".join([f"## {recipe}.py", "", *head, *lines]) + "\n")
+        name = f"## [{recipe}.py](recipes/{recipe}.py)"
+        parts.append("\n".join([name, "", *head, *lines]) + "\n")
     return "\n".join(parts)
 
 

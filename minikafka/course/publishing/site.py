@@ -133,6 +133,9 @@ def write(folder: Path) -> None:
     live = site_lab.build(folder, notebooks)
     say("the lessons as pages")
     shutil.copytree(NOTEBOOKS / "pictures", folder / PICTURES, dirs_exist_ok=True)
+    (folder / "recipes").mkdir()
+    for recipe in (NOTEBOOKS / "recipes").glob("*.py"):
+        shutil.copy(recipe, folder / "recipes")
     (folder / LESSONS).mkdir(exist_ok=True)
     for lesson in notebooks:
         save(
