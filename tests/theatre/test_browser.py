@@ -193,7 +193,7 @@ def test_a_byte_of_a_saved_picture_takes_no_digit(opened):
     page = opened(picture("bytes", frames.request()))
     page.focus("#drawing [data-grid=bytes][tabindex='0']")
     page.keyboard.type("7f")
-    assert sentence(page) == "The frame has 123 bytes, 32 fields."
+    assert sentence(page) == "The frame has 123 bytes and 32 fields."
     assert "read-only here" in page.text_content("#scenario")
 
 

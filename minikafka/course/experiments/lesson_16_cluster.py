@@ -16,11 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from minikafka.course.experiments import lesson_16_tools as tools
-from minikafka.course.experiments.lesson_16_metrics import Watch
+from minikafka.course.experiments.lesson_16_metrics import Watch, scraped
 from minikafka.server.addresses import keep_port
 
 VOTERS = (1, 2, 3)
@@ -29,6 +30,7 @@ LOOK_SECONDS = 0.1
 STILL = 4  # looks that see the same
 MB = 1_000_000
 RECORD_BYTES = 100_000
+AT_ONCE = 12  # records without an answer
 ORDER_SECONDS = 0.02
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 # The replicas of each partition, the preferred leader first.
@@ -46,6 +48,8 @@ QUICK = {
     "auto.create.topics.enable": "false",
     "offsets.topic.num.partitions": 3,  # 50 would be most of what is counted
     "auto.leader.rebalance.enable": "false",  # it would act after five minutes
+    "quota.window.num": 2,  # 11 would allow a burst of ten seconds
+    "log.retention.check.interval.ms": 1000,
 }
 TOPICS = ("orders", "audit", "__consumer_offsets")
 
@@ -243,6 +247,53 @@ class RunningCluster:
         self.watch.end()
         return took
 
+    def load(self, client_id: str, topic: str, seconds: float = 6) -> float:
+        """This client sends as fast as it can. Returns how many MB a second were
+        acknowledged; an error is raised.
+        """
+        from kafka import KafkaProducer
+
+        self.watch.begin(f"{client_id} sends as fast as it can")
+        value = random.Random(16).randbytes(RECORD_BYTES)
+        began = time.monotonic()
+        made = KafkaProducer(
+            bootstrap_servers=self.bootstrap, client_id=client_id, batch_size=0
+        )
+        with closing(made) as producer:
+            waiting: list[Any] = []
+            done = 0
+            while time.monotonic() < began + seconds:
+                if len(waiting) < AT_ONCE:
+                    partition = (done + len(waiting)) % len(AUDIT)
+                    waiting.append(producer.send(topic, value, partition=partition))
+                    continue
+                left = [each for each in waiting if not each.is_done]
+                done += len(waiting) - len(left)
+                waiting = left
+                self.watch.refresh()
+                time.sleep(0.01)
+            for each in waiting:
+                each.get(PATIENCE_SECONDS)
+        took = time.monotonic() - began
+        self.watch.end()
+        return (done + len(waiting)) * RECORD_BYTES / MB / took
+
+    def size_mb(self, topic: str = "orders") -> float:
+        """How large the largest log of the topic is."""
+        sizes = [
+            value
+            for node in self.nodes.values()
+            for name, labels, value in scraped(node.metrics)
+            if name == "kafka_log_log_size" and labels["topic"] == topic
+        ]
+        return max(sizes) / MB
+
+    def wait(self, seconds: float) -> None:
+        self.watch.begin("time passes")
+        end = time.monotonic() + seconds
+        self._until(lambda: time.monotonic() > end, "time passes")
+        self.watch.end()
+
     def empty(self, broker: int, retire: Retire) -> None:
         """Move all of a broker's replicas away, by the plans of `retire`."""
         brokers = self.live()
@@ -383,11 +434,12 @@ class Customers:
         from kafka.errors import KafkaError
 
         producer = KafkaProducer(bootstrap_servers=bootstrap)
-        number = 0
-        while not self._closed.wait(ORDER_SECONDS):
-            number += 1
-            producer.send("orders", key=b"%d" % (number % 97), value=b"%d" % number)
-        with suppress(KafkaError):  # a record without an answer yet
+        with suppress(KafkaError):  # the cluster or the kernel has ended
+            for number in count(1):
+                if self._closed.wait(ORDER_SECONDS):
+                    break
+                key, value = b"%d" % (number % 97), b"%d" % number
+                producer.send("orders", key=key, value=value)
             producer.close(timeout=1)
 
     def _bill(self, bootstrap: list[str]) -> None:

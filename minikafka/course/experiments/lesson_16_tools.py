@@ -21,6 +21,8 @@ CLASSES = {
         "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
     ),
     "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
 }
 LEADER_RATE = "leader.replication.throttled.rate"
 FOLLOWER_RATE = "follower.replication.throttled.rate"
@@ -99,11 +101,11 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     name = ""
     for word in words:
-        if word.startswith("--"):
-            name = word
-            found[name] = ""
-        elif name:
-            found[name] = word
+        if word.startswith("--") or not name:
+            name = word if word.startswith("--") else ""
+            found[word] = ""
+        else:
+            found[name], name = word, ""  # what follows is a subcommand
     return found
 
 
@@ -117,11 +119,12 @@ def describe(admin: Any, options: Mapping[str, str], folder: Path) -> str:
     for topic in described(admin, options["--topic"]):
         name = topic["name"]
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
-        found = admin.describe_configs([resource])["topic"][name]
+        answer = admin.describe_configs([resource], config_filter="all")
+        found = answer["topic"][name]
         configs = [
             f"{each}={about['value']}"
-            for each, about in sorted(found.items())
-            if "TOPIC" in str(about["config_source"])
+            for each, about in found.items()
+            if about["config_source"] != "DEFAULT_CONFIG"
         ]
         columns = [
             f"Topic: {name}",
@@ -313,7 +316,7 @@ def elect(admin: Any, options: Mapping[str, str], folder: Path) -> str:
     after = leaders(admin)
     changed = sorted(each for each in after if after[each] != before.get(each))
     if not changed:
-        return "Valid replica already elected for partitions"
+        return ""
     return (
         "Successfully completed leader election (PREFERRED) for partitions"
         f" {', '.join(changed)}"
@@ -326,6 +329,61 @@ def leaders(admin: Any) -> dict[str, int]:
         for topic in described(admin)
         for each in topic["partitions"]
     }
+
+
+# -- kafka-configs.sh
+
+
+def alter_configs(admin: Any, options: Mapping[str, str], folder: Path) -> str:
+    """Of a topic, or the quotas of a client id."""
+    from kafka.admin import ConfigResource, ConfigResourceType
+
+    name = options["--entity-name"]
+    pairs = [each.partition("=") for each in options["--add-config"].split(",")]
+    wanted = {key: value for key, _, value in pairs}
+    if options["--entity-type"] == "topics":
+        resource = ConfigResource(ConfigResourceType.TOPIC, name, wanted)
+        admin.alter_configs([resource])
+        return f"Completed updating config for topic {name}."
+    if options["--entity-type"] == "clients":
+        set_quotas(admin, name, {key: float(value) for key, value in wanted.items()})
+        return f"Completed updating config for client {name}."
+    raise NoSuchCommand("--entity-type: without Java, topics and clients work here")
+
+
+def set_quotas(admin: Any, client_id: str, quotas: Mapping[str, float]) -> None:
+    """kafka-python has the request (KIP-546), and no method for it."""
+    from kafka.protocol.admin import AlterClientQuotasRequest
+
+    entry = AlterClientQuotasRequest.EntryData
+    request = AlterClientQuotasRequest(
+        entries=[
+            entry(
+                entity=[entry.EntityData("client-id", client_id)],
+                ops=[entry.OpData(key, value, False) for key, value in quotas.items()],
+            )
+        ],
+        validate_only=False,
+    )
+    answer = admin._manager.run(admin._manager.send, request)
+    [entry] = answer.entries
+    if entry.error_code:
+        raise ValueError(entry.error_message)
+
+
+# -- kafka-features.sh
+
+
+def describe_features(admin: Any, options: Mapping[str, str], folder: Path) -> str:
+    lines = []
+    for name, about in sorted(admin.describe_features().items()):
+        least, most = about["supported"]
+        _, level = about.get("finalized", (0, 0))
+        lines.append(
+            f"Feature: {name}\tSupportedMinVersion: {least}"
+            f"\tSupportedMaxVersion: {most}\tFinalizedVersionLevel: {level}"
+        )
+    return "\n".join(lines)
 
 
 Command = tuple[str, frozenset[str], Callable[[Any, Mapping[str, str], Path], str]]
@@ -346,4 +404,10 @@ COMMANDS: tuple[Command, ...] = (
         frozenset({"--all-topic-partitions"}),
         elect,
     ),
+    (
+        "kafka-configs.sh",
+        frozenset({"--alter", "--entity-type", "--entity-name", "--add-config"}),
+        alter_configs,
+    ),
+    ("kafka-features.sh", frozenset({"describe"}), describe_features),
 )
