@@ -103,4 +103,4 @@ def test_describe_says_what_the_controllers_last_agreed_on():
     for broker in 3, 2:
         cluster.crash(broker)
         cluster.run(seconds=60)
-    assert cluster.partition("orders", 0).isr == [1, 2]
+    assert list(cluster.partition("orders", 0).isr) == [1, 2]
