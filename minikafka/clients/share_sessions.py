@@ -322,8 +322,8 @@ class ShareSessions:
         if error is not None:
             count = sum(run.last_offset - run.first_offset + 1 for run in said)
             self._subscription.remarks.append(
-                f"what was said of {count} record(s) of {partition} does not count"
-                f" ({error.error.name}): they may go to another member"
+                f"the acknowledgement of {count} record(s) of {partition} was refused"
+                f" ({error.error.name}), so another member may get them"
             )
         if self._client.trace:
             self._client.trace.emit(

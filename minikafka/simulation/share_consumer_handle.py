@@ -115,7 +115,7 @@ class ShareConsumerHandle(Handle):
         self._turn()
         limit_ms = PATIENCE_MS if timeout_ms is None else timeout_ms
         if not self._wait(lambda: not core.is_telling, limit_ms):
-            why = "no answer in time to what was said of records"
+            why = "the broker did not answer the acknowledgements in time"
             raise KafkaTimeoutError(f"{self.name}: {why}")
         self._say_remarks(core)
         return dict(core.subscription.outcome)

@@ -28,8 +28,7 @@ EXIT_TICKET = (
         right=1,
         why=(
             "1. The group is done with 0 and 1, but not with 2, which a member still"
-            " has. Records 3 and 4 are done with too, and the SPSO passes them as soon"
-            " as 2 is."
+            " has. The SPSO passes 3 and 4 as soon as 2 is done, too."
         ),
     ),
     Question(
@@ -68,7 +67,7 @@ FORM = "a list of pairs, such as [(0, 2), (3, 1)]"
 
 
 def exercise_1():
-    """What a share partition may hand out next, in four rungs."""
+    """What a share-partition may hand out next, in four rungs."""
     return Exercise(
         name="my_share_partition",
         right="after each history, you would hand out the same records as Kafka.",
@@ -82,14 +81,14 @@ def exercise_1():
                 "For each record, keep how often it was acquired. For those that a"
                 " member has, keep which one it is and when the lock ends. Three"
                 " things bring a record back: a release, a lock that ends, and a member"
-                " that is gone. They all do the same, so write it once."
+                " that is gone. All three do the same, so write that code once."
             ),
             (
                 "On acquire, take the smallest available offset, count the delivery,"
                 " and note the member and the time now + lock_s. On wait, move the"
                 " clock, and then bring back each record whose lock ends at that time or"
                 " before. A record that comes back is available only if it was acquired"
-                " fewer than `most` times. In the end, hand back the available ones,"
+                " fewer than `most` times. At the end, return the available ones,"
                 " sorted, each with its count + 1."
             ),
         ),

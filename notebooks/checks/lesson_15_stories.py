@@ -36,23 +36,23 @@ def exercise_2():
         right="each story ends well with the tool that you chose.",
         hints=(
             (
-                "Ask the same of each story. Must what belongs together stay in its"
-                " order, or with one worker? Does somebody need what others have"
-                " consumed already? Who waits behind a record that takes long, or that"
-                " nobody can process?"
+                "Ask the same questions about each story. Must related records stay in"
+                " order, or with one worker? Does anybody need records that others"
+                " have already consumed? Which records wait behind one that takes"
+                " long, or that nobody can process?"
             ),
             (
-                "In a consumer group one member reads a partition, in order, and nobody"
-                " helps it. Members of a share group and consumers of a queue take what"
-                " is next, one by one. A topic keeps what was read, and a queue forgets"
-                " what was acknowledged."
+                "In a consumer group, only one member reads a partition, in order."
+                " Members of a share group and consumers of a queue take the next"
+                " record, one at a time. A topic keeps records that were read, and a"
+                " queue forgets messages that were acknowledged."
             ),
             (
-                "Order for each key, or a count for each key: only one tool gives a key"
-                " to one worker. Read once more, by many workers and few partitions:"
-                " only one tool can do both. An answer for one caller: nobody should"
-                " have to join a group. A delay: one of the three hands out again at"
-                " once what it gets back."
+                "Order for each key, or a count for each key: only one tool gives all of"
+                " a key's records to one worker. Reading again with more workers than"
+                " partitions: only one tool can do that. An answer for one caller:"
+                " nobody should have to join a group. A delay: one of the three tools"
+                " hands out a released record again at once."
             ),
         ),
         rungs=tuple(map(rung, STORIES)),
@@ -90,10 +90,12 @@ def choices(answer):
     known = " or ".join(f'"{tool}"' for tool in TOOLS)
     for name, tool in chosen.items():
         if name not in STORIES:
-            raise WrongKind(f"{short(name)} is no story: {', '.join(STORIES)}.")
+            raise WrongKind(
+                f"{short(name)} isn't one of the stories: {', '.join(STORIES)}."
+            )
         if tool is not None and not (isinstance(tool, str) and tool in TOOLS):
             raise WrongKind(
-                f"{name} has {short(tool)}, which is none of the three: {known}."
+                f"{name} has {short(tool)}, which isn't one of the three tools: {known}."
             )
     made = {name: tool for name, tool in chosen.items() if tool is not None}
     return SimpleNamespace(**made)
@@ -166,7 +168,7 @@ def thumbnails(tool):
     ]
     longest = max(before, key=lambda each: each.work.takes_ms).work
     return Wrong(
-        f"{piece.work.value} takes {s(SMALL_MS)}, and waited {s(piece.began_ms)} behind"
+        f"{piece.work.value} takes {s(SMALL_MS)}, and waited for {s(piece.began_ms)} behind"
         f" {longest.value} in its partition, while other workers had nothing to do.",
         lanes(done, workers=4),
     )
@@ -206,7 +208,7 @@ def transfers(tool):
     return None
 
 
-# --- mails, one of which kills who reads it ---
+# --- mails, one of which kills its reader ---
 
 POISON, MOST_KILLED = "mail 3", 5
 MAILS = tuple(Work(f"{each}", f"mail {each}", 1_000) for each in range(1, 13))
@@ -238,8 +240,8 @@ def audit(tool):
     if all(events == ALL_EVENTS for events in seen.values()):
         return None
     return Wrong(
-        f"the new team saw {len(seen[LATE])} of {len(ALL_EVENTS)} events: it has nothing"
-        " of what was before it came.",
+        f"the new team saw {len(seen[LATE])} of {len(ALL_EVENTS)} events, and none from"
+        " before it came.",
         tuple(
             f"{team}: {len(events)} events, from {events[0]} on"
             for team, events in seen.items()
@@ -268,8 +270,8 @@ def reprocessing(tool):
         return None
     if not done:
         return Wrong(
-            f"none of the {len(ORDERS)} orders came again: they were acknowledged, and"
-            " with that they were removed."
+            f"none of the {len(ORDERS)} orders came again: they were acknowledged, so"
+            " the queue had removed them."
         )
     idle = plan.workers - len(workers)
     return Wrong(
@@ -295,12 +297,15 @@ def prices(tool):
             return Wrong(f"no answer came to {name}.", run)
         if waited > ANSWER_BY_MS:
             return Wrong(
-                f"{name} waited {s(waited)} for its answer: first it had to join a"
-                f" group. {len(left)} groups are left of callers that have gone.",
+                f"{name} waited {s(waited)} for its answer, because it had to join a"
+                f" group first. {len(left)} groups are left over from callers that"
+                " have gone.",
                 run,
             )
     if left:
-        return Wrong(f"{len(left)} groups are left of callers that have gone.", run)
+        return Wrong(
+            f"{len(left)} groups are left over from callers that have gone.", run
+        )
     return None
 
 
@@ -327,9 +332,9 @@ def retries(tool):
         first, last = tries[0], tries[-1]
         within = s(last.ended_ms - first.ended_ms)
         return Wrong(
-            f"{FAILING} was tried {len(tries)} times within {within}, and then no more:"
-            f" what is released comes again at once, and {len(tries)} deliveries are"
-            " the limit.",
+            f"{FAILING} was tried {len(tries)} times within {within}, and then never"
+            f" again: a released record comes back at once, and the limit is"
+            f" {len(tries)} deliveries.",
             run,
         )
     if late:
@@ -379,24 +384,24 @@ STORIES = {
         ),
         Story(
             "emails",
-            "all mails but the poisonous one are sent, and that is put aside",
+            "all mails but the poison one are sent, and that one is put aside",
             emails,
         ),
-        Story("audit", "each team has seen all events, the new one too", audit),
+        Story("audit", "each team has seen all events, even the new one", audit),
         Story(
             "reprocessing",
-            f"all invoices are made once more within {AGAIN_BY_S} s",
+            f"all invoices are made again within {AGAIN_BY_S} s",
             reprocessing,
         ),
         Story(
             "prices",
-            f"each caller has its answer within {s(ANSWER_BY_MS)}, and nothing is left"
-            " of those that have gone",
+            f"each caller has its answer within {s(ANSWER_BY_MS)}, and leaves nothing"
+            " behind",
             prices,
         ),
         Story(
             "retries",
-            f"the job that failed is done {RETRY_S} s later, and no other has waited",
+            f"the job that failed is done {RETRY_S} s later, and no other job waited",
             retries,
         ),
         Story("clicks", "each user's clicks are counted by one worker", clicks),

@@ -95,8 +95,8 @@ def too_early():
     return found
 
 
-def test_there_are_about_a_hundred_terms_in_alphabetical_order_each_in_one_sentence():
-    assert 75 <= len(TERMS) <= 120
+def test_the_terms_are_in_alphabetical_order_each_in_one_sentence():
+    assert len(TERMS) >= 75
     names = [name.lower().replace("-", " ") for name in TERMS]
     assert sum(after < before for before, after in pairwise(names)) == 1, (
         "two tables, each sorted"

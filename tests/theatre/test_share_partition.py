@@ -348,7 +348,7 @@ def test_its_time_begins_when_there_is_work_and_what_was_before_has_a_minus():
 
 def test_at_the_end_it_is_said_how_long_either_group_took_and_with_how_many():
     assert drawn(shared.slow).scenes[-1]["sentence"] == (
-        "Both groups are through. Group workers took 5 s, with 3 members at work."
+        "Both groups are done. Group workers took 5 s, with 3 members at work."
         " Group billing took 15.1 s, with 1 member at work. In a consumer group a"
         " partition has one reader."
     )

@@ -114,7 +114,8 @@ def do_jobs(
 
     jobs: how long each takes, or its value. members: what the workers are members of.
     for_s: how long it is watched. then: what happens half a second after the jobs have
-    come, to the worker that has the first one. Who dies of a job is started again.
+    come, to the worker that has the first one. A worker that dies of a job
+    is started again.
     """
     cluster = Cluster(seed=15, configs=_CONFIGS)
     cluster.create_topic(TOPIC, partitions=1)
@@ -236,7 +237,7 @@ def _refused(event: Event, names: dict[str, str]) -> Iterator[str]:
     if event.detail["error"] == Error.NONE.name:
         return
     for first, last, said in event.detail["batches"]:
-        what = f"{event.node[0]} says {said} of {_offsets(first, last)}"
+        what = f"{event.node[0]} {said}s {_offsets(first, last)}"
         yield f"{what}: too late ({event.detail['error']})"
 
 

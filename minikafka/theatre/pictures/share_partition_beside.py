@@ -79,7 +79,7 @@ class Beside:
     def gave_up(self, event: Event, now: Moment) -> Told:
         """Its partition goes, or may go, to another member."""
         self._gives_up(event.node, now.at)
-        return Told(f"{event.node} has the partition no more.", because=self.out)
+        return Told(f"{event.node} no longer has the partition.", because=self.out)
 
     def polled(self, event: Event, now: Moment) -> Told:
         """Records are handed over, and all behind them wait."""
@@ -137,12 +137,12 @@ class Beside:
         )
 
     def left(self, event: Event, now: Moment) -> Told:
-        """The coordinator puts a member out."""
+        """A member has left the group, or the coordinator has evicted it."""
         name = str(event.detail["client"])
         self.out = event.id
         self._gives_up(name, now.at)
         return Told(
-            f"{name} is out of the consumer group: {event.detail['why']}.",
+            f"{name} is no longer in the consumer group: {event.detail['why']}.",
             f"{name} is out",
             light=["read", lane_of(name)],
         )

@@ -61,13 +61,13 @@ def became(member: Member, batch: Batch, most_deliveries: int) -> str:
     if batch.said == "accept":
         return f"{who} accepts {what}: done."
     if batch.said == "reject":
-        return f"{who} rejects {what}: archived, so nobody gets it any more."
+        return f"{who} rejects {what}: archived, so nobody gets it again."
     if batch.said == "gap":
         return f"There is no record for {who} at {what}."
     if STATES[batch.state] == ARCHIVED:
         return (
             f"{who} releases {what} after delivery {batch.times} of at most"
-            f" {most_deliveries}: archived, so nobody gets it any more."
+            f" {most_deliveries}: archived, so nobody gets it again."
         )
     if batch.said == "release":
         return f"{who} releases {what}: the next member that asks gets it."
@@ -82,8 +82,8 @@ def renews(who: str, what: Iterable[str], lock_ms: int) -> str:
     """A member needs more time."""
     lock = seconds(lock_ms)
     return (
-        f"{who} needs more time for {listed(what)}: from now on its lock lasts {lock}"
-        " again."
+        f"{who} needs more time for {listed(what)}, and renews the lock: it lasts"
+        f" {lock} from now on."
     )
 
 

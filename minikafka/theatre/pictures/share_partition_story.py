@@ -169,7 +169,7 @@ class SharePartitionStory(OfTopic):
         first, second = self.done_at
         if self.live or not self.other or first is None or second is None:
             return
-        said = ["Both groups are through."]
+        said = ["Both groups are done."]
         said.append(in_words.took(self.group, first, self._at_work(self.sharing)))
         said.append(in_words.took(self.other, second, self._at_work(self.reading)))
         said.append("In a consumer group a partition has one reader.")
@@ -438,7 +438,7 @@ class SharePartitionStory(OfTopic):
         is_late = error == in_words.TOO_LATE
         return Told(
             in_words.refused(who, batches, error, record.who),
-            "said too late" if is_late else "it does not count",
+            "said too late" if is_late else "refused",
             True,
             because=record.event,
             light=[f"share/{offset}", lane_of(who)],

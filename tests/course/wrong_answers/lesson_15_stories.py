@@ -32,7 +32,7 @@ ANSWERS.right(2)(SECOND)
 ANSWERS.right(2)(dict(reversed(SECOND.items())))
 
 for answer, words in (
-    (but("thumbnails", GROUP), "waited 20 s behind picture 1 in its partition"),
+    (but("thumbnails", GROUP), "waited for 20 s behind picture 1 in its partition"),
     (but("transfers", SHARE), "transfers with a share group: order broken: alice 2"),
     (but("transfers", QUEUE), "transfers with a queue: order broken: alice 2"),
     (but("emails", GROUP), "mail 3 has killed a worker 10 times"),
@@ -47,9 +47,12 @@ for answer, words in (
     (dict.fromkeys(FIRST, GROUP), "thumbnails with a consumer group"),
     (dict.fromkeys(FIRST, SHARE), "transfers with a share group"),
     (dict.fromkeys(FIRST, QUEUE), "transfers with a queue"),
-    (but("audit", "kafka"), "audit has 'kafka', which is none of the three"),
-    (but("audit", [GROUP, SHARE]), "which is none of the three"),
-    (FIRST | {"payments": QUEUE}, "'payments' is no story: thumbnails, transfers"),
+    (but("audit", "kafka"), "audit has 'kafka', which isn't one of the three"),
+    (but("audit", [GROUP, SHARE]), "which isn't one of the three"),
+    (
+        FIRST | {"payments": QUEUE},
+        "'payments' isn't one of the stories: thumbnails, transfers",
+    ),
     (list(FIRST.values()), "my_tools should be a dictionary"),
     ("queue", "my_tools should be a dictionary"),
     ({"thumbnails": QUEUE}, "So far, so good: my_tools.transfers is the next to write"),
