@@ -39,7 +39,7 @@ for answer, words in (
     (but("audit", QUEUE), "the new team saw 4 of 12 events"),
     (but("reprocessing", GROUP), "6 of 8 workers have no partition"),
     (but("reprocessing", QUEUE), "none of the 24 orders came again"),
-    (but("prices", GROUP), "first it had to join a group. 5 groups are left"),
+    (but("prices", GROUP), "it had to join a group first. 5 groups are left over"),
     (but("prices", SHARE), "prices with a share group: caller 1 waited 5.03 s"),
     (but("retries", SHARE), "job 3 was tried 5 times within"),
     (but("clicks", SHARE), "clicks with a share group: the 4 clicks of ada"),
