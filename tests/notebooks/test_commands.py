@@ -3,13 +3,16 @@
 import ast
 import re
 import shlex
+from unittest import mock
 
 import pytest
 
 import tasks
 from minikafka.__main__ import parser
+from minikafka.course.contents import contents
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.spark import PACKAGES
+from tests.clients.operating import CHAPTERS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
 OURS = re.compile(
@@ -55,3 +58,23 @@ def test_the_python_of_the_page_about_spark_submit_is_python():
     assert len(blocks) == 3
     for block in blocks:
         ast.parse(block)
+
+
+def options_of(command):
+    """(tool, subcommand, options) of a command, without their values."""
+    tool, *words = command.split()
+    subcommand = "" if words[0].startswith("--") else words[0]
+    options = {word for word in words if word.startswith("--")}
+    return tool, subcommand, frozenset(options - {"--bootstrap-server"})
+
+
+def test_an_operator_tries_every_command_of_lesson_16_on_both_kafkas():
+    block = re.search(r"```\n(.*?)```", contents()["16"].section("at work").text, re.S)
+    told = re.findall(r"^kafka-([\w-]+)\.sh( .*)", block[1], re.MULTILINE)
+    assert len(told) == len(block[1].splitlines())
+    operator = mock.MagicMock()
+    for chapter in CHAPTERS:
+        chapter(operator)
+    tried = {options_of(each.args[0]) for each in operator.types.call_args_list}
+    untried = [line for line in map("".join, told) if options_of(line) not in tried]
+    assert not untried
