@@ -35,16 +35,16 @@ EXIT_TICKET = (
         "a broker comes back with the same id and an empty disk",
         right=1,
         why=(
-            "1. The partitions' lists still name it, so it follows, and copies all of"
-            " them. Nobody else has got them."
+            "1. The lists of replicas still name it, so it follows their leaders and"
+            " copies everything. No other broker has taken its place."
         ),
     ),
     Question(
-        "UnderMinIsrPartitionCount is 3",
+        "acks=1 to a partition that is under its minimum ISR",
         right=3,
         why=(
-            "3. The leader refuses acks=all. Consumers go on reading, and a producer with"
-            " acks=1 goes on writing."
+            "3. The leader refuses acks=all, and nothing else. But its high watermark"
+            " doesn't move, and consumers read only up to there."
         ),
         lesson="09",
     ),
@@ -52,8 +52,8 @@ EXIT_TICKET = (
         "lag grows in one of twelve partitions",
         right=2,
         why=(
-            "2. With too few consumers it would grow in several. Look at who reads the"
-            " partition, and at its keys."
+            "2. With too few consumers it would grow in several. Look at the partition's"
+            " keys, and at the member that reads it."
         ),
         lesson="07",
     ),
@@ -114,18 +114,17 @@ MORE_COLUMNS = {
 
 HINTS_1 = (
     (
-        "The first line is about the topic: it has no Partition. The columns of"
-        " the others are separated by tabs, each a name, a colon and a space,"
-        " and a value."
+        "The first line is about the topic: it has no Partition. In the others, tabs"
+        " separate the columns. Each column is a name, a colon, a space and a value."
     ),
     (
-        "line.strip().split('\\t') gives the columns, column.partition(':') a"
-        " name and a value, and value.strip() takes the space away. A list of"
-        " brokers is value.split(','), and an empty value has no broker in it."
+        "line.strip().split('\\t') gives the columns, column.partition(':') gives a"
+        " name and a value, and value.strip() removes the space. value.split(',') is a"
+        " list of brokers, but an empty value means that there is none."
     ),
     (
         "Ask in this order: no leader; fewer in sync than min_isr; fewer in"
-        " sync than replicas; else fine. The first that holds is the word."
+        " sync than replicas. If none of these is true, it's fine."
     ),
 )
 
@@ -139,7 +138,7 @@ def exercise_1():
     }
     return Exercise(
         name="health",
-        right="so you read the table as the broker means it.",
+        right="you read the table as the broker means it.",
         hints=HINTS_1,
         rungs=(
             Rung(
@@ -157,13 +156,13 @@ def exercise_1():
                 **common,
             ),
             Rung(
-                holds="without a leader nothing goes",
+                holds="without a leader, nothing is read or written",
                 cases={**NO_LEADER, **THE_EXAMPLES},
                 scenario=lambda source: a_topic(source, least=0),
                 **common,
             ),
             Rung(
-                holds="the other columns, and numbers with two digits, don't disturb",
+                holds="more columns and ids of two digits change nothing",
                 cases=MORE_COLUMNS,
                 scenario=lambda source: a_topic(source, least=0, wide=True),
                 **common,
@@ -192,17 +191,17 @@ def not_the_health(answer, case):
         )
     if {str(partition): word for partition, word in truth.items()} == found:
         return (
-            "the words are right, and the partitions are text: they should be numbers."
+            "the words are right, but the partitions are text: they should be numbers."
         )
     if set(found) != set(truth):
         return (
-            f"it has the partitions {sorted(found, key=str)}, and the lines have"
+            f"it returned the partitions {sorted(found, key=str)}, and the lines have"
             f" {sorted(truth)}."
         )
     wrong = next(
         partition for partition in truth if found[partition] != truth[partition]
     )
-    return f"partition {wrong} is {truth[wrong]!r}, and it says {found[wrong]!r}."
+    return f"partition {wrong} is {truth[wrong]!r}, but health says {found[wrong]!r}."
 
 
 # --- 2: a plan for retiring a broker ---
@@ -249,17 +248,16 @@ TOO_FEW_BROKERS = {
 
 HINTS_2 = (
     (
-        "Two numbers change while you work: which broker has how many replicas. Count"
-        " them once at the start, then keep the count up to date with each choice."
+        "How many replicas each broker has changes while you work. Count them once at"
+        " the start, and keep the count up to date with each choice."
     ),
     (
-        "The brokers that may take a replica are those of `brokers` without the one that"
-        " leaves and without those in the partition's list. If there are none, raise"
-        " ValueError."
+        "Any of `brokers` may take a replica, except those that are in the partition's"
+        " list already. If there is none, raise ValueError."
     ),
     (
         "min(candidates, key=lambda each: (count[each], each)) is the one with the fewest,"
-        " and of equals the smallest id. Go through sorted(replicas), and put the new one"
+        " or the smallest id among equals. Go through sorted(replicas), and put the new one"
         " where the old one was."
     ),
 )
@@ -270,7 +268,7 @@ def exercise_2():
     common = {"smaller": a_smaller_duty, "describe": as_duty}
     return Exercise(
         name="retire",
-        right="broker by broker, a cluster can be replaced like this while it works.",
+        right="you can replace a running cluster like this, broker by broker.",
         hints=HINTS_2,
         rungs=(
             Rung(
@@ -378,12 +376,12 @@ def not_emptied(answer, duty):
             return f"broker {duty.broker} still has partition {number}."
         if number in found and not moves:
             return (
-                f"partition {number} is in the plan, and broker {duty.broker} doesn't"
+                f"partition {number} is in the plan, but broker {duty.broker} doesn't"
                 " have it."
             )
     for number, replicas in found.items():
         if number not in duty.replicas:
-            return f"partition {number!r} is in the plan, and there is none."
+            return f"partition {number!r} is in the plan, but doesn't exist."
         if duty.broker in replicas:
             return f"broker {duty.broker} still has partition {number}."
         there = duty.replicas[number]
@@ -398,9 +396,12 @@ def not_emptied(answer, duty):
                     f"partition {number} was {there}, and would be {replicas}: broker"
                     f" {before} should keep its place."
                 )
-        unknown = set(replicas) - set(duty.brokers)
+        unknown = [each for each in replicas if each not in duty.brokers]
         if unknown:
-            return f"partition {number} would be on broker {unknown.pop()!r}: there is none."
+            return (
+                f"partition {number} would be on {unknown[0]!r}, which is none of the"
+                " brokers."
+            )
     return None
 
 
@@ -431,8 +432,9 @@ def not_the_plan(answer, duty):
     found = answered(answer, duty)
     for number in sorted(plan):
         if found[number] != plan[number]:
+            chosen = next(each for each in plan[number] if each not in found[number])
             return (
                 f"partition {number} would be {found[number]}. {plan[number]} is right: by"
-                " then that broker has fewer replicas, or as many and a smaller id."
+                f" then broker {chosen} has fewer replicas, or as many and a smaller id."
             )
     return None

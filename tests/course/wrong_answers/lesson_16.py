@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import cycle
 
 from tests.course.wrong_answers import Answers
 
@@ -69,7 +70,7 @@ def takes_the_first_line_too(lines, min_isr):
     }
 
 
-@wrong(1, "the words are right, and the partitions are text")
+@wrong(1, "the words are right, but the partitions are text")
 def partitions_as_text(lines, min_isr):
     return {str(number): found for number, found in by_columns(lines, min_isr).items()}
 
@@ -79,7 +80,7 @@ def a_list(lines, min_isr):
     return list(by_columns(lines, min_isr).values())
 
 
-@wrong(1, "partition 0 is 'fine', and it says 'copies missing'.")
+@wrong(1, "partition 0 is 'fine', but health says 'copies missing'.")
 def the_same_order(lines, min_isr):
     return of_all(
         lines,
@@ -93,8 +94,8 @@ def the_same_order(lines, min_isr):
 
 @wrong(
     1,
-    "partition 0 is 'fine', and it says 'copies missing'.",
-    "and it says 'copies missing'",
+    "partition 0 is 'fine', but health says 'copies missing'.",
+    "but health says 'copies missing'",
 )
 def three_are_wanted(lines, min_isr):
     return of_all(
@@ -107,28 +108,28 @@ def three_are_wanted(lines, min_isr):
 
 @wrong(
     1,
-    "partition 0 is 'copies missing', and it says 'refuses acks=all'.",
-    "and it says 'refuses acks=all'",
+    "partition 0 is 'copies missing', but health says 'refuses acks=all'.",
+    "but health says 'refuses acks=all'",
 )
 def one_too_strict(lines, min_isr):
     return of_all(lines, lambda row: word(row, min_isr + 1))
 
 
-@wrong(1, "partition 0 is 'refuses acks=all', and it says 'copies missing'.")
+@wrong(1, "partition 0 is 'refuses acks=all', but health says 'copies missing'.")
 def min_isr_is_forgotten(lines, min_isr):
     return of_all(lines, lambda row: word(row, 0))
 
 
 @wrong(
     1,
-    "partition 0 is 'no leader', and it says 'fine'.",
-    "partition 0 is 'no leader', and it says",
+    "partition 0 is 'no leader', but health says 'fine'.",
+    "partition 0 is 'no leader', but health says",
 )
 def the_leader_is_not_looked_at(lines, min_isr):
     return of_all(lines, lambda row: word(row | {"Leader": "1"}, min_isr))
 
 
-@wrong(1, "partition 0 is 'no leader', and it says 'refuses acks=all'.")
+@wrong(1, "partition 0 is 'no leader', but health says 'refuses acks=all'.")
 def refuses_comes_first(lines, min_isr):
     return of_all(
         lines,
@@ -140,7 +141,7 @@ def refuses_comes_first(lines, min_isr):
     )
 
 
-@wrong(1, "partition 0 is 'refuses acks=all', and it says")
+@wrong(1, "partition 0 is 'refuses acks=all', but health says")
 def letters_are_counted(lines, min_isr):
     def short(row):
         return {**row, "Isr": ",".join("1" * len(row["Isr"].replace(",", "")))}
@@ -148,7 +149,7 @@ def letters_are_counted(lines, min_isr):
     return of_all(lines, lambda row: word(short(row), min_isr))
 
 
-@wrong(1, "partition 0 is 'copies missing', and it says 'fine'.")
+@wrong(1, "partition 0 is 'copies missing', but health says 'fine'.")
 def the_eligible_count(lines, min_isr):
     return of_all(
         lines,
@@ -156,18 +157,18 @@ def the_eligible_count(lines, min_isr):
     )
 
 
-@wrong(1, "it has the partitions")
+@wrong(1, "it returned the partitions")
 def the_first_partition_only(lines, min_isr):
     return by_columns(lines[:2], min_isr)
 
 
-@wrong(1, "it has the partitions [0], and the lines have [11].")
+@wrong(1, "it returned the partitions [0], and the lines have [11].")
 def the_number_of_the_line(lines, min_isr):
     rows = [columns(line) for line in lines if "Partition: " in line]
     return {number: word(row, min_isr) for number, row in enumerate(rows)}
 
 
-@wrong(1, "it has the partitions [], and the lines have [0].")
+@wrong(1, "it returned the partitions [], and the lines have [0].")
 def the_first_line_is_always_the_topics(lines, min_isr):
     return by_columns(lines[1:], min_isr)
 
@@ -184,7 +185,7 @@ def a_colon_and_a_space(lines, min_isr):
     }
 
 
-@wrong(1, "partition 0 is 'fine', and it says 'no leader'.")
+@wrong(1, "partition 0 is 'fine', but health says 'no leader'.")
 def none_anywhere(lines, min_isr):
     found = {}
     for line in lines:
@@ -195,7 +196,7 @@ def none_anywhere(lines, min_isr):
     return found
 
 
-@wrong(1, "partition 0 is 'fine', and it says")
+@wrong(1, "partition 0 is 'fine', but health says")
 def broker_0_is_nobody(lines, min_isr):
     return of_all(
         lines,
@@ -209,7 +210,7 @@ def broker_0_is_nobody(lines, min_isr):
     )
 
 
-@wrong(1, "partition 0 is 'refuses acks=all', and it says 'copies missing'.")
+@wrong(1, "partition 0 is 'refuses acks=all', but health says 'copies missing'.")
 def min_isr_is_never_more_than_two(lines, min_isr):
     return of_all(lines, lambda row: word(row, min(min_isr, 2)))
 
@@ -275,7 +276,7 @@ def changes_the_lists(replicas, broker, brokers):
     return {partition: replicas[partition] for partition in plan}
 
 
-@wrong(2, "is in the plan, and broker 1 doesn't have it", "doesn't have it")
+@wrong(2, "is in the plan, but broker 1 doesn't have it", "doesn't have it")
 def all_partitions(replicas, broker, brokers):
     return replicas | planned(replicas, broker, brokers, fewest)
 
@@ -308,18 +309,18 @@ def does_not_look_who_has_it(replicas, broker, brokers):
     }
 
 
-@wrong(2, "by then that broker has fewer replicas")
+@wrong(2, "has fewer replicas, or as many")
 def the_smallest_id(replicas, broker, brokers):
     return planned(replicas, broker, brokers, lambda able, count: min(able))
 
 
-@wrong(2, "by then that broker has fewer replicas")
+@wrong(2, "has fewer replicas, or as many")
 def the_count_at_the_start(replicas, broker, brokers):
     start = Counter(each for there in replicas.values() for each in there)
     return planned(replicas, broker, brokers, lambda able, count: fewest(able, start))
 
 
-@wrong(2, "by then that broker has fewer replicas")
+@wrong(2, "has fewer replicas, or as many")
 def the_largest_of_equals(replicas, broker, brokers):
     return planned(
         replicas,
@@ -329,14 +330,14 @@ def the_largest_of_equals(replicas, broker, brokers):
     )
 
 
-@wrong(2, "by then that broker has fewer replicas")
+@wrong(2, "has fewer replicas, or as many")
 def in_the_order_given(replicas, broker, brokers):
     return planned(
         replicas, broker, brokers, lambda able, count: min(able, key=count.__getitem__)
     )
 
 
-@wrong(2, "by then that broker has fewer replicas")
+@wrong(2, "has fewer replicas, or as many")
 def counts_leaders_only(replicas, broker, brokers):
     leaders = Counter(there[0] for there in replicas.values())
     return planned(
@@ -357,7 +358,7 @@ def leaves_out_what_can_not_move(replicas, broker, brokers):
     )
 
 
-@wrong(2, "it raised ValueError: min()", "by then that broker", "doesn't")
+@wrong(2, "it raised ValueError: min()", "by then broker", "doesn't")
 def in_the_order_of_the_dict(replicas, broker, brokers):
     count = Counter(each for there in replicas.values() for each in there)
     plan = {}
@@ -367,3 +368,73 @@ def in_the_order_of_the_dict(replicas, broker, brokers):
             count[new] += 1
             plan[partition] = [new if each == broker else each for each in there]
     return plan
+
+
+@wrong(2, "has fewer replicas, or as many")
+def takes_turns(replicas, broker, brokers):
+    turns = cycle(sorted(each for each in brokers if each != broker))
+    return planned(
+        replicas,
+        broker,
+        brokers,
+        lambda able, count: next(each for each in turns if each in able),
+    )
+
+
+@wrong(2, "has fewer replicas, or as many")
+def counts_its_own_choices_only(replicas, broker, brokers):
+    chosen = Counter()
+
+    def choose(able, count):
+        new = fewest(able, chosen)
+        chosen[new] += 1
+        return new
+
+    return planned(replicas, broker, brokers, choose)
+
+
+@wrong(2, "has fewer replicas, or as many")
+def in_the_order_of_the_text(replicas, broker, brokers):
+    count = Counter(each for there in replicas.values() for each in there)
+    plan = {}
+    for partition in sorted(replicas, key=str):
+        there = replicas[partition]
+        if broker in there:
+            able = [each for each in brokers if each not in there]
+            if not able:
+                raise ValueError(partition)
+            new = fewest(able, count)
+            count[new] += 1
+            plan[partition] = [new if each == broker else each for each in there]
+    return plan
+
+
+@wrong(2, "it changed its argument brokers")
+def takes_the_broker_off_the_list(replicas, broker, brokers):
+    brokers.remove(broker)
+    return planned(replicas, broker, brokers, fewest)
+
+
+@wrong(2, "it raised IndexError")
+def takes_the_first_of_none(replicas, broker, brokers):
+    count = Counter(each for there in replicas.values() for each in there)
+    plan = {}
+    for partition, there in sorted(replicas.items()):
+        if broker in there:
+            able = sorted(
+                (each for each in brokers if each not in there),
+                key=lambda each: (count[each], each),
+            )
+            count[able[0]] += 1
+            plan[partition] = [able[0] if each == broker else each for each in there]
+    return plan
+
+
+@wrong(2, "which is none of the brokers")
+def a_list_in_the_list(replicas, broker, brokers):
+    left = [each for each in brokers if each != broker]
+    return {
+        partition: [left[:1] if each == broker else each for each in there]
+        for partition, there in replicas.items()
+        if broker in there
+    }
