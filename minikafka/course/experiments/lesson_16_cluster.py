@@ -164,7 +164,7 @@ class RunningCluster:
             self._start(number)
         self.watch = Watch(self.nodes)
         self._ends.callback(self.watch.close)
-        self._until(lambda: self.live() == list(VOTERS), "three brokers are there")
+        self._until(lambda: self.live() == list(VOTERS), "three brokers are up")
         self._make("orders", ORDERS, {"min.insync.replicas": "2"})
         self._make("audit", AUDIT, {})
         self._fill(orders_mb)
@@ -403,9 +403,7 @@ class RunningCluster:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not holds():
             if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"waited {PATIENCE_SECONDS:.0f} s, and not yet: {what}"
-                )
+                raise TimeoutError(f"waited {PATIENCE_SECONDS:.0f} s for this: {what}")
             self.watch.refresh()
             time.sleep(LOOK_SECONDS)
 

@@ -1,5 +1,5 @@
-"""What an operator watches in lesson 16: the numbers that its brokers tell Prometheus,
-scraped twice a second, and drawn while a command works.
+"""What an operator watches in lesson 16: the numbers that its brokers have for
+Prometheus, scraped twice a second, and drawn while a command works.
 """
 
 import os
@@ -56,7 +56,7 @@ SAMPLES_AFTER = 6  # that are drawn when a command is done
 
 
 class Told(Protocol):
-    """A broker that tells its metrics."""
+    """A broker that has metrics to scrape."""
 
     metrics: str
 
@@ -65,7 +65,7 @@ class Told(Protocol):
 
 
 def is_notebook() -> bool:
-    """Whether somebody can see a picture here."""
+    """Whether a picture can be seen here."""
     if os.environ.get("MINIKAFKA_PICTURES") == "text":
         return False
     try:
@@ -76,7 +76,7 @@ def is_notebook() -> bool:
 
 
 def scraped(address: str) -> Iterator[tuple[str, Labels, float]]:
-    """(name, labels, value) of each metric; nothing of a broker that doesn't answer."""
+    """(name, labels, value) of each metric; none if the broker doesn't answer."""
     try:
         with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
             text = answer.read().decode()

@@ -51,7 +51,7 @@ def run(line: str, bootstrap: Sequence[str], folder: Path) -> str:
     name, *words = shlex.split(line)
     if name not in CLASSES:
         known = ", ".join(CLASSES)
-        raise NoSuchCommand(f"{name} is none of the commands here: {known}")
+        raise NoSuchCommand(f"{name} isn't one of the commands here: {known}")
     jars = kafka_jars()
     if jars is None:
         return in_python(name, words, bootstrap, folder)
@@ -272,7 +272,7 @@ def verify(admin: Any, options: Mapping[str, str], folder: Path) -> str:
     for each in sorted(plan):
         how = "is still in progress." if each in moving else "is completed."
         lines.append(f"Reassignment of partition {named(each)} {how}")
-    if not any(each in moving for each in plan):
+    if not moving:  # not even what another plan moves
         lines += ["", *clear_throttle(admin, plan)]
     return "\n".join(lines)
 
