@@ -1,4 +1,4 @@
-"""Lesson 16's cluster: brokers that are processes, customers who order all the time, and
+"""Lesson 16's cluster: brokers that are processes, customers who keep ordering, and
 Kafka's own commands.
 
     cluster = RunningCluster()
@@ -27,7 +27,7 @@ from minikafka.server.addresses import keep_port
 VOTERS = (1, 2, 3)
 PATIENCE_SECONDS = 120.0
 LOOK_SECONDS = 0.1
-STILL = 4  # looks that see the same
+STEADY = 4  # looks that see the same
 MB = 1_000_000
 RECORD_BYTES = 100_000
 AT_ONCE = 12  # records without an answer
@@ -136,7 +136,7 @@ class Node:
 
 
 class RunningCluster:
-    """Three brokers, which vote, too, and the topics `orders` (six partitions, three
+    """Three brokers, which are controllers too, and the topics `orders` (six partitions, three
     copies, two of which must be in sync) and `audit` (three partitions, one copy each).
     A customer orders every 20 ms.
 
@@ -236,12 +236,12 @@ class RunningCluster:
         (self._folder / file).write_text(text, encoding="utf-8")
 
     def until_moved(self) -> float:
-        """Wait until nothing moves any more. Returns the seconds that it took."""
+        """Wait until no partition moves any more. Returns how many seconds that took."""
         self.watch.begin("partitions move")
         began = time.monotonic()
         self._until(
             lambda: not self._ask(lambda admin: admin.list_partition_reassignments()),
-            "nothing moves any more",
+            "no partition moves any more",
         )
         took = time.monotonic() - began
         self.watch.end()
@@ -342,18 +342,18 @@ class RunningCluster:
 
     def counts(self) -> tuple[int, int, int]:
         """Partitions that are under-replicated, under their minimum of in-sync
-        replicas, and offline, as the brokers count them; once that stands still.
+        replicas, and offline, as the brokers count them; once the counts are steady.
         """
         seen: list[tuple[int, int, int]] = []
 
-        def stand_still() -> bool:
+        def are_steady() -> bool:
             now = self.watch.latest()
             seen.append(
                 (int(now.under_replicated), int(now.under_min_isr), int(now.offline))
             )
-            return len(seen) >= STILL and len(set(seen[-STILL:])) == 1
+            return len(seen) >= STEADY and len(set(seen[-STEADY:])) == 1
 
-        self._until(stand_still, "the counts stand still")
+        self._until(are_steady, "the counts are steady")
         return seen[-1]
 
     def _described(self, topic: str) -> list[Any]:

@@ -31,7 +31,7 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class NoSuchCommand(ValueError):
-    """What was typed is no command that works here; the message says what is."""
+    """This command doesn't work here; the message lists those that do."""
 
 
 def kafka_jars() -> Path | None:
