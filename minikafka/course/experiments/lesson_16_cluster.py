@@ -236,7 +236,7 @@ class RunningCluster:
         (self._folder / file).write_text(text, encoding="utf-8")
 
     def until_moved(self) -> float:
-        """Wait until no partition moves any more. Returns how many seconds that took."""
+        """Wait until no partition moves any more. Returns the seconds that it took."""
         self.watch.begin("partitions move")
         began = time.monotonic()
         self._until(
