@@ -48,7 +48,7 @@ def stop_wanted():
 
 
 def the_file(stop):
-    """Section 1's file, with section 6's listener and section 8's good end."""
+    """Section 1's file, with section 6's listener and section 8's clean stop."""
     main, listener, end = PYTHON
     classes, _, add = listener.rpartition("\n\n")
     add = add.strip().partition("  #")[0]

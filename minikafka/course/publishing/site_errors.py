@@ -111,7 +111,7 @@ def _provoked(entry: errors.Entry) -> str:
     """How to provoke it, folded away: a reader on call has it already."""
     server = entry.server
     ours = entry.on_minikafka
-    parts = ["<details><summary>Bring it about</summary>"]
+    parts = ["<details><summary>How to provoke it</summary>"]
     if entry.needs:
         parts += ["<p>With this package:</p>", _commands(_pip(entry.needs))]
     if ours is None:
