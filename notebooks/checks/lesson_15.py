@@ -88,7 +88,7 @@ def exercise_1():
                 " and note the member and the time now + lock_s. On wait, move the"
                 " clock, and then bring back each record whose lock ends at that time or"
                 " before. A record that comes back is available only if it was acquired"
-                " fewer than `most` times. At the end, return the available ones,"
+                " fewer than `most` times. At the end, your list has the available ones,"
                 " sorted, each with its count + 1."
             ),
         ),
