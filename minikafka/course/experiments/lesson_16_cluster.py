@@ -7,6 +7,7 @@ Kafka's own commands.
 
 import atexit
 import json
+import logging
 import random
 import subprocess
 import sys
@@ -150,6 +151,8 @@ class RunningCluster:
         if RunningCluster._latest is not None:
             RunningCluster._latest.close()
         RunningCluster._latest = self
+        # clients warn of each broker that dies here on purpose
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)
         self._ends = ExitStack()
         atexit.register(self.close)
         temporary = tempfile.TemporaryDirectory(
@@ -442,6 +445,7 @@ class Customers:
 
     def _bill(self, bootstrap: list[str]) -> None:
         from kafka import KafkaConsumer
+        from kafka.errors import KafkaError
 
         consumer = KafkaConsumer(
             "orders",
@@ -451,8 +455,10 @@ class Customers:
             auto_commit_interval_ms=500,
         )
         while not self._closed.is_set():
-            consumer.poll(timeout_ms=200)
-        consumer.close(autocommit=False)
+            with suppress(KafkaError):  # its broker may have died
+                consumer.poll(timeout_ms=200)
+        with suppress(KafkaError):
+            consumer.close(autocommit=False)
 
     def close(self) -> None:
         self._closed.set()
