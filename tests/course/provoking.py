@@ -70,7 +70,11 @@ def python(code, *, halfway=None, paths=()):
                 assert letter, said
                 said += letter
             halfway()
-        rest, _ = program.communicate("\n", timeout=PATIENCE_S)
+        try:
+            rest, _ = program.communicate("\n", timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            rest, _ = program.communicate()
     return said + rest
 
 
