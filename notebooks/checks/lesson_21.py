@@ -14,44 +14,44 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "FORWARD, and a new version: who is updated first",
+        "FORWARD, and a field without a default is left out",
         right=2,
         why=(
-            "2. FORWARD promises that the last version reads the new records. So the"
-            " writers may go first; of the other way nothing is promised."
+            "2. FORWARD: programs with the last version must read the new records. They"
+            " look for cents, find none, and have no default."
         ),
     ),
     Question(
-        "a sink that adds 1 for each record, killed and started again",
+        "how many records of a changelog a new instance reads",
+        right=2,
+        why=(
+            "2. At most one for each key where the cleaner has been, and everything in"
+            " the active segment, which it leaves alone."
+        ),
+    ),
+    Question(
+        "the largest order, at_least_once, killed before the commit",
         right=3,
         why=(
-            "3. What it has done since its offsets were stored comes again, and is"
-            " added again. None is left out: offsets are stored after the work."
+            "3. The orders come again, but the largest of a, b and b is that of a and b."
+            " Only what adds is wrong after a repeat."
         ),
     ),
     Question(
-        "an instance of Kafka Streams on a new machine: where its state is from",
-        right=1,
-        why=(
-            "1. The changelog has all that the state was told. Reading the input again"
-            " would send its output again."
-        ),
-    ),
-    Question(
-        "a compacted topic, a key written ten times a moment ago",
+        "a changelog with a week of retention",
         right=2,
         why=(
-            "2. The cleaner comes later, and leaves the active segment alone. Who reads"
-            " a table must take the last one of a key, and expect others before it."
+            "2. The table is that log read to its end, and segments older than a week are"
+            " deleted. A word that came this week has its last count there."
         ),
         lesson="08",
     ),
     Question(
-        "a transaction that was open when its program was killed",
+        "50 records of a transaction whose program was killed, Java's defaults",
         right=2,
         why=(
-            "2. It is aborted: by the next producer with that transactional id, or when"
-            " its time is over. The offsets were in it, so the work is done again."
+            "2. Java's default is read_uncommitted: it gets the 50 of the aborted"
+            " transaction, and those that the restarted program sends."
         ),
         lesson="13",
     ),
@@ -66,9 +66,8 @@ def exercise_1():
         right="each order is joined once, wherever and however a life ends.",
         hints=(
             (
-                "Whatever must outlive this life is in a topic: which one tells you, at"
-                " the start, who lives where? And what must be written when a customer"
-                " moves?"
+                "Whatever must outlive this life is in a topic. Which one tells you at the"
+                " start who lives where? And what must be written when a customer moves?"
             ),
             (
                 "Begin with an empty dict, and read task.changelog() into it. None as a"

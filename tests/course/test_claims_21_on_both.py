@@ -108,12 +108,12 @@ def bootstrap(request, tmp_path):
         yield broker.bootstrap
 
 
-def works(instance, between=lambda: None):
+def works(instance, before_commit=lambda: None):
     """Until all words are there and counted."""
     words = sum(len(line.split()) for line in TEXT)
     done = 0
     while done < words + len(TEXT):
-        done += instance.turn(between)
+        done += instance.run_once(before_commit)
 
 
 def counts(instance):
@@ -135,7 +135,7 @@ def test_a_new_instance_reads_the_changelog_to_its_end_a_record_a_count_and_know
     first.kafka.gone()
     second = WordCount(Clients(bootstrap, exactly_once=True))
     while len(second.tables) < PARTITIONS:
-        second.turn()
+        second.run_once()
     assert second.restored == ORACLE.total() and counts(second) == ORACLE
     second.kafka.gone()
 
@@ -157,6 +157,6 @@ def test_kip_129_killed_between_a_count_and_its_commit_counts_twice_unless_both_
     again = WordCount(Clients(bootstrap, exactly_once))
     settled = 0
     while settled < 10 or counts(again).total() < ORACLE.total():
-        settled = 0 if again.turn() else settled + 1
+        settled = 0 if again.run_once() else settled + 1
     assert counts(again) == ORACLE + (Counter() if exactly_once else written)
     again.kafka.gone()

@@ -71,7 +71,7 @@ class Registry:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Reads what the topic has that it hasn't read: on its start, everything."""
+        """Read what is new in the topic. At the start that is everything."""
         for key, value in self.log.rest():
             subject = key["subject"]
             if key["keytype"] == "CONFIG":

@@ -13,6 +13,7 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.experiments.lesson_21_compatibility import read, trouble, write
 from minikafka.course.experiments.lesson_21_registry import (
     TOPIC,
+    Incompatible,
     Log,
     Registry,
     framed,
@@ -33,8 +34,8 @@ def show(*things: Any) -> None:
 
 def orders_come(bill: Callable[[dict[str, Any]], None]) -> None:
     """Ten orders, one a second, as JSON. The fourth comes from a newer shop that writes
-    `amount` for `cents`, and is taken back at once. bill(order) is started again a
-    second after each death. Prints what came of it after 30 s.
+    `amount` for `cents`, and is rolled back at once. bill(order) is started again a
+    second after each crash. Prints how far it got in 30 s.
     """
     deaths: list[str] = []
     with Cluster(seed=21, configs=SMALL) as cluster:
@@ -50,7 +51,7 @@ def orders_come(bill: Callable[[dict[str, Any]], None]) -> None:
         cluster.run(seconds=UNTIL_S)
         [done] = cluster.committed_offsets("billing").values()
     print(f"after {UNTIL_S} s: {done} of {ORDERS} orders are billed.")
-    print(f"billing died {len(deaths)} times: {deaths[0]}")
+    print(f"billing crashed {len(deaths)} times: {deaths[0]}")
 
 
 def _shop(cluster: Cluster, producer: Any) -> None:
@@ -138,6 +139,24 @@ class Topic:
             except Exception as error:
                 return [*found, error]
         return found
+
+
+def replayed(*versions: dict[str, Any], level: str) -> list[Any] | str:
+    """A producer registers these versions of an order's schema one after the other, and
+    sends an order with each. Returns what a program with the last version reads from
+    the beginning; if a version is refused, why.
+    """
+    topic = Topic(level)
+    for customer, version in zip(("alice", "bob", "carol"), versions, strict=False):
+        order = {"customer": customer, "cents": 2000, "coupon": "MAY"}
+        known = {each["name"] for each in version["fields"]}
+        try:
+            topic.send(
+                version, **{name: order[name] for name in order if name in known}
+            )
+        except Incompatible as refusal:
+            return f"refused: {refusal}"
+    return topic.read(versions[-1])
 
 
 OLD = fields(customer="string", cents="long")

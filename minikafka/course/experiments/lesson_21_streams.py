@@ -41,8 +41,8 @@ class WordCount:
             if topic == WORDS:
                 self.tables.pop(partition, None)
 
-    def step(self, record: Any) -> None:
-        """A line sends its words; a word is counted where all of its kind come."""
+    def process(self, record: Any) -> None:
+        """Send each word of a line on, by its key; count a word that comes back."""
         if record.topic == LINES:
             for word in record.value.decode().split():
                 self.producer.send(WORDS, key=word.encode(), value=b"")
@@ -53,10 +53,8 @@ class WordCount:
         count = str(table[word]).encode()
         self.producer.send(CHANGELOG, count, record.key, partition=record.partition)
 
-    def turn(self, between: Callable[[], None] = lambda: None) -> int:
-        """Process one poll, and commit. Returns how many records that was. between:
-        called when everything is written and nothing is committed.
-        """
+    def run_once(self, before_commit: Callable[[], None] = lambda: None) -> int:
+        """Poll, process the records, commit. Returns how many records there were."""
         polled = self.consumer.poll(timeout_ms=500)
         if not polled:
             return 0
@@ -64,9 +62,9 @@ class WordCount:
         count = 0
         for records in polled.values():
             for record in records:
-                self.step(record)
+                self.process(record)
                 count += 1
         self.producer.flush()
-        between()
+        before_commit()
         self.kafka.commit(self.producer, self.consumer, polled)
         return count

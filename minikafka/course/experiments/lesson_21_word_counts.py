@@ -111,19 +111,19 @@ class Counting:
         """They take turns until all is counted."""
         quiet = 0
         while quiet < 6:  # polls that bring nothing; a rebalance takes some
-            brought = sum(each.turn() for each in instances)
+            brought = sum(each.run_once() for each in instances)
             quiet = 0 if brought else quiet + 1
 
     def dies_before_its_commit(self, instance: WordCount) -> None:
         """It works until counts are written, and is killed before it commits them."""
 
-        def between() -> None:
+        def before_commit() -> None:
             if self.cluster.records(CHANGELOG):
                 raise Killed
 
         try:
             while True:
-                instance.turn(between)
+                instance.run_once(before_commit)
         except Killed:
             self.kill(instance)
 
@@ -157,14 +157,14 @@ class Account:
             bank.send("account", value=[what, cents])
         bank.flush()
 
-    def balance(self, step: Callable[[int, str, int], int]) -> int:
+    def balance(self, apply: Callable[[int, str, int], int]) -> int:
         """The balance that the events add up to, from the oldest existing one:
-        step(balance, what, cents) returns the balance after one more.
+        apply(balance, what, cents) returns the balance after one more.
         """
         balance = 0
         for record in self.cluster.records("account", 0):
             what, cents = json.loads(record.value)
-            balance = step(balance, what, cents)
+            balance = apply(balance, what, cents)
         return balance
 
     def forget(self, before: int) -> None:
