@@ -103,16 +103,16 @@ HINTS_1 = (
     ),
     (
         "At TillBusy nothing of this batch may count, so abort. But poll has already"
-        " moved on. Where must reading go on, so that the batch comes again? And which"
-        " errors need something else? Catch each error by its name."
+        " moved on. What makes the batch come again? And which errors need something"
+        " else? Catch each error by its name."
     ),
     (
         "init_transactions() once, before the first poll. For each batch:"
         " begin_transaction(), a send for each order,"
-        " send_offsets_to_transaction({partition: OffsetAndMetadata(last offset + 1,"
-        " '')}, orders.group_metadata()), and commit_transaction(). Call that again"
-        " after each KafkaTimeoutError. Only at TillBusy: abort_transaction(), and seek"
-        " in each partition of the batch. Let all other errors out."
+        " send_offsets_to_transaction(behind(batch), orders.group_metadata()), and"
+        " commit_transaction(). Call that again after each KafkaTimeoutError. Only at"
+        " TillBusy: abort_transaction() and go_back(orders, batch). Let all other errors"
+        " out."
     ),
 )
 

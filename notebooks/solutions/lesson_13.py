@@ -4,8 +4,7 @@ the solved edition.
 
 from minikafka import lesson
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.clients.structs import OffsetAndMetadata
-from minikafka.course.experiments.lesson_13_runs import TillBusy
+from minikafka.course.experiments.lesson_13_runs import TillBusy, behind, go_back
 
 
 # %% exercise 1
@@ -24,11 +23,7 @@ def my_bill(orders, receipts, till):
                     receipts.send(
                         "receipts", key=record.key, value=till.receipt(record.value)
                     )
-            done = {
-                partition: OffsetAndMetadata(records[-1].offset + 1, "")
-                for partition, records in batch.items()
-            }
-            receipts.send_offsets_to_transaction(done, orders.group_metadata())
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
             while True:
                 try:
                     receipts.commit_transaction()
@@ -37,9 +32,9 @@ def my_bill(orders, receipts, till):
                     pass  # perhaps it is decided: only a commit may follow
         except TillBusy:  # any other error ends the program
             receipts.abort_transaction()
-            # poll has moved on: back to where the batch began
-            for partition, records in batch.items():
-                orders.seek(partition, records[0].offset)
+            go_back(
+                orders, batch
+            )  # poll has moved on, and an abort doesn't change that
 
 
 # %% exit ticket

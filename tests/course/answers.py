@@ -9,7 +9,7 @@ from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import lessons
 from minikafka.course.experiments.lesson_08_runs import crc32c
 from minikafka.course.experiments.lesson_12_runs import Record
-from minikafka.course.experiments.lesson_13_runs import TillBusy
+from minikafka.course.experiments.lesson_13_runs import TillBusy, behind, go_back
 from minikafka.course.judging import checks
 from minikafka.faults import Crash, Cut, Freeze, Lose
 
@@ -20,7 +20,9 @@ IMPORTED = {
     "OffsetAndMetadata": OffsetAndMetadata,
     "Record": Record,
     "TillBusy": TillBusy,
+    "behind": behind,
     "crc32c": crc32c,
+    "go_back": go_back,
     "json": json,
     "murmur2": murmur2,
 }

@@ -7,9 +7,15 @@ import random
 import pytest
 
 from minikafka.clients.errors import KafkaTimeoutError
-from minikafka.clients.structs import OffsetAndMetadata
 from minikafka.course import lessons
-from minikafka.course.experiments.lesson_13_runs import Schedule, TillBusy, bill, copied
+from minikafka.course.experiments.lesson_13_runs import (
+    Schedule,
+    TillBusy,
+    behind,
+    bill,
+    copied,
+    go_back,
+)
 from tests.course.answers import solution, verdict
 
 pytestmark = pytest.mark.slow
@@ -20,7 +26,7 @@ LINES = (
     "send_offsets_to_transaction",
     "commit_transaction",
     "abort_transaction",
-    "orders.seek",
+    "go_back",
 )
 
 
@@ -34,7 +40,7 @@ def test_without_one_of_its_lines_the_solution_does_not_survive(line):
     [at] = [number for number, each in enumerate(source) if line in each]
     indent = source[at][: len(source[at]) - len(source[at].lstrip())]
     source[at] = f"{indent}pass"
-    names = {"OffsetAndMetadata": OffsetAndMetadata, "TillBusy": TillBusy}
+    names = {"behind": behind, "go_back": go_back, "TillBusy": TillBusy}
     names["KafkaTimeoutError"] = KafkaTimeoutError
     exec("\n".join(source), names)
     said = verdict("13", 1, names["my_bill"])

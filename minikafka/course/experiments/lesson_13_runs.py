@@ -6,7 +6,7 @@ program that is killed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka import Cluster
@@ -126,10 +126,10 @@ def audited() -> tuple[str, int]:
     return str(cluster.group("audit")), end
 
 
-def two_of_a_name() -> tuple[str, list[str]]:
+def two_of_a_name() -> tuple[str, list[str], list[str]]:
     """The first program with the transactional id hangs before its commit, a second one
-    pays and commits, and the first goes on: the error it gets, and the records that are
-    read.
+    pays and commits, and the first goes on: the error it gets, the log of partition 0,
+    and the records that are read.
     """
     cluster = one_broker()
     auditor = reader(cluster, "auditor", "read_committed")
@@ -142,7 +142,21 @@ def two_of_a_name() -> tuple[str, list[str]]:
     second.commit_transaction()
     told = heard(first.commit_transaction)
     cluster.run(seconds=1)
-    return told, polled(auditor)
+    return told, _log_of_partition_0(cluster), polled(auditor)
+
+
+def _log_of_partition_0(cluster: Cluster) -> list[str]:
+    """The values of its records, and what its markers say, by offset."""
+    found: dict[int, str] = {}
+    for event in cluster.trace:
+        d = event.detail
+        if d.get("topic") != "payments" or d.get("partition") != 0:
+            continue
+        if event.kind == "RecordsAppended":
+            found |= {record[0]: record[2] for record in d["records"]}
+        elif event.kind == "MarkerWritten":
+            found[d["offset"]] = {"committed": "COMMIT"}.get(d["outcome"], "ABORT")
+    return [each for _, each in sorted(found.items())]
 
 
 def after_days(days: int) -> str:
@@ -613,6 +627,26 @@ def _receipts(cluster: Cluster) -> tuple[list[str], list[str | None]]:
     ]
 
 
+def behind(
+    batch: Mapping[TopicPartition, Sequence[Any]],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """What to commit when these records are done: in each partition one past the
+    last.
+    """
+    return {
+        partition: OffsetAndMetadata(records[-1].offset + 1, "")
+        for partition, records in batch.items()
+    }
+
+
+def go_back(orders: Any, batch: Mapping[TopicPartition, Sequence[Any]]) -> None:
+    """The consumer reads these records again: poll has moved on, and an abort doesn't
+    change that.
+    """
+    for partition, records in batch.items():
+        orders.seek(partition, records[0].offset)
+
+
 def bill(orders: Any, receipts: Any, till: Any) -> None:
     """The exercise as Kafka means it."""
     receipts.init_transactions()
@@ -627,11 +661,7 @@ def bill(orders: Any, receipts: Any, till: Any) -> None:
                     receipts.send(
                         "receipts", key=record.key, value=till.receipt(record.value)
                     )
-            done = {
-                partition: OffsetAndMetadata(records[-1].offset + 1, "")
-                for partition, records in batch.items()
-            }
-            receipts.send_offsets_to_transaction(done, orders.group_metadata())
+            receipts.send_offsets_to_transaction(behind(batch), orders.group_metadata())
             while True:
                 try:
                     receipts.commit_transaction()
@@ -640,5 +670,4 @@ def bill(orders: Any, receipts: Any, till: Any) -> None:
                     pass  # perhaps it is decided: only a commit may follow
         except TillBusy:
             receipts.abort_transaction()
-            for partition, records in batch.items():
-                orders.seek(partition, records[0].offset)
+            go_back(orders, batch)
