@@ -79,15 +79,15 @@ def exercise_1():
             ),
             (
                 "For each record, keep how often it was acquired. For those that a"
-                " member has, keep which one it is and when the lock ends. Three"
-                " things bring a record back: a release, a lock that ends, and a member"
-                " that is gone. All three do the same, so write that code once."
+                " member has, keep which one it is and when the lock expires. Three"
+                " things bring a record back: a release, a lock that expires, and a"
+                " member that is gone. All three do the same, so write that code once."
             ),
             (
                 "On acquire, take the smallest available offset, count the delivery,"
                 " and note the member and the time now + lock_s. On wait, move the"
-                " clock, and then bring back each record whose lock ends at that time or"
-                " before. A record that comes back is available only if it was acquired"
+                " clock, and then bring back each record whose lock expires at that time"
+                " or before. A record that comes back is available only if it was acquired"
                 " fewer than `most` times. At the end, your list has the available ones,"
                 " sorted, each with its count + 1."
             ),
@@ -105,7 +105,7 @@ def exercise_1():
                 a_history(says_of="any"),
             ),
             rung(
-                "locks end, and members are gone",
+                "locks expire, and members are gone",
                 LOCKS,
                 a_history(says_of="any", waits=True),
             ),

@@ -9,7 +9,7 @@ from minikafka import lesson
 def my_share_partition(first, end, steps, lock_s, most):
     """What may be handed out after these steps: (offset, delivery count)."""
     free = set(range(first, end))
-    held = {}  # offset -> (who has it, when its lock ends)
+    held = {}  # offset -> (who has it, when its lock expires)
     deliveries = dict.fromkeys(free, 0)
     now = 0
 

@@ -134,7 +134,7 @@ def test_what_a_killed_worker_had_comes_back_without_waiting_for_its_lock():
 def test_the_lock_of_one_that_hangs_runs_out_and_what_it_says_then_is_refused():
     pic = drawn(shared.hangs)
     over = first(pic, "ShareLocksEnded")
-    assert over["chapter"] == "a lock ends"
+    assert over["chapter"] == "a lock expires"
     assert {"share/0", "time/member/worker B"} <= set(over["light"])
     assert pic.scenes[over["because"]]["sentence"].startswith(
         "worker B acquires record 0"

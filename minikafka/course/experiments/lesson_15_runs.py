@@ -168,7 +168,7 @@ def _who_has_the_first(ran: Ran) -> Any:
     raise LookupError("nobody got a job")
 
 
-def everybody_reads(cluster: Cluster) -> dict[str, int]:
+def who_can_read(cluster: Cluster) -> dict[str, int]:
     """How many of the records that a share group has processed each worker got."""
     # new ones each time, that have read nothing
     number = len(cluster.groups())
@@ -230,7 +230,7 @@ def _acknowledged(event: Event, names: dict[str, str]) -> Iterator[str]:
 def _ended(event: Event, names: dict[str, str]) -> Iterator[str]:
     for first, last, state in _joined(event.detail["batches"]):
         words = BECOMES[RecordState(state)]
-        yield f"the lock of {_offsets(first, last)} ends: {words}"
+        yield f"the lock of {_offsets(first, last)} expires: {words}"
 
 
 def _refused(event: Event, names: dict[str, str]) -> Iterator[str]:

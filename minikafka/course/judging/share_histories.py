@@ -180,7 +180,7 @@ SAID = named("""
     A and a                        : 0-3 : acquire A; accept a 0; release A 0
 """)
 LOCKS = named("""
-    a lock ends                    : 0-3 : acquire A; wait 30
+    a lock expires                 : 0-3 : acquire A; wait 30
     a second before                : 0-3 : acquire A; wait 29
     in two steps                   : 0-3 : acquire A; wait 15; acquire B; wait 15
     too late                       : 0-3 : acquire A; wait 30; accept A 0
@@ -189,12 +189,12 @@ LOCKS = named("""
     a member is gone               : 0-3 : acquire A; acquire B; acquire A; gone A
     gone, and here again           : 0-3 : acquire A; gone A; accept A 0; acquire A
     gone with nothing              : 0-3 : acquire A; gone B; accept A 0
-    one lock ends, one doesn't     : 0-3 : acquire A; wait 10; acquire A; wait 20
+    one expires, one doesn't       : 0-3 : acquire A; wait 10; acquire A; wait 20
 """)
 TWICE = named(
     """
     released at the limit          : 0-3 : acquire A; release A 0; acquire A; release A 0
-    a lock ends at the limit       : 0-3 : acquire A; wait 30; acquire B; wait 30
+    a lock expires at the limit    : 0-3 : acquire A; wait 30; acquire B; wait 30
     gone at the limit              : 0-3 : acquire A; gone A; acquire A; gone A
     accepted at the limit          : 0-3 : acquire A; release A 0; acquire B; accept B 0
     in hand for the last time      : 0-3 : acquire A; release A 0; acquire B

@@ -27,7 +27,7 @@ class SharePartitionPlay(Play):
     story = SharePartitionStory
     ms_a_second = 1000
     legend = (
-        "Colour: who has it, until its lock, the bar above, ends. ✓ done,"
+        "Colour: who has it, until its lock, the bar above, expires. ✓ done,"
         " × archived, dashed: came back. 2/5: delivery 2 of at most 5."
     )
 

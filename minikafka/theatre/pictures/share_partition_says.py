@@ -88,7 +88,7 @@ def renews(who: str, what: Iterable[str], lock_ms: int) -> str:
 
 
 def ran_out(who: str, batch: Batch, lock_ms: int, most_deliveries: int) -> str:
-    """The sentence for locks that have ended."""
+    """The sentence for locks that have expired."""
     what = span(batch.first, batch.last)
     then = "the next member that asks gets it"
     if STATES[batch.state] == ARCHIVED:
@@ -98,7 +98,7 @@ def ran_out(who: str, batch: Batch, lock_ms: int, most_deliveries: int) -> str:
         )
     return (
         f"{who} has said nothing about {what} for {seconds(lock_ms)}. The lock has"
-        f" ended: {then}."
+        f" expired: {then}."
     )
 
 
@@ -120,7 +120,7 @@ def refused(
     verbs = listed(sorted({f"{said}s" for _, _, said in batches}))
     if error != TOO_LATE:
         return f"{who} {verbs} {what}, but that doesn't count: {error}."
-    why = "Its lock had ended"
+    why = "Its lock had expired"
     if since != who:
         why += f", and {since} has had it since"
     return f"{who} {verbs} {what} too late: {error}. {why}."

@@ -394,7 +394,7 @@ class SharePartitionStory(OfTopic):
 
         told = Told(
             " ".join(sentences),
-            "a lock ends",
+            "a lock expires",
             trouble=is_archived,
             because=because,
             light=light,

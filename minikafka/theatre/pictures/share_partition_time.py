@@ -235,7 +235,7 @@ ENDS = {
     "accept": " and accepted it",
     "release": " and gave it back",
     "reject": " and rejected it",
-    "lock": " until its lock ran out",
+    "lock": " until its lock expired",
     "gone": " until it was gone",
     "commit": " and committed it",
     "again": ", and it was handed over again",
