@@ -13,44 +13,46 @@ from minikafka.course.on_call.incident import Incident
 
 EXIT_TICKET = (
     Question(
-        "lag of one partition grows, the others have none",
-        right=2,
-        why=(
-            "2. More members share the other partitions. First see what lies in this"
-            " one: a hot key, or a record that nobody can read."
-        ),
-    ),
-    Question(
-        "no lag, no alert, and orders were not handled",
+        "one partition's committed offset stands still while the log grows",
         right=3,
         why=(
-            "3. Lag counts from the committed offset to the end. What was committed and"
-            " not done is before it."
+            "3. With a hot key, or with too few members, the offset would move, only too"
+            " slowly. It stands at 2207, so look at what lies there."
         ),
     ),
     Question(
-        "two of three voters are gone: what still works",
+        "a poll of 50 was committed, 20 were handled, and the pod was killed",
         right=1,
         why=(
-            "1. A leader whose partition needs no decision still serves reads. Topics,"
-            " configs, leaders and ISR are decisions, and nobody decides."
+            "1. The group has passed all 50, so nothing is lag. The 20 were done before"
+            " the kill; 30 were not, and nobody will read them again."
         ),
     ),
     Question(
-        "who may be elected, if the only replica in sync is down",
-        right=1,
+        "two of five brokers are gone: what should wake you",
+        right=3,
         why=(
-            "1. Kafka waits for it: the other one lacks what was acknowledged since."
-            " An unclean election takes it, and loses that."
+            "3. Three voters of five are a majority, and three replicas in sync are what"
+            " min.insync.replicas asks for. A third dead machine would stop writes and"
+            " decisions both, so don't leave it for long."
+        ),
+    ),
+    Question(
+        "what an unclean election of broker 3 loses",
+        right=2,
+        why=(
+            "2. Broker 3 leads with what it has. What was acknowledged after 02:10 is"
+            " only on broker 2, which drops it when it comes back. Orders sent after"
+            " 02:40 had no leader, so nobody was told yes."
         ),
         lesson="10",
     ),
     Question(
-        "max.poll.interval.ms is over",
+        "the largest max.poll.records that keeps the member in its group",
         right=2,
         why=(
-            "2. The member leaves the group, its partitions go to others, and they"
-            " begin at the committed offset."
+            "2. 400 orders of 0.7 s take 280 s. 600 take 420 s, and after 300 s without"
+            " a poll the member leaves the group."
         ),
         lesson="05",
     ),
@@ -132,48 +134,48 @@ def more(what, count, most, form="d"):
 
 
 def exercise_1():
-    return exercise("rebalance-loop")
+    return exercise("night-01")
 
 
 def exercise_2():
-    return exercise("poison")
+    return exercise("night-02")
 
 
 def exercise_3():
-    return exercise("hot-key")
+    return exercise("night-03")
 
 
 def exercise_4():
-    return exercise("commits-first")
+    return exercise("night-04")
 
 
 def exercise_5():
-    return exercise("rolling-restart")
+    return exercise("night-05")
 
 
 def exercise_6():
-    return exercise("acks-1")
+    return exercise("night-06")
 
 
 def exercise_7():
-    return exercise("unclean-election")
+    return exercise("night-07")
 
 
 def exercise_8():
-    return exercise("full-disk")
+    return exercise("night-08")
 
 
 def exercise_9():
-    return exercise("open-transaction")
+    return exercise("night-09")
 
 
 def exercise_10():
-    return exercise("retention")
+    return exercise("night-10")
 
 
 def exercise_11():
-    return exercise("made-anew")
+    return exercise("night-11")
 
 
 def exercise_12():
-    return exercise("voters-lost")
+    return exercise("night-12")

@@ -6,7 +6,7 @@ from minikafka import lesson
 from minikafka.course.on_call import on_call
 
 # %% exercise 1
-incident = on_call("rebalance-loop")
+incident = on_call("night-01")
 incident.ask("kafka-consumer-groups --describe --group billing --state")
 incident.ask("kubectl logs deployment/billing")  # no poll for 60 s
 incident.ask("kubectl set env deployment/billing --list")  # 100 records of 2 s
@@ -16,7 +16,7 @@ incident.wait(minutes=12)
 lesson("22").check(1, incident)
 
 # %% exercise 2
-incident = on_call("poison")
+incident = on_call("night-02")
 incident.ask("kafka-consumer-groups --describe --group billing")
 incident.ask("kubectl logs deployment/billing")  # orders-1 offset 27
 incident.ask(
@@ -28,7 +28,7 @@ incident.wait(minutes=5)
 lesson("22").check(2, incident)
 
 # %% exercise 3
-incident = on_call("hot-key")
+incident = on_call("night-03")
 incident.ask("kafka-consumer-groups --describe --group billing")
 incident.ask(
     "kafka-console-consumer --topic orders --partition 1 --offset 80 --max-messages 5"
@@ -41,7 +41,7 @@ incident.wait(minutes=22)
 lesson("22").check(3, incident)
 
 # %% exercise 4
-incident = on_call("commits-first")
+incident = on_call("night-04")
 incident.ask("kafka-consumer-groups --describe --group billing")  # no lag
 incident.ask("kubectl get pods")
 incident.ask("kubectl describe pod billing-a1")  # OOMKilled
@@ -58,7 +58,7 @@ incident.wait(minutes=8)
 lesson("22").check(4, incident)
 
 # %% exercise 5
-incident = on_call("rolling-restart")
+incident = on_call("night-05")
 incident.ask("kafka-topics --describe --topic orders")  # led, ISR of two
 incident.ask("journalctl kafka-1")  # NOT_ENOUGH_REPLICAS
 incident.cause(2)
@@ -70,7 +70,7 @@ incident.wait(minutes=15)
 lesson("22").check(5, incident)
 
 # %% exercise 6
-incident = on_call("acks-1")
+incident = on_call("night-06")
 incident.ask("journalctl kafka-1")  # truncated
 incident.ask("kafka-configs --describe --entity-type topics --entity-name orders")
 incident.ask("kubectl set env deployment/shop --list")  # acks=1
@@ -80,7 +80,7 @@ incident.wait(minutes=11)
 lesson("22").check(6, incident)
 
 # %% exercise 7
-incident = on_call("unclean-election")
+incident = on_call("night-07")
 incident.ask("kafka-topics --describe --topic orders")  # Elr: 2
 incident.ask("systemctl status kafka-2")
 incident.cause(3)
@@ -90,7 +90,7 @@ incident.wait(minutes=4)
 lesson("22").check(7, incident)
 
 # %% exercise 8
-incident = on_call("full-disk")
+incident = on_call("night-08")
 incident.ask("journalctl kafka-2")  # No space left on device
 incident.ask("du kafka-1")
 incident.ask("kafka-configs --describe --entity-type topics --entity-name clicks-debug")
@@ -105,7 +105,7 @@ incident.wait(minutes=4)
 lesson("22").check(8, incident)
 
 # %% exercise 9
-incident = on_call("open-transaction")
+incident = on_call("night-09")
 incident.ask("kafka-consumer-groups --describe --group ledger")
 incident.ask("kubectl set env deployment/ledger --list")  # read_committed
 incident.ask("kafka-transactions list")
@@ -118,7 +118,7 @@ incident.wait(minutes=4)
 lesson("22").check(9, incident)
 
 # %% exercise 10
-incident = on_call("retention")
+incident = on_call("night-10")
 incident.ask("kafka-configs --describe --entity-type topics --entity-name orders")
 incident.ask("kafka-get-offsets --topic orders --time earliest")  # nothing is gone yet
 incident.cause(2)
@@ -130,7 +130,7 @@ incident.wait(minutes=15)
 lesson("22").check(10, incident)
 
 # %% exercise 11
-incident = on_call("made-anew")
+incident = on_call("night-11")
 incident.ask("kafka-get-offsets --topic orders")  # small again
 incident.ask("kubectl logs deployment/billing")  # reset to the end
 incident.ask("journalctl kafka-1")
@@ -146,7 +146,7 @@ incident.wait(minutes=4)
 lesson("22").check(11, incident)
 
 # %% exercise 12
-incident = on_call("voters-lost")
+incident = on_call("night-12")
 incident.ask("kafka-metadata-quorum describe --status")  # no answer
 incident.ask("kafka-topics --describe --topic orders")
 incident.ask("systemctl status kafka-2")
@@ -156,4 +156,4 @@ incident.wait(minutes=5)
 lesson("22").check(12, incident)
 
 # %% exit ticket
-lesson("22").exit_ticket(2, 3, 1, 1, 2)
+lesson("22").exit_ticket(3, 1, 3, 2, 2)

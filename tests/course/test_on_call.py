@@ -10,6 +10,7 @@ from minikafka.course.on_call.apps import Death, Pod
 from minikafka.course.on_call.incident import Incident
 from tests.course.answers import verdict
 from tests.course.nights import at_night, case, in_a_fork, kept
+from tests.course.right_nights import RIGHT
 
 pytestmark = [pytest.mark.first, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -77,28 +78,26 @@ def lost(night):
 
 # what an opening says is so when somebody is called
 OPENINGS = {
-    "rebalance-loop": lambda night: last(night).lag["billing"] > 200,
-    "poison": lambda night: any(
+    "night-01": lambda night: last(night).lag["billing"] > 200,
+    "night-02": lambda night: any(
         pod.restarts > 3 for pod in night.world.apps["billing"].pods
     ),
-    "hot-key": lambda night: last(night).lag["billing"] > 50,
-    "commits-first": lambda night: (
-        last(night).lag["billing"] < 10 and len(lost(night)) >= 5
+    "night-03": lambda night: last(night).lag["billing"] > 50,
+    "night-04": lambda night: last(night).lag["billing"] < 10 and len(lost(night)) >= 5,
+    "night-05": lambda night: last(night).refused and not night.world.brokers.is_up(2),
+    "night-06": lambda night: (
+        last(night).under_replicated == 0 and len(lost(night)) >= 5
     ),
-    "rolling-restart": lambda night: (
-        last(night).refused and not night.world.brokers.is_up(2)
-    ),
-    "acks-1": lambda night: last(night).under_replicated == 0 and len(lost(night)) >= 5,
-    "unclean-election": lambda night: last(night).offline == 1,
-    "full-disk": lambda night: (
+    "night-07": lambda night: last(night).offline == 1,
+    "night-08": lambda night: (
         last(night).under_replicated > 0 and not night.world.brokers.is_up(2)
     ),
-    "open-transaction": lambda night: last(night).lag["ledger"] > 40,
-    "retention": lambda night: 100 < last(night).lag["reports"] < 200,
-    "made-anew": lambda night: (
+    "night-09": lambda night: last(night).lag["ledger"] > 40,
+    "night-10": lambda night: 100 < last(night).lag["reports"] < 200,
+    "night-11": lambda night: (
         last(night).lag["billing"] < 10 and len(lost(night)) >= 20
     ),
-    "voters-lost": lambda night: last(night).controllers == 0 and last(night).refused,
+    "night-12": lambda night: last(night).controllers == 0 and last(night).refused,
 }
 
 
@@ -145,9 +144,9 @@ def loses(count):
 
 
 WORSE = [
-    ("rebalance-loop", [SCALE.format("billing", 6), 6], is_not_over),
+    ("night-01", [SCALE.format("billing", 6), 6], is_not_over),
     (
-        "rebalance-loop",
+        "night-01",
         [
             SCALE.format("billing", 0),
             2,  # a pod that was killed is a member until its session ends
@@ -157,9 +156,9 @@ WORSE = [
         ],
         loses(90),
     ),
-    ("poison", ["kubectl rollout restart deployment/billing", 3], is_not_over),
+    ("night-02", ["kubectl rollout restart deployment/billing", 3], is_not_over),
     (
-        "poison",
+        "night-02",
         [
             SCALE.format("billing", 0),
             2,  # a pod that was killed is a member until its session ends
@@ -169,28 +168,28 @@ WORSE = [
         ],
         loses(20),
     ),
-    ("hot-key", [SCALE.format("billing", 6), 6], is_not_over),
+    ("night-03", [SCALE.format("billing", 6), 6], is_not_over),
     (
-        "hot-key",
+        "night-03",
         ["kafka-topics --alter --topic orders --partitions 12", 6],
         is_not_over,
     ),
-    ("commits-first", [SCALE.format("billing", 4), 3], is_not_over),
-    ("commits-first", [ENV.format("billing", "commit=after"), 3], loses(5)),
-    ("rolling-restart", ["systemctl start kafka-2", 2], is_not_over),
+    ("night-04", [SCALE.format("billing", 4), 3], is_not_over),
+    ("night-04", [ENV.format("billing", "commit=after"), 3], loses(5)),
+    ("night-05", ["systemctl start kafka-2", 2], is_not_over),
     (
-        "rolling-restart",
+        "night-05",
         [RETENTION.format("orders", "min.insync.replicas=1"), 2],
         is_not_over,
     ),
     (
-        "acks-1",
+        "night-06",
         [RETENTION.format("orders", "min.insync.replicas=3"), 11],
         loses(15),
     ),
-    ("acks-1", ["systemctl restart kafka-1", 2], is_not_over),
+    ("night-06", ["systemctl restart kafka-1", 2], is_not_over),
     (
-        "unclean-election",
+        "night-07",
         [
             UNCLEAN,
             8,
@@ -199,20 +198,20 @@ WORSE = [
         ],
         loses(20),
     ),
-    ("unclean-election", ["systemctl restart kafka-3", 3], is_not_over),
-    ("full-disk", ["systemctl start kafka-2", 8], is_not_over),
-    ("full-disk", [RETENTION.format("orders", "retention.ms=60000"), 3], is_not_over),
+    ("night-07", ["systemctl restart kafka-3", 3], is_not_over),
+    ("night-08", ["systemctl start kafka-2", 8], is_not_over),
+    ("night-08", [RETENTION.format("orders", "retention.ms=60000"), 3], is_not_over),
     (
-        "open-transaction",
+        "night-09",
         [ENV.format("ledger", "isolation.level=read_uncommitted"), 3],
         lambda ended: ended.false > 0,
     ),
-    ("open-transaction", [SCALE.format("ledger", 3), 3], is_not_over),
-    ("retention", [15], loses(20)),
-    ("retention", [SCALE.format("reports", 2), 3], is_not_over),
-    ("made-anew", [ENV.format("billing", "auto.offset.reset=earliest"), 3], loses(20)),
+    ("night-09", [SCALE.format("ledger", 3), 3], is_not_over),
+    ("night-10", [15], loses(20)),
+    ("night-10", [SCALE.format("reports", 2), 3], is_not_over),
+    ("night-11", [ENV.format("billing", "auto.offset.reset=earliest"), 3], loses(20)),
     (
-        "made-anew",
+        "night-11",
         [
             SCALE.format("billing", 0),
             2,  # a pod that was killed is a member until its session ends
@@ -222,9 +221,9 @@ WORSE = [
         ],
         is_not_over,
     ),
-    ("voters-lost", ["systemctl restart kafka-1", 3], is_not_over),
+    ("night-12", ["systemctl restart kafka-1", 3], is_not_over),
     (
-        "voters-lost",
+        "night-12",
         [RETENTION.format("orders", "min.insync.replicas=1"), 3],
         is_not_over,
     ),
@@ -238,6 +237,16 @@ WORSE = [
 @in_a_fork
 def test_another_way_has_a_worse_end(night, lines, is_worse):
     assert is_worse(played(night, *lines))
+
+
+@at_night(*NIGHTS)
+def test_another_right_way_is_right_too(night):
+    cause, lines = RIGHT[night.plan.name]
+    night.ask("metrics")
+    night.cause(cause)
+    played(night, *lines)
+    found = verdict("22", night.plan.exercise, night)
+    assert found.right, found
 
 
 def test_each_incident_has_two_ways_that_are_worse():
@@ -263,7 +272,7 @@ def unasked(name):
 
 
 def test_an_unknown_incident_says_which_there_are():
-    with pytest.raises(ValueError, match='there are "rebalance-loop", "poison"'):
+    with pytest.raises(ValueError, match='there are "night-01", "night-02"'):
         on_call("rebalance")
 
 
@@ -271,9 +280,12 @@ def test_an_unknown_incident_says_which_there_are():
     ("answer", "words"),
     [
         (None, "Not attempted yet"),
-        ("hot-key", 'should be on_call("hot-key")'),
-        (lambda: unasked("poison"), 'here it is "hot-key"'),
-        (lambda: unasked("hot-key"), "Not attempted yet: you have not asked anything."),
+        ("night-03", 'should be on_call("night-03")'),
+        (lambda: unasked("night-02"), 'here it is "night-03"'),
+        (
+            lambda: unasked("night-03"),
+            "Not attempted yet: you have not asked anything.",
+        ),
     ],
 )
 def test_what_is_no_incident_is_told(answer, words):
@@ -281,7 +293,7 @@ def test_what_is_no_incident_is_told(answer, words):
     assert words in str(verdict("22", 3, given))
 
 
-@at_night("retention")
+@at_night("night-10")
 def test_the_cause_that_was_named_is_judged_first(night):
     night.cause(1)
     assert "doesn't explain it" in str(verdict("22", 10, night))
@@ -353,7 +365,7 @@ def test_a_teachers_file_that_lacks_something_is_told(tmp_path):
         on_call(str(file))
 
 
-@at_night("unclean-election")
+@at_night("night-07")
 def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted(night):
     elect = "kafka-leader-election --election-type unclean --topic orders --partition 1"
     night.act(elect)
@@ -367,7 +379,7 @@ def test_what_a_cut_log_lost_stays_lost_whatever_else_is_deleted(night):
     assert night.outcome().lost == lost > 0
 
 
-@at_night("voters-lost")
+@at_night("night-12")
 def test_whoever_restarts_the_only_voter_first_loses_time_and_no_partition(night):
     """What kafka-1 had at its clean stop it has when it is back: it can lead again."""
     night.act("systemctl restart kafka-1")
@@ -378,7 +390,7 @@ def test_whoever_restarts_the_only_voter_first_loses_time_and_no_partition(night
     assert "Leader: none" not in night.told[-1]
 
 
-@at_night("open-transaction")
+@at_night("night-09")
 def test_ending_the_transaction_does_not_bring_back_the_program_that_stands_still(
     night,
 ):
@@ -393,7 +405,7 @@ def test_ending_the_transaction_does_not_bring_back_the_program_that_stands_stil
     assert night.outcome().wrong == ()
 
 
-@at_night("rebalance-loop")
+@at_night("night-01")
 def test_the_report_says_who_handled_orders_twice_and_why(night):
     ended = night.outcome()
     assert ended.twice > 0
@@ -417,7 +429,7 @@ def test_who_sets_offsets_back_reads_in_the_report_that_this_is_why(night):
     assert again and all("the offset was set back" in line for line in again)
 
 
-@at_night("rolling-restart")
+@at_night("night-05")
 def test_whoever_restarts_the_shop_first_can_still_be_right(night):
     """Orders in flight in the pod that ends get no answer, and nobody waits for them."""
     night.act("kubectl rollout restart deployment/shop")
@@ -442,7 +454,7 @@ def test_a_pod_that_dies_again_and_again_waits_longer_each_time():
     assert pod.due_ms - pod.death.at_ms == 10_000
 
 
-@at_night("retention")
+@at_night("night-10")
 def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
     night.act(RETENTION.format("orders", "retention.ms=60000"))
     sizes = []
@@ -454,7 +466,7 @@ def test_a_deleted_segment_stays_on_the_disk_for_a_minute(night):
     assert max(sizes) > 0 and sizes[0] == 0
 
 
-@at_night("full-disk")
+@at_night("night-08")
 def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
     """Kafka's file.delete.delay.ms holds here, too."""
     disk = night.world.brokers.disk(1)
@@ -469,7 +481,7 @@ def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
     assert disk.used_bytes == seen
 
 
-@at_night("retention")
+@at_night("night-10")
 def test_reports_can_not_come_back_before_its_database(night):
     night.act(SCALE.format("reports", 2))
     night.ask("kubectl logs deployment/reports")
@@ -477,7 +489,7 @@ def test_reports_can_not_come_back_before_its_database(night):
     assert all(pod.restarts > 0 for pod in night.world.apps["reports"].pods)
 
 
-@at_night("unclean-election")
+@at_night("night-07")
 def test_what_an_unclean_election_throws_away_was_not_billed_yet(night):
     night.act(UNCLEAN)
     night.wait(minutes=1)

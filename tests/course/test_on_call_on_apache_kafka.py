@@ -1,5 +1,5 @@
 """Lesson 22's tools and symptoms beside Apache Kafka's: three of its brokers and a
-controller, its own tools, the same columns; and what nine of the incidents show.
+controller, its own tools, the same columns; and what nine of the nights show.
 """
 
 import json
@@ -11,7 +11,13 @@ from confluent_kafka import Producer
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 
-from minikafka.course.on_call import plans, tools, tools_console, tools_topics
+from minikafka.course.on_call import (
+    plans,
+    tools,
+    tools_console,
+    tools_groups,
+    tools_topics,
+)
 from minikafka.course.on_call.incident import Incident
 from tests.clients.brokers import until
 from tests.course.processes import NOBODY, running, sent
@@ -35,6 +41,7 @@ CLASSES = {
     "kafka-configs": "kafka.admin.ConfigCommand",
     "kafka-leader-election": f"{PACKAGE}.LeaderElectionCommand",
     "kafka-get-offsets": f"{PACKAGE}.GetOffsetShell",
+    "kafka-reassign-partitions": f"{PACKAGE}.reassign.ReassignPartitionsCommand",
     "kafka-console-consumer": f"{PACKAGE}.consumer.ConsoleConsumer",
 }
 FAST = {
@@ -56,7 +63,7 @@ def brokers():
 @pytest.fixture(scope="module")
 def night():
     """An hour with an open transaction, of which the tools have something to say."""
-    incident = Incident(plans.read("open-transaction"))
+    incident = Incident(plans.read("night-09"))
     assert incident.world.apps
     return incident
 
@@ -69,8 +76,22 @@ def apaches(brokers, line):
 
 
 def ours(night, line):
-    tool, given = tools.found(tools.TOOLS, line)
-    return tool.run(night.world, given)
+    """What a night prints, errors and all."""
+    return "\n".join(filter(None, said(night, line)))
+
+
+def said(night, line):
+    tool, given = tools.found(tools.TOOLS, line.split())
+    return tools.said(tool, night.world, given)
+
+
+def outputs(brokers, line):
+    program, *args = line.split()
+    return java_tool(CLASSES[program], "--bootstrap-server", brokers.asked, *args)
+
+
+def begun_again(name):
+    return Incident(plans.read(name))
 
 
 def first_row(text):
@@ -145,6 +166,8 @@ ROWS = [
     "kafka-consumer-groups --list --state",
     "kafka-consumer-groups --describe --group ledger",
     "kafka-consumer-groups --describe --group ledger --offsets",
+    "kafka-consumer-groups --describe --group ledger --offsets --verbose",
+    "kafka-consumer-groups --list --type",
     "kafka-consumer-groups --describe --group ledger --members",
     "kafka-consumer-groups --describe --group ledger --members --verbose",
     "kafka-consumer-groups --describe --group ledger --state",
@@ -218,8 +241,55 @@ def test_configs_offsets_and_refusals_are_told_in_the_same_words(
     for line in (
         "kafka-get-offsets --topic nothing",
         "kafka-transactions find-hanging",
+        "kafka-configs --describe --entity-type topics --entity-name nothing",
+        "kafka-configs --describe --entity-type brokers --entity-default",
+        "kafka-configs --alter --entity-type brokers --entity-default --add-config"
+        " log.cleaner.threads=2",
+        "kafka-configs --alter --entity-type brokers --entity-default --delete-config"
+        " log.cleaner.threads",
+        "kafka-consumer-groups --delete --group ledger",
+        "kafka-consumer-groups --delete --group nobody",
+        "kafka-topics --delete --topic nothing",
+        "kafka-reassign-partitions --list",
+        "kafka-leader-election --election-type preferred --all-topic-partitions",
+        "kafka-leader-election --election-type preferred --topic nothing --partition 0",
     ):
         assert ours(night, line) in apaches(brokers, line)
+    line = "kafka-configs --describe --entity-type brokers --entity-name 1 --all"
+    rack = "  broker.rack=null sensitive=false synonyms={}"
+    for text in (ours(night, line), apaches(brokers, line)):
+        assert rack in text.splitlines()
+
+
+def test_what_is_an_error_there_is_one_here(brokers, night):
+    """So a pipe leaves the same lines."""
+    brokers.create("left", 1, 2, 3)
+    write(brokers, "left", [b"one"])
+    with closing(consumer_of(brokers, "left", "gone")) as reader:
+        read_some(reader)
+        reader.commit()
+    left = begun_again("quiet-night")
+    left.act("kubectl scale deployment/billing --replicas 0")
+    for ending in ("", " --members", " --state"):
+        line = "kafka-consumer-groups --describe --group {}" + ending
+        theirs = outputs(brokers, line.format("gone"))
+        mine = said(left, line.format("billing"))
+        assert mine.err == tools_groups.NO_MEMBERS.format("billing")
+        assert theirs.stderr.strip() == tools_groups.NO_MEMBERS.format("gone")
+        assert first_row(mine.out) == first_row(theirs.stdout)
+    line = (
+        "kafka-consumer-groups --reset-offsets --group {} --topic {}:0 --to-offset 99"
+    )
+    theirs = outputs(brokers, line.format("gone", "left")).stderr
+    mine = said(left, line.format("billing", "orders")).err.splitlines()
+    assert mine[0] == tools_groups.NOT_EXECUTED and mine[0] in theirs
+    high = "New offset (99) is higher than latest offset for topic partition"
+    assert high in mine[1] and high in theirs
+    line = "kafka-console-consumer --topic {} --from-beginning --max-messages 1"
+    theirs = outputs(brokers, line.format("left"))
+    mine = said(left, line.format("orders"))
+    assert mine.end == theirs.stderr.splitlines()[-1]
+    assert len(mine.out.splitlines()) == len(theirs.stdout.splitlines()) == 1
 
 
 def test_the_console_consumer_shows_what_its_properties_name(brokers, payments, night):

@@ -1,4 +1,4 @@
-"""The counts for lesson 22's two predictions, on a quiet night."""
+"""What lesson 22's two predictions are about, counted on a quiet night."""
 
 from minikafka.course.on_call import tools
 from minikafka.course.on_call.incident import Incident
@@ -16,6 +16,22 @@ def partitions_listed(night: Incident) -> dict[str, int]:
     return found
 
 
-def committed(night: Incident) -> int:
-    """The sum of what billing has committed."""
-    return sum(night.world.cluster.committed_offsets("billing").values())
+def option_of(listed: dict[str, int]) -> int:
+    """The option of the first prediction that these counts make right."""
+    if listed["under-min-isr"]:
+        return 3
+    return 2 if listed["unavailable"] else 1
+
+
+def handled_again(night: Incident) -> int:
+    """How many orders billing has handled more than once."""
+    return len(night.world.orders.twice("billing"))
+
+
+def option_for(before: int, after: int) -> int:
+    """The option of the second prediction: how many orders were handled again before
+    the rebalance, and after it.
+    """
+    if before:
+        return 1
+    return 2 if after else 3

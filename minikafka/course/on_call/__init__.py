@@ -1,6 +1,6 @@
 """Lesson 22: incidents on three simulated brokers with load.
 
-    incident = on_call("hot-key")
+    incident = on_call("night-03")
     incident.ask("kafka-consumer-groups --describe --group billing")
     incident.cause(2)
     incident.act("kubectl scale deployment/billing --replicas 6")
@@ -16,8 +16,9 @@ Open, to change
     what goes wrong in it           mishaps.py
     when its cause is gone          wellness.py
     what a learner can do           incident.py
-    which command lines there are   tools.py; usage.py has their grammar, habits.py what
-                                    people type instead
+    which command lines there are   tools.py; usage.py has their grammar, shell.py and
+                                    filters.py what a shell does, habits.py what people
+                                    type instead, elsewhere.py what isn't there
     what a command prints           tools_*.py, by the tool; columns.py, screen.py
     what is measured                monitoring.py; metrics.py has the names, strip.py
                                     the picture

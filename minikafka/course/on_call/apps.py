@@ -33,7 +33,7 @@ CHOICES = {
     "on.error": ("exit", "dead-letter"),
     "once": ("true", "false"),
 }
-NUMBERS = ("every.ms", "work.ms", "open.ms", "bytes", "megamart")
+NUMBERS = ("every.ms", "work.ms", "open.ms", "bytes")
 MOST_OF_ANY = 10_000_000
 
 
@@ -175,12 +175,15 @@ class App:
         self._stop([pod])
         self._start()
 
-    def set_env(self, changes: dict[str, str]) -> None:
-        """Other values, and a roll-out."""
+    def set_env(self, changes: dict[str, str | None]) -> None:
+        """Other values, and a roll-out. None: it is not set any more."""
         for name in changes:
             if not self._knows(name):
                 raise Refused(self._unknown(name))
-        wanted = {**self.env, **changes}
+        wanted = {**self.own}
+        for name, value in {**self.env, **changes}.items():
+            if value is not None:
+                wanted[name] = value
         self._check(wanted)
         self.roll_out(wanted)
 

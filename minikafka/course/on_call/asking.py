@@ -12,6 +12,10 @@ LATEST, EARLIEST, LARGEST_TIME = -1, -2, -3  # what ListOffsets takes for a time
 FOR_GROUPS, FOR_TRANSACTIONS = 0, 1  # types of coordinators
 ATTEMPTS, PAUSE_MS = 20, 500  # an admin client is that patient
 TIMEOUT_MS = 30_000
+IRREGULAR = {  # names of exceptions
+    Error.INVALID_CONFIG: "InvalidConfiguration",
+    Error.NON_EMPTY_GROUP: "GroupNotEmpty",
+}
 
 
 def live_brokers(brokers: Brokers) -> list[int]:
@@ -123,6 +127,13 @@ def create_topics_body(
         "timeout_ms": TIMEOUT_MS,
         "validate_only": False,
     }
+
+
+def java_class(error: Error) -> str:
+    """The error's name in the tools, which are Java programs."""
+    words = map(str.capitalize, error.name.split("_"))
+    name = IRREGULAR.get(error, "".join(words))
+    return f"org.apache.kafka.common.errors.{name}Exception"
 
 
 def check(told: Any) -> None:

@@ -3,11 +3,12 @@ allowed everywhere, and what `habits.py` has.
 """
 
 import difflib
-import shlex
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from minikafka.course.on_call import elsewhere
 from minikafka.course.on_call.habits import plain
+from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import Given, Refused, Usage
 
 
@@ -15,36 +16,40 @@ class Tool(NamedTuple):
     """run(world, given) returns what the tool prints. acts: it changes something."""
 
     usage: Usage
-    run: Callable[[Any, Given], str]
+    run: Callable[[Any, Given], str | Said]
     acts: bool
 
 
-def found(tools: Iterable[Tool], line: str) -> tuple[Tool, Given]:
-    """The tool that a line means, and what it gives. Raises Refused."""
-    words = _split(line)
+def found(
+    tools: Iterable[Tool], words: list[str], host: str = ""
+) -> tuple[Tool, Given]:
+    """The tool that the words of a line mean, and what they give. host: the machine on
+    which it is run. Raises Refused.
+    """
     program = words[0].rsplit("/")[-1].removesuffix(".sh")
     known = list(tools)
     mine = [tool for tool in known if tool.usage.program == program]
     if not mine:
         raise Refused(_no_program(program, known))
+    _check_options(program, words)
     options = {name for tool in mine for name in tool.usage.options}
-    rest = plain(program, words[1:], options)
+    rest = plain(program, words[1:], options, host)
     return _best(program, mine, rest)
 
 
-def _split(line: str) -> list[str]:
-    """The words of a line, as a shell has them. Raises Refused."""
-    try:
-        words = shlex.split(line)
-    except ValueError as error:
-        raise Refused(f"{line!r} can't be read: {error}") from None
-    if not words:
-        raise Refused("The line is empty.")
-    return words
+def _check_options(program: str, words: list[str]) -> None:
+    """Refuse what the real program has, and this one hasn't, with what to type."""
+    answers = elsewhere.OPTIONS.get(program, {})
+    for word in words:
+        name, _, _ = word.partition("=")
+        if name in answers:
+            raise Refused(answers[name])
 
 
 def _no_program(program: str, tools: list[Tool]) -> str:
     """A sentence on a program that isn't there."""
+    if program in elsewhere.NOT_HERE:
+        return elsewhere.NOT_HERE[program]
     known = sorted({tool.usage.program for tool in tools})
     hint = ""
     for near in difflib.get_close_matches(program, known, 1):

@@ -1,21 +1,73 @@
 """Normalizes what people usually type to the one form that usage lines have: without
-the address of the cluster, with options in their long form, and for kubectl with one
-name for each kind of thing.
+the address of the cluster, with options in their long form, for kubectl with one name
+for each kind of thing, and for a machine's programs with the machine.
 """
 
+import re
 from collections.abc import Collection
 
+from minikafka.course.on_call import elsewhere
 from minikafka.course.on_call.usage import Refused
 
-SERVER = ("--bootstrap-server", "--bootstrap-controller")
+# options with a value that make no difference here, by how programs' names begin
+WITH_VALUE = {
+    "kafka-": (
+        "--bootstrap-server",
+        "--bootstrap-controller",
+        "--command-config",
+        "--consumer.config",
+        "--consumer-property",
+        "--command-property",
+        "--key-deserializer",
+        "--value-deserializer",
+        "--timeout",
+    ),
+    "kubectl": (
+        "-c",
+        "--container",
+        "--sort-by",
+        "--context",
+        "--timeout",
+        "--grace-period",
+        "--max-log-requests",
+        "--revision",
+    ),
+    "journalctl": ("-o", "--output"),
+    "du": ("-d", "--max-depth"),
+}
+# and without a value
+WITHOUT_VALUE = {
+    "kafka-": ("--skip-message-on-error",),
+    "kubectl": (
+        "-A",
+        "--all-namespaces",
+        "--all-containers",
+        "--prefix",
+        "--timestamps",
+        "--no-headers",
+        "--show-labels",
+        "--overwrite",
+        "--force",
+        "--now",
+    ),
+    "journalctl": ("-e", "-x", "-q", "-a", "--no-pager", "--pager-end", "--catalog"),
+    "systemctl": ("--no-pager", "-l", "--full"),
+    "df": ("-T", "-H", "-i", "-l", "-k", "-P"),
+    "du": ("-s", "-c", "-a", "-x", "-k"),
+}
 NAMESPACE = ("-n", "--namespace")
 # by program, the long form of short options
 SHORT = {
     "journalctl": {
         "-n": "--lines",
         "-u": "--unit",
+        "-S": "--since",
+        "-U": "--until",
+        "-g": "--grep",
+        "-r": "--reverse",
     },
     "kubectl": {
+        "-l": "--selector",
         "-o": "--output",
         "-p": "--previous",
     },
@@ -29,70 +81,124 @@ WOULD_FOLLOW = (
     "{} would go on printing while time passes, and here no time passes between your"
     " lines. incident.wait(minutes=1), then ask again without it."
 )
-ONE_PROGRAM = "One program a line: there is no shell here that runs what is behind |."
 NO_NAMESPACE = (
     "There is nothing in the namespace {!r}: the shop's programs are in default, so"
     " leave {} out."
 )
-NO_KUBECTL = {
-    "top": (
-        "error: Metrics API not available. Nothing measures the CPU and the memory of"
-        " pods here: kubectl get pods and kubectl describe pod POD tell how they"
-        " live, and metrics what Kafka measures."
-    ),
-    "exec": "There is no shell in a pod: kubectl logs POD shows what it says.",
-    "edit": "There is no editor: kubectl set env and kubectl scale change a program.",
-    "apply": "There are no files: kubectl set env and kubectl scale change a program.",
-}
+ONE_KIND = (
+    "One kind of thing at a time: kubectl get pods, then kubectl get deployments."
+)
+NO_DELETE = "Nobody deletes a program at night: kubectl scale deployment/{} --replicas 0 stops it."
+OTHER_SET = (
+    "A program's image and what it may use are fixed: kubectl set env changes it."
+)
 DEPLOYMENT = ("deploy", "deployment", "deployments", "deployment.apps")
 POD = ("po", "pod", "pods")
-EVENT = ("ev", "event", "events")
+GOT = {
+    **dict.fromkeys(DEPLOYMENT, "deployments"),
+    **dict.fromkeys(POD, "pods"),
+    **dict.fromkeys(("ev", "event", "events"), "events"),
+    **dict.fromkeys(("no", "node", "nodes"), "nodes"),
+    "all": "all",
+}
 # kubectl's words before which a deployment's name may be separate: scale deployment APP
-PARTS_NAMES = ("scale", "rollout", "set")
+PARTS_NAMES = ("scale", "rollout", "set", "describe", "logs")
+OF_MACHINES = ("df", "du", "journalctl", "systemctl", "lvextend")
+IN_ONE_WORD = ("df", "du", "journalctl", "lvextend")  # -xeu is -x -e -u
+VOLUMES = "/dev/data/"
+UNITS = ("kafka", "kafka.service")
 
 
-def plain(program: str, words: list[str], options: Collection[str]) -> list[str]:
-    """The words of a line in that form. options: those that the program knows. Raises
-    Refused for what is never meant here.
+def plain(
+    program: str, words: list[str], options: Collection[str], host: str = ""
+) -> list[str]:
+    """The words of a line in that form. options: those that the program knows. host:
+    the machine on which it runs. Raises Refused for what is never meant here.
     """
-    if "|" in words:
-        raise Refused(ONE_PROGRAM)
-    kept = _without(SERVER, words)
+    kept = words
+    if program in IN_ONE_WORD:
+        kept = _parted(kept, options)
+    kept = _without(_meant(WITH_VALUE, program, options), kept, has_value=True)
+    kept = _without(_meant(WITHOUT_VALUE, program, options), kept, has_value=False)
+    if program == "kubectl" and kept and kept[0] in elsewhere.KUBECTL:
+        raise Refused(elsewhere.KUBECTL[kept[0]])
     for word in kept:
         if word in FOLLOWS:
             raise Refused(WOULD_FOLLOW.format(word))
     if program == "kubectl":
         kept = _kubectl(kept)
     short = SHORT.get(program, {})
-    return [word if word in options else short.get(word, word) for word in kept]
+    kept = [_long(word, options, short) for word in kept]
+    if program in OF_MACHINES:
+        kept = _on(host, kept)
+    return kept
 
 
-def _without(names: Collection[str], words: list[str]) -> list[str]:
-    """The words without these options and their values."""
+def _long(word: str, options: Collection[str], short: dict[str, str]) -> str:
+    """An option in its long form; -n50 is --lines=50."""
+    if word in options or not word.startswith("-"):
+        return word
+    if word in short:
+        return short[word]
+    name, equals, value = word.partition("=")
+    if equals and name in short:
+        return f"{short[name]}={value}"
+    if word[:2] in short and word[1] != "-":
+        return f"{short[word[:2]]}={word[2:]}"
+    return word
+
+
+def _parted(words: list[str], options: Collection[str]) -> list[str]:
+    """The words with each short option by itself."""
+    found: list[str] = []
+    for word in words:
+        is_many = re.fullmatch(r"-[A-Za-z]{2,}", word) and word not in options
+        found += [f"-{letter}" for letter in word[1:]] if is_many else [word]
+    return found
+
+
+def _meant(
+    table: dict[str, tuple[str, ...]], program: str, options: Collection[str]
+) -> set[str]:
+    """The options of a table that this program has, without those that matter."""
+    found: set[str] = set()
+    for begins, names in table.items():
+        if program.startswith(begins):
+            found |= set(names)
+    return found - set(options)
+
+
+def _without(names: Collection[str], words: list[str], has_value: bool) -> list[str]:
+    """The words without these options, and their values."""
     kept = []
     rest = iter(words)
     for word in rest:
         name, equals, _ = word.partition("=")
         if name not in names:
             kept.append(word)
-        elif not equals:
+        elif has_value and not equals:
             next(rest, None)
     return kept
+
+
+# -- kubectl
 
 
 def _kubectl(words: list[str]) -> list[str]:
     """The words without their namespace, each thing by its full name."""
     _check_namespace(words)
-    verb, *rest = _without(NAMESPACE, words) or [""]
-    if verb in NO_KUBECTL:
-        raise Refused(NO_KUBECTL[verb])
+    verb, *rest = _without(NAMESPACE, words, has_value=True) or [""]
     if verb == "get":
-        return [verb, *map(_plural, rest)]
+        return [verb, *_got(rest)]
+    if verb == "set" and rest and rest[0] != "env":
+        raise Refused(OTHER_SET)
     found = [verb]
     while rest:
         word = rest.pop(0)
         kind, slash, name = word.partition("/")
         is_apart = verb in PARTS_NAMES and rest and not rest[0].startswith("-")
+        if kind in DEPLOYMENT and verb == "delete":
+            raise Refused(NO_DELETE.format(name or "".join(rest[:1])))
         if kind in DEPLOYMENT and slash:
             found.append(f"deployment/{name}")
         elif kind in DEPLOYMENT and is_apart:
@@ -104,12 +210,19 @@ def _kubectl(words: list[str]) -> list[str]:
     return found
 
 
-def _plural(word: str) -> str:
-    """The name of a kind of thing as `get` uses it."""
-    for kinds, name in ((DEPLOYMENT, "deployments"), (POD, "pods"), (EVENT, "events")):
-        if word in kinds:
-            return name
-    return word
+def _got(words: list[str]) -> list[str]:
+    """What `get` gets, by the name that it has there. Raises Refused."""
+    if not words:
+        raise Refused("Get what? kubectl get pods, deployments, events or nodes.")
+    first, *rest = words
+    if first.startswith("-"):
+        return words
+    if "," in first:
+        raise Refused(ONE_KIND)
+    kind, slash, name = first.partition("/")
+    if kind not in GOT:
+        raise Refused(elsewhere.KINDS.format(kind))
+    return [GOT[kind], *([name] if slash else []), *rest]
 
 
 def _check_namespace(words: list[str]) -> None:
@@ -120,3 +233,18 @@ def _check_namespace(words: list[str]) -> None:
             asked = value if equals else "".join(words[at + 1 : at + 2])
             if asked != "default":
                 raise Refused(NO_NAMESPACE.format(asked, name))
+
+
+# -- machines
+
+
+def _on(host: str, words: list[str]) -> list[str]:
+    """The words without paths, and with the machine where they name none."""
+    kept = []
+    for word in words:
+        if word.startswith("/") and not word.startswith(VOLUMES):
+            continue
+        kept.append(host if host and word in UNITS else word)
+    if host and not any(word.endswith(host) for word in kept):
+        kept.append(host)
+    return kept

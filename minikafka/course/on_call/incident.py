@@ -47,6 +47,8 @@ class Incident:
 
     def opening(self) -> str:
         """The message that starts the night, and the possible causes."""
+        if not self.plan.causes:
+            return self.plan.opens
         lines = [self.plan.opens, "", "What is it?"]
         for number, cause in enumerate(self.plan.causes, 1):
             lines.append(f"  {number}  {cause.text}")
@@ -69,6 +71,9 @@ class Incident:
     def cause(self, number: int) -> None:
         """Says what it is: the number of a cause. The last word counts."""
         causes = self.plan.causes
+        if not causes:
+            self._say("There is nothing to name on this night.")
+            return
         has_number = type(number) is int and 1 <= number <= len(causes)
         if not has_number:
             self._say(

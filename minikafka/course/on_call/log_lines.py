@@ -58,10 +58,14 @@ def _without_node(event: Event) -> str:
     return words
 
 
-def shown(lines: list[Line], most: int = LINES) -> str:
-    """The newest, each once: how often it came is said."""
+def shown(lines: list[Line], most: int = LINES, since_ms: int = 0) -> str:
+    """The newest, each once: how often it came is said. since_ms: none that are
+    older.
+    """
     texts = []
-    for line in _counted(lines)[-most:]:
+    newer = [line for line in lines if line.at_ms >= since_ms]
+    counted = _counted(newer)
+    for line in counted[-most:] if most else []:
         text = f"{clock(line.at_ms)} {line.words}"
         if line.times > 1:
             text += f" ({line.times} times since)"

@@ -9,6 +9,7 @@ mishap release kafka-1        it can
 mishap disk kafka-1 12000     so many bytes are left on its disk
 mishap kill billing           the pod that has most to do is killed
 mishap freeze payouts         its pods stand still
+mishap orders shop 90         so many of a hundred orders are one customer's
 mishap send orders 3 {"id     this record, to this partition
 mishap tell ...               somebody writes this to whoever is on call
 """
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from minikafka.course.on_call.apps import App, Pod
 from minikafka.course.on_call.brokers import BROKERS
 from minikafka.course.on_call.log_lines import clock
+from minikafka.course.on_call.programs import Shop
 from minikafka.course.on_call.usage import Given
 from minikafka.course.on_call.world import World
 
@@ -110,6 +112,14 @@ def _freeze(world: World, rest: str) -> None:
         world.cluster.freeze(pod.program)
 
 
+def _orders(world: World, rest: str) -> None:
+    """orders SHOP N: so many of a hundred are one customer's from now on."""
+    name, count = rest.split()
+    shop = world.apps[name]
+    assert isinstance(shop, Shop), shop
+    shop.large = int(count)
+
+
 def _send(world: World, rest: str) -> None:
     """Some other program writes one record."""
     topic, partition, value = rest.split(" ", 2)
@@ -133,6 +143,7 @@ MISHAPS: dict[str, Callable[[World, str], None]] = {
     "disk": _disk,
     "kill": _kill,
     "freeze": _freeze,
+    "orders": _orders,
     "send": _send,
     "tell": _tell,
 }

@@ -20,17 +20,17 @@ NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "iv
 
 
 class Shop(App):
-    """Sends an order every so often. A customer is named by the plan: how many orders
-    of a hundred are megamart's.
+    """Sends an order every so often. large: how many orders of a hundred are one
+    customer's.
     """
 
     kind = "producer"
     own: ClassVar = {
         "every.ms": "3000",
         "key": "customer",
-        "megamart": "0",
     }
     known = producer_config.DEFAULTS
+    large = 0
 
     def _run(self, pod: Pod, client: Any) -> None:
         """The program. It ends when the pod is to stop."""
@@ -58,7 +58,7 @@ class Shop(App):
 
     def _customer(self, number: int) -> str:
         """The customer of an order: the same number, the same customer."""
-        if number * 37 % 100 < int(self.env["megamart"]):
+        if number * 37 % 100 < self.large:
             return "megamart"
         return NAMES[number * 7 % len(NAMES)]
 
@@ -171,7 +171,7 @@ class Reader(App):
         """Deal with a record that can't be read, as on.error says."""
         where = f"{record.topic}-{record.partition} offset {record.offset}"
         if self.env["on.error"] == "exit":
-            raise Poison(f"{where}: can't be read as an order")
+            raise DeserializationError(f"{where}: can't be read as an order")
         self.say(pod, f"put {where} into dead-letters")
 
     def commit(self, pod: Pod, ask: Callable[[], None]) -> str:
@@ -184,7 +184,7 @@ class Reader(App):
         return ""
 
 
-class Poison(Failed):
+class DeserializationError(Failed):
     """A record that the program can't read."""
 
 

@@ -5,6 +5,7 @@ real one would go on forever: this one shows what is there.
 from typing import Any, NamedTuple
 
 from minikafka.course.on_call import asking
+from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import (
     LONG_MAX,
     Given,
@@ -17,6 +18,7 @@ from minikafka.course.on_call.world import World
 from minikafka.trace import printable
 
 SHOWN = 20  # records, unless told otherwise
+WIDEST = 100_000  # characters of a record, escapes and all
 LONGEST_MS = 3_600_000  # as one wait
 NOBODY_LEADS = "It would wait until somebody leads {where}: consumers ask the leader."
 WOULD_WAIT = (
@@ -47,7 +49,7 @@ class _Wanted(NamedTuple):
     form: dict[str, str]
 
 
-def consume(world: World, given: Given) -> str:
+def consume(world: World, given: Given) -> Said:
     """kafka-console-consumer, of as many records as there are."""
     wanted = _wanted(world, given)
     lines = _lines(world, wanted)
@@ -59,7 +61,7 @@ def consume(world: World, given: Given) -> str:
     if wanted.timeout_ms and len(lines) < wanted.most:
         last = [*TIME_IS_OVER, *last]
     first = [OLD_PROPERTY] if "--property" in given else []
-    return "\n".join([*first, *shown, *last])
+    return Said("\n".join([*first, *shown]), end="\n".join(last))
 
 
 def _wanted(world: World, given: Given) -> _Wanted:
@@ -154,4 +156,4 @@ def _text(found: bytes | None) -> str:
     if found is None:
         return "null"
     text = found.decode(errors="backslashreplace")
-    return printable(text, len(text))
+    return printable(text, WIDEST)

@@ -7,6 +7,8 @@ from minikafka.clients.structs import TopicPartition
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, FOR_GROUPS, LATEST, leaders
 from minikafka.course.on_call.columns import Row, columns
+from minikafka.course.on_call.moments import timestamp_ms
+from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import LONG_MAX, Given, Refused, number_in, whole
 from minikafka.course.on_call.world import World
 from minikafka.simulation.clock import MIDNIGHT_MS
@@ -48,6 +50,7 @@ OF_MEMBERS = [
     "CLIENT-ID",
     "#PARTITIONS",
 ]
+EPOCH = "LEADER-EPOCH"  # a column of --offsets --verbose
 VERBOSE = [
     "CURRENT-EPOCH",
     "CURRENT-ASSIGNMENT",
@@ -87,7 +90,19 @@ RESETS = (
     "--to-offset",
     "--shift-by",
     "--by-duration",
+    "--to-datetime",
 )
+TOO_HIGH = (
+    "WARN New offset ({}) is higher than latest offset for topic partition {}. Value will"
+    " be set to {} (org.apache.kafka.tools.OffsetsUtils)"
+)
+TOO_LOW = (
+    "WARN New offset ({}) is lower than earliest offset for topic partition {}. Value will"
+    " be set to {} (org.apache.kafka.tools.OffsetsUtils)"
+)
+DELETED = "Deletion of requested consumer groups ({}) was successful."
+NOT_DELETED = "Error: Deletion of some consumer groups failed:"
+NOT_DELETED_ROW = "* Group '{}' could not be deleted due to: {}: {}"
 
 
 class Member(NamedTuple):
@@ -112,6 +127,9 @@ class Group(NamedTuple):
 def listed(world: World, given: Given) -> str:
     """kafka-consumer-groups --list"""
     states = _states(world)
+    if "--type" in given:
+        rows = [("GROUP", "TYPE"), *((name, "Classic") for name in states)]
+        return columns(rows, least=LIST_WIDE)
     if "--state" not in given:
         return "\n".join(states)
     rows = [("GROUP", "STATE"), *states.items()]
@@ -127,34 +145,37 @@ def _states(world: World) -> dict[str, str]:
     return dict(sorted(states.items()))
 
 
-def describe(world: World, given: Given) -> str:
+def describe(world: World, given: Given) -> Said:
     """kafka-consumer-groups --describe"""
-    if "--all-groups" in given:
-        tables = [_described(world, name, given) for name in _states(world)]
-        return "\n\n".join(tables)
-    if "--group" not in given:
-        raise Refused("--describe needs --group GROUP or --all-groups.")
-    return _described(world, given["--group"], given)
-
-
-def _described(world: World, name: str, given: Given) -> str:
-    """The table that kafka-consumer-groups --describe prints for one group."""
     if len(TABLES & given.keys()) > 1:
         raise Refused(f"One table at a time: {', '.join(sorted(TABLES))}.")
+    if "--all-groups" in given:
+        names = list(_states(world))
+    elif "--group" in given:
+        names = given["--group"].split(",")
+    else:
+        raise Refused("--describe needs --group GROUP or --all-groups.")
+    told = [_described(world, name, given) for name in names]
+    tables = "\n\n".join(each.out for each in told if each.out)
+    return Said(tables, "\n".join(each.err for each in told if each.err))
+
+
+def _described(world: World, name: str, given: Given) -> Said:
+    """The table that kafka-consumer-groups --describe prints for one group."""
     group = find(world, name)
     if group is None:
-        return NOT_FOUND.format(name)
+        return Said(NOT_FOUND.format(name))
     if "--members" in given:
         table = _members(group, "--verbose" in given)
     elif "--state" in given:
         table = _state(group)
     else:
-        table = _offsets(world, group)
+        table = _offsets(world, group, "--verbose" in given)
     if group.state == "Empty":
-        return f"{NO_MEMBERS.format(name)}\n{table}"
+        return Said(table, NO_MEMBERS.format(name))
     if group.state in REBALANCING:
-        return f"{REBALANCES.format(name)}\n{table}"
-    return table
+        return Said(table, REBALANCES.format(name))
+    return Said(table)
 
 
 def find(world: World, name: str) -> Group | None:
@@ -229,16 +250,19 @@ def _by_topic(partitions: list[TopicPartition]) -> str:
     return ", ".join(texts)
 
 
-def _offsets(world: World, group: Group) -> str:
-    """With neither: a row for each partition."""
-    committed = committed_offsets(world, group)
+def _offsets(world: World, group: Group, verbose: bool) -> str:
+    """With neither: a row for each partition. verbose: with the leader epoch of each
+    offset.
+    """
+    told = _committed(world, group)
+    committed = {place: each.committed_offset for place, each in told.items()}
     owners = {}
     for member in group.members:
         for partition in member.partitions:
             owners[partition] = member
     partitions = sorted({*committed, *owners})
     ends = _ends(world, partitions)
-    rows: list[Row] = [OF_OFFSETS]
+    rows: list[list[str]] = [list(OF_OFFSETS)]
     for partition in partitions:
         offset = committed.get(partition)
         end = ends.get(partition)
@@ -256,7 +280,17 @@ def _offsets(world: World, group: Group) -> str:
                 *_owner(owners.get(partition)),
             ]
         )
-    return columns(rows, least=OFFSETS_WIDE)
+    wide = list(OFFSETS_WIDE)
+    if verbose:
+        epochs = [EPOCH]
+        for partition in partitions:
+            each = told.get(partition)
+            epoch = -1 if each is None else each.committed_leader_epoch
+            epochs.append(NONE if epoch < 0 else str(epoch))
+        for row, epoch in zip(rows, epochs, strict=True):
+            row.insert(3, epoch)
+        wide.insert(3, len(EPOCH) + 3)
+    return columns(rows, least=wide)
 
 
 def _owner(member: Member | None) -> Row:
@@ -273,6 +307,12 @@ def _or_dash(number: int | None) -> str:
 
 def committed_offsets(world: World, group: Group) -> dict[TopicPartition, int]:
     """The offsets that the group has committed."""
+    told = _committed(world, group)
+    return {place: each.committed_offset for place, each in told.items()}
+
+
+def _committed(world: World, group: Group) -> dict[TopicPartition, Any]:
+    """What OffsetFetch has of each partition."""
     asked = {
         "group_id": group.name,
         "topics": None,
@@ -290,7 +330,7 @@ def committed_offsets(world: World, group: Group) -> dict[TopicPartition, int]:
         name = topic.name or names.get(topic.topic_id, "")
         for each in topic.partitions:
             partition = TopicPartition(name, each.partition_index)
-            found[partition] = each.committed_offset
+            found[partition] = each
     return found
 
 
@@ -311,28 +351,35 @@ def _ends(world: World, partitions: list[TopicPartition]) -> dict[TopicPartition
 # -- resetting
 
 
-def reset(world: World, given: Given) -> str:
+def reset(world: World, given: Given) -> Said:
     """kafka-consumer-groups --reset-offsets"""
     does_nothing = "--execute" not in given
-    warning = f"{NOT_EXECUTED}\n" if does_nothing and "--dry-run" not in given else ""
+    warnings = []
+    if does_nothing and "--dry-run" not in given:
+        warnings.append(NOT_EXECUTED)
     name = given["--group"]
     group = find(world, name)
     if group is None:
-        return warning + NOT_FOUND.format(name)
+        return Said(NOT_FOUND.format(name), "\n".join(warnings))
     rows: list[Row] = [OF_RESET]
     if group.state not in ("Empty", "Dead"):
         refusal = NOT_INACTIVE.format(name, group.state)
-        return f"{warning}{refusal}\n{columns(rows, least=RESET_WIDE)}"
-    wanted = _wanted(world, group, given)
+        table = columns(rows, least=RESET_WIDE)
+        return Said(f"{refusal}\n{table}", "\n".join(warnings))
+    wanted = _wanted(world, group, given, warnings)
     if not does_nothing:
         world.cluster.alter_offsets(name, wanted)
     for (topic, number), offset in sorted(wanted.items()):
         rows.append([name, topic, str(number), str(offset)])
-    return warning + columns(rows, least=RESET_WIDE)
+    return Said(columns(rows, least=RESET_WIDE), "\n".join(warnings))
 
 
-def _wanted(world: World, group: Group, given: Given) -> dict[TopicPartition, int]:
-    """The new offset of each partition that is to be reset."""
+def _wanted(
+    world: World, group: Group, given: Given, warnings: list[str]
+) -> dict[TopicPartition, int]:
+    """The new offset of each partition that is to be reset. warnings: gets a line where
+    that isn't the one that was asked for.
+    """
     committed = committed_offsets(world, group)
     if "--all-topics" in given:
         chosen = sorted(committed)
@@ -349,7 +396,7 @@ def _wanted(world: World, group: Group, given: Given) -> dict[TopicPartition, in
             leader=leader,
             committed=committed.get(partition),
         )
-        found[partition] = place.meant(given)
+        found[partition] = place.meant(given, warnings)
     return found
 
 
@@ -371,7 +418,7 @@ class _Place(NamedTuple):
     leader: int
     committed: int | None
 
-    def meant(self, given: Given) -> int:
+    def meant(self, given: Given, warnings: list[str]) -> int:
         """The offset, within what the log has."""
         how = [name for name in RESETS if name in given]
         if len(how) != 1:
@@ -379,6 +426,11 @@ class _Place(NamedTuple):
         first = self._at(EARLIEST)
         end = self._at(LATEST)
         offset = self._asked(how[0], given, first, end)
+        where = f"{self.partition.topic}-{self.partition.partition}"
+        if offset > end:
+            warnings.append(TOO_HIGH.format(offset, where, end))
+        if offset < first:
+            warnings.append(TOO_LOW.format(offset, where, first))
         return min(max(offset, first), end)
 
     def _asked(self, how: str, given: Given, first: int, end: int) -> int:
@@ -395,9 +447,13 @@ class _Place(NamedTuple):
         if how == "--shift-by":
             begin = first if committed is None else committed
             return begin + _shift(given[how])
-        # --by-duration: the first record since then, if there is one
-        since_ms = self.world.now_ms - _duration_ms(given[how])
-        offset = self._at(MIDNIGHT_MS + since_ms)
+        # a time: the first record since then, if there is one
+        if how == "--to-datetime":
+            since_ms = timestamp_ms(how, given[how])
+        else:
+            ago_ms = _duration_ms(given[how])
+            since_ms = MIDNIGHT_MS + self.world.now_ms - ago_ms
+        offset = self._at(max(since_ms, 0))
         return end if offset < 0 else offset
 
     def _at(self, when: int) -> int:
@@ -420,3 +476,23 @@ def _duration_ms(text: str) -> int:
     if not is_known or number is None or number < 0:
         raise Refused("--by-duration is one such as PT15M: fifteen minutes.")
     return number * UNITS_MS[unit]
+
+
+# -- deleting
+
+
+def delete(world: World, given: Given) -> str:
+    """kafka-consumer-groups --delete"""
+    names = given["--group"].split(",")
+    refused = []
+    for name in names:
+        coordinator = asking.coordinator(world.brokers, name, FOR_GROUPS)
+        body = {"groups_names": [name]}
+        [told] = world.brokers.ask("DeleteGroups", body, coordinator).results
+        error = Error(told.error_code)
+        if error is not Error.NONE:
+            java = asking.java_class(error)
+            refused.append(NOT_DELETED_ROW.format(name, java, error.message))
+    if refused:
+        return "\n".join([NOT_DELETED, *refused])
+    return DELETED.format(", ".join(f"'{name}'" for name in names))

@@ -9,6 +9,8 @@ from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.brokers import BROKERS
 from minikafka.course.on_call.columns import Row, columns
+from minikafka.course.on_call.habits import VOLUMES
+from minikafka.course.on_call.moments import moment_ms
 from minikafka.course.on_call.usage import Given, Refused, number_in, whole_or
 from minikafka.course.on_call.world import World
 
@@ -20,15 +22,31 @@ UNITS = {
     "G": KIB**3,
 }
 LARGEST = 8  # folders that du shows
-PLENTY = "plenty"
-VOLUMES = "/dev/data/"
+LARGE = 100 * KIB**3  # a disk that a night doesn't fill
+LOGS = "/var/lib/kafka/data"
+MOST_LINES = 1000
+WHICH = (
+    "Say which machine's: kafka-1, kafka-2 or kafka-3. It comes last, or put ssh kafka-1"
+    " before the line."
+)
 
 
 def journal(world: World, given: Given) -> str:
     """journalctl BROKER: the last lines of a broker's log."""
-    lines = log_lines.of_broker(world.brokers.events, _broker(given))
-    most = whole_or(given, "--lines", log_lines.LINES)
-    return log_lines.shown(lines, most) or "-- No entries --"
+    now_ms = world.now_ms
+    until_ms = moment_ms("--until", given.get("--until", "now"), now_ms)
+    wanted = given.get("--grep", "")
+    lines = []
+    for line in log_lines.of_broker(world.brokers.events, _broker(given)):
+        if line.at_ms <= until_ms and wanted.lower() in line.words.lower():
+            lines.append(line)
+    is_asked = {"--since", "--grep", "--until"} & given.keys()
+    most = whole_or(given, "--lines", MOST_LINES if is_asked else log_lines.LINES)
+    since_ms = moment_ms("--since", given.get("--since", "today"), now_ms)
+    said = log_lines.shown(lines, most, since_ms)
+    if "--reverse" in given:
+        said = "\n".join(reversed(said.splitlines()))
+    return said or "-- No entries --"
 
 
 # -- disks
@@ -37,25 +55,30 @@ def journal(world: World, given: Given) -> str:
 def free_space(world: World, given: Given) -> str:
     """df BROKER; without one, all."""
     is_human = "-h" in given
-    blocks = "Size" if is_human else "1K-blocks"
-    rows: list[Row] = [["Filesystem", blocks, "Used", "Available", "Use%"]]
+    rows: list[Row] = [
+        ["Filesystem", "1K-blocks", "Used", "Available", "Use%", "Mounted on"]
+    ]
+    if is_human:
+        rows = [["Filesystem", "Size", "Used", "Avail", "Use%", "Mounted on"]]
     wanted: tuple[int, ...] = BROKERS
     if "BROKER" in given:
         wanted = (_broker(given),)
     for broker in wanted:
         rows.append(_volume(world, broker, is_human))
-    return columns(rows, least=[24, 10, 8, 10])
+    return columns(rows, least=[18, 9, 9, 9, 4])
 
 
 def _volume(world: World, broker: int, is_human: bool) -> Row:
     """A row of df for a broker's volume: size, used, available, share."""
     volume = f"{VOLUMES}kafka-{broker}"
-    space = world.brokers.disk(broker).space()
+    disk = world.brokers.disk(broker)
+    space = disk.space()
     if space is None:
-        return [volume, PLENTY, "", "", ""]
-    total = space.total_bytes
-    left = space.usable_bytes
-    used = total - left
+        total, used = LARGE, disk.used_bytes
+        left = total - used
+    else:
+        total, left = space.total_bytes, space.usable_bytes
+        used = total - left
     percent = math.ceil(100 * used / total)
     return [
         volume,
@@ -63,6 +86,7 @@ def _volume(world: World, broker: int, is_human: bool) -> Row:
         _size(used, is_human),
         _size(left, is_human),
         f"{percent}%",
+        LOGS,
     ]
 
 
@@ -70,9 +94,11 @@ def _size(size: int, is_human: bool) -> str:
     """In blocks of 1024 bytes, or as -h has it: 1.2M."""
     if not is_human:
         return str(size // KIB)
-    if size < KIB * KIB:
+    if size < KIB**2:
         return f"{math.ceil(size / KIB)}K"
-    return f"{size / KIB**2:.1f}M"
+    if size < 10 * KIB**3:
+        return f"{size / KIB**2:.1f}M"
+    return f"{math.ceil(size / KIB**3)}G"
 
 
 def used_space(world: World, given: Given) -> str:
@@ -131,6 +157,11 @@ def status(world: World, given: Given) -> str:
     return f"kafka-{broker}.service - Apache Kafka\n  Active: {word}"
 
 
+def is_active(world: World, given: Given) -> str:
+    """systemctl is-active BROKER"""
+    return "active" if world.brokers.is_up(_broker(given)) else "failed"
+
+
 def start(world: World, given: Given) -> str:
     """systemctl start BROKER: start a broker, unless something holds it."""
     broker = _broker(given)
@@ -177,7 +208,6 @@ def _broker(given: Given) -> int:
     for broker in BROKERS:
         if number == str(broker):
             return broker
-    known = "there are kafka-1, kafka-2, kafka-3."
     if not name:
-        raise Refused(f"Say which broker's: {known}")
-    raise Refused(f"There is no {name!r}; {known}")
+        raise Refused(WHICH)
+    raise Refused(f"There is no {name!r}; there are kafka-1, kafka-2, kafka-3.")

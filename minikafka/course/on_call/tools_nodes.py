@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from minikafka.course.on_call import asking
 from minikafka.course.on_call.columns import columns, commas
+from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import Given, Refused, number_in
 from minikafka.course.on_call.world import World
 from minikafka.simulation.clock import MIDNIGHT_MS
@@ -28,7 +29,7 @@ OF_REPLICATION = [
 METADATA = "__cluster_metadata"
 
 
-def log_dirs(world: World, given: Given) -> str:
+def log_dirs(world: World, given: Given) -> str | Said:
     """kafka-log-dirs --describe"""
     live = asking.live_brokers(world.brokers)
     asked = live
@@ -36,7 +37,7 @@ def log_dirs(world: World, given: Given) -> str:
         asked = _numbers(given["--broker-list"])
         missing = sorted(set(asked) - set(live))
         if missing:
-            return NO_SUCH_BROKERS.format(commas(missing), commas(live))
+            return Said("", NO_SUCH_BROKERS.format(commas(missing), commas(live)))
     topics = None
     if "--topic-list" in given:
         names = given["--topic-list"].split(",")

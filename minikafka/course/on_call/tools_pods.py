@@ -6,10 +6,10 @@ from typing import NamedTuple
 from minikafka.course.on_call import log_lines
 from minikafka.course.on_call.apps import App, Happening, Pod
 from minikafka.course.on_call.columns import columns
+from minikafka.course.on_call.moments import duration_ms
 from minikafka.course.on_call.usage import (
     Given,
     Refused,
-    number_in,
     setting_of,
     whole,
     whole_or,
@@ -24,6 +24,14 @@ NO_POD = (
     " deployment/APP."
 )
 NO_PREVIOUS = 'Error: previous terminated container "{}" not found'
+NO_RESOURCES = "No resources found in default namespace."
+LABELS = ("app", "app.kubernetes.io/name", "name")
+WORKERS = 3
+ROLLED_OUT = 'deployment "{}" successfully rolled out'
+WAITS = (
+    'Waiting for deployment "{}" rollout to finish: {} of {} updated replicas are'
+    " available..."
+)
 NO_LINES = "(nothing but the start of {})"
 BACK_OFF = "back-off {wait}s restarting failed container"
 
@@ -38,38 +46,77 @@ class Owned(NamedTuple):
 def pods(world: World, given: Given) -> str:
     """kubectl get pods: the pods of all deployments, or one of them."""
     is_wide = _is_wide(given)
+    wanted = given.get("POD", "").split()
+    known = [pod.name for _, pod in _all_pods(world)]
+    for name in wanted:
+        if name not in known:
+            return NOT_FOUND.format("pods", name)
     rows = [["NAME", "READY", "STATUS", "RESTARTS", "AGE"]]
     if is_wide:
         rows[0] += ["IP", "NODE"]
-    for _, pod in _all_pods(world):
-        if given.get("POD", pod.name) != pod.name:
+    for _, pod in _selected(world, given):
+        if wanted and pod.name not in wanted:
             continue
         age = _ago(world, pod.lives[0])
         row = [pod.name, *_health(pod), _restarts(world, pod), age]
         if is_wide:
             row += [pod.address, _node(pod)]
         rows.append(row)
-    if len(rows) == 1 and "POD" in given:
-        return NOT_FOUND.format("pods", given["POD"])
+    if len(rows) == 1:
+        return NO_RESOURCES
     return columns(rows, least=[14, 7, 18, 10], between="  ")
+
+
+def everything(world: World, given: Given) -> str:
+    """kubectl get all: pods and deployments."""
+    return f"{pods(world, given)}\n\n{deployments(world, given)}"
+
+
+def nodes(world: World, given: Given) -> str:
+    """kubectl get nodes: the machines on which pods run. The brokers aren't among
+    them.
+    """
+    rows = [["NAME", "STATUS", "ROLES", "AGE"]]
+    for number in range(1, WORKERS + 1):
+        rows.append([f"worker-{number}", "Ready", "<none>", "212d"])
+    return columns(rows, least=[10, 8, 8], between="  ")
+
+
+def _selected(world: World, given: Given) -> list[Owned]:
+    """The pods of the app that --selector names; without one, all. Raises Refused."""
+    if "--selector" not in given:
+        return list(_all_pods(world))
+    name = _labelled(given["--selector"])
+    return [owned for owned in _all_pods(world) if owned.app.name == name]
+
+
+def _labelled(selector: str) -> str:
+    """The app that app=NAME selects. Raises Refused."""
+    name, _, value = selector.replace("==", "=").partition("=")
+    if name not in LABELS or not value:
+        raise Refused(f"Pods have one label here, app: app=billing, not {selector!r}.")
+    return value
 
 
 def _is_wide(given: Given) -> bool:
     """Whether a line has -o wide. Raises Refused for another form."""
     form = given.get("--output", "")
     if form not in ("", "wide"):
-        raise Refused(f"-o takes wide here, not {form!r}.")
+        raise Refused(
+            f"-o takes wide here, not {form!r}: kubectl describe shows the rest."
+        )
     return form == "wide"
 
 
 def _node(pod: Pod) -> str:
     """The machine that it runs on: there are three."""
     last = int(pod.address.rpartition(".")[2])
-    return f"worker-{last % 3 + 1}"
+    return f"worker-{last % WORKERS + 1}"
 
 
 def deployments(world: World, given: Given) -> str:
     """kubectl get deployments"""
+    _is_wide(given)
     rows = [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]]
     for app in world.apps.values():
         if given.get("APP", app.name) != app.name:
@@ -147,8 +194,15 @@ def _ago(world: World, at_ms: int) -> str:
 
 
 def describe_pod(world: World, given: Given) -> str:
-    """kubectl describe pod POD"""
-    app, pod = _owned(world, given["POD"])
+    """kubectl describe pod POD: one, or all that are selected."""
+    if "POD" in given:
+        return _told(world, _owned(world, given["POD"]))
+    return "\n\n".join(_told(world, owned) for owned in _selected(world, given))
+
+
+def _told(world: World, owned: Owned) -> str:
+    """One pod, as kubectl describes it."""
+    app, pod = owned
     rows = [
         ("Name:", pod.name),
         ("Node:", _node(pod)),
@@ -187,12 +241,47 @@ def _state(world: World, pod: Pod) -> list[tuple[str, str]]:
     return state + last_state
 
 
+def describe_app(world: World, given: Given) -> str:
+    """kubectl describe deployment APP"""
+    app = _app(world, given)
+    count = len(app.pods)
+    up = sum(pod.is_up for pod in app.pods)
+    rows = [
+        ("Name:", app.name),
+        ("Namespace:", "default"),
+        ("Selector:", f"app={app.name}"),
+        ("Replicas:", f"{count} desired | {count} total | {up} available"),
+        ("Environment:", ""),
+    ]
+    rows += [(f"  {name}:", value) for name, value in app.env.items()]
+    return columns(rows, least=[20])
+
+
 def app_logs(world: World, given: Given) -> str:
     """kubectl logs deployment/APP: of all its pods, and all their lives."""
     app = _app(world, given)
     lines = log_lines.of_pods(world.brokers.events, app)
-    most = whole_or(given, "--tail", log_lines.LINES)
-    return log_lines.shown(lines, most) or NO_LINES.format(app.name)
+    return _shown(world, given, lines, app.name)
+
+
+def selected_logs(world: World, given: Given) -> str:
+    """kubectl logs --selector app=APP"""
+    return app_logs(world, {**given, "APP": _labelled(given["--selector"])})
+
+
+def _shown(world: World, given: Given, lines: list[log_lines.Line], name: str) -> str:
+    """The lines of a log that --tail and --since leave."""
+    since_ms = 0
+    most = log_lines.LINES
+    if "--since" in given:
+        since_ms = world.now_ms - duration_ms("--since", given["--since"])
+        most = len(lines)
+    if given.get("--tail") == "-1":
+        most = len(lines)
+    elif "--tail" in given:
+        most = whole(given, "--tail")
+    said = log_lines.shown(lines, most, since_ms)
+    return said or ("" if "--since" in given else NO_LINES.format(name))
 
 
 def pod_logs(world: World, given: Given) -> str:
@@ -202,7 +291,6 @@ def pod_logs(world: World, given: Given) -> str:
     wants_earlier = "--previous" in given and pod.is_up
     if wants_earlier and not pod.restarts:
         return NO_PREVIOUS.format(app.name)
-    most = whole_or(given, "--tail", log_lines.LINES)
     began_ms = pod.lives[-1]
     ended_ms = world.now_ms + 1
     if wants_earlier:
@@ -212,7 +300,7 @@ def pod_logs(world: World, given: Given) -> str:
         is_its = line.words.startswith(f"{pod.name} ")
         if is_its and began_ms <= line.at_ms < ended_ms:
             lines.append(line)
-    return log_lines.shown(lines, most) or NO_LINES.format(pod.name)
+    return _shown(world, given, lines, pod.name)
 
 
 def env(world: World, given: Given) -> str:
@@ -226,10 +314,13 @@ def env(world: World, given: Given) -> str:
 def set_env(world: World, given: Given) -> str:
     """kubectl set env deployment/APP NAME=VALUE ..."""
     app = _app(world, given)
-    changes = {}
+    changes: dict[str, str | None] = {}
     for pair in given["NAME=VALUE"].split():
+        if pair.endswith("-") and "=" not in pair:
+            changes[pair.removesuffix("-")] = None
+            continue
         setting = setting_of(pair)
-        check_may_change(app, setting.name, setting.value)
+        check_may_change(setting.name)
         changes[setting.name] = setting.value
     if not changes:
         raise Refused("kubectl set env needs NAME=VALUE.")
@@ -237,17 +328,12 @@ def set_env(world: World, given: Given) -> str:
     return f"deployment.apps/{app.name} env updated"
 
 
-def check_may_change(app: App, name: str, value: str) -> None:
-    """How long work takes, and who orders, is shown among a program's variables and
-    set by nobody on call. Raises Refused.
+def check_may_change(name: str) -> None:
+    """How long work takes is shown among a program's variables and set by nobody on
+    call. Raises Refused.
     """
     if name == "work.ms":
         raise Refused("How long one order takes is no setting: it is work.")
-    wanted = number_in(value)
-    if name != "megamart" or wanted is None:
-        return
-    if wanted < int(app.env.get(name, 0)):
-        raise Refused("What a customer orders is no setting of the shop.")
 
 
 def scale(world: World, given: Given) -> str:
@@ -262,19 +348,47 @@ def undo(world: World, given: Given) -> str:
     app = _app(world, given)
     if not app.earlier:
         return f'error: no rollout history found for deployment "{app.name}"'
-    before = app.earlier[-1]
+    revision = whole_or(given, "--to-revision", len(app.earlier), least=1)
+    if revision > len(app.earlier):
+        return f"error: unable to find specified revision {revision} in history"
+    before = app.earlier[revision - 1]
     for name, value in before.items():
         if value != app.env.get(name):
-            check_may_change(app, name, value)
+            check_may_change(name)
     app.roll_out(before)
     return f"deployment.apps/{app.name} rolled back"
 
 
-def delete_pod(world: World, given: Given) -> str:
+def roll_out_status(world: World, given: Given) -> str:
+    """kubectl rollout status deployment/APP: the real one waits until it is done."""
+    app = _app(world, given)
+    up = sum(pod.is_up for pod in app.pods)
+    if up == len(app.pods):
+        return ROLLED_OUT.format(app.name)
+    return WAITS.format(app.name, up, len(app.pods))
+
+
+def history(world: World, given: Given) -> str:
+    """kubectl rollout history deployment/APP"""
+    app = _app(world, given)
+    rows = [["REVISION", "CHANGE-CAUSE"]]
+    rows += [[str(number + 1), "<none>"] for number in range(len(app.earlier) + 1)]
+    return f"deployment.apps/{app.name}\n{columns(rows, between='  ')}"
+
+
+def delete_pods(world: World, given: Given) -> str:
     """kubectl delete pod POD: its deployment starts another."""
-    app, pod = _owned(world, given["POD"])
-    app.replace(pod)
-    return f'pod "{pod.name}" deleted from default namespace'
+    if "--selector" in given:
+        owned = _selected(world, given)
+    else:
+        owned = [_owned(world, name) for name in given["POD"].split()]
+    if not owned:
+        raise Refused("Which pod? kubectl delete pod billing-a1, say.")
+    lines = []
+    for app, pod in owned:
+        app.replace(pod)
+        lines.append(f'pod "{pod.name}" deleted from default namespace')
+    return "\n".join(lines)
 
 
 def roll_out(world: World, given: Given) -> str:

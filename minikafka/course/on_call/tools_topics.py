@@ -1,7 +1,9 @@
-"""kafka-topics, kafka-get-offsets and kafka-leader-election, with the columns of Apache
+"""kafka-topics, kafka-get-offsets, kafka-leader-election and
+kafka-reassign-partitions --list, with the columns of Apache
 Kafka 4.3.1's.
 """
 
+import re
 from typing import Any
 
 from minikafka.clients.errors import KafkaTimeoutError
@@ -10,8 +12,10 @@ from minikafka.course.on_call import asking
 from minikafka.course.on_call.asking import EARLIEST, LARGEST_TIME, LATEST, TIMEOUT_MS
 from minikafka.course.on_call.brokers import MIN_ISR
 from minikafka.course.on_call.columns import commas
+from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.tools_configs import DEFAULT, TOPICS, configs_of
 from minikafka.course.on_call.usage import (
+    INT_MAX,
     LONG_MAX,
     SHORT_MAX,
     Given,
@@ -50,6 +54,8 @@ SKIPPED = (
     " org.apache.kafka.common.errors.TimeoutException:"
     " Call(callName=listOffsets(api=METADATA), ...) timed out"
 )
+ELECTED = "Successfully completed leader election ({}) for partitions {}"
+NOT_ELECTED = "Error completing leader election ({}) for partition: {}: {}"
 NO_RESULTS = "Timeout waiting for election results"
 ELECTIONS = {
     "preferred": 0,
@@ -59,7 +65,21 @@ ELECTIONS = {
 
 def topic_names(world: World, given: Given) -> str:
     """kafka-topics --list: the names of all topics."""
-    return "\n".join(asking.topic_names(world.brokers))
+    return "\n".join(_names(world, given))
+
+
+def _names(world: World, given: Given) -> list[str]:
+    """The topics that a line means: --topic is a name, several, or a pattern."""
+    names = asking.topic_names(world.brokers)
+    if "--exclude-internal" in given or "--exclude-internal-topics" in given:
+        names = [name for name in names if not name.startswith("__")]
+    if "--topic" not in given:
+        return names
+    try:
+        wanted = re.compile(given["--topic"].replace(",", "|"))
+    except re.error as error:
+        raise Refused(f"--topic can't be read: {error}.") from None
+    return list(filter(wanted.fullmatch, names))
 
 
 def describe_topics(world: World, given: Given) -> str:
@@ -70,15 +90,9 @@ def describe_topics(world: World, given: Given) -> str:
     # Apache Kafka's asks the controller which partitions move, and gives up without
     # one. Here any broker answers that, so this asks what only the controller tells.
     world.brokers.ask("DescribeQuorum", {"topics": [CONTROLLERS]})
-    names = asking.topic_names(world.brokers)
-    if "--topic" in given:
-        names = [name for name in names if name == given["--topic"]]
-        if not names:
-            return NOT_A_TOPIC.format(given["--topic"])
-    elif "--exclude-internal" in given:
-        names = [name for name in names if not name.startswith("__")]
+    names = _names(world, given)
     if not names:
-        return ""
+        return NOT_A_TOPIC.format(given["--topic"]) if "--topic" in given else ""
     wanted = [{"name": name} for name in names]
     body = {
         "topics": wanted,
@@ -87,7 +101,9 @@ def describe_topics(world: World, given: Given) -> str:
     topics = world.brokers.ask("DescribeTopicPartitions", body).topics
     lines = []
     for topic in topics:
-        if only:
+        if "--topics-with-overrides" in given:
+            lines += _described(world, topic)[:1]
+        elif only:
             lines += _listed(world, topic, only[0])
         else:
             lines += _described(world, topic)
@@ -149,21 +165,18 @@ def _partition_line(topic: str, partition: Any) -> str:
     return "\t".join(columns)
 
 
-def get_offsets(world: World, given: Given) -> str:
+def get_offsets(world: World, given: Given) -> Said:
     """kafka-get-offsets: the offsets of a topic's partitions at a time."""
-    topic = given["--topic"]
     when = _time(given.get("--time", "latest"))
-    if topic not in asking.topic_names(world.brokers):
-        return NO_SUCH_PARTITIONS
-    leaders = asking.leaders(world.brokers, topic)
-    if "--partitions" in given:
-        wanted = given["--partitions"].split(",")
-        leaders = {at: leader for at, leader in leaders.items() if str(at) in wanted}
+    places = _places(world, given)
+    if not places:
+        return Said("", NO_SUCH_PARTITIONS)
+    leaders = _leaders(world, places)
     if -1 in leaders.values():
         world.run(TIMEOUT_MS / 1000)  # it waits for them
-        leaders |= asking.leaders(world.brokers, topic)
+        leaders = _leaders(world, places)
     skipped, lines = [], []
-    for number, leader in leaders.items():
+    for (topic, number), leader in leaders.items():
         if leader < 0:
             skipped.append(SKIPPED.format(where=f"{topic}-{number}"))
             continue
@@ -171,7 +184,47 @@ def get_offsets(world: World, given: Given) -> str:
         offset = asking.offset_at(world.brokers, partition, when, leader)
         if offset >= 0:
             lines.append(f"{topic}:{number}:{offset}")
-    return "\n".join([*skipped, *lines])
+    return Said("\n".join(lines), "\n".join(skipped))
+
+
+def _places(world: World, given: Given) -> list[TopicPartition]:
+    """The partitions that a line means: orders:0,paid:1-3, or those of topics."""
+    wanted = given.get("--topic-partitions", "")
+    named: dict[str, str] = {}
+    for part in filter(None, wanted.split(",")):
+        topic, _, numbers = part.partition(":")
+        named[topic] = f"{named.get(topic, '')},{numbers}".strip(",")
+    found = []
+    for topic in _names(world, given):
+        if wanted and topic not in named:
+            continue
+        numbers = named.get(topic) or given.get("--partitions", "")
+        for number in asking.leaders(world.brokers, topic):
+            if not numbers or _is_in(number, numbers):
+                found.append(TopicPartition(topic, number))
+    return found
+
+
+def _is_in(number: int, numbers: str) -> bool:
+    """Whether it is among 0,2 or 1-3: from there up to there, without that."""
+    for each in numbers.split(","):
+        first, dash, end = each.partition("-")
+        low = number_in(first or "0")
+        high = number_in(end) if end else INT_MAX
+        if low is None or high is None:
+            raise Refused("Partitions are such as 0,2 or 1-3, where 3 is left out.")
+        if number == low or (dash and low <= number < high):
+            return True
+    return False
+
+
+def _leaders(world: World, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """The leader of each partition, -1 for none."""
+    found: dict[TopicPartition, int] = {}
+    for topic in dict.fromkeys(place.topic for place in places):
+        for number, leader in asking.leaders(world.brokers, topic).items():
+            found[TopicPartition(topic, number)] = leader
+    return {place: found[place] for place in places}
 
 
 def _time(text: str) -> int:
@@ -199,6 +252,8 @@ def create(world: World, given: Given) -> str:
         replicas=whole_or(given, "--replication-factor", -1, 1, SHORT_MAX),
         configs=pairs(given.get("--config", "")),
     )
+    if "--if-not-exists" in given and name in asking.topic_names(world.brokers):
+        return ""
     [answer] = world.brokers.ask("CreateTopics", body).topics
     return _done(answer, f"Created topic {name}.")
 
@@ -206,6 +261,9 @@ def create(world: World, given: Given) -> str:
 def grow(world: World, given: Given) -> str:
     """kafka-topics --alter --partitions"""
     count = whole(given, "--partitions", least=1)
+    missing = _missing(world, given)
+    if missing is not None:
+        return missing
     topic = {
         "name": given["--topic"],
         "count": count,
@@ -221,12 +279,22 @@ def grow(world: World, given: Given) -> str:
 
 def delete(world: World, given: Given) -> str:
     """kafka-topics --delete: delete a topic. Errors: as the broker refuses it."""
+    missing = _missing(world, given)
+    if missing is not None:
+        return missing
     body = {
         "topic_names": [given["--topic"]],
         "timeout_ms": TIMEOUT_MS,
     }
     [answer] = world.brokers.ask("DeleteTopics", body).responses
     return _done(answer)
+
+
+def _missing(world: World, given: Given) -> str | None:
+    """What the tool says without the topic; None if it is there."""
+    if given["--topic"] in asking.topic_names(world.brokers):
+        return None
+    return "" if "--if-exists" in given else NOT_A_TOPIC.format(given["--topic"])
 
 
 def _done(answer: Any, said: str = "") -> str:
@@ -246,15 +314,9 @@ def elect(world: World, given: Given) -> str:
     kind = given["--election-type"].lower()
     if kind not in ELECTIONS:
         raise Refused("--election-type is preferred or unclean.")
-    topic, number = given["--topic"], whole(given, "--partition")
     body = {
         "election_type": ELECTIONS[kind],
-        "topic_partitions": [
-            {
-                "topic": topic,
-                "partitions": [number],
-            }
-        ],
+        "topic_partitions": _elected(given),
         "timeout_ms": TIMEOUT_MS,
     }
     try:
@@ -263,24 +325,56 @@ def elect(world: World, given: Given) -> str:
         return NO_RESULTS
     if told.error_code:
         return f"Error completing leader election: {Error(told.error_code).message}"
-    [result] = told.replica_election_results[0].partition_result
-    where = f"{topic}-{number}"
-    error = Error(result.error_code)
-    if error is Error.NONE:
-        return (
-            f"Successfully completed leader election ({kind.upper()}) for"
-            f" partitions {where}"
+    won, needless, lines = [], [], []
+    for topic in told.replica_election_results:
+        for result in topic.partition_result:
+            where = f"{topic.topic}-{result.partition_id}"
+            error = Error(result.error_code)
+            if error is Error.NONE:
+                won.append(where)
+            elif error is Error.ELECTION_NOT_NEEDED:
+                needless.append(where)
+            else:
+                java = asking.java_class(error)
+                words = f"{java}: {result.error_message or error.message}"
+                lines.append(NOT_ELECTED.format(kind.upper(), where, words))
+    if needless:
+        lines.insert(
+            0, f"Valid replica already elected for partitions {', '.join(needless)}"
         )
-    if error is Error.ELECTION_NOT_NEEDED:
-        return f"Valid replica already elected for partitions {where}"
-    words = result.error_message or error.message
-    return (
-        f"Error completing leader election ({kind.upper()}) for partition:"
-        f" {where}: {java_class(error)}: {words}"
-    )
+    if won:
+        lines.insert(0, ELECTED.format(kind.upper(), ", ".join(won)))
+    return "\n".join(lines)
 
 
-def java_class(error: Error) -> str:
-    """The error's name in the tools, which are Java programs."""
-    words = map(str.capitalize, error.name.split("_"))
-    return f"org.apache.kafka.common.errors.{''.join(words)}Exception"
+def _elected(given: Given) -> list[dict[str, Any]] | None:
+    """The partition of an election; None for all. Raises Refused."""
+    if "--all-topic-partitions" in given:
+        return None
+    if "--topic" not in given or "--partition" not in given:
+        raise Refused(
+            "kafka-leader-election needs --topic TOPIC --partition N, or"
+            " --all-topic-partitions."
+        )
+    return [
+        {
+            "topic": given["--topic"],
+            "partitions": [whole(given, "--partition")],
+        }
+    ]
+
+
+def moving(world: World, given: Given) -> str:
+    """kafka-reassign-partitions --list: nothing moves replicas on such a night."""
+    body = {
+        "timeout_ms": TIMEOUT_MS,
+        "topics": None,
+    }
+    told = world.brokers.ask("ListPartitionReassignments", body)
+    asking.check(told)
+    lines = []
+    for topic in told.topics:
+        for each in topic.partitions:
+            replicas = commas(each.replicas)
+            lines.append(f"{topic.name}-{each.partition_index}: replicas: {replicas}.")
+    return "\n".join(lines) or "No partition reassignments found."

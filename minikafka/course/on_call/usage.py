@@ -5,7 +5,8 @@ A usage line is the grammar and the help at once:
     kafka-topics --describe [--topic TOPIC] [--under-replicated-partitions]
 
 Words in capitals are values; parts in brackets may be left out; a word that ends in
-"..." takes the rest of the line; an option with PAIRS may come more than once.
+"..." takes the rest of the line; an option with one of REPEATED may come more than
+once.
 """
 
 import difflib
@@ -18,6 +19,7 @@ Given = dict[str, str]  # an option or a positional word -> its value, "" for a 
 
 SHORT_MAX, INT_MAX, LONG_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 NUMBER = re.compile("-?[0-9]{1,19}")  # which is as long as Kafka's numbers get
+REPEATED = ("PAIRS", "GROUPS")
 TOKEN = re.compile(r"\[[^\]]+\]|\S+")
 
 
@@ -64,7 +66,7 @@ class Usage:
         self.options[name] = Option(
             takes_value=bool(value),
             required=not optional,
-            repeats=value == "PAIRS",
+            repeats=value in REPEATED,
         )
 
     def fixed(self) -> set[str]:
