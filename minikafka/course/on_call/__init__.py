@@ -21,7 +21,7 @@ Open, to change
                                     type instead, elsewhere.py what isn't there
     what a command prints           tools_*.py, by the tool; columns.py, screen.py
     what is measured                monitoring.py; metrics.py has the names, strip.py
-                                    the picture
+                                    the picture, live.py draws it while time passes
     the machines and the programs   brokers.py, disks.py, log_lines.py; apps.py,
                                     programs.py; all together in world.py
     what became of the orders       orders.py, fates.py (lost), again.py (repeated)

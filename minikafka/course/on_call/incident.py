@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from minikafka.course.on_call import again, fates, screen, tools
+from minikafka.course.on_call.live import Curves
 from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.monitoring import SAMPLE_MS, Sample
 from minikafka.course.on_call.plans import Plan
@@ -24,6 +25,7 @@ class Incident:
         self.plan = plan
         self.said: int | None = None
         self.told: list[str] = []
+        self.curves = Curves(plan.called_ms)
         self._world: World | None = None
         self._heard = 0  # of what people wrote
 
@@ -40,6 +42,7 @@ class Incident:
         """The cluster, from the moment on when somebody was called."""
         if self._world is None:
             self._world = world = World(self.plan)
+            world.watch = partial(self.curves.follow, world)
             for step in self.plan.steps:
                 world.schedule(step.at_ms, partial(tools.do, world, step.line))
             world.run((self.plan.called_ms - world.now_ms) / 1000)
@@ -92,12 +95,15 @@ class Incident:
         if self._is_over():
             return
         self.world.run(minutes * 60)
+        self.curves.draw(self.world)
         later = "minute later" if minutes == 1 else "minutes later"
         self._say(f"{clock(self.world.now_ms)}  {minutes:g} {later}", *self._news())
 
     def report(self) -> None:
-        """Show the score board with the current state."""
-        Report(self.outcome(), list(self.world.samples)).show()
+        """Show the curves, and the score board with the current state."""
+        outcome = self.outcome()
+        self.curves.draw(self.world)
+        Report(outcome).show()
 
     def outcome(self) -> Outcome:
         """The state of the night so far: what is still wrong, and what it has cost."""
@@ -159,10 +165,13 @@ class Incident:
         try:
             call = tools.understood(str(line), acts)
             self.world.run(LOOKING_S)
+            if acts:
+                self.curves.mark(self.world.now_ms, line)
             said = tools.printed(call, self.world)
         except Refused as refused:
             self._say(f"{line}: {refused}")
             return
+        self.curves.draw(self.world)
         asked = f"{clock(self.world.now_ms)} $ {line}"
         screen.show(self._told(asked, said, *self._news()))
 

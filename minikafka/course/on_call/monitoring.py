@@ -26,6 +26,7 @@ class Sample(NamedTuple):
     waiting: int  # customers who wait for an answer for too long
     late: int  # accepted orders that wait for too long to be handled
     refused: int
+    accepted: int
 
     @property
     def unhappy(self) -> int:
@@ -75,6 +76,7 @@ def sample(
         late += _late(brokers, reader, late_ms)
     now_ms = brokers.cluster.now_ms
     refused_earlier = sum(each.refused for each in earlier)
+    accepted_earlier = sum(each.accepted for each in earlier)
     return Sample(
         at_ms=now_ms,
         under_replicated=unhealthy.under_replicated,
@@ -87,6 +89,7 @@ def sample(
         waiting=orders.waiting(now_ms),
         late=late,
         refused=len(orders.refused) - refused_earlier,
+        accepted=len(orders.accepted) - accepted_earlier,
     )
 
 

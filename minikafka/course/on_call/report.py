@@ -4,9 +4,7 @@ import sys
 from typing import Any, NamedTuple
 
 from minikafka.course import cards
-from minikafka.course.on_call.monitoring import Sample
 from minikafka.course.on_call.plans import Limits, Plan
-from minikafka.course.on_call.strip import strip
 
 
 class Outcome(NamedTuple):
@@ -66,18 +64,13 @@ class Outcome(NamedTuple):
 
 
 class Report:
-    """The score board, and the strip of metrics."""
+    """The score board."""
 
-    def __init__(
-        self,
-        outcome: Outcome,
-        samples: list[Sample],
-    ) -> None:
+    def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self._samples = samples
 
     def show(self) -> None:
-        """In a notebook with its picture, wherever in a cell; else as text."""
+        """In a notebook as a card, wherever in a cell; else as text."""
         if "ipykernel" in sys.modules:
             from IPython.display import display
 
@@ -101,6 +94,4 @@ class Report:
     ) -> dict[str, str]:
         body = "".join(map(cards.line, self._lines()))
         mark = "open" if self.outcome.wrong else "right"
-        card = cards.card(mark, self._head(), body)
-        picture = strip(self._samples, self.outcome.plan.called_ms)
-        return cards.bundle(repr(self), card + picture)
+        return cards.bundle(repr(self), cards.card(mark, self._head(), body))

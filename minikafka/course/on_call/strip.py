@@ -2,17 +2,22 @@
 
 import html
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.metrics import METRICS
-from minikafka.course.on_call.monitoring import Sample
+from minikafka.course.on_call.monitoring import SAMPLE_MS, Sample
 
 WIDTH = 820
 ROW = 30
 LEFT = 250  # where the lines begin
 RIGHT = 760  # where they end
 TALL = 20  # a line's highest point above its lowest
+BELOW = 40  # for the words under the lines
 INK = "#0072B2"
 ALARM = "#b3470a"
+QUIET = "#8c959f"  # what has been 0 all night, and what was done
+MINUTE_SAMPLES = 60_000 // SAMPLE_MS
 
 WHOLE = """
 <svg role="img" aria-label="{said}" width="{width}" height="{height}"
@@ -21,30 +26,47 @@ WHOLE = """
 {shapes}
 </svg>
 """
-CALLED = """
+MOMENT = """
 <line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{end}" stroke="{ink}"
- stroke-dasharray="4 3"/>
+ stroke-dasharray="{dashes}"><title>{words}</title></line>
 """
 LINE = '<polyline points="{points}" fill="none" stroke="{ink}" stroke-width="1.5"/>'
 TEXT = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
-def strip(samples: Sequence[Sample], called_ms: int) -> str:
-    """SVG in HTML. The dashed line is when somebody was called."""
+class Mark(NamedTuple):
+    """A line that somebody on call had run, which changed something."""
+
+    at_ms: int
+    line: str
+
+
+def strip(samples: Sequence[Sample], called_ms: int, marks: Sequence[Mark] = ()) -> str:
+    """SVG in HTML. A dashed line is when somebody was called, a dotted one when he or
+    she did something.
+    """
     if not samples:
         return ""
     numbers = _numbers(samples)
-    height = ROW * len(numbers) + 24
+    height = ROW * len(numbers) + BELOW
     end_ms = samples[-1].at_ms
-    called = _across(called_ms, end_ms)
-    line = CALLED.format(x=called, end=height - 20, ink=ALARM)
-    shapes = [line, _text(called, height - 6, "you were called", "middle")]
+    bottom = height - BELOW + 6
+    shapes = []
+    for mark in marks:
+        x = _across(mark.at_ms, end_ms)
+        shapes.append(_moment(x, bottom, QUIET, "1 3", mark.line))
+    if called_ms <= end_ms:
+        called = _across(called_ms, end_ms)
+        shapes.append(_moment(called, bottom, ALARM, "4 3", "you were called"))
+        shapes.append(_text(called, height - 6, "you were called", "middle"))
+    shapes.append(_text(LEFT, height - 20, "00:00", "start"))
+    shapes.append(_text(RIGHT, height - 20, clock(end_ms), "end"))
     times = [_across(sample.at_ms, end_ms) for sample in samples]
     for place, (name, values) in enumerate(numbers.items()):
         base = ROW * place + ROW - 4
         shapes += _row(base, name, values, times)
     return WHOLE.format(
-        said=html.escape(_in_words(numbers)),
+        said=html.escape(in_words(samples)),
         width=WIDTH,
         height=height,
         shapes="\n".join(shapes),
@@ -52,28 +74,44 @@ def strip(samples: Sequence[Sample], called_ms: int) -> str:
 
 
 def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
-    """The numbers that are shown: the brokers', the lag of each group, and the
-    customers.
+    """The numbers that are shown: what customers notice, the lag of each group, and the
+    brokers' own.
     """
-    found = {}
-    for metric in METRICS:
-        found[metric.heading] = list(map(metric.of, samples))
+    found = {"orders accepted, a minute": _by_the_minute(samples)}
+    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
     for group in samples[0].lag:
         found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
-    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
+    for metric in METRICS:
+        found[metric.heading] = list(map(metric.of, samples))
     return found
 
 
-def _in_words(numbers: dict[str, list[int]]) -> str:
+def _by_the_minute(samples: Sequence[Sample]) -> list[int]:
+    """How many orders were accepted in the minute before each sample."""
+    accepted = [sample.accepted for sample in samples]
+    totals = []
+    for at in range(1, len(samples) + 1):
+        totals.append(sum(accepted[max(at - MINUTE_SAMPLES, 0) : at]))
+    return totals
+
+
+def in_words(samples: Sequence[Sample]) -> str:
     """The text for screen readers instead of the lines."""
-    most = [f"{name} at most {max(values)}" for name, values in numbers.items()]
-    return ", ".join(most)
+    said = []
+    for name, values in _numbers(samples).items():
+        said.append(f"{name} {values[-1]}, at most {max(values)}")
+    return "; ".join(said)
 
 
 def _across(at_ms: int, end_ms: int) -> float:
     """x of a moment; the last one is on the right."""
-    share = at_ms / end_ms
+    share = min(at_ms / end_ms, 1)
     return LEFT + (RIGHT - LEFT) * share
+
+
+def _moment(x: float, end: float, ink: str, dashes: str, words: str) -> str:
+    """A line down through all rows. words: shown when the pointer is on it."""
+    return MOMENT.format(x=x, end=end, ink=ink, dashes=dashes, words=html.escape(words))
 
 
 def _row(
@@ -86,7 +124,7 @@ def _row(
         y = base - TALL * value / max(most, 1)
         points.append(f"{x:.1f},{y:.1f}")
     return [
-        LINE.format(points=" ".join(points), ink=INK),
+        LINE.format(points=" ".join(points), ink=INK if most else QUIET),
         _text(0, base, name, "start"),
         _text(RIGHT + 10, base - TALL + 10, str(most), "start"),
     ]

@@ -35,8 +35,14 @@ class Due(NamedTuple):
     do: Callable[[], Any]
 
 
+def _nobody_watches() -> None:
+    """What a world does with a new sample unless somebody watches."""
+
+
 class World:
-    """messages: what people have written. spare_bytes: how many are left for disks."""
+    """messages: what people have written. spare_bytes: how many are left for disks.
+    watch: called after each sample.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -50,6 +56,7 @@ class World:
             configs={**CONFIGS, **plan.brokers},
         )
         self.brokers = Brokers(self.cluster)
+        self.watch: Callable[[], None] = _nobody_watches
         self._due: list[Due] = []
         for topic in plan.topics:
             self._create(topic)
@@ -125,6 +132,7 @@ class World:
             self.samples,
         )
         self.samples.append(measured)
+        self.watch()
 
     # at the beginning
 

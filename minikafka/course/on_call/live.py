@@ -1,0 +1,70 @@
+"""A night's curves while it goes on: in a notebook they are drawn once in each cell that
+plays it, and again as time passes.
+"""
+
+import os
+import sys
+import time
+from typing import Any
+
+from minikafka.course import cards
+from minikafka.course.on_call.strip import Mark, in_words, strip
+from minikafka.course.on_call.world import World
+
+PAUSE_S = 0.3  # between two drawings, at least
+
+
+class Curves:
+    """called_ms: when somebody is called."""
+
+    def __init__(self, called_ms: int) -> None:
+        self._called_ms = called_ms
+        self._marks: list[Mark] = []
+        self._cell = 0
+        self._shown: Any = None  # what the cell's drawing is updated by
+        self._drawn_s = 0.0
+
+    def mark(self, at_ms: int, line: str) -> None:
+        """From here on: something was done."""
+        self._marks.append(Mark(at_ms, line))
+
+    def follow(self, world: World) -> None:
+        """There is one more sample: draw, unless that was done a moment ago."""
+        if is_notebook() and time.monotonic() - self._drawn_s >= PAUSE_S:
+            self.draw(world)
+
+    def draw(self, world: World) -> None:
+        """Draw all that was measured, below this cell."""
+        if not is_notebook() or not world.samples:
+            return
+        bundle = self.bundle(world)
+        self._drawn_s = time.monotonic()
+        cell = _cell()
+        if self._shown is not None and cell == self._cell:
+            self._shown.update(bundle, raw=True)
+            return
+        from IPython.display import display
+
+        self._cell = cell
+        self._shown = display(bundle, raw=True, display_id=True)
+
+    def bundle(self, world: World) -> dict[str, str]:
+        """What a notebook shows."""
+        samples = world.samples
+        page = strip(samples, self._called_ms, self._marks)
+        return cards.bundle(f"curves: {in_words(samples)}", page)
+
+
+def is_notebook() -> bool:
+    """Whether a picture can be seen here."""
+    if os.environ.get("MINIKAFKA_PICTURES") == "text":
+        return False
+    return "ipykernel" in sys.modules
+
+
+def _cell() -> int:
+    """The number of the cell that runs."""
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell.execution_count if shell else 0
