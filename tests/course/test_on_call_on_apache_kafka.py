@@ -153,9 +153,9 @@ def payments(brokers):
     payouts.produce("payments", b"payout 1")
     payouts.flush()
     write(brokers, "payments", [b"two", b"three"])
-    ledger = consumer_of(
-        brokers, "payments", "ledger", isolation_level="read_committed"
-    )
+    # it stays a member however long the tests take
+    settings = {"isolation_level": "read_committed", "max_poll_interval_ms": 3_600_000}
+    ledger = consumer_of(brokers, "payments", "ledger", **settings)
     assert [record.value for record in read_some(ledger)[0]] == [b"one"]
     ledger.commit()
     yield ledger

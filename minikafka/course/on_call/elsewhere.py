@@ -3,7 +3,8 @@
 PROCESS = "systemctl status kafka-1 says whether a broker runs"
 NUMBERS = "metrics shows what the monitoring has measured"
 NO_FOLDERS = (
-    "There are no files to look at here: journalctl kafka-1 is a broker's log, du kafka-1"
+    "There are no files to look at here: journalctl kafka-1 is a broker's log, du"
+    " kafka-1"
     " has the sizes of its folders, and kafka-configs --describe --entity-type brokers"
     " --entity-name 1 --all what is in server.properties."
 )
@@ -20,7 +21,8 @@ NO_SOCKETS = (
     f" --members shows who is connected as a member, and {PROCESS}."
 )
 NO_NETWORK = (
-    "There is no network to probe here: kafka-metadata-quorum describe --replication says"
+    "There is no network to probe here: kafka-metadata-quorum describe --replication"
+    " says"
     " when each broker was last heard of, and journalctl kafka-1 whom it misses."
 )
 NO_TYPING = (
@@ -36,36 +38,48 @@ NO_ZOOKEEPER = (
 BY_SYSTEMCTL = "systemctl start kafka-1, stop and restart do that here."
 NO_KILL = "systemctl stop kafka-1 stops a broker, kubectl delete pod POD a pod."
 NO_FILTER_FIRST = (
-    "There are no files for {} to read: put it behind a command and |. A broker's log is"
+    "There are no files for {} to read: put it behind a command and |. A broker's log"
+    " is"
     " journalctl kafka-1."
 )
 
 NOT_HERE = {
     "curl": f"There is no endpoint to ask: {NUMBERS}, metrics --names Kafka's names.",
-    "dmesg": "kubectl describe pod POD says why a pod died, journalctl what a broker says.",
+    "dmesg": (
+        "kubectl describe pod POD says why a pod died, journalctl what a broker says."
+    ),
     "kcat": "kafka-console-consumer reads, and kafka-topics --describe lists.",
     "kafka-acls": "This cluster has no authorizer, so there are no ACLs.",
     "kafka-broker-api-versions": (
         "All three brokers are of one version. kafka-metadata-quorum describe --status"
         " and kafka-topics --list say whether they answer."
     ),
-    "kafka-cluster": "kafka-metadata-quorum describe --status begins with the ClusterId.",
-    "kafka-features": "All three brokers are of one version, and so are their features.",
+    "kafka-cluster": (
+        "kafka-metadata-quorum describe --status begins with the ClusterId."
+    ),
+    "kafka-features": (
+        "All three brokers are of one version, and so are their features."
+    ),
     "kafka-delete-records": (
-        "Records are deleted by retention here: kafka-configs --alter --entity-type topics"
+        "Records are deleted by retention here: kafka-configs --alter --entity-type"
+        " topics"
         " --entity-name TOPIC --add-config retention.ms=60000."
     ),
     "kafka-dump-log": (
         "kafka-console-consumer shows the records, and kafka-transactions"
         " describe-producers their producers."
     ),
-    "kafka-groups": "kafka-consumer-groups --list --state: they are all consumer groups.",
+    "kafka-groups": (
+        "kafka-consumer-groups --list --state: they are all consumer groups."
+    ),
     "kafka-jmx": f"There is no JMX to ask: {NUMBERS}, metrics --names Kafka's names.",
     "kafka-run-class": "Each tool goes by its own name: kafka-get-offsets, say.",
     "kafka-server-start": BY_SYSTEMCTL,
     "kafka-server-stop": BY_SYSTEMCTL,
     "service": BY_SYSTEMCTL,
-    "helm": "The programs were not installed by helm: kubectl rollout undo deployment/APP.",
+    "helm": (
+        "The programs were not installed by helm: kubectl rollout undo deployment/APP."
+    ),
     "docker": "The programs are pods: kubectl get pods, kubectl logs POD.",
     "xargs": "One command a line: ask one after the other.",
     "rm": (
@@ -75,20 +89,27 @@ NOT_HERE = {
     ),
 }
 ALIKE = {
-    NO_FOLDERS: ("ls", "find", "cat", "less", "more", "vi", "vim", "nano", "stat", "cd"),
+    NO_FOLDERS: (
+        "ls", "find", "cat", "less", "more", "vi", "vim", "nano", "stat", "cd",
+    ),
     NO_THREADS: ("jstack", "jcmd", "jmap", "jstat", "jps", "strace", "gdb", "arthas"),
-    NO_CPU: ("top", "htop", "free", "vmstat", "iostat", "uptime", "sar", "ps", "mpstat"),
+    NO_CPU: (
+        "top", "htop", "free", "vmstat", "iostat", "uptime", "sar", "ps", "mpstat",
+    ),
     NO_SOCKETS: ("ss", "netstat", "lsof"),
     NO_NETWORK: (
-        "ping", "nc", "telnet", "traceroute", "dig", "nslookup", "host", "ip", "tcpdump",
+        "ping", "nc", "telnet", "traceroute", "dig", "nslookup", "host", "ip",
+        "tcpdump",
         "mtr", "ethtool", "iptables",
     ),
     NO_TYPING: (
-        "kafka-console-producer", "kafka-verifiable-producer", "kafka-producer-perf-test",
+        "kafka-console-producer", "kafka-verifiable-producer",
+        "kafka-producer-perf-test",
         "kafka-consumer-perf-test",
     ),
     BY_DF: (
-        "lsblk", "lvs", "vgs", "pvs", "lvdisplay", "vgdisplay", "resize2fs", "xfs_growfs",
+        "lsblk", "lvs", "vgs", "pvs", "lvdisplay", "vgdisplay", "resize2fs",
+        "xfs_growfs",
         "mount", "fdisk", "vgextend", "smartctl",
     ),
     NO_ZOOKEEPER: ("zookeeper-shell", "zkCli", "zookeeper-server-start"),
@@ -139,10 +160,13 @@ OPTIONS = {
         "--admin.config": "This cluster asks for no credentials: leave it out.",
     },
     "kafka-consumer-groups": {
-        "--from-file": "There are no files here: --to-offset N for each --topic orders:0.",
+        "--from-file": (
+            "There are no files here: --to-offset N for each --topic orders:0."
+        ),
         "--export": "There are no files here: --dry-run prints the new offsets.",
         "--delete-offsets": (
-            "Offsets aren't deleted one by one here: --reset-offsets sets them, --delete"
+            "Offsets aren't deleted one by one here: --reset-offsets sets them,"
+            " --delete"
             " --group GROUP deletes them all."
         ),
     },
@@ -177,7 +201,8 @@ KUBECTL = {
         " live, and metrics what Kafka measures."
     ),
     "exec": (
-        "There is no shell in a pod: kubectl logs POD shows what it says. The brokers are"
+        "There is no shell in a pod: kubectl logs POD shows what it says. The brokers"
+        " are"
         " no pods, they are machines: ssh kafka-1 df -h."
     ),
     "edit": "There is no editor: kubectl set env and kubectl scale change a program.",
@@ -186,7 +211,9 @@ KUBECTL = {
     "create": "The programs are there: kubectl get deployments.",
     "run": "The programs are there: kubectl get deployments.",
     "attach": "kubectl logs POD shows what a pod says.",
-    "debug": "kubectl logs POD and kubectl describe pod POD are what one sees of a pod.",
+    "debug": (
+        "kubectl logs POD and kubectl describe pod POD are what one sees of a pod."
+    ),
     "port-forward": "No pod listens to anything: kubectl logs POD, and metrics.",
     "cp": "There are no files: kubectl logs POD shows what a pod says.",
     "drain": "The workers are well: kubectl delete pod POD moves one pod.",
@@ -194,7 +221,9 @@ KUBECTL = {
     "autoscale": "kubectl scale deployment/APP --replicas N scales by hand.",
     "config": "There is one cluster, and one namespace: default.",
     "cluster-info": "There is one cluster: kubectl get pods.",
-    "version": "kubectl get pods, kubectl describe pod POD and kubectl logs POD work here.",
+    "version": (
+        "kubectl get pods, kubectl describe pod POD and kubectl logs POD work here."
+    ),
     "wait": "incident.wait(minutes=1), then kubectl get pods.",
 }
 KINDS = (

@@ -88,7 +88,10 @@ NO_NAMESPACE = (
 ONE_KIND = (
     "One kind of thing at a time: kubectl get pods, then kubectl get deployments."
 )
-NO_DELETE = "Nobody deletes a program at night: kubectl scale deployment/{} --replicas 0 stops it."
+NO_DELETE = (
+    "Nobody deletes a program at night: kubectl scale deployment/{} --replicas 0 stops"
+    " it."
+)
 OTHER_SET = (
     "A program's image and what it may use are fixed: kubectl set env changes it."
 )

@@ -1,5 +1,5 @@
-"""A night's curves while it goes on: in a notebook they are drawn once in each cell that
-plays it, and again as time passes.
+"""A night's curves while it goes on: in a notebook they are drawn once in each cell
+that plays it, and again as time passes.
 """
 
 import os

@@ -26,7 +26,9 @@ from minikafka.wire.errors import KafkaError
 Run = Callable[[World, Given], str | Said]
 
 ASKED: dict[str, Run] = {
-    "kafka-topics --list [--exclude-internal] [--topic TOPIC]": tools_topics.topic_names,
+    "kafka-topics --list [--exclude-internal] [--topic TOPIC]": (
+        tools_topics.topic_names
+    ),
     "kafka-topics --describe [--topic TOPIC] [--exclude-internal]"
     " [--under-replicated-partitions] [--unavailable-partitions]"
     " [--under-min-isr-partitions] [--at-min-isr-partitions]"
@@ -92,7 +94,9 @@ ASKED: dict[str, Run] = {
 DONE: dict[str, Run] = {
     "kafka-topics --create --topic TOPIC [--partitions N] [--replication-factor N]"
     " [--config PAIRS] [--if-not-exists]": tools_topics.create,
-    "kafka-topics --alter --topic TOPIC --partitions N [--if-exists]": tools_topics.grow,
+    "kafka-topics --alter --topic TOPIC --partitions N [--if-exists]": (
+        tools_topics.grow
+    ),
     "kafka-topics --delete --topic TOPIC [--if-exists]": tools_topics.delete,
     "kafka-configs --alter [--entity-type KIND] [--entity-name NAME]"
     " [--entity-default] [--topic TOPIC] [--broker ID] [--broker-defaults]"

@@ -34,7 +34,9 @@ ALIASES = {
     "--group": "groups",
 }
 OTHERS = {
-    "users": "There are no quotas, and no users: this cluster asks nobody who they are.",
+    "users": (
+        "There are no quotas, and no users: this cluster asks nobody who they are."
+    ),
     "clients": "There are no quotas for clients on this cluster.",
     "ips": "There are no limits for addresses on this cluster.",
     "client-metrics": "No client sends its metrics to this cluster.",

@@ -93,11 +93,13 @@ RESETS = (
     "--to-datetime",
 )
 TOO_HIGH = (
-    "WARN New offset ({}) is higher than latest offset for topic partition {}. Value will"
+    "WARN New offset ({}) is higher than latest offset for topic partition {}. Value"
+    " will"
     " be set to {} (org.apache.kafka.tools.OffsetsUtils)"
 )
 TOO_LOW = (
-    "WARN New offset ({}) is lower than earliest offset for topic partition {}. Value will"
+    "WARN New offset ({}) is lower than earliest offset for topic partition {}. Value"
+    " will"
     " be set to {} (org.apache.kafka.tools.OffsetsUtils)"
 )
 DELETED = "Deletion of requested consumer groups ({}) was successful."

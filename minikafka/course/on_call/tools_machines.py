@@ -26,7 +26,8 @@ LARGE = 100 * KIB**3  # a disk that a night doesn't fill
 LOGS = "/var/lib/kafka/data"
 MOST_LINES = 1000
 WHICH = (
-    "Say which machine's: kafka-1, kafka-2 or kafka-3. It comes last, or put ssh kafka-1"
+    "Say which machine's: kafka-1, kafka-2 or kafka-3. It comes last, or put ssh"
+    " kafka-1"
     " before the line."
 )
 
