@@ -1,9 +1,10 @@
 """Lesson 20, Spark IV: what a right answer does. Exercise 1 runs in a stand-in for
-Spark's micro-batches.
+Spark's micro-batches, exercise 2 in PySpark's own TwsTester.
 """
 
 from collections import Counter, defaultdict
 
+from minikafka.course.experiments.lesson_20_runs import GAP_MS, cut
 from minikafka.course.judging.checks import Exercise, Rung, WrongKind, a_class, short
 from minikafka.course.judging.micro_batches import run
 from minikafka.course.judging.source_offsets import (
@@ -19,46 +20,47 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "five timers for one visit",
+        "three clicks, three timers, and a watermark",
         right=3,
         why=(
-            "3. A timer is a time and a key, and five times are five timers. Nothing"
-            " replaces the older ones."
+            "3. The watermark is 9:42, which has reached 9:30 and 9:40. The timer of"
+            " 9:50 waits for somebody's next click."
         ),
     ),
     Question(
-        "a dict in the processor's __init__",
+        "a dict by user in an attribute",
         right=1,
         why=(
-            "1. Each task of each micro-batch unpacks a fresh copy of the processor."
-            " Only what the handle gave stands in the checkpoint."
+            "1. The dict keeps the users apart, and is as new as the copy of the"
+            " processor: each micro-batch begins with an empty one. The tester keeps"
+            " one processor, so it never sees that."
         ),
     ),
     Question(
-        "commit(end) of a source that has nothing new to read",
+        "stock that is kept for a quarter of an hour",
         right=2,
         why=(
-            "2. Spark says commit when it plans the next micro-batch. With no next one,"
-            " the last offsets stay unsaid."
+            "2. A replay runs a day of event time in minutes. Only the watermark goes"
+            " by the orders' own times; the other two go by the machine's clock."
         ),
+    ),
+    Question(
+        "which clicks are too late",
+        right=3,
+        why=(
+            "3. The watermark is 11:50, and 11:48 is behind it. 11:55 is out of order,"
+            " but in time."
+        ),
+        lesson="18",
     ),
     Question(
         "a query that was killed between sink and commit",
         right=1,
         why=(
             "1. The plan stands in the checkpoint without a commit, so Spark runs it"
-            " again: the same two offsets. A source must then give the same records."
+            " again, from the state of micro-batch 6 and between the same two offsets."
         ),
         lesson="17",
-    ),
-    Question(
-        "a position and a committed offset",
-        right=3,
-        why=(
-            "3. The position is the reader's own, and moves with each record; the"
-            " committed offset is what a group would go on from."
-        ),
-        lesson="04",
     ),
 )
 
@@ -80,15 +82,14 @@ HINTS_1 = (
         " timer 30 minutes later."
     ),
     (
-        "When a timer goes off, sort the times and cut them where more than 30"
-        " minutes lie between two. A piece is over when the watermark has"
-        " reached its last time plus 30 minutes; not every timer ends a"
-        " session."
+        "When a timer goes off, cut(...) all times of the state. A piece is over"
+        " when the watermark has reached its last time plus 30 minutes; not every"
+        " timer ends a session."
     ),
     (
         "Keep the pieces that are not over: times.clear(), then"
-        " times.put([(ms,), ...]) of what is open. Yield one DataFrame with a"
-        " row for each piece that is over, and nothing where there is none."
+        " times.put([(ms,), ...]) of what is open. Yield a Row for each piece that"
+        " is over, and nothing where there is none."
     ),
 )
 
@@ -247,35 +248,29 @@ def sessions_given(answer, batches):
     for batch in [*batches, [THE_END]]:
         steps.append([(user, in_ms(minute)) for user, minute in batch])
     found, store = run(answer, steps, DELAY * MINUTE_MS)
-    given = []
-    for frames in found:
-        given.append(Counter())
-        for frame in frames:
-            given[-1].update(rows_of(frame))
-    return given, store
+    return [Counter(map(row_of, rows)) for rows in found], store
 
 
-def rows_of(frame):
-    from pandas import DataFrame
+def row_of(given):
+    from pyspark.sql import Row
 
-    if not isinstance(frame, DataFrame):
-        raise WrongKind(f"a processor yields DataFrames, and this is {short(frame)}.")
-    if len(frame) and sorted(frame.columns) != sorted(COLUMNS):
+    if not isinstance(given, Row):
+        raise WrongKind(f"a processor yields Rows, and this is {short(given)}.")
+    if not hasattr(given, "__fields__"):
+        names = ", ".join(f"{name}=..." for name in COLUMNS)
+        raise WrongKind(f"the Row has no names: write Row({names}).")
+    row = given.asDict()
+    if sorted(row) != sorted(COLUMNS):
         raise WrongKind(
-            f"the columns are {', '.join(map(str, frame.columns))}; they should be"
-            f" {', '.join(COLUMNS)}."
+            f"the columns are {', '.join(row)}; they should be {', '.join(COLUMNS)}."
+            " Spark goes by these names, and leaves null where there is none."
         )
-    rows = frame.reindex(columns=COLUMNS).itertuples(index=False)
-    try:
-        return [
-            (str(user), int(start), int(end), int(events))
-            for user, start, end, events in rows
-        ]
-    except (TypeError, ValueError):
+    user, *numbers = (row[name] for name in COLUMNS)
+    if not all(isinstance(each, int) for each in numbers):
         raise WrongKind(
-            "start_ms, end_ms and events are numbers, and a row is"
-            f" {frame.iloc[0].to_dict()}."
-        ) from None
+            f"start_ms, end_ms and events are whole numbers, and a row is {row}."
+        )
+    return (str(user), *numbers)
 
 
 def truth(batches):
@@ -373,10 +368,181 @@ def something_stays(answer, batches):
     return None
 
 
-# --- 2: what a micro-batch reads ---
+# --- 2: a test of somebody else's processor ---
 
 
 def exercise_2():
+    """A test that right processors pass, and wrong ones don't."""
+    common = {"describe": lambda processor: processor.__name__}
+    return Exercise(
+        name="try_out",
+        right="right processors pass, and each wrong one is noticed.",
+        hints=(
+            (
+                "One TwsTester, one user, and two sessions of hers. Write down which"
+                " rows must come out, and after which watermark."
+            ),
+            (
+                "Give test() the clicks of the first session out of order. Set the"
+                " watermark to the first timer: nothing may come. Then set it to half"
+                " an hour after the last click: one row, with all its clicks."
+            ),
+            (
+                "Now a click hours later, and the watermark half an hour after it: one"
+                " row with one click. Compare whole rows: assert tester.setWatermark("
+                "...) == [Row(user_id=..., start_ms=..., end_ms=..., events=...)]."
+            ),
+        ),
+        rungs=(
+            Rung(
+                holds="right processors pass",
+                broken=refuses_a_right_one,
+                cases=named(keeps_a_list, keeps_a_text),
+                **common,
+            ),
+            Rung(
+                holds="a session that is told at its first timer is noticed",
+                broken=passes_a_wrong_one,
+                cases=named(ends_at_the_first_timer),
+                **common,
+            ),
+            Rung(
+                holds="clicks that are taken in the order they came in are noticed",
+                broken=passes_a_wrong_one,
+                cases=named(never_sorts),
+                **common,
+            ),
+            Rung(
+                holds="clicks that stay in the state are noticed",
+                broken=passes_a_wrong_one,
+                cases=named(forgets_nothing),
+                **common,
+            ),
+        ),
+    )
+
+
+def named(*processors):
+    return {each.__name__: each for each in processors}
+
+
+def refuses_a_right_one(answer, processor):
+    try:
+        answer(processor())
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else "AssertionError"
+        return f"{processor.__name__} is right, and the test failed with {said}."
+    return None
+
+
+def passes_a_wrong_one(answer, processor):
+    try:
+        answer(processor())
+    except Exception:  # a test that stops with any error is red
+        return None
+    return f"{processor.__name__} is wrong, and the test came back as if it were right."
+
+
+def over_and_open(pieces, timerValues):
+    watermark = timerValues.getCurrentWatermarkInMs()
+    over = [piece for piece in pieces if piece[-1] + GAP_MS <= watermark]
+    return over, [ms for piece in pieces if piece not in over for ms in piece]
+
+
+def session_row(key, piece):
+    from pyspark.sql import Row
+
+    return Row(user_id=key[0], start_ms=piece[0], end_ms=piece[-1], events=len(piece))
+
+
+class keeps_a_list:
+    """Right: all times in a list, a timer for each."""
+
+    def init(self, handle):
+        self.handle = handle
+        self.times = handle.getListState("times", "ms long")
+
+    def handleInputRows(self, key, rows, timerValues):
+        for row in rows:
+            self.times.appendValue((row.event_time_ms,))
+            self.handle.registerTimer(row.event_time_ms + GAP_MS)
+        return iter([])
+
+    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
+        pieces = self.pieces([ms for (ms,) in self.times.get()])
+        over, still_open = self.decided(pieces, timerValues)
+        self.keep(still_open)
+        return iter([session_row(key, piece) for piece in over])
+
+    def pieces(self, times):
+        return cut(times)
+
+    def decided(self, pieces, timerValues):
+        return over_and_open(pieces, timerValues)
+
+    def keep(self, times):
+        self.times.clear()
+        if times:
+            self.times.put([(ms,) for ms in times])
+
+    def close(self):
+        pass
+
+
+class keeps_a_text(keeps_a_list):
+    """Right: all times in one value, and one timer, for the session that ends first."""
+
+    def init(self, handle):
+        self.handle = handle
+        self.kept = handle.getValueState("kept", "times string")
+
+    def handleInputRows(self, key, rows, timerValues):
+        self.keep(self.there() + [row.event_time_ms for row in rows])
+        return iter([])
+
+    def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
+        over, still_open = over_and_open(cut(self.there()), timerValues)
+        self.keep(still_open)
+        return [session_row(key, piece) for piece in over]
+
+    def there(self):
+        (text,) = self.kept.get() or ("",)
+        return [int(ms) for ms in text.split()]
+
+    def keep(self, times):
+        for ms in list(self.handle.listTimers()):
+            self.handle.deleteTimer(ms)
+        self.kept.clear()
+        if times:
+            self.kept.update((" ".join(map(str, times)),))
+            self.handle.registerTimer(cut(times)[0][-1] + GAP_MS)
+
+
+class ends_at_the_first_timer(keeps_a_list):
+    def decided(self, pieces, timerValues):
+        return pieces, []
+
+
+class never_sorts(keeps_a_list):
+    def pieces(self, times):
+        found = []
+        for ms in times:
+            if found and ms - found[-1][-1] <= GAP_MS:
+                found[-1].append(ms)
+            else:
+                found.append([ms])
+        return found
+
+
+class forgets_nothing(keeps_a_list):
+    def keep(self, times):
+        pass
+
+
+# --- 3: what a micro-batch reads ---
+
+
+def exercise_3():
     """Ranges between two offsets; a partition that is new; and what is gone is told."""
     common = {"describe": as_offsets, "smaller": fewer_partitions}
     return Exercise(

@@ -21,8 +21,9 @@ def test_the_solutions_pass():
 
     for exercise, answer in (
         (1, solved("20", 1, "Sessions")),
-        (2, solved("20", 2, "plan")),
-        (2, plan),
+        (2, solved("20", 2, "try_out")),
+        (3, solved("20", 3, "plan")),
+        (3, plan),
     ):
         said = verdict("20", exercise, answer)
         assert said.right, said
@@ -42,6 +43,12 @@ def test_a_stub_is_not_an_attempt():
 
     assert not verdict("20", 1, Sessions).attempted
     assert "should be the class itself" in str(verdict("20", 1, lambda: Sessions))
+
+    def try_out(processor):
+        """A test."""
+        ...
+
+    assert not verdict("20", 2, try_out).attempted
 
 
 @pytest.mark.parametrize(
@@ -74,7 +81,7 @@ def calls(kind):
 
 
 def test_a_plan_that_never_ends_is_stopped():
-    assert "it had not come back after 0.1 s" in str(verdict("20", 2, endless))
+    assert "it had not come back after 0.1 s" in str(verdict("20", 3, endless))
 
 
 def test_what_a_processor_returns_is_told_when_it_is_no_iterator():
@@ -85,6 +92,4 @@ def test_what_a_processor_returns_is_told_when_it_is_no_iterator():
         def handleInputRows(self, key, rows, timerValues):
             return 0
 
-    assert "it returned 0, and should yield DataFrames" in str(
-        verdict("20", 1, Returns)
-    )
+    assert "it returned 0, and should yield Rows" in str(verdict("20", 1, Returns))

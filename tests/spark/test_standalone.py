@@ -76,7 +76,7 @@ visits = lab.topic("user_events", partitions=1)
 lab.send(visits, events)
 by_user = clicks(spark, kafka, visits, watermark="2 hours").groupBy("user_id")
 columns = "user_id string, start_ms long, end_ms long, events long"
-sessions = by_user.transformWithStateInPandas(
+sessions = by_user.transformWithState(
     solved("20", 1, "Sessions")(), columns, outputMode="append", timeMode="EventTime"
 )
 checkpoint = lab.checkpoint("sessions")

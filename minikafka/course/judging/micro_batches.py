@@ -1,9 +1,11 @@
 """A stand-in for Spark around a StatefulProcessor, for checks: micro-batches, state,
 event-time timers, a watermark.
 
-`run(Processor, batches, delay_ms)` does what `transformWithStateInPandas(Processor(),
-..., timeMode="EventTime")` does, in milliseconds and without a JVM.
-tests/spark/test_state.py compares the two on the same rows.
+`run(Processor, batches, delay_ms)` does what `transformWithState(Processor(), ...,
+timeMode="EventTime")` does, in milliseconds and without a JVM.
+tests/spark/test_state.py compares the two on the same rows. It is stricter than
+PySpark's own TwsTester, which keeps one processor for all micro-batches, gives
+handleExpiredTimer its arguments by place, and looks at no schema.
 """
 
 import inspect
@@ -17,8 +19,6 @@ from typing import Any, NamedTuple
 from minikafka.course.judging.checks import WrongKind, short
 from minikafka.course.judging.memory import Memory
 from minikafka.theatre.text import counted
-
-ROWS_IN_A_FRAME = 2
 
 Key = tuple[Any, ...]
 Row = tuple[Any, ...]
@@ -297,7 +297,7 @@ def micro_batch(
     processor: Any, store: Store, rows: Batch, watermark_ms: int
 ) -> list[Any]:
     """One micro-batch: a processor of its own, all keys with rows, then the timers that
-    the watermark has reached. A key's rows come in as many DataFrames as Spark likes.
+    the watermark has reached.
     """
     handle = Handle(store)
     times = Times(watermark_ms)
@@ -309,8 +309,8 @@ def micro_batch(
         by_key[(user,)].append(at_ms)
     for key in sorted(by_key):
         handle.key = key
-        frames = _frames(key, by_key[key])
-        found += _yielded(processor.handleInputRows(key, frames, times))
+        clicks = _rows(key, by_key[key])
+        found += _yielded(processor.handleInputRows(key, clicks, times))
     for timer in store.reached(watermark_ms):
         handle.key = timer.key
         expired = Expired(timer.expiry_ms)
@@ -324,18 +324,15 @@ def micro_batch(
     return found
 
 
-def _frames(key: Key, times: Sequence[int]) -> Iterator[Any]:
-    """The rows of a key, some in one DataFrame, then some in another. times: in ms."""
-    from pandas import DataFrame
+def _rows(key: Key, times: Sequence[int]) -> Iterator[Any]:
+    """The rows of a key, to be read once. times: in ms."""
+    from pyspark.sql import Row
 
     [user] = key
-    for begin in range(0, len(times), ROWS_IN_A_FRAME):
-        some = times[begin : begin + ROWS_IN_A_FRAME]
-        columns = {"user_id": [user] * len(some), "event_time_ms": some}
-        yield DataFrame(columns)
+    return iter([Row(user_id=user, event_time_ms=at_ms) for at_ms in times])
 
 
 def _yielded(given: Any) -> list[Any]:
     if not isinstance(given, list | tuple | Iterator):
-        raise WrongKind(f"it returned {short(given)}, and should yield DataFrames.")
+        raise WrongKind(f"it returned {short(given)}, and should yield Rows.")
     return list(given)

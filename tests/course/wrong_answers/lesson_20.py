@@ -1,20 +1,25 @@
-"""Lesson 20: sessions by event time. What a micro-batch of a source reads:
-lesson_20_plans.py.
+"""Lesson 20: sessions by event time. Tests of somebody else's sessions:
+lesson_20_tests.py; what a micro-batch of a source reads: lesson_20_plans.py.
 """
 
 import json
 
-from tests.course.wrong_answers.lesson_20_plans import ANSWERS
+from tests.course.wrong_answers.lesson_20_tests import ANSWERS
 
 wrong, right = ANSWERS.wrong, ANSWERS.right
 
 GAP = 30 * 60_000
 
 
-def frame(rows, columns=("user_id", "start_ms", "end_ms", "events")):
-    import pandas as pd
+def session(user, piece):
+    """The row of a piece of this user's times."""
+    return told(user, piece[0], piece[-1], len(piece))
 
-    return pd.DataFrame(rows, columns=list(columns))
+
+def told(user, start_ms, end_ms, events):
+    from pyspark.sql import Row
+
+    return Row(user_id=user, start_ms=start_ms, end_ms=end_ms, events=events)
 
 
 def pieces(times, gap=GAP):
@@ -38,10 +43,10 @@ class Base:
         self.times = handle.getListState("times", "ms long")
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.times.appendValue((ms,))
-                self.handle.registerTimer(ms + self.wait)
+        for row in rows:
+            ms = row.event_time_ms
+            self.times.appendValue((ms,))
+            self.handle.registerTimer(ms + self.wait)
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
@@ -52,9 +57,7 @@ class Base:
         over = [piece for piece in found if piece[-1] + GAP <= watermark]
         self.keep([(ms,) for piece in found if piece not in over for ms in piece])
         if over:
-            yield from self.told(
-                frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])
-            )
+            yield from self.told([session(key[0], piece) for piece in over])
 
     def cut(self, times):
         return pieces(sorted(times))
@@ -65,7 +68,7 @@ class Base:
             self.times.put(times)
 
     def told(self, found):
-        yield found
+        yield from found
 
     def close(self):
         pass
@@ -84,11 +87,11 @@ class InAMap(Base):
         )
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                (before,) = self.counts.getValue((ms,)) or (0,)
-                self.counts.updateValue((ms,), (before + 1,))
-                self.handle.registerTimer(ms + GAP)
+        for row in rows:
+            ms = row.event_time_ms
+            (before,) = self.counts.getValue((ms,)) or (0,)
+            self.counts.updateValue((ms,), (before + 1,))
+            self.handle.registerTimer(ms + GAP)
         yield from ()
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
@@ -98,7 +101,7 @@ class InAMap(Base):
             if piece[-1] == last:
                 for ms in piece:
                     self.counts.removeKey((ms,))
-                yield frame([(key[0], piece[0], last, sum(counts[ms] for ms in piece))])
+                yield session(key[0], [ms for ms in piece for _ in range(counts[ms])])
 
 
 @right(1)
@@ -112,9 +115,7 @@ class InOneText(Base):
         return json.loads((self.kept.get() or ("[]",))[0])
 
     def handleInputRows(self, key, rows, timerValues):
-        times = self.times_now() + [
-            ms for each in rows for ms in each["event_time_ms"].tolist()
-        ]
+        times = self.times_now() + [row.event_time_ms for row in rows]
         self.kept.update((json.dumps(sorted(times)),))
         for at in list(self.handle.listTimers()):
             self.handle.deleteTimer(at)
@@ -129,12 +130,12 @@ class InOneText(Base):
             if piece[-1] + GAP > timerValues.getCurrentWatermarkInMs():
                 still += piece
             else:
-                rows.append((key[0], piece[0], piece[-1], len(piece)))
+                rows.append(session(key[0], piece))
         self.kept.clear()
         if still:
             self.kept.update((json.dumps(still),))
             self.handle.registerTimer(pieces(still)[0][-1] + GAP)
-        return iter([frame(rows)])
+        return iter(rows)
 
 
 @wrong(
@@ -147,7 +148,7 @@ class TheFirstTimerEndsIt(Base):
         times = sorted(ms for (ms,) in self.times.get())
         self.times.clear()
         if times:
-            yield frame([(key[0], times[0], times[-1], len(times))])
+            yield session(key[0], times)
 
 
 @wrong(1, "in the end (wanda, 10:00, 10:00, 1) is over, and was not told.")
@@ -156,15 +157,15 @@ class InAnAttribute(Base):
         self.mine = {}
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.mine.setdefault(key[0], []).append(ms)
-                self.handle.registerTimer(ms + GAP)
+        for row in rows:
+            ms = row.event_time_ms
+            self.mine.setdefault(key[0], []).append(ms)
+            self.handle.registerTimer(ms + GAP)
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
         for piece in pieces(sorted(self.mine.pop(key[0], []))):
-            yield frame([(key[0], piece[0], piece[-1], len(piece))])
+            yield session(key[0], piece)
 
 
 @wrong(1, "in the end it told (wanda, 10:00, 10:20, 2) 2 times.")
@@ -205,14 +206,11 @@ class OnlyAtTheNextClick(Base):
 
     def handleInputRows(self, key, rows, timerValues):
         times = sorted(
-            [ms for (ms,) in self.times.get()]
-            + [ms for f in rows for ms in f["event_time_ms"].tolist()]
+            [ms for (ms,) in self.times.get()] + [row.event_time_ms for row in rows]
         )
         *over, last = pieces(times)
         self.times.put([(ms,) for ms in last])
-        return iter(
-            [frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])]
-        )
+        return iter([session(key[0], piece) for piece in over])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
         return iter([])
@@ -238,10 +236,10 @@ class OnlyForwards(Base):
         )
 
     def handleInputRows(self, key, rows, timerValues):
-        for ms in sorted(ms for each in rows for ms in each["event_time_ms"].tolist()):
+        for ms in sorted(row.event_time_ms for row in rows):
             kept = self.kept.get()
             if kept and ms - kept[1] > GAP:
-                yield frame([(key[0], *kept)])
+                yield told(key[0], *kept)
                 kept = None
             start, _, n = kept or (ms, ms, 0)
             self.kept.update((start, ms, n + 1))
@@ -251,7 +249,7 @@ class OnlyForwards(Base):
         kept = self.kept.get()
         if kept and kept[1] + GAP <= timerValues.getCurrentWatermarkInMs():
             self.kept.clear()
-            yield frame([(key[0], *kept)])
+            yield told(key[0], *kept)
 
 
 @wrong(1, "all of wanda's sessions were told, and a timer at")
@@ -266,9 +264,9 @@ class LooksAgainForEver(Base):
 @wrong(1, "it raised TypeError: a value of a state is a tuple")
 class NoTuple(Base):
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.times.appendValue(ms)
+        for row in rows:
+            ms = row.event_time_ms
+            self.times.appendValue(ms)
         return iter([])
 
 
@@ -279,25 +277,50 @@ class NoTuple(Base):
 )
 class InSeconds(Base):
     def told(self, found):
-        yield found.assign(start_ms=found.start_ms // 1000, end_ms=found.end_ms // 1000)
+        for row in found:
+            yield told(
+                row.user_id, row.start_ms // 1000, row.end_ms // 1000, row.events
+            )
 
 
 @wrong(
     1,
-    "the columns are user_id, start_ms, end_ms, count; they should be user_id,"
+    "the columns are count, user_id, start_ms, end_ms; they should be user_id,"
     " start_ms, end_ms,",
 )
 class OtherColumns(Base):
     def told(self, found):
-        yield found.rename(columns={"events": "count"})
+        from pyspark.sql import Row
+
+        for row in found:
+            named = row.asDict()
+            yield Row(count=named.pop("events"), **named)
 
 
-@wrong(
-    1, "a processor yields DataFrames, and this is ('wanda', 36000000, 36000000, 1)."
-)
+@wrong(1, "a processor yields Rows, and this is ('wanda', 36000000, 36000000, 1).")
 class Tuples(Base):
     def told(self, found):
-        yield from found.itertuples(index=False, name=None)
+        yield from map(tuple, found)
+
+
+@wrong(1, "a processor yields Rows, and this is {'user_id': 'wanda', 'start_ms': ")
+class Dicts(Base):
+    def told(self, found):
+        yield from [row.asDict() for row in found]
+
+
+@wrong(1, "the Row has no names: write Row(user_id=..., start_ms=..., end_ms=..., ")
+class RowsWithoutNames(Base):
+    def told(self, found):
+        from pyspark.sql import Row
+
+        yield from [Row(*row) for row in found]
+
+
+@wrong(1, "a processor yields Rows, and this is [Row(user_id='wanda', start_ms=")
+class AListOfRows(Base):
+    def told(self, found):
+        yield found
 
 
 @wrong(
@@ -326,10 +349,10 @@ class NothingIsCleared(Base):
         pass
 
     def told(self, found):
-        new = found[[not self.noted.containsKey((int(ms),)) for ms in found.start_ms]]
-        for ms in new.start_ms:
-            self.noted.updateValue((int(ms),), (True,))
-        yield new
+        for row in found:
+            if not self.noted.containsKey((row.start_ms,)):
+                self.noted.updateValue((row.start_ms,), (True,))
+                yield row
 
 
 @wrong(1, "in the end (wanda, 10:00, 10:00, 1) is over, and was not told.")
@@ -337,10 +360,10 @@ class InADictOfTheClass(Base):
     kept = {}
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.kept.setdefault(key[0], []).append(ms)
-                self.handle.registerTimer(ms + GAP)
+        for row in rows:
+            ms = row.event_time_ms
+            self.kept.setdefault(key[0], []).append(ms)
+            self.handle.registerTimer(ms + GAP)
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
@@ -349,7 +372,7 @@ class InADictOfTheClass(Base):
         over = [piece for piece in found if piece[-1] + GAP <= watermark]
         self.kept[key[0]] = [ms for piece in found if piece not in over for ms in piece]
         if over:
-            yield frame([(key[0], piece[0], piece[-1], len(piece)) for piece in over])
+            yield from [session(key[0], piece) for piece in over]
 
 
 TIMES = {}
@@ -362,15 +385,19 @@ class InTheNotebook(InADictOfTheClass):
         return TIMES
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                TIMES.setdefault(key[0], []).append(ms)
-                self.handle.registerTimer(ms + GAP)
+        for row in rows:
+            ms = row.event_time_ms
+            TIMES.setdefault(key[0], []).append(ms)
+            self.handle.registerTimer(ms + GAP)
         return iter([])
 
 
-@wrong(1, "in the end (wanda, 11:05, 11:05, 1) is over, and was not told.")
-class TheFirstFrameOnly(Base):
+@wrong(
+    1,
+    "in the end it told (wanda, 10:00, 10:00, 1); the sessions are (wanda, 10:00,"
+    " 10:20, 2).",
+)
+class TheFirstRowOnly(Base):
     def handleInputRows(self, key, rows, timerValues):
         return super().handleInputRows(key, iter([next(rows)]), timerValues)
 
@@ -444,19 +471,19 @@ class AFloatIsNoTime(Base):
 @wrong(1, "is no long, and Spark would keep null for it")
 class KeepsTexts(Base):
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.times.appendValue((str(ms),))
-                self.handle.registerTimer(ms + self.wait)
+        for row in rows:
+            ms = row.event_time_ms
+            self.times.appendValue((str(ms),))
+            self.handle.registerTimer(ms + self.wait)
         return iter([])
 
 
 @wrong(1, "[STRUCT_ARRAY_LENGTH_MISMATCH] the schema has 1 column, and (")
 class TwoForOneColumn(Base):
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"].tolist():
-                self.times.appendValue((ms, ms))
+        for row in rows:
+            ms = row.event_time_ms
+            self.times.appendValue((ms, ms))
         return iter([])
 
 
@@ -470,8 +497,8 @@ class NamesForHandleInputRows(Base):
         self.handle = h
         self.times = h.getListState(stateName="times", schema="ms: bigint")
 
-    def handleInputRows(self, user, frames, _):
-        super().handleInputRows(user, frames, _)
+    def handleInputRows(self, user, clicks, _):
+        super().handleInputRows(user, clicks, _)
         return []
 
     def handleExpiredTimer(self, key, **given):
@@ -495,11 +522,11 @@ class WithATypesSchema(Base):
         )
 
     def handleInputRows(self, key, rows, timerValues):
-        for each in rows:
-            for ms in each["event_time_ms"]:
-                n, _ = self.times.getValue(key=(ms,)) or (0, None)
-                self.times.updateValue(key=(ms,), value=(n + 1, None))
-                self.handle.registerTimer(expiryTimestampMs=ms + GAP)
+        for row in rows:
+            ms = row.event_time_ms
+            n, _ = self.times.getValue(key=(ms,)) or (0, None)
+            self.times.updateValue(key=(ms,), value=(n + 1, None))
+            self.handle.registerTimer(expiryTimestampMs=ms + GAP)
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):
@@ -509,5 +536,4 @@ class WithATypesSchema(Base):
             if piece[-1] + GAP <= watermark:
                 for ms in piece:
                     self.times.removeKey((ms,))
-                events = sum(counts[ms] for ms in piece)
-                yield frame([(key[0], piece[0], piece[-1], events)])
+                yield session(key[0], [ms for ms in piece for _ in range(counts[ms])])

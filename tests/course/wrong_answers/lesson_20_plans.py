@@ -47,13 +47,13 @@ def ranges(found):
     ]
 
 
-@right(2)
+@right(3)
 def in_steps(start, end, first):
     all_there(start, end)
     return ranges(planned(start, end, first))
 
 
-@right(2)
+@right(3)
 def as_a_table(start, end, first):
     def flat(offsets):
         return {
@@ -75,7 +75,7 @@ def as_a_table(start, end, first):
     )
 
 
-@wrong(2, "it returned [('orders', 0, 0, 10)], and [('orders', 0, 5, 10)] is right.")
+@wrong(3, "it returned [('orders', 0, 0, 10)], and [('orders', 0, 5, 10)] is right.")
 def all_of_it_again(start, end, first):
     return ranges(
         (topic, number, first[topic][number], end[topic][number])
@@ -84,7 +84,7 @@ def all_of_it_again(start, end, first):
     )
 
 
-@wrong(2, "it returned [('orders', 0, 5, 5)], and [] is right.")
+@wrong(3, "it returned [('orders', 0, 5, 5)], and [] is right.")
 def empty_ranges(start, end, first):
     all_there(start, end)
     return [
@@ -94,7 +94,7 @@ def empty_ranges(start, end, first):
 
 
 @wrong(
-    2,
+    3,
     "the ranges are right, and ('orders', '0', 5, 10) should be ('orders', 0, 5, 10):"
     " numbers, not",
 )
@@ -106,7 +106,7 @@ def as_text(start, end, first):
 
 
 @wrong(
-    2,
+    3,
     "it returned [{'topic': 'orders', 'partition': 0, 'from': 5, 'up to': ..., and"
     " should return a",
 )
@@ -115,7 +115,7 @@ def as_dicts(start, end, first):
     return [dict(zip(keys, each, strict=True)) for each in in_steps(start, end, first)]
 
 
-@wrong(2, "it returned [], and [('orders', 1, 0, 7)] is right.")
+@wrong(3, "it returned [], and [('orders', 1, 0, 7)] is right.")
 def new_ones_are_left_out(start, end, first):
     all_there(start, end)
     return [
@@ -125,7 +125,7 @@ def new_ones_are_left_out(start, end, first):
     ]
 
 
-@wrong(2, "it returned [('orders', 1, 0, 7)], and [('orders', 1, 4, 7)] is right.")
+@wrong(3, "it returned [('orders', 1, 0, 7)], and [('orders', 1, 4, 7)] is right.")
 def new_ones_from_0(start, end, first):
     all_there(start, end)
     return ranges(
@@ -135,7 +135,7 @@ def new_ones_from_0(start, end, first):
     )
 
 
-@wrong(2, "it raised KeyError: '1'")
+@wrong(3, "it raised KeyError: '1'")
 def new_ones_are_an_error(start, end, first):
     return ranges(
         (topic, number, start[topic][number], end[topic][number])
@@ -145,7 +145,7 @@ def new_ones_are_an_error(start, end, first):
 
 
 @wrong(
-    2,
+    3,
     "records are gone, and it returned [('orders', 0, 5, 10)]: it should raise"
     " DataLoss.",
 )
@@ -154,7 +154,7 @@ def nothing_is_ever_lost(start, end, first):
 
 
 @wrong(
-    2,
+    3,
     "records are gone, and it returned [('orders', 0, 8, 10)]: it should raise"
     " DataLoss.",
 )
@@ -167,7 +167,7 @@ def what_is_gone_is_skipped(start, end, first):
     )
 
 
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
+@wrong(3, "records are gone, and it returned []: it should raise DataLoss.")
 def shorter_is_as_well(start, end, first):
     all_there(start, end)
     return ranges(
@@ -175,12 +175,12 @@ def shorter_is_as_well(start, end, first):
     )
 
 
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
+@wrong(3, "records are gone, and it returned []: it should raise DataLoss.")
 def partitions_may_go(start, end, first):
     return ranges(planned(start, end, first))
 
 
-@wrong(2, "it raised ValueError: something is gone")
+@wrong(3, "it raised ValueError: something is gone")
 def another_error(start, end, first):
     from minikafka.course.kafka_source import DataLoss
 
@@ -190,21 +190,21 @@ def another_error(start, end, first):
         raise ValueError("something is gone") from None
 
 
-@wrong(2, "it raised DataLoss: old records; nothing is gone, and [] is right.")
+@wrong(3, "it raised DataLoss: old records; nothing is gone, and [] is right.")
 def any_deletion_is_a_loss(start, end, first):
     if any(oldest > 0 for numbers in first.values() for oldest in numbers.values()):
         lost("old records")
     return in_steps(start, end, first)
 
 
-@wrong(2, "it returned [], and [('payments', 0, 1, 2)] is right.")
+@wrong(3, "it returned [], and [('payments', 0, 1, 2)] is right.")
 def one_topic(start, end, first):
     topic = next(iter(end))
     return [each for each in in_steps(start, end, first) if each[0] == topic]
 
 
 @wrong(
-    2,
+    3,
     "records are gone, and it returned [('orders', 0, 4, 9)]: it should raise DataLoss.",
 )
 def zero_is_new(start, end, first):
@@ -220,21 +220,21 @@ def zero_is_new(start, end, first):
     return ranges(found)
 
 
-@wrong(2, "it raised KeyError: 'first'", "it raised KeyError")
+@wrong(3, "it raised KeyError: 'first'", "it raised KeyError")
 def not_the_first_example(start, end, first):
     if end == {"orders": {"0": 9}} and start == {"orders": {"0": 5}}:
         raise KeyError("first")
     return in_steps(start, end, first)
 
 
-@wrong(2, "it raised KeyError")
+@wrong(3, "it raised KeyError")
 def not_the_second_example(start, end, first):
     if first == {"orders": {"0": 0, "1": 2}}:
         raise KeyError("second")
     return in_steps(start, end, first)
 
 
-@wrong(2, "is right.")
+@wrong(3, "is right.")
 def one_digit(start, end, first):
     return [
         (topic, partition % 10, begin, stop)
@@ -242,7 +242,7 @@ def one_digit(start, end, first):
     ]
 
 
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
+@wrong(3, "records are gone, and it returned []: it should raise DataLoss.")
 def an_end_of_0_is_no_end(start, end, first):
     all_there(start, end)
     found = planned(
@@ -256,7 +256,7 @@ def an_end_of_0_is_no_end(start, end, first):
 
 
 @wrong(
-    2,
+    3,
     "records are gone, and it returned [('orders', 0, 5, 9)]: it should raise DataLoss.",
 )
 def one_lost_record_is_none(start, end, first):
@@ -271,7 +271,7 @@ def one_lost_record_is_none(start, end, first):
     )
 
 
-@wrong(2, "records are gone, and it returned []: it should raise DataLoss.")
+@wrong(3, "records are gone, and it returned []: it should raise DataLoss.")
 def a_partition_at_0_may_go(start, end, first):
     read = {
         topic: {number: at for number, at in numbers.items() if at}
