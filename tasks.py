@@ -3,7 +3,8 @@ this file too.
 
     python3 tasks.py lab          set up, then open the course        (Windows: py tasks.py lab)
     python3 tasks.py setup        set up, and open nothing; with --wheels DIR from that folder, without a network
-    python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines of this kind without a network
+    python3 tasks.py wheels DIR   fetch what set-up needs into a folder, for machines without a network: of this kind,
+                                  of those named (windows-3.12 mac-3.13), or of all; spark adds Spark
     python3 tasks.py kafka        Apache Kafka: the three brokers of docker/compose.yaml, without Docker
     python3 tasks.py test         tests of all that a change can break, and what they need; with arguments pytest alone
     python3 tasks.py nightly      every test there is: all seeds, Apache Kafka's side, all lessons solved, the image
@@ -22,6 +23,7 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -48,7 +50,23 @@ SIZES = {
     "lab": "about 350 MB, one to three minutes",
     "test": "about 1.5 GB, three to eight minutes",
     "wheels": "about 65 MB",
+    "spark": "another 600 MB",
 }
+# kind of machine: what uv calls it, and which wheels pip may take for it
+KINDS = {
+    "windows": ("x86_64-pc-windows-msvc", ("win_amd64",)),
+    "mac": ("aarch64-apple-darwin", ("macosx_13_0_arm64",)),
+    "mac-intel": ("x86_64-apple-darwin", ("macosx_13_0_x86_64",)),
+    "linux": (
+        "x86_64-manylinux_2_28",
+        ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64"),
+    ),
+    "linux-arm": (
+        "aarch64-manylinux_2_28",
+        ("manylinux_2_28_aarch64", "manylinux_2_27_aarch64", "manylinux2014_aarch64"),
+    ),
+}
+USUAL_KINDS = ("windows", "mac", "linux")  # "all"
 # each lesson has a pytest of its own that needs nbval
 SHARED = ("--dist", "loadgroup", "--no-loadscope-reorder", "-p", "no:nbval")
 # of all tests many wait more than they compute, for a session to end or a JVM to start
@@ -210,10 +228,11 @@ def install(extras, size, options=()):
     options: pip's.
     """
     with alone():
-        install_alone(extras, size, options)
+        return install_alone(extras, size, options)
 
 
 def install_alone(extras, size, options):
+    """Returns whether anything was to be done."""
     make_venv()
     wanted = fingerprint(extras)
     stamp = (
@@ -221,7 +240,7 @@ def install_alone(extras, size, options):
     )
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
     if done.get(",".join(extras)) == wanted:
-        return
+        return False
     say(f"Installing Python packages ({size}; later starts skip this) ...")
     pip(
         [*options, *(["--no-deps"] if in_conda() else [])],
@@ -230,6 +249,7 @@ def install_alone(extras, size, options):
     configure_jupyter()
     stamp.parent.mkdir(exist_ok=True)
     stamp.write_text(json.dumps({**done, ",".join(extras): wanted}))
+    return True
 
 
 def pip(options, target):
@@ -286,8 +306,8 @@ def explain_pip():
             f" {sys.platform}"
         )
         raise Stop(
-            f"A package is not there for {kind}. A folder of wheels fits one kind of"
-            f" machine only.\n{last}"
+            f"A package is not there for {kind}. A folder of wheels fits some kinds of"
+            f" machines only.\n{last}"
         )
     if "No space left" in text:
         raise Stop(f"The disk is full.\n{last}")
@@ -335,16 +355,16 @@ def run(command, **options):
 
 def setup(args):
     """What the lessons need (without PySpark: lesson 17 asks for it), and the learner's
-    copies of them.
+    copies of them. With --wheels DIR from that folder; with PySpark, if it has that.
     """
     if args and (len(args) != 2 or args[0] != "--wheels"):
         raise Stop(
             "This is how it goes: tasks.py setup, or tasks.py setup --wheels DIR"
         )
-    wheels = [f"--find-links={Path(args[1]).resolve()}", "--no-index"] if args else []
-    install(
-        ["lab"], "from the folder, about a minute" if args else SIZES["lab"], wheels
-    )
+    if args:
+        setup_from(Path(args[1]).resolve())
+    else:
+        install(["lab"], SIZES["lab"])
     code = (
         "from minikafka.course.editions import make_copies\nfor path in make_copies():"
         " print(f'  my/{path.name}')"
@@ -359,48 +379,169 @@ def setup(args):
     return 0
 
 
+def setup_from(folder):
+    """Set-up from a folder that `tasks.py wheels` has filled."""
+    if not folder.is_dir():
+        raise Stop(f"There is no folder {folder}.")
+    if not any(folder.glob("*.whl")):
+        raise Stop(
+            f"There are no wheels in {folder}. Fill it first, on a machine with a"
+            f" network:  tasks.py wheels {folder}"
+        )
+    has_spark = any(folder.glob("pyspark-*.whl"))
+    extras = ["lab", "spark"] if has_spark else ["lab"]
+    options = [f"--find-links={folder}", "--no-index"]
+    if not install(extras, "from the folder, about a minute", options):
+        say(f"This course is set up already, so nothing of {folder} was used.")
+    if has_spark:
+        code = "import pyspark; print(pyspark.__path__[0])"
+        done = subprocess.run(
+            [str(venv_python()), "-c", code], capture_output=True, text=True, check=True
+        )
+        for jar in folder.glob("*.jar"):
+            shutil.copy(jar, Path(done.stdout.strip()) / "jars")
+
+
 def wheels(args):
-    """Fetches the wheels that set-up installs, for this system and this Python: once
-    for each kind of laptop.
+    """Fetches the wheels that set-up installs, for machines of this kind or of others:
+    a folder may hold those of all.
     """
-    if len(args) != 1:
-        raise Stop("This is how it goes: tasks.py wheels DIR")
+    if not args or args[0].startswith("-"):
+        raise Stop(f"This is how it goes: tasks.py wheels DIR [KIND ...]\n{KINDS_HELP}")
+    folder, words = Path(args[0]).resolve(), args[1:]
+    kinds = kinds_of([word for word in words if word != "spark"])
     make_venv()
-    code = (
-        "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'));needs ="
-        " project['project']['dependencies'] +"
-        " project['project']['optional-dependencies']['lab'];print(*needs,"
-        " *project['build-system']['requires'], sep='\\n')"
-    )
-    done = subprocess.run(
-        [str(venv_python()), "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    say(f"Fetching wheels ({SIZES['wheels']}) ...")
-    pip_download = [
-        "-m",
-        "pip",
-        "download",
-        "--disable-pip-version-check",
-        "--quiet",
-        "--only-binary=:all:",
-    ]
-    run(
-        [
-            str(venv_python()),
-            *pip_download,
-            f"--dest={Path(args[0]).resolve()}",
-            *done.stdout.split("\n")[:-1],
-        ]
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    run([*venv_pip("install"), "uv"])  # pip resolves for the machine that it runs on
+    for kind, python in kinds:
+        say(f"Fetching wheels for {kind}-{python} ({SIZES['wheels']}) ...")
+        fetch_wheels(folder, kind, python, "spark" in words)
+    if "spark" in words:
+        fetch_spark(folder)
     say(
-        "Done. On another machine of this kind, without a network:  tasks.py setup"
-        f" --wheels {args[0]}"
+        "Done. On such a machine, without a network:  tasks.py setup --wheels"
+        f" {args[0]}"
     )
     return 0
+
+
+KINDS_HELP = (
+    "  A kind is a system and a Python, such as windows-3.12 or mac-3.13. The systems:"
+    f" {', '.join(KINDS)}.\n  Without one: this machine's. all: {', '.join(USUAL_KINDS)}"
+    f" with Python 3.{OLDEST[1]} to 3.{NEWEST[1]}. spark: Spark, too."
+)
+
+
+def kinds_of(words):
+    """(system, Python's version) of each kind that is named; this machine's if none
+    is.
+    """
+    versions = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]
+    if words == ["all"]:
+        return [(system, version) for system in USUAL_KINDS for version in versions]
+    found = []
+    for word in words or [this_kind()]:
+        system, _, version = word.rpartition("-")
+        if system not in KINDS or version not in versions:
+            raise Stop(f"{word} is no kind of machine.\n{KINDS_HELP}")
+        found.append((system, version))
+    return found
+
+
+def this_kind():
+    """The kind of this machine, with the Python that runs this."""
+    is_arm = platform.machine().lower() in ("arm64", "aarch64")
+    system = {
+        "Windows": "windows",
+        "Darwin": "mac" if is_arm else "mac-intel",
+        "Linux": "linux-arm" if is_arm else "linux",
+    }.get(platform.system(), platform.system())
+    return f"{system}-{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def fetch_wheels(folder, kind, python, with_spark):
+    """The wheels for one kind of machine. PySpark itself has none: see fetch_spark."""
+    target, tags = KINDS[kind]
+    code = (
+        "import tomllib; file = tomllib.load(open('pyproject.toml', 'rb'));"
+        " extras = file['project']['optional-dependencies'];"
+        " print(*file['project']['dependencies'], *extras['lab'],"
+        " *file['build-system']['requires'],"
+        " *(extras['spark'] if WITH_SPARK else []), sep='\\n')"
+    ).replace("WITH_SPARK", str(with_spark))
+    needs = said_by([venv_python(), "-c", code]).splitlines()
+    wanted = "\n".join(each for each in needs if not each.startswith("pyspark"))
+    CACHE.mkdir(exist_ok=True)
+    asked, exact = CACHE / "wheels.in", CACHE / "wheels.txt"
+    asked.write_text(wanted + "\n", encoding="utf-8")
+    uv = [venv_python(), "-m", "uv", "pip", "compile", asked, "--output-file", exact]
+    quiet = ["--quiet", "--no-header", "--no-annotate", "--upgrade"]
+    kind_options = ["--python-platform", target, "--python-version", python]
+    run([*map(str, uv), *quiet, *kind_options, *index_options()])
+    platforms = [f"--platform={tag}" for tag in (*tags, "any")]
+    only = ["--no-deps", "--only-binary=:all:", "--implementation=cp"]
+    run(
+        [
+            *venv_pip("download"),
+            *only,
+            *platforms,
+            f"--python-version={python}",
+            f"--dest={folder}",
+            f"--requirement={exact}",
+        ]
+    )
+
+
+def fetch_spark(folder):
+    """PySpark, made into a wheel once for all machines, and the jars of its Kafka
+    connector, which one start of Spark fetches.
+    """
+    install(["lab", "spark"], SIZES["spark"])
+    say(f"Making PySpark's wheel ({SIZES['spark']}) ...")
+    code = (
+        "import tomllib; print(*[each for each in tomllib.load(open('pyproject.toml',"
+        " 'rb'))['project']['optional-dependencies']['spark'] if"
+        " each.startswith('pyspark')])"
+    )
+    pyspark = said_by([venv_python(), "-c", code]).strip()
+    run([*venv_pip("wheel"), f"--wheel-dir={folder}", pyspark])
+    code = (
+        "from minikafka.course import spark; session = spark.session();"
+        " print(session.conf.get('spark.jars', '')); session.stop()"
+    )
+    jars = said_by([venv_python(), "-c", code]).strip().splitlines()[-1]
+    for jar in filter(None, jars.split(",")):
+        shutil.copy(jar.removeprefix("file://"), folder)
+
+
+def said_by(command):
+    """What a command prints. One that fails stops everything, with its last words."""
+    done = subprocess.run(
+        list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Stop(done.stderr.strip()[-600:])
+    return done.stdout
+
+
+def venv_pip(command):
+    """A command of pip's in .venv, which says nothing but errors."""
+    quiet = ("--disable-pip-version-check", "--quiet")
+    return [str(venv_python()), "-m", "pip", command, *quiet]
+
+
+def index_options():
+    """uv's options for where this machine's pip looks: uv doesn't read its settings."""
+    options = []
+    for line in said_by([venv_python(), "-m", "pip", "config", "list"]).splitlines():
+        name, _, value = line.partition("=")
+        name, value = name.rpartition(".")[2], value.strip("'")
+        if name in ("index-url", "extra-index-url", "find-links"):
+            for each in value.split():
+                options += [f"--{name}", each]
+        elif name == "no-index" and value in ("1", "true", "yes"):
+            options.append("--no-index")
+    return options
 
 
 def lab(args):

@@ -262,7 +262,18 @@ def add_gallery_options(gallery: argparse.ArgumentParser) -> None:
 def add_class_options(room: argparse.ArgumentParser) -> None:
     add, usual = room.add_argument, "127.0.0.1:9092"
     add("--bootstrap", metavar="HOST:PORT", default=usual, help=f"default {usual}")
-    add("--once", action="store_true", help="show the table as it is now, and end")
+    add(
+        "--lesson",
+        metavar="NN",
+        help="only this lesson, and how many chose which option of its predictions",
+    )
+    ends = room.add_mutually_exclusive_group().add_argument
+    ends("--once", action="store_true", help="show the table as it is now, and end")
+    ends(
+        "--csv",
+        metavar="FILE",
+        help="write a row for each learner and lesson, and end",
+    )
 
 
 def add_error_options(error: argparse.ArgumentParser) -> None:
@@ -472,10 +483,10 @@ COMMANDS = {
         {"nbformat": "jupyterlab"},
     ),
     "class": Command(
-        "course.classroom",
-        "show how far the learners of a class are",
+        "course.classroom.command",
+        "show how far the learners of a class are, who is stuck and who asks",
         "Show how far the learners are who have set MINIKAFKA_CLASS to this broker, and"
-        " MINIKAFKA_NAME.",
+        " MINIKAFKA_NAME. Raised hands come first, then who is stuck.",
         add_class_options,
         {"kafka": "kafka-python"},
     ),

@@ -18,6 +18,7 @@ from minikafka.course import lessons, places
 from minikafka.course.places import NOTEBOOKS, my
 
 MY = my()
+_MOST_TYPED_LINES = 12
 
 
 def notebooks() -> dict[str, Path]:
@@ -46,11 +47,16 @@ def solved(notebook: Any, number: str) -> Any:
 
 
 def blank(notebook: Any) -> Any:
-    """For live coding: of each code cell only the comments it begins with; cells tagged
-    `setup` stay whole.
+    """For live coding: of each code cell only the comments it begins with. Whole stay
+    cells tagged `setup` and those that nobody types while a class waits.
     """
     for cell in learners(notebook).cells:
-        if cell.cell_type == "code" and "setup" not in cell.metadata.get("tags", []):
+        is_typed = (
+            cell.cell_type == "code"
+            and "setup" not in cell.metadata.get("tags", [])
+            and len(cell.source.splitlines()) <= _MOST_TYPED_LINES
+        )
+        if is_typed:
             cell.source = "\n".join(
                 itertools.takewhile(
                     lambda line: line.startswith("#"), cell.source.splitlines()

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from minikafka.course import claims, progress
+from minikafka.course.classroom import telling
 from minikafka.course.judging import checks, child
 from minikafka.course.judging.verdicts import Said, Verdict
 from minikafka.course.places import NOTEBOOKS
@@ -78,6 +79,7 @@ class Lesson:
             progress.solved(self.number, exercise)
         elif found.attempted:
             self._failures[exercise] = self._failures.get(exercise, 0) + 1
+            progress.failed(self.number, exercise, self._failures[exercise])
             offer = self._offer(exercise)
             if offer:
                 return replace(found, lines=(*found.lines, offer))
@@ -104,6 +106,7 @@ class Lesson:
         hints = self._exercise(exercise).hints
         read = min(self._hints_read.get(exercise, 0) + 1, len(hints))
         self._hints_read[exercise] = read
+        progress.hinted(self.number, exercise, read)
         is_last = read == len(hints)
         lines = []
         for number in range(1 if is_last else read, read + 1):
@@ -183,6 +186,24 @@ class Lesson:
     def progress(self) -> Said:
         """Your progress in this lesson."""
         return progress.progress(self.number)
+
+    def raise_hand(self, question: str = "a question") -> Said:
+        """Call your class's teacher, who sees the question in `minikafka class`."""
+        if not telling.joined():
+            return Said(
+                "You aren't in a class, so nobody would see it. (A teacher says how to"
+                " join one: MINIKAFKA_CLASS and MINIKAFKA_NAME.)"
+            )
+        progress.asks(self.number, question)
+        return Said(
+            "Your hand is up. When you have your answer:"
+            f' lesson("{self.number}").lower_hand()'
+        )
+
+    def lower_hand(self) -> Said:
+        """You have your answer."""
+        progress.asks(self.number, "")
+        return Said("Your hand is down.")
 
     def _offer(self, exercise: int) -> str:
         if self._hints_read.get(exercise, 0) >= 3:

@@ -108,7 +108,7 @@ class Prediction:
         said = self.question, self.options, self.mine
         if _first_runs.setdefault(said, run) != run:
             return False
-        progress.predicted(self.question)
+        progress.predicted(self.question, self.mine)
         return True
 
     def is_explained(self, answer: int) -> bool:
@@ -173,6 +173,7 @@ def predict(question: str, options: Options, mine: int | None = None) -> Predict
         raise ValueError(
             f"mine is {mine!r}, and the options have the numbers 1 to {len(texts)}"
         )
+    progress.opened(question)
     return Prediction(question, tuple(texts), mine, tuple(sentences))
 
 

@@ -3,7 +3,7 @@
 It is kept in `my/progress.json`, the learner's own folder, and only by notebooks that
 run there; a lesson that runs anywhere else (a test, a look at the originals) remembers
 it while its kernel runs. Nothing leaves the machine, unless the learner joins a class
-(classroom.py). A prediction counts when its number is written in the cell, or when
+(classroom/). A prediction counts when its number is written in the cell, or when
 it is chosen in the picture beside a kernel. Solved exercises of the extra notebooks are
 told beside the lesson's own, since nobody has to do them.
 """
@@ -11,33 +11,68 @@ told beside the lesson's own, since nobody has to do them.
 import contextlib
 import json
 import os
+import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minikafka.course import cards, classroom
+from minikafka.course import cards
+from minikafka.course.classroom import telling
 from minikafka.course.contents import Contents, contents, extra_exercises
 from minikafka.course.judging.verdicts import Said
 from minikafka.course.places import my
 
 MY = my()
 
-# {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}}
+# {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}},
+# and for a class "chosen": {number of the question: option}, "wrong" and "hints":
+# {exercise: how many}, "question": what a raised hand asks
+_LEARNER = "learner"  # beside the lessons
 _in_this_kernel: dict[str, dict[str, Any]] = {}
 
 
-def predicted(question: str) -> None:
+def opened(question: str) -> None:
+    """A question was asked. It is the first thing that a class hears of a learner."""
+    for number, _ in _asked(question):
+        _tell(number, _done().get(number, {}))
+
+
+def predicted(question: str, option: int) -> None:
     """A prediction of the learner's own was settled. It counts only if it belongs to a
-    lesson.
+    lesson. option: the number of the one that was chosen.
     """
-    for number, lesson in contents().items():
-        asked = [each.question for each in lesson.predictions]
-        if question in asked:
-            _add(number, "predictions", question)
+    for number, place in _asked(question):
+        _note(number, "chosen", place, option, again=False)
+        _add(number, "predictions", question)
+
+
+def _asked(question: str) -> list[tuple[str, int]]:
+    """The lesson and the number of a question; nothing for one that no lesson asks."""
+    return [
+        (number, place)
+        for number, lesson in contents().items()
+        for place, each in enumerate(lesson.predictions, 1)
+        if each.question == question
+    ]
 
 
 def solved(number: str, exercise: int) -> None:
     """The check of an exercise held."""
     _add(number, "exercises", exercise)
+
+
+def failed(number: str, exercise: int, times: int) -> None:
+    """An answer was wrong. times: how many were since the last right one."""
+    _note(number, "wrong", exercise, times)
+
+
+def hinted(number: str, exercise: int, read: int) -> None:
+    """A hint was read. read: how many of them by now."""
+    _note(number, "hints", exercise, read)
+
+
+def asks(number: str, question: str) -> None:
+    """A hand was raised with a question, or lowered with none."""
+    _write(number, "question", question)
 
 
 def answered(number: str, right: int, of: int) -> None:
@@ -135,18 +170,52 @@ def _add(number: str, what: str, which: Any) -> None:
         _write(number, what, [*before, which])
 
 
+def _note(number: str, what: str, which: int, value: int, again: bool = True) -> None:
+    """Keep one more number. again: whether it takes the place of an earlier one."""
+    before = _done().get(number, {}).get(what, {})
+    if again or str(which) not in before:
+        _write(number, what, {**before, str(which): value})
+
+
 def _write(number: str, what: str, value: Any) -> None:
     done = _done()  # read again: another lesson's kernel may have written meanwhile
     done.setdefault(number, {})[what] = value
     _in_this_kernel.setdefault(number, {})[what] = value
+    _keep(done)
+    _tell(number, done[number])
+
+
+def _keep(done: dict[str, Any]) -> None:
     if _here():
         partial = _file().with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):  # a full disk is no reason to stop a lesson
             text = json.dumps(done, indent=1, sort_keys=True)
             partial.write_text(text + "\n", encoding="utf-8")
             partial.replace(_file())
-    row = _row(contents()[number], done[number])
-    classroom.tell(number, row.predictions, row.exercises, row.ticket)
+
+
+def _tell(number: str, done: dict[str, Any]) -> None:
+    """Tell the class, if there is one."""
+    told = {
+        "predictions": done.get("chosen", {}),
+        "solved": done.get("exercises", []),
+        "wrong": done.get("wrong", {}),
+        "hints": done.get("hints", {}),
+        "ticket": done.get("ticket"),
+        "question": done.get("question", ""),
+    }
+    telling.tell(_learner() if telling.joined() else "", number, told)
+
+
+def _learner() -> str:
+    """What tells this learner from another of the same name: made once for a folder."""
+    done = _done()
+    known = done.get(_LEARNER, {}).get("id", "")
+    if not known:
+        known = uuid.uuid4().hex[:12]
+        _in_this_kernel[_LEARNER] = {"id": known}
+        _keep({**done, _LEARNER: {"id": known}})
+    return known
 
 
 def _done() -> dict[str, dict[str, Any]]:

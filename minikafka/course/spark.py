@@ -90,7 +90,7 @@ _HALF_FETCHED = """  The network may be fine: here is the description of a jar w
 
 {folders}"""
 
-_NO_CORES = """Spark waits for a free core at {master}: sessions of other notebooks have them all, two each.
+_NO_CORES = """Spark waits for a free core at {master}: sessions of other notebooks have them all, one each.
 Stop one, with spark.stop() there or Kernel > Shut Down Kernel, and this one goes on."""
 NO_CORES_AFTER_S = 15  # an executor is there sooner than that, if it gets its cores
 
@@ -105,7 +105,7 @@ class SparkMissing(RuntimeError):
 def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> Any:
     """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB,
     UTC, no UI, no log lines in cells. MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes
-    two cores of that cluster instead of two threads, and has Spark's UI. own: settings
+    one core of that cluster instead of two threads, and has Spark's UI. own: settings
     in the place of a lab's.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
@@ -148,8 +148,22 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
 
 
 def packages() -> str:
-    """The connector's Maven coordinates."""
-    return os.environ.get(VARIABLE, PACKAGES).strip()
+    """The connector's Maven coordinates; empty where PySpark's own folder has its
+    jars, or where the environment says so.
+    """
+    usual = "" if _is_there_already() else PACKAGES
+    return os.environ.get(VARIABLE, usual).strip()
+
+
+def _is_there_already() -> bool:
+    """Whether set-up from a folder of wheels has put the connector beside Spark's own
+    jars.
+    """
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        return False
+    jars = Path(found.origin).parent / "jars"
+    return any(jars.glob("spark-sql-kafka-0-10_*.jar"))
 
 
 def master() -> str:
@@ -169,7 +183,7 @@ def settings() -> dict[str, str]:
         "spark.ui.enabled": str(master() != MASTER).lower(),
         "spark.ui.showConsoleProgress": "false",
         # workers elsewhere must reach the driver
-        **(here if master() == MASTER else {"spark.cores.max": "2"}),
+        **(here if master() == MASTER else {"spark.cores.max": "1"}),
     }
     fetched = {
         "spark.jars.packages": packages(),

@@ -1,28 +1,35 @@
 """A class: opt-in, over a broker that all reach, and never in the lesson's way."""
 
+import csv
+import json
 import os
+import queue
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.course import classroom
-from minikafka.course.class_topic import Reader
+from minikafka.course.classroom import board, telling
+from minikafka.course.classroom.topic import Reader
+from minikafka.course.connect import Connection as Clients
+from minikafka.course.contents import contents
 from minikafka.server.embedded import Served
 from minikafka.wire.compression import CODECS
 from minikafka.wire.records import encode_batch
+from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.wire.bombs import BOMBS, NOW_MS, bomb
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def served():
     with Served() as kafka:
         yield kafka
@@ -30,75 +37,165 @@ def served():
 
 @pytest.fixture(autouse=True)
 def nobody_was_told_yet():
-    classroom._messenger.cache_clear()
-    classroom._say_once.cache_clear()
+    telling._messenger.cache_clear()
+    telling._say_once.cache_clear()
 
 
 def joins(monkeypatch, broker, name):
-    monkeypatch.setenv(classroom.BROKER, broker)
-    monkeypatch.setenv(classroom.NAME, name)
+    monkeypatch.setenv(telling.BROKER, broker)
+    monkeypatch.setenv(telling.NAME, name)
 
 
-TOLD = (
-    b'{"lesson": "05", "predictions": "1 of 4", "exercises": "0 of 2", "ticket": "not'
-    b' yet"}'
-)
+NOTHING = {
+    "predictions": {},
+    "solved": [],
+    "wrong": {},
+    "hints": {},
+    "ticket": None,
+    "question": "",
+}
 
 
-def record(key=b"ada", value=TOLD, timestamp=0):
+def done(**what):
+    return NOTHING | what
+
+
+def value(**what):
+    return json.dumps(done(**what)).encode()
+
+
+NEWCOMER = value()
+
+
+def record(key=b"ada/1/05", value=NEWCOMER, timestamp=0):
     return SimpleNamespace(key=key, value=value, timestamp=timestamp)
+
+
+def board_of(*records):
+    seen = board.Board()
+    seen.take(records)
+    return seen
 
 
 def arrived(broker, count):
     """Waits until so many messages are in the topic."""
-    consumer = classroom.Connection(broker).consumer(
-        classroom.TOPIC, auto_offset_reset="earliest"
-    )
+    consumer = Clients(broker).consumer(telling.TOPIC, auto_offset_reset="earliest")
     for _ in range(count):
         next(consumer)
     consumer.close()
 
 
+def rows_of(text):
+    """The table's rows, as lists of words."""
+    return [row.split() for row in text.partition("\n\n")[0].splitlines()[1:]]
+
+
 def test_the_teacher_sees_the_latest_of_each_learner_and_who_is_behind_first(
     served, monkeypatch, capsys
 ):
-    for name, lesson, solved in [
-        ("ada", "05", "1 of 2"),
-        ("grace", "02", "0 of 3"),
-        ("ada", "06", "2 of 2"),
+    for name, learner, lesson, solved in [
+        ("ada", "1", "05", [1]),
+        ("grace", "2", "02", []),
+        ("ada", "1", "06", [1]),
     ]:
         joins(monkeypatch, served.bootstrap, name)
-        classroom.tell(lesson, "1 of 4", solved, "not yet")
+        telling.tell(learner, lesson, done(solved=solved))
     arrived(served.bootstrap, 3)
     assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
-    head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == [
-        "name",
-        "lesson",
-        "predictions",
-        "exercises",
-        "exit",
-        "ticket",
-        "last",
-        "seen",
-    ]
-    assert [row.split()[:2] for row in rows] == [["grace", "02"], ["ada", "06"]]
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("name   lesson  predictions  exercises")
+    assert [row[:2] for row in rows_of(out)] == [["grace", "02"], ["ada", "06"]]
+
+
+def test_a_raised_hand_comes_first_then_who_is_stuck():
+    seen = board_of(
+        record(b"behind/1/01"),
+        record(b"stuck/2/05", value(wrong={"1": 4}, hints={"1": 3})),
+        record(b"asks/3/07", value(question="What is lag?")),
+        record(b"through/4/05", value(wrong={"1": 4}, solved=[1])),
+    )
+    head, *rows = seen.text(unreadable=0).splitlines()
+    assert head.endswith("needs help")
+    assert [row.split()[0] for row in rows] == ["asks", "stuck", "behind", "through"]
+    assert rows[0].endswith("asks: What is lag?")
+    assert rows[1].endswith("exercise 1: 4 wrong, 3 hints read")
+
+
+def test_two_learners_of_one_name_have_a_row_each():
+    same = "x" * 30
+    seen = board_of(
+        record(b"ada/1/05"),
+        record(b"ada/2/02"),
+        record(f"{same}1/3/05".encode()),
+        record(f"{same}2/4/06".encode()),
+    )
+    names = [row[:-1] for row in rows_of(seen.text(unreadable=0))]
+    assert len(names) == 4
+    shown = {line[:28].strip() for line in seen.text(unreadable=0).splitlines()[1:]}
+    assert shown == {"ada", "ada (2)", "x" * 24, "x" * 24 + " (2)"}
+
+
+def test_a_lessons_first_predictions_are_counted_and_what_is_right_is_not_told():
+    asked = contents()["05"].predictions[0]
+    seen = board_of(
+        record(b"a/1/05", value(predictions={"1": 2})),
+        record(b"b/2/05", value(predictions={"1": 2})),
+        record(b"c/3/05", value(predictions={"1": 1})),
+        record(b"d/4/06", value(predictions={"1": 3})),
+    )
+    text = seen.text(unreadable=0, lesson="05")
+    block = text[text.index(f"1. {asked.question}") :].splitlines()
+    lengths = [(line.count("#"), line.split()[-1]) for line in block[1:4]]
+    assert lengths == [(1, "1"), (2, "2"), (0, "0")]
+    assert len(rows_of(text)) == 3
+
+
+def test_grades_go_out_as_rows_that_a_spreadsheet_does_not_run(
+    served, monkeypatch, capsys, tmp_path
+):
+    joins(monkeypatch, served.bootstrap, "=ada()")
+    state = done(
+        predictions={"1": 2, "3": 1},
+        solved=[1],
+        wrong={"1": 0},
+        hints={"1": 2},
+        ticket=[3, 5],
+        question="Why?",
+    )
+    telling.tell("1", "05", state)
+    telling.tell("1", "06", done())
+    arrived(served.bootstrap, 2)
+    file = tmp_path / "grades.csv"
+    command = ["class", "--bootstrap", served.bootstrap, "--csv", str(file)]
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"{file}: 2 rows\n"
+    with file.open(newline="", encoding="utf-8") as text:
+        five, six = csv.DictReader(text)
+    lesson = contents()["05"]
+    assert five["name"] == "'=ada()" and five["lesson"] == "05"
+    assert five["predictions"] == "1:2 3:1"
+    assert five["predictions_of"] == str(len(lesson.predictions))
+    assert (five["exercises"], five["exercises_of"]) == ("1", "1")
+    assert (five["ticket"], five["ticket_of"], five["hints_read"]) == ("3", "5", "2")
+    assert five["question"] == "Why?" and (six["lesson"], six["ticket"]) == ("06", "")
+    assert main([*command, "--lesson", "06"]) == 0
+    assert capsys.readouterr().out == f"{file}: 1 row\n"
+
+
+def test_a_lesson_that_is_none_is_said(capsys):
+    assert main(["class", "--lesson", "99", "--once"]) == 2
+    assert "there is no lesson 99" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
 def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkeypatch):
-    command = [
-        sys.executable,
-        "-m",
-        "minikafka",
-        "class",
-        "--bootstrap",
-        served.bootstrap,
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as teacher:
+    words = ["class", "--bootstrap", served.bootstrap]
+    with subprocess.Popen(
+        [sys.executable, "-m", "minikafka", *words], stdout=subprocess.PIPE, text=True
+    ) as teacher:
         assert teacher.stdout.readline().startswith("name")
         joins(monkeypatch, served.bootstrap, "emmy")
-        classroom.tell("07", "1 of 4", "0 of 2", "not yet")
+        telling.tell("1", "07", done())
         assert any(line.split()[:2] == ["emmy", "07"] for line in teacher.stdout)
         teacher.send_signal(signal.SIGINT)
         teacher.stdout.read()
@@ -106,28 +203,97 @@ def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkey
 
 
 def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
-    monkeypatch.delenv(classroom.BROKER, raising=False)
-    monkeypatch.setattr(classroom, "_messenger", None)
-    classroom.tell("05", "1 of 4", "0 of 2", "not yet")
-    monkeypatch.setenv(classroom.BROKER, "127.0.0.1:1")
-    monkeypatch.delenv(classroom.NAME, raising=False)
+    monkeypatch.delenv(telling.BROKER, raising=False)
+    monkeypatch.setattr(telling, "_messenger", None)
+    telling.tell("1", "05", done())
+    monkeypatch.setenv(telling.BROKER, "127.0.0.1:1")
+    monkeypatch.delenv(telling.NAME, raising=False)
     for _ in range(3):
-        classroom.tell("05", "1 of 4", "0 of 2", "not yet")
+        telling.tell("1", "05", done())
     assert capsys.readouterr().err.count("your class can't see how far you are") == 1
 
 
-def test_a_broker_that_is_not_there_is_said_once_and_stops_nothing(monkeypatch):
+def test_who_joins_is_told_once_what_the_teacher_sees(monkeypatch, capsys):
+    joins(monkeypatch, "127.0.0.1:1", "ada")
+    monkeypatch.setattr(telling, "_messenger", lambda _: queue.SimpleQueue())
+    for _ in range(3):
+        telling.tell("1", "05", done())
+    assert capsys.readouterr().err.count("Your teacher sees which lesson") == 1
+
+
+class _End(Exception):
+    """Ends a thread that has no end."""
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{closed}", "nonsense", "host:"])
+def test_a_broker_that_is_not_there_is_said_at_once_and_stops_nothing(
+    address, monkeypatch
+):
     said = []
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = f"127.0.0.1:{closed.getsockname()[1]}"
-    monkeypatch.setattr(classroom, "_DELIVER_WITHIN_MS", 200)
-    monkeypatch.setattr(classroom, "_say_once", said.append)
-    messages = iter([("ada", {}), ("ada", {})])
-    with pytest.raises(StopIteration):  # the messages are all there are
-        classroom._carry(address, SimpleNamespace(get=lambda: next(messages)))
-    assert len(said) == 2 and all(
-        address in sentence and "The lesson goes on." in sentence for sentence in said
+        address = address.format(closed=closed.getsockname()[1])
+    monkeypatch.setattr(telling, "_say_once", said.append)
+    waits = iter([("ada/1/05", done()), queue.Empty(), queue.Empty()])
+
+    def get(timeout=None):
+        message = next(waits, _End())
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    with pytest.raises(_End):  # the messages are all there are
+        telling._carry(address, SimpleNamespace(get=get))
+    assert len(said) == 3 and all(
+        address in sentence and "The lesson goes on" in sentence for sentence in said
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
+@pytest.mark.parametrize("keeps", [True, False], ids=["with --data", "without"])
+def test_learners_messages_survive_a_broker_that_is_killed(
+    keeps, tmp_path, monkeypatch, capsys
+):
+    """The same kernel, with the same producer's thread, before, meanwhile and after. A
+    broker without its data hands out the same producer ids once more.
+    """
+    monkeypatch.setattr(telling, "_TRY_AGAIN_S", 0.2)
+    port = free_port()
+    bootstrap = f"127.0.0.1:{port}"
+    options = ["--data", str(tmp_path)] if keeps else []
+    serve = [sys.executable, "-m", "minikafka", "serve", "--port", str(port), *options]
+    joins(monkeypatch, bootstrap, "ada")
+    with running(serve) as first:
+        telling.tell("1", "01", done(solved=[1]))
+        arrived(bootstrap, 1)
+        first.kill()
+    telling.tell("1", "02", done(solved=[1]))
+    with running(serve):
+        telling.tell("1", "03", done(solved=[1]))
+        lessons = ["01", "02", "03"] if keeps else ["02", "03"]
+
+        def rows():
+            file = tmp_path / "grades.csv"
+            words = ["class", "--bootstrap", bootstrap, "--csv", str(file)]
+            assert main(words) == 0
+            with file.open(newline="", encoding="utf-8") as text:
+                return [row["lesson"] for row in csv.DictReader(text)]
+
+        until(lambda: rows() == lessons)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+@contextmanager
+def running(serve):
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout.readline().startswith("ready")
+        try:
+            yield broker
+        finally:
+            broker.kill()
 
 
 def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
@@ -146,38 +312,41 @@ def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
         record(value=b"\xff"),
         record(value=b"[]"),
         record(value=b"{}"),
-        record(
-            value=b'{"lesson": 5, "predictions": "", "exercises": "", "ticket": ""}'
-        ),
-        record(
-            value=(
-                b'{"lesson": ["05"], "predictions": "", "exercises": "", "ticket": ""}'
-            )
-        ),
+        record(key=b"ada"),
+        record(key=b"ada/1/99"),
+        record(value=value(predictions=[])),
+        record(value=value(predictions={"1": "2"})),
+        record(value=value(solved=[-1])),
+        record(value=value(solved=[True])),
+        record(value=value(wrong={"1": 10**9})),
+        record(value=value(ticket=[1])),
+        record(value=value(question=7)),
         record(value=b"[" * 100_000),
         record(value=b'{"lesson":' * 100_000),
         record(value=b"9" * 100_000),
     ],
 )
 def test_a_record_that_no_kernel_wrote_is_passed_over(strange):
-    assert classroom.place_of(strange) is None
+    assert board.place_of(strange) is None
 
 
 def test_a_time_that_no_calendar_has_ends_nothing(monkeypatch):
     """Which times it refuses, and how, differs between platforms."""
     for refusal in (OverflowError, OSError, ValueError):
-        monkeypatch.setattr(classroom.time, "localtime", Mock(side_effect=refusal))
-        assert classroom.place_of(record(timestamp=-(1 << 62))) is None
+        monkeypatch.setattr(board.time, "localtime", Mock(side_effect=refusal))
+        assert board.place_of(record(timestamp=-(1 << 62))) is None
 
 
 def test_a_name_cannot_move_the_terminals_cursor():
-    place = classroom.place_of(record(key=b"\x1b[2Jada\n" + b"x" * 500))
+    place = board.place_of(record(key=b"\x1b[2Jada\n" + b"x" * 500 + b"/1/05"))
     assert place.name.isprintable() and len(place.name) == 24
 
 
 def told(name, **options):
     """A batch as a learner's kernel sends it."""
-    return encode_batch([(NOW_MS, name.encode(), TOLD, [])], **options)
+    return encode_batch(
+        [(NOW_MS, f"{name}/{name}/05".encode(), value(), [])], **options
+    )
 
 
 @pytest.fixture
@@ -187,10 +356,10 @@ def topic():
         Served(options=("--override", "message.max.bytes=4194304")) as kafka,
         Connection(kafka.bootstrap) as raw,
     ):
-        raw.create_topic(classroom.TOPIC)
+        raw.create_topic(telling.TOPIC)
         yield (
             kafka.bootstrap,
-            lambda batch: raw.produce(classroom.TOPIC, bytearray(batch)),
+            lambda batch: raw.produce(telling.TOPIC, bytearray(batch)),
         )
 
 
@@ -242,28 +411,28 @@ def test_no_batch_however_made_ends_the_class_or_hides_what_comes_after_it(
 def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
     with Served(tmp_path) as kafka:
         with Connection(kafka.bootstrap) as raw:
-            raw.create_topic(classroom.TOPIC)
-            raw.produce(classroom.TOPIC, told("ada"))
+            raw.create_topic(telling.TOPIC)
+            raw.produce(telling.TOPIC, told("ada"))
         bootstrap = kafka.bootstrap
-        reader = Reader(bootstrap, classroom.TOPIC)
-        assert [each.key for each in reader.read()] == [b"ada"]
+        reader = Reader(bootstrap, telling.TOPIC)
+        assert [each.key for each in reader.read()] == [b"ada/ada/05"]
     with pytest.raises(OSError):
         reader.read()
     with (
         Served(tmp_path, port=int(bootstrap.rpartition(":")[2])),
         Connection(bootstrap) as raw,
     ):
-        raw.produce(classroom.TOPIC, told("grace"))
-        assert [each.key for each in reader.read()] == [b"grace"]
+        raw.produce(telling.TOPIC, told("grace"))
+        assert [each.key for each in reader.read()] == [b"grace/grace/05"]
     reader.close()
 
 
 def test_a_class_has_so_many_learners_and_no_more():
-    board = classroom.Board()
-    board.take(
-        record(key=b"%d" % number) for number in range(classroom._MOST_PLACES + 5)
+    seen = board.Board()
+    seen.take(
+        record(key=b"ada/%d/05" % number) for number in range(board._MOST_LEARNERS + 5)
     )
-    assert board.text(unreadable=1).endswith(
+    assert seen.text(unreadable=1).endswith(
         "Passed over: 5 records that no learner's kernel wrote and 1 batch of records"
         " that is damaged."
     )

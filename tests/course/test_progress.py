@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from minikafka.course import classroom, lessons, predictions, progress
+from minikafka.course import lessons, predictions, progress
+from minikafka.course.classroom import telling
 from minikafka.course.contents import contents
 from tests.course.answers import solution
 
@@ -103,11 +104,64 @@ def test_two_lessons_in_two_kernels_keep_what_the_other_has_done(my, monkeypatch
     assert "1 of 1" in progress.progress("05") and "1 of 1" in progress.progress("06")
 
 
-def test_a_class_is_told_the_same_line(my, monkeypatch):
-    told = []
-    monkeypatch.setattr(classroom, "tell", lambda *words: told.append(words))
-    progress.solved("05", 1)
-    assert told == [("05", "0 of 6", "1 of 1", "not yet")]
+@pytest.fixture
+def told(monkeypatch):
+    """What a class hears, in order."""
+    heard = []
+    monkeypatch.setenv(telling.BROKER, "127.0.0.1:1")
+    monkeypatch.setenv(telling.NAME, "ada")
+    monkeypatch.setattr(telling, "tell", lambda *words: heard.append(words))
+    return heard
+
+
+def test_a_class_hears_of_a_learner_at_the_first_question(my, told):
+    asked = contents()["05"].predictions[0]
+    predictions.predict(asked.question, asked.options)
+    [(learner, number, done)] = told
+    assert learner and number == "05"
+    assert done == {
+        "predictions": {},
+        "solved": [],
+        "wrong": {},
+        "hints": {},
+        "ticket": None,
+        "question": "",
+    }
+
+
+def test_a_class_hears_the_first_choice_the_tries_the_hints_and_a_raised_hand(my, told):
+    asked = contents()["02"].predictions[1]
+    predictions.predict(asked.question, asked.options, mine=2).settle(1)
+    predictions.predict(asked.question, asked.options, mine=1).settle(1)
+    lesson = lessons.lesson.__wrapped__("02")
+    for _ in range(3):
+        lesson.check(1, lambda *_, **__: 0)
+    lesson.hint(1)
+    lesson.raise_hand("What is a hash?")
+    _, _, done = told[-1]
+    assert done["predictions"] == {"2": 2}
+    assert done["wrong"] == {"1": 3} and done["hints"] == {"1": 1}
+    assert done["question"] == "What is a hash?"
+    lesson.lower_hand()
+    assert told[-1][-1]["question"] == ""
+    assert len({learner for learner, _, _ in told}) == 1
+
+
+def test_two_learners_of_one_name_are_two(tmp_path, monkeypatch, told):
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.setattr(progress, "_in_this_kernel", {})
+        monkeypatch.setattr(progress, "MY", tmp_path / folder)
+        monkeypatch.chdir(tmp_path / folder)
+        progress.solved("05", 1)
+        progress.solved("06", 1)
+    assert len(told) == 4 and len({learner for learner, _, _ in told}) == 2
+
+
+def test_a_hand_raised_outside_of_a_class_says_that_nobody_sees_it(my, monkeypatch):
+    monkeypatch.delenv(telling.BROKER, raising=False)
+    said = lessons.lesson.__wrapped__("05").raise_hand("Why?")
+    assert "nobody would see it" in said and not (my / "progress.json").exists()
 
 
 def test_a_folder_that_cannot_be_written_stops_no_lesson(my):

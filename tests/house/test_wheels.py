@@ -19,7 +19,7 @@ import base64, os, zipfile
 
 def build_editable(folder, config_settings=None, metadata_directory=None):
     metadata = "Metadata-Version: 2.1\\nName: minikafka\\nVersion: 0.1\\nProvides-Extra: lab\\n"
-    metadata += "Requires-Dist: needed\\nRequires-Dist: lab-needs; extra == 'lab'\\n"
+    metadata += "Requires-Dist: minikafka-test-needed\\nRequires-Dist: minikafka-test-lab-needs; extra == 'lab'\\n"
     with zipfile.ZipFile(os.path.join(folder, "minikafka-0.1-py3-none-any.whl"), "w") as wheel:
         wheel.writestr("minikafka.pth", os.getcwd())
         wheel.writestr("minikafka-0.1.dist-info/METADATA", metadata)
@@ -32,14 +32,14 @@ build_wheel = build_editable
 """
 PROJECT = """
 [build-system]
-requires = ["building>=1"]
+requires = ["minikafka-test-building>=1"]
 build-backend = "backend"
 backend-path = ["."]
 [project]
 name = "minikafka"
 version = "0.1"
-dependencies = ["needed>=1"]
-optional-dependencies = { lab = ["lab-needs>=1"] }
+dependencies = ["minikafka-test-needed>=1"]
+optional-dependencies = { lab = ["minikafka-test-lab-needs>=1"] }
 """
 
 
@@ -101,7 +101,7 @@ def small_project(tmp_path):
     for name in ("__init__", "course/__init__", "course/editions"):
         (project / f"minikafka/{name}.py").write_text("def make_copies(): return []\n")
     for name in ("needed", "lab_needs", "building"):
-        a_wheel(registry, name)
+        a_wheel(registry, f"minikafka_test_{name}")
     return project, registry
 
 
@@ -112,27 +112,38 @@ def test_what_one_machine_fetched_sets_up_another_one_without_a_network(
     setup = without_a_network(
         [sys.executable, "tasks.py", "setup", "--wheels", "../stick"]
     )
+    code, said = run(setup, project)
+    assert code == 1 and "There is no folder" in said
     (tmp_path / "stick").mkdir()
     code, said = run(setup, project)
-    assert code == 1 and "A folder of wheels fits one kind of machine only." in said
+    assert code == 1 and "There are no wheels in" in said
+    a_wheel(tmp_path / "stick", "something_else")
+    code, said = run(setup, project)
+    assert code == 1 and "A folder of wheels fits some kinds of machines only." in said
     code, said = run(
         [sys.executable, "tasks.py", "wheels", "../stick"],
         project,
-        PIP_NO_INDEX="1",
         PIP_FIND_LINKS=str(registry),
     )
     assert code == 0, said
     assert sorted(
         path.name.split("-")[0] for path in (tmp_path / "stick").iterdir()
     ) == [
-        "building",
-        "lab_needs",
-        "needed",
+        "minikafka_test_building",
+        "minikafka_test_lab_needs",
+        "minikafka_test_needed",
+        "something_else",
     ]
     code, said = run(setup, project)
     assert code == 0, said
+    code, said = run(setup, project)
+    assert code == 0 and "so nothing of" in said
     code, said = run(
-        [project / ".venv/bin/python", "-c", "import lab_needs, needed, minikafka"],
+        [
+            project / ".venv/bin/python",
+            "-c",
+            "import minikafka_test_lab_needs, minikafka_test_needed, minikafka",
+        ],
         project,
     )
     assert code == 0, said
@@ -142,6 +153,51 @@ def test_what_one_machine_fetched_sets_up_another_one_without_a_network(
 def test_what_is_mistyped_is_answered_with_how_it_goes(args):
     with pytest.raises(tasks.Stop, match=r"tasks\.py setup --wheels DIR"):
         tasks.setup(args)
+
+
+@pytest.mark.parametrize("words", [[], ["--spark", "DIR"]])
+def test_what_wheels_lacks_is_answered_with_the_kinds_of_machines(words):
+    with pytest.raises(tasks.Stop, match=r"windows, mac, mac-intel, linux"):
+        tasks.wheels(words)
+
+
+@pytest.mark.parametrize("kind", ["windows", "windows-2.7", "amiga-3.12", "-3.12"])
+def test_a_kind_of_machine_that_is_none_is_said(kind):
+    with pytest.raises(tasks.Stop, match=f"{kind} is no kind of machine"):
+        tasks.kinds_of([kind])
+
+
+def test_all_kinds_are_three_systems_with_each_python():
+    kinds = tasks.kinds_of(["all"])
+    assert len(kinds) == 3 * 4 and ("mac", "3.14") in kinds
+
+
+def test_a_kind_is_this_machines_own_where_none_is_named(monkeypatch):
+    """The Python that runs the command counts, not that of a .venv."""
+    monkeypatch.setattr(tasks.platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(tasks.platform, "machine", lambda: "x86_64")
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert tasks.kinds_of([]) == [("mac-intel", version)]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(
+    "MINIKAFKA_TEST_WHEELS" not in os.environ,
+    reason="fetches 65 MB for each kind: MINIKAFKA_TEST_WHEELS=1 runs it",
+)
+@pytest.mark.parametrize("kind", ["windows-3.13", "mac-3.14", "mac-intel-3.12"])
+def test_one_machine_fetches_all_that_another_system_needs(kind, tmp_path):
+    """uv installs for a foreign system into a folder, from these wheels alone."""
+    tasks.wheels([str(tmp_path / "stick"), kind])
+    [(system, version)] = tasks.kinds_of([kind])
+    target, _ = tasks.KINDS[system]
+    options = ["--no-index", "--only-binary=:all:", f"--python-version={version}"]
+    options += [f"--python-platform={target}", f"--find-links={tmp_path / 'stick'}"]
+    options += [f"--target={tmp_path / 'there'}", "--quiet"]
+    uv = [str(tasks.venv_python()), "-m", "uv", "pip", "install", *options]
+    code, said = run([*uv, "-r", str(tasks.CACHE / "wheels.in")], tmp_path)
+    assert code == 0, said
+    assert (tmp_path / "there/jupyterlab").is_dir()
 
 
 @pytest.mark.timeout(900)

@@ -160,7 +160,7 @@ def test_a_lab_runs_on_a_master_and_two_workers_as_it_runs_on_two_threads(tmp_pa
     )
     master, rows, ends, counts, executors = lesson_17
     assert (master, rows) == (environment[spark.MASTER_VARIABLE], "608")
-    assert ends == counts and int(executors) == 2
+    assert ends == counts and int(executors) == 1
     assert lesson_18 == ["9", "0"]  # the tenth hour is in state, in both lives
     assert lesson_19 == ["(0, 607)", "(0, 607)"]
     assert lesson_20 == ["1184", "1184", "608"]
@@ -191,12 +191,12 @@ def another_waits_until_cores_are_free(environment):
     with holding("4") as first:
         lines = first.stdout
         assert "ready\n" in lines
-        with holding("2") as second:
+        with holding("1") as second:
             starts, waits, *_ = (second.stdout.readline() for _ in range(3))
             assert starts.startswith("Spark starts")
             assert waits == (
                 f"Spark waits for a free core at {environment[spark.MASTER_VARIABLE]}:"
-                " sessions of other notebooks have them all, two each.\n"
+                " sessions of other notebooks have them all, one each.\n"
             )
             first.stdin.write("\n")
             first.stdin.flush()

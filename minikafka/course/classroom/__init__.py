@@ -1,0 +1,7 @@
+"""A class: learners who want their teacher to see how far they are, and `minikafka
+class`, which shows it live.
+
+It is a Kafka program like those of the lessons. Each learner's kernel writes what is
+done in a lesson to the topic `minikafka-class`; the teacher's side reads all of it and
+keeps the latest record of each key.
+"""

@@ -1,0 +1,303 @@
+"""The teacher's side of a class: who is where, who is stuck, and what was predicted.
+
+Whoever reaches the broker can write to the class's topic, so what no learner's kernel
+wrote is passed over and counted.
+"""
+
+import csv
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, TextIO
+
+from minikafka.course.contents import contents
+
+_LONGEST_NAME, _LONGEST_QUESTION = 24, 200
+_MOST_LEARNERS = 1000  # a class, and whatever else somebody writes
+_STUCK_AFTER = 3  # wrong answers to an exercise since the last right one
+_BAR = 30  # letters
+_NOT_TOLD = (
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RecursionError,  # in what was told
+    OverflowError,
+    OSError,  # of a time that no calendar has
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one learner has done in one lesson.
+
+    learner: an id that differs between two of the same name. predictions: number of the
+    question -> the option chosen first. wrong, hints: exercise -> wrong answers since the
+    last right one, hints read. ticket: right answers and questions, or None. question:
+    what a raised hand asks, empty without one. at: seconds since 1970.
+    """
+
+    name: str
+    learner: str
+    lesson: str
+    predictions: Mapping[int, int]
+    solved: frozenset[int]
+    wrong: Mapping[int, int]
+    hints: Mapping[int, int]
+    ticket: tuple[int, int] | None
+    question: str
+    at: float
+
+    @property
+    def stuck_in(self) -> list[int]:
+        """Exercises with several wrong answers, and not solved."""
+        return sorted(
+            exercise
+            for exercise, wrong in self.wrong.items()
+            if wrong >= _STUCK_AFTER and exercise not in self.solved
+        )
+
+
+def place_of(record: Any) -> Place | None:
+    """From a record of the topic; None for anything that no learner's kernel wrote."""
+    try:
+        name, learner, lesson = record.key.decode().rsplit("/", 2)
+        told = json.loads(record.value)
+        ticket = told["ticket"]
+        if lesson not in contents():
+            return None
+        time.localtime(record.timestamp / 1000)
+        return Place(
+            name=_printable(name, _LONGEST_NAME),
+            learner=_printable(learner, _LONGEST_NAME),
+            lesson=lesson,
+            predictions=_numbers(told["predictions"]),
+            solved=frozenset(map(_number, told["solved"])),
+            wrong=_numbers(told["wrong"]),
+            hints=_numbers(told["hints"]),
+            ticket=None if ticket is None else (_number(ticket[0]), _number(ticket[1])),
+            question=_printable(told["question"], _LONGEST_QUESTION),
+            at=record.timestamp / 1000,
+        )
+    except _NOT_TOLD:
+        return None
+
+
+def _number(told: Any) -> int:
+    if type(told) is not int or not 0 <= told < 1000:
+        raise ValueError
+    return told
+
+
+def _numbers(told: Any) -> dict[int, int]:
+    return {_number(int(key[:3])): _number(value) for key, value in told.items()}
+
+
+def _printable(text: Any, longest: int) -> str:
+    """Learners type these: nothing of it may move the terminal's cursor."""
+    if not isinstance(text, str):
+        raise TypeError
+    return "".join(each if each.isprintable() else "?" for each in text[:longest])
+
+
+class Board:
+    """What everybody has done, and how many records said nothing about that."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, dict[str, Place]] = {}  # learner -> lesson
+        self._strange = 0
+
+    def take(self, records: Iterable[Any]) -> None:
+        for place in map(place_of, records):
+            if place is None or not self._has_room_for(place):
+                self._strange += 1
+            else:
+                self._places.setdefault(place.learner, {})[place.lesson] = place
+
+    def _has_room_for(self, place: Place) -> bool:
+        return place.learner in self._places or len(self._places) < _MOST_LEARNERS
+
+    def places(self, lesson: str | None = None) -> list[Place]:
+        """What was told last of each learner, in any lesson or in this one."""
+        latest = []
+        for lessons in self._places.values():
+            known = lessons.values() if lesson is None else _only(lessons, lesson)
+            latest += [max(known, key=attrgetter("at"))] if known else []
+        return latest
+
+    def every_place(self, lesson: str | None = None) -> list[Place]:
+        """What was told last of each learner and lesson."""
+        every = [each for lessons in self._places.values() for each in lessons.values()]
+        every.sort(key=attrgetter("name", "learner", "lesson"))
+        return [each for each in every if lesson in (None, each.lesson)]
+
+    def name_of(self, place: Place) -> str:
+        """The learner's name, with a number from the second one of that name on."""
+        same = [
+            learner
+            for learner, lessons in self._places.items()
+            if any(each.name == place.name for each in lessons.values())
+        ]
+        number = same.index(place.learner) + 1
+        return place.name if number == 1 else f"{place.name} ({number})"
+
+    def text(self, unreadable: int, lesson: str | None = None) -> str:
+        """The table; with a lesson, also what was predicted there; and what was passed
+        over. unreadable: batches that nobody could decode.
+        """
+        places = self.places(lesson)
+        parts = [table([(self.name_of(each), each) for each in places])]
+        if lesson is not None:
+            parts.append(histogram(lesson, places))
+        passed_over = []
+        if self._strange:
+            records = "record" if self._strange == 1 else "records"
+            passed_over.append(
+                f"{self._strange} {records} that no learner's kernel wrote"
+            )
+        if unreadable == 1:
+            passed_over.append("1 batch of records that is damaged")
+        elif unreadable:
+            passed_over.append(f"{unreadable} batches of records that are damaged")
+        if passed_over:
+            parts.append(f"Passed over: {' and '.join(passed_over)}.")
+        return "\n\n".join(parts)
+
+
+def _only(lessons: dict[str, Place], lesson: str) -> list[Place]:
+    return [lessons[lesson]] if lesson in lessons else []
+
+
+def table(places: list[tuple[str, Place]]) -> str:
+    """A line for each learner: raised hands first, then who is stuck, then the one
+    furthest behind.
+    """
+    rows = [
+        (
+            "name",
+            "lesson",
+            "predictions",
+            "exercises",
+            "exit ticket",
+            "last seen",
+            "needs help",
+        )
+    ]
+    for name, place in sorted(places, key=_urgency):
+        lesson = contents()[place.lesson]
+        exercises = place.solved.intersection(lesson.exercises)
+        rows.append(
+            (
+                name,
+                place.lesson,
+                f"{len(place.predictions)} of {len(lesson.predictions)}",
+                f"{len(exercises)} of {len(lesson.exercises)}",
+                "{} of {}".format(*place.ticket) if place.ticket else "not yet",
+                time.strftime("%H:%M", time.localtime(place.at)),
+                _help(place),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        words = [word.ljust(width) for word, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(words).rstrip())
+    return "\n".join(lines)
+
+
+def _urgency(named: tuple[str, Place]) -> tuple[bool, bool, str, float, str]:
+    name, place = named
+    return not place.question, not place.stuck_in, place.lesson, place.at, name
+
+
+def _help(place: Place) -> str:
+    needs = [f"asks: {place.question}"] if place.question else []
+    for exercise in place.stuck_in:
+        hints = place.hints.get(exercise, 0)
+        needs.append(
+            f"exercise {exercise}: {place.wrong[exercise]} wrong,"
+            f" {hints} {'hint' if hints == 1 else 'hints'} read"
+        )
+    return "; ".join(needs)
+
+
+def histogram(lesson: str, places: list[Place]) -> str:
+    """What was predicted first, for each question of a lesson. It doesn't say what is
+    right: the whole room can see it.
+    """
+    blocks = []
+    for number, asked in enumerate(contents()[lesson].predictions, 1):
+        chosen = Counter(
+            each.predictions[number] for each in places if number in each.predictions
+        )
+        width = max(map(len, asked.options))
+        scale = min(1.0, _BAR / max(chosen.values(), default=1))
+        lines = [f"{number}. {asked.question}"]
+        for option, text in enumerate(asked.options, 1):
+            count = chosen[option]
+            bar = "#" * max(round(count * scale), min(count, 1))
+            lines.append(f"   {option}  {text.ljust(width)}  {bar} {count}".rstrip())
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) or f"Lesson {lesson} asks for no predictions."
+
+
+COLUMNS = (
+    "name",
+    "learner",
+    "lesson",
+    "predictions",
+    "predictions_of",
+    "exercises",
+    "exercises_of",
+    "exercises_solved",
+    "wrong_answers",
+    "hints_read",
+    "ticket",
+    "ticket_of",
+    "question",
+    "last_seen",
+)
+
+
+def write_csv(places: list[Place], file: TextIO) -> None:
+    """A row for each learner and lesson, under COLUMNS.
+
+    predictions: question:option for each one made. exercises: how many of the lesson's
+    own are solved; exercises_solved: their numbers, extra ones too. ticket: right
+    answers, empty if it wasn't handed in.
+    """
+    rows = csv.writer(file)
+    rows.writerow(COLUMNS)
+    for place in places:
+        lesson = contents()[place.lesson]
+        right, of = place.ticket or ("", "")
+        last_seen = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(place.at))
+        row = (
+            place.name,
+            place.learner,
+            place.lesson,
+            " ".join(
+                f"{q}:{option}" for q, option in sorted(place.predictions.items())
+            ),
+            len(lesson.predictions),
+            len(place.solved.intersection(lesson.exercises)),
+            len(lesson.exercises),
+            " ".join(map(str, sorted(place.solved))),
+            sum(place.wrong.values()),
+            sum(place.hints.values()),
+            right,
+            of,
+            place.question,
+            last_seen,
+        )
+        rows.writerow([_no_formula(each) for each in row])
+
+
+def _no_formula(cell: Any) -> Any:
+    """A spreadsheet would run what begins like a formula."""
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t")):
+        return f"'{cell}"
+    return cell

@@ -1,0 +1,99 @@
+"""`minikafka class`: how far the learners of a class are, live."""
+
+import argparse
+import signal
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+from minikafka.course.classroom import board
+from minikafka.course.classroom.telling import TOPIC
+from minikafka.course.classroom.topic import Reader
+from minikafka.course.connect import Connection, NobodyAnswers
+from minikafka.course.contents import contents
+
+_NOBODY = """minikafka class: nobody answers at {bootstrap}. A broker for the class, on this machine:
+  minikafka serve --host 0.0.0.0 --advertised-host ADDRESS-OF-THIS-MACHINE --data build/class-broker"""
+_ASK_AGAIN_S = 1
+
+
+def main(args: argparse.Namespace) -> int:
+    """`minikafka class [--lesson 05] [--once | --csv FILE]`: the table, again whenever
+    somebody gets on; Ctrl-C ends it.
+    """
+    if args.lesson is not None and args.lesson not in contents():
+        known = ", ".join(contents())
+        print(
+            f"minikafka class: there is no lesson {args.lesson}, but {known}",
+            file=sys.stderr,
+        )
+        return 2
+    # a KeyboardInterrupt would be lost where it strikes a callback of the client's
+    stopping = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
+    try:
+        seen = watch(args, stopping)
+        if args.csv is not None:
+            save(seen, Path(args.csv), args.lesson)
+    except NobodyAnswers:
+        print(_NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"minikafka class: {error}", file=sys.stderr)
+        return 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 0
+
+
+def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
+    """Print the table whenever it changes, until told to stop; with --once as it is
+    now; with --csv not at all. Returns what was read.
+    """
+    connection = Connection(args.bootstrap)
+    connection.check()
+    _create_topic(connection)
+    seen, shown = board.Board(), ""
+    clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
+    with closing(Reader(args.bootstrap, TOPIC)) as reader:
+        while not (stopping.is_set() or (args.once and shown)):
+            try:
+                records = reader.read()
+            except OSError as error:
+                print(
+                    f"minikafka class: {args.bootstrap} does not answer just now"
+                    f" ({error}); it is asked again.",
+                    file=sys.stderr,
+                )
+                stopping.wait(_ASK_AGAIN_S)
+                continue
+            seen.take(records)
+            if args.csv is not None and reader.caught_up:
+                break
+            text = seen.text(reader.unreadable, args.lesson)
+            if reader.caught_up and (records or text != shown):
+                print(f"{clear}{text}", flush=True)
+                shown = text
+    return seen
+
+
+def save(seen: board.Board, path: Path, lesson: str | None) -> None:
+    """Write a row for each learner and lesson, of one lesson or all."""
+    places = seen.every_place(lesson)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        board.write_csv(places, file)
+    rows = "row" if len(places) == 1 else "rows"
+    print(f"{path}: {len(places)} {rows}")
+
+
+def _create_topic(connection: Connection) -> None:
+    from kafka.errors import TopicAlreadyExistsError
+
+    admin = connection.admin()
+    try:
+        admin.create_topics({TOPIC: {"num_partitions": 1}})
+    except TopicAlreadyExistsError:
+        pass
+    finally:
+        admin.close()
