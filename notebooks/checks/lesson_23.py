@@ -21,44 +21,44 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "a broker that serves old versions only",
-        right=2,
-        why=(
-            "2. Both use the newest version that both have. The client finds it in the"
-            " answer to ApiVersions."
-        ),
-    ),
-    Question(
-        "the first record in an answer to Fetch",
+        "Fetch 4 to 6 here, 7 to 24 there",
         right=3,
         why=(
-            "3. A batch comes back whole, with the bytes that the producer sent. The"
-            " consumer passes over what lies before its offset."
+            "3. They use the newest version that both have, and there is none. Kafka 4.0"
+            " dropped old versions in this way (KIP-896)."
         ),
     ),
     Question(
-        "half a batch at the end of the file",
-        right=1,
-        why=(
-            "1. Nobody was told that it is stored. The broker cuts it off, and the next"
-            " record gets its offset."
-        ),
-    ),
-    Question(
-        "why the broker writes the base offset and needs no new checksum",
+        "a batch that is larger than partition_max_bytes",
         right=2,
         why=(
-            "2. The checksum covers what comes after it, and the base offset lies before"
-            " it."
+            "2. A batch isn't taken apart, and the first one comes whatever its size."
+            " Otherwise this consumer could never get past it."
+        ),
+    ),
+    Question(
+        "the next offset after a batch with a wrong checksum",
+        right=1,
+        why=(
+            "1. That batch is cut off, because it was never acknowledged. What comes"
+            " before it stays."
+        ),
+    ),
+    Question(
+        "what notices a wrong base offset",
+        right=3,
+        why=(
+            "3. The batch's checksum doesn't cover the base offset, and TCP carries"
+            " exactly what the broker has sent."
         ),
         lesson="12",
     ),
     Question(
-        "a heartbeat with the generation before",
-        right=3,
+        "a commit from the generation before",
+        right=2,
         why=(
-            "3. The larger number fences the old boss, and the old member too:"
-            " ILLEGAL_GENERATION."
+            "2. The larger number fences the old member: ILLEGAL_GENERATION, and nothing"
+            " is committed."
         ),
         lesson="05",
     ),
@@ -125,6 +125,7 @@ def exercise_1():
             "newer versions are answered in version 0, with error 35",
             scripts.asks_too_new,
         ),
+        ("other requests end the connection", scripts.asks_what_is_not_served),
         (
             "kafka-python says which Kafka it takes yours for, and goes on",
             clients.kafka_python_identifies,
@@ -233,9 +234,8 @@ def exercise_5():
             "Everything that you know of a log must come from its file when the broker"
             " starts: which topics there are, where each batch begins, the end offset.",
             "batches(data) gives (header, bytes) of each whole batch; crc_matches says"
-            " if it is undamaged. Where bytes can't be a batch, batches raises KafkaError"
-            " (of minikafka.wire.errors). What comes after the last good one is cut off"
-            " with file.truncate.",
+            " if it is undamaged. Where bytes can't be a batch, batches raises KafkaError."
+            " Cut off what comes after the last good one with file.truncate.",
             "A file that is opened with 'a+b' writes at the end, wherever you have read."
             " flush() after each batch: what is in Python's own buffer dies with it.",
         ),

@@ -10,6 +10,7 @@ import asyncio
 import traceback
 from pathlib import Path
 
+from minikafka.wire.errors import KafkaError
 from minikafka.wire.messages import API, api_name, decode_request, encode_response
 from minikafka.wire.records import batches, crc_matches, read_header
 

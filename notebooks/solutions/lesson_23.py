@@ -47,4 +47,4 @@ lesson("23").check(6, mine)
 lesson("23").check(7, mine)
 
 # %% exit ticket
-lesson("23").exit_ticket(2, 3, 1, 2, 3)
+lesson("23").exit_ticket(3, 2, 1, 3, 2)

@@ -11,6 +11,7 @@ from minikafka.wire.messages import encode_response
 from minikafka.wire.schema import Message
 
 Place = tuple[str, int]  # topic and partition
+HERE = ("127.0.0.1", "localhost")  # where a client finds the broker
 _SHOWN = 4  # bytes
 LAST = -1
 

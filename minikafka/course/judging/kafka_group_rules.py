@@ -4,6 +4,7 @@ offsets.
 
 from minikafka.course.judging.conversation import Exchange
 from minikafka.course.judging.kafka_answers import (
+    HERE,
     Answer,
     Fields,
     Place,
@@ -46,6 +47,8 @@ class GroupRules:
         """There is one broker, and it coordinates all groups."""
         answer.expect(answer.body, "error_code", Error.NONE)
         answer.expect(answer.body, "port", self.port)
+        if answer.body.host not in HERE:
+            answer.expect(answer.body, "host", HERE[0])
 
     def _answered_offset_commit(self, answer: Answer, request: Message) -> None:
         """Offsets committed without an error count from now on. A commit from a client

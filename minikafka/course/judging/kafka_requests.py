@@ -68,6 +68,16 @@ def produce(
     return us.receive() if acks else None
 
 
+def produce_to(us: Connection, *places: tuple[str, int]) -> Any:
+    """One request with a batch for each of these topics and partitions."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for topic, partition in places:
+        data = {"index": partition, "records": batch(f"for {topic}-{partition}")}
+        topics.setdefault(topic, []).append(data)
+    asked = [{"name": name, "partition_data": data} for name, data in topics.items()]
+    return us.ask("Produce", acks=-1, timeout_ms=_FOREVER_MS, topic_data=asked)
+
+
 def fetch(
     us: Connection,
     offset: int,
@@ -92,6 +102,7 @@ def ask_fetch(
     max_wait_ms: int = 0,
     min_bytes: int = 1,
     partition_max_bytes: int = _MOST_BYTES,
+    topic: str = TOPIC,
 ) -> None:
     """offsets: partition -> from where. The answer is still to be received."""
     partitions = [
@@ -106,7 +117,7 @@ def ask_fetch(
         "Fetch",
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
-        topics=[{"topic": TOPIC, "partitions": partitions}],
+        topics=[{"topic": topic, "partitions": partitions}],
     )
 
 
@@ -119,28 +130,36 @@ def records_in(answer: Any) -> bytes:
     )
 
 
-def offset_for(us: Connection, timestamp: int, partition: int = 0) -> Any:
+def offset_for(
+    us: Connection, timestamp: int, *partitions: int, topic: str = TOPIC
+) -> Any:
     """-2 is the beginning, -1 the end."""
-    asked = {"partition_index": partition, "timestamp": timestamp}
-    topic = {"name": TOPIC, "partitions": [asked]}
-    return us.ask("ListOffsets", replica_id=-1, topics=[topic])
+    asked = [
+        {"partition_index": partition, "timestamp": timestamp}
+        for partition in partitions or (0,)
+    ]
+    topics = [{"name": topic, "partitions": asked}]
+    return us.ask("ListOffsets", replica_id=-1, topics=topics)
 
 
 # -- a group
 
 
 def commit(
-    us: Connection, group_id: str, offset: int, partition: int = 0, **from_member: Any
+    us: Connection, group_id: str, offset: int, *partitions: int, **from_member: Any
 ) -> Any:
     """from_member: see in_generation; without it the commit comes from a client that
     isn't a member.
     """
-    asked = {
-        "partition_index": partition,
-        "committed_offset": offset,
-        "committed_metadata": "",
-    }
-    topic = {"name": TOPIC, "partitions": [asked]}
+    asked = [
+        {
+            "partition_index": partition,
+            "committed_offset": offset,
+            "committed_metadata": "",
+        }
+        for partition in partitions or (0,)
+    ]
+    topic = {"name": TOPIC, "partitions": asked}
     return us.ask("OffsetCommit", group_id=group_id, topics=[topic], **from_member)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minikafka.course.judging import kafka_clients as clients
-from minikafka.course.judging.kafka_answers import Wrong, same
+from minikafka.course.judging.kafka_answers import LAST, Wrong, same
 from minikafka.course.judging.kafka_requests import (
     TOPIC,
     batch,
@@ -17,10 +17,15 @@ from minikafka.course.judging.kafka_requests import (
     produce,
     with_orders,
 )
-from minikafka.course.judging.kafka_scripts import ask_producer_id, file_holds
+from minikafka.course.judging.kafka_scripts import (
+    ask_producer_id,
+    file_holds,
+    topics_of,
+)
 from minikafka.course.judging.kafka_trial import Trial
 
 _SEED = 23
+EMPTY = "orders-eu"  # a topic without records
 
 
 class Tail(NamedTuple):
@@ -59,12 +64,14 @@ def survives_a_kill(trial: Trial) -> None:
     where they are counted.
     """
     us = with_orders(trial)
+    us.ask("Metadata", topics=[{"name": EMPTY}])
     ask_producer_id(us)
     for values in (("created",), ("paid", "shipped"), ("created",)):
         produce(us, *values)
 
     trial.restart()
     us = trial.connect()
+    same("the list of all topics", topics_of(us), sorted([TOPIC, EMPTY]), LAST)
     ask_producer_id(us)
     us.ask("Metadata", topics=[{"name": TOPIC}])
     offset_for(us, -1)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from minikafka.course.judging.conversation import Exchange
 from minikafka.course.judging.kafka_answers import (
+    HERE,
     Answer,
     Fields,
     Place,
@@ -26,7 +27,6 @@ from minikafka.wire.schema import Message
 from minikafka.wire.schema_text import snake_case
 
 _AFTER_EPOCH = 16  # in a batch: base offset, length and leader epoch lie before
-_HERE = ("127.0.0.1", "localhost")  # where a client finds the broker
 _EARLIEST, _LATEST = -2, -1  # timestamps of ListOffsets
 # what requests call their partitions, and what answers do
 _PRODUCE = Fields("topic_data", "partition_data", number="index")
@@ -146,8 +146,8 @@ class RecordRules:
         for broker in brokers.values():
             where = f"broker {broker.node_id}"
             answer.expect(broker, "port", self.port, where)
-            if broker.host not in _HERE:
-                answer.expect(broker, "host", _HERE[0], where)
+            if broker.host not in HERE:
+                answer.expect(broker, "host", HERE[0], where)
         if answer.exchange.answer_version and answer.body.controller_id not in brokers:
             answer.expect(
                 answer.body,
@@ -162,6 +162,10 @@ class RecordRules:
         answer.expect(topic, "error_code", expected, topic.name)
         if is_there and not topic.partitions:
             raise Wrong(f"Metadata, answer: {topic.name} has no partitions")
+        if not is_there and topic.partitions:
+            raise Wrong(
+                f"Metadata, answer: {topic.name} isn't there, and has partitions"
+            )
 
     def _led(self, answer: Answer, topic: Message, leaders: list[int]) -> None:
         """Its partitions count from 0, and a broker leads each of them."""
@@ -261,7 +265,8 @@ class RecordRules:
                 continue
             end = self._end_when_asked(answer, place)
             newest = self._newest(place)
-            answer.expect_between(said, "high_watermark", end, newest, where)
+            for name in ("high_watermark", "last_stable_offset"):
+                answer.expect_between(said, name, end, newest, where)
             if offset < end:
                 unread = where
             if said.records:

@@ -17,12 +17,13 @@ from minikafka.course.judging.kafka_requests import (
     fetch,
     offset_for,
     produce,
+    produce_to,
     records_in,
     with_orders,
 )
 from minikafka.course.judging.kafka_trial import VERSION, Connection, Question, Trial
 from minikafka.wire.errors import KafkaError
-from minikafka.wire.messages import API
+from minikafka.wire.messages import API, encode_request
 from minikafka.wire.records import batches, crc_matches
 
 _A_MILLION = 1_000_000
@@ -48,8 +49,21 @@ def asks_too_new(trial: Trial) -> None:
     us = trial.connect()
     future = bytes.fromhex("0012 0063 00000007 0005") + b"judge\0" + b"from the future"
     us.send_frame(Question("ApiVersions", version=99, answer_version=0), future)
-    us.receive()
+    listed = {each.api_key for each in us.receive().api_keys}
+    for name in VERSION:
+        if API[name].key not in listed:
+            raise Wrong(
+                f"ApiVersions, answer to version 99: {name} isn't in the list", LAST
+            )
     us.ask("ApiVersions")  # the connection goes on
+
+
+def asks_what_is_not_served(trial: Trial) -> None:
+    """A client that asks something else must not wait for an answer for ever."""
+    parts = encode_request("DescribeGroups", 0, 7, "judge", {"groups": ["billing"]})
+    trial.connect().expect_hang_up(
+        Question("DescribeGroups", version=0, answer_version=0), b"".join(parts)
+    )
 
 
 # --- 2: Metadata
@@ -61,6 +75,9 @@ def asks_metadata(trial: Trial) -> None:
     same("the list of a new Kafka's topics", topics_of(us), [], LAST)
     for name in (TOPIC, "payments", TOPIC):
         us.ask("Metadata", topics=[{"name": name}])
+    us.ask("Metadata", topics=[{"name": "payments"}, {"name": TOPIC}])
+    nothing = us.ask("Metadata", topics=[]).topics
+    same("the number of topics where none is asked for", len(nothing), 0, LAST)
 
     same("the list of all topics", topics_of(us), [TOPIC, "payments"], LAST)
 
@@ -112,6 +129,9 @@ def asks_produce(trial: Trial) -> None:
     produce(us, "after the damaged one")
 
     produce(us, "nowhere", partition=7)
+    us.ask("Metadata", topics=[{"name": "payments"}])
+    produce_to(us, ("nowhere", 0))
+    produce_to(us, (TOPIC, 0), (TOPIC, 1), ("payments", 1), ("nowhere", 0))
     produce(us, "no answer", "for these", acks=0)
     us.ask("ApiVersions")  # the next answer is this one's
     produce(us, "after those")
@@ -189,6 +209,8 @@ def asks_fetch(trial: Trial) -> None:
 
     fetch(us, 0, partition=1)
     fetch(us, 0, partition=7)
+    ask_fetch(us, {0: 0}, topic="nowhere")
+    us.receive()
 
     first, second, third = (len(batch(*values)) for values in written)
     whole = first + second + third
@@ -215,6 +237,8 @@ def asks_list_offsets(trial: Trial) -> None:
         for timestamp in (-1, -2):
             for partition in (0, 1, 7):
                 offset_for(us, timestamp, partition)
+            offset_for(us, timestamp, 1, 0, 7)
+            offset_for(us, timestamp, topic="nowhere")
         produce(us, "created", "paid")
 
 
@@ -298,17 +322,19 @@ def asks_offsets(trial: Trial) -> None:
     us = with_orders(trial)
     us.ask("FindCoordinator", key="billing")
     committed(us, "billing")
-    for offset in (2, 5, 3):
+    for offset in (2, 5, 3, 0):
         commit(us, "billing", offset)
         committed(us, "billing")
 
-    commit(us, "billing", 7, partition=1)
+    commit(us, "billing", 7, 0, 1)
     for group_id in ("billing", "audit"):
         committed(us, group_id)
 
-    everything = us.ask("OffsetFetch", group_id="billing", topics=None)
-    found = sum(len(each.partitions) for each in everything.topics)
-    same("how many offsets OffsetFetch gives of all topics", found, 2, LAST)
+    for group_id, count in (("billing", 2), ("audit", 0)):
+        everything = us.ask("OffsetFetch", group_id=group_id, topics=None)
+        found = sum(len(each.partitions) for each in everything.topics)
+        what = f"how many offsets OffsetFetch gives of all topics of {group_id}"
+        same(what, found, count, LAST)
 
 
 def offsets_survive(trial: Trial) -> None:
@@ -316,7 +342,7 @@ def offsets_survive(trial: Trial) -> None:
     us = with_orders(trial)
     for offset in (2, 5):
         commit(us, "billing", offset)
-    commit(us, "audit", 1, partition=1)
+    commit(us, "audit", 1, 1)
     for _ in range(2):
         trial.restart()
         us = trial.connect()

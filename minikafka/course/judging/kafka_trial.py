@@ -102,6 +102,22 @@ class Connection:
             raise NoAnswer(f"{question} was not answered: your Kafka hung up")
         return decode_response(question.api, question.answer_version, frame)[1]
 
+    def expect_hang_up(self, question: Question, frame: bytes) -> None:
+        """Send a request that isn't served: the connection must end. Errors: Wrong."""
+        self.send_frame(question, frame)
+        try:
+            answered = read_frame(self._socket) is not None
+        except TimeoutError:
+            raise NoAnswer(
+                f"{question} isn't in your list, and the connection stays open: its"
+                " client waits for an answer"
+            ) from None
+        except OSError:
+            answered = False
+        self._trial.judge()
+        if answered:
+            raise Wrong(f"{question} isn't in your list, and was answered", LAST)
+
     @property
     def waits_for(self) -> list[str]:
         """Its questions without an answer."""
