@@ -19,6 +19,15 @@ LOG = "log = self.logs.get((topic.name, partition.index))\n"
 ASKED_LOG = "log = self.logs.get((topic.name, asked.partition_index))\n"
 FETCHED_LOG = "log = self.logs.get((topic, asked.partition))\n"
 FOLDERS = '        for each in folder.glob("*-*"):\n'
+SKIPS_EMPTY = """\
+            if not has_records(folder, each.name[:-1]):
+                continue
+"""
+HAS_RECORDS = """
+
+def has_records(folder, name):
+    return any(each.stat().st_size for each in folder.glob(name + "*/*"))
+"""
 
 # (stage, how the minimal Kafka is broken, what is told)
 BROKEN = {
@@ -102,16 +111,8 @@ BROKEN = {
     "empty topics are forgotten": (
         5,
         [
-            (
-                FOLDERS,
-                f"{FOLDERS}            if not any(map(size, folder.glob(each.name[:-1] + '*/*'))):\n                continue\n",
-            )
-        ]
-        + [
-            (
-                "\n\nclass Log:",
-                "\n\ndef size(path):\n    return path.stat().st_size\n\n\nclass Log:",
-            )
+            (FOLDERS, f"{FOLDERS}{SKIPS_EMPTY}"),
+            ("\n\nclass Log:", HAS_RECORDS + "\n\nclass Log:"),
         ],
         "the list of all topics is ['orders'], and should be ['orders', 'orders-eu']",
     ),
@@ -173,3 +174,19 @@ def test_a_broken_broker_hears_what_is_missing(name, tmp_path):
     stage, changes, words = BROKEN[name]
     found = verdict_on_changed(stage, changes, tmp_path)
     assert not found.right and words in found.headline, found
+
+
+REWRITES_THE_FILE = """\
+        everything = [[*key, offset] for key, offset in self.offsets.items()]
+        self.file.truncate(0)
+        self.file.write("\\n".join(map(json.dumps, everything)))
+"""
+
+
+def test_committed_offsets_may_be_written_anew_each_time(tmp_path):
+    appends = (
+        "        line = json.dumps([*key, offset])\n"
+        '        self.file.write("\\n" + line)  # a torn line ends here\n'
+    )
+    found = verdict_on_changed(6, [(appends, REWRITES_THE_FILE)], tmp_path)
+    assert found.right, found

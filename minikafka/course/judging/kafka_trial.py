@@ -114,9 +114,9 @@ class Connection:
             ) from None
         except OSError:
             answered = False
-        self._trial.judge()
         if answered:
             raise Wrong(f"{question} isn't in your list, and was answered", LAST)
+        self._trial.judge()
 
     @property
     def waits_for(self) -> list[str]:
