@@ -258,6 +258,9 @@ def elect_leader(
     Errors: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
     ELIGIBLE_LEADERS_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION.
     """
+    if topic not in image.topics:
+        why = f"No such topic as {topic}"
+        raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION, why)
     partition = image.topic(topic).partitions.get(number)
     if partition is None:
         why = f"No such partition as {topic}-{number}"

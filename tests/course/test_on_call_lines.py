@@ -241,11 +241,16 @@ def test_what_a_shift_types_is_understood(night, line, words):
         ("kubectl get deploy,po", "kubectl get pods, then kubectl get deployments"),
         ("kubectl get po --watch", "incident.wait(minutes=1)"),
         ("kubectl get pods -l tier=backend", "app=billing"),
-        ("kubectl get pods --field-selector=status.phase=Running", "| grep Running"),
+        (
+            "kubectl get pods --field-selector=status.phase=Running",
+            "| grep Running behind",
+        ),
         ("kubectl logs billing-a1 --since yesterday", "such as 10m or 1h30m"),
         ("kubectl logs billing-a1 --since-time 2026", "--since 10m"),
         ("kubectl delete deployment billing", "--replicas 0 stops it"),
         ("journalctl", "Say which machine's"),
+        ("journalctl kafka-1 -p err", "| grep -i error does that"),
+        ("kubectl describe node worker-1", "knows pods and deployments here"),
         ("journalctl kafka-1 --since noon", "a time such as 00:05"),
         ("du -sh /var/lib/kafka/data/*", "Say which machine's"),
         ("ssh kafka-1", "ssh kafka-1 df -h"),
@@ -485,6 +490,7 @@ def test_grep_and_its_like_leave_what_a_shells_do(night):
     assert shown("awk '/y/ {print $1,$3}'") == "A y\nc y"
     assert shown("cut -d' ' -f2 | sort -un") == "1\n2\n10"
     assert shown("tail -n +3 | wc -l") == "2"
+    assert shown("cut -c3- | head -1") == "2 x"
 
 
 def test_errors_go_past_a_pipe_as_in_a_shell():
@@ -516,6 +522,8 @@ def test_more_that_a_shift_does_is_understood():
     for line, words in {
         "kafka-leader-election --election-type preferred --all-topic-partitions": "",
         "kafka-leader-election --election-type preferred --topic orders": "or",
+        "kafka-leader-election --election-type preferred --topic nothing --partition"
+        " 0": "UnknownTopicOrPartitionException: No such topic as nothing",
         "kafka-configs --alter --entity-type brokers --entity-default --add-config"
         " log.cleaner.threads=2": "default config for brokers in the cluster.",
         "kafka-configs --alter --topic orders --add-config retention.mss=1": (

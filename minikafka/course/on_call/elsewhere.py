@@ -182,6 +182,7 @@ OPTIONS = {
         " one back.",
     ),
     "journalctl": {
+        "-p": "Lines have no priority here: | grep -i error does that.",
         "-k": "The kernel has no journal here: journalctl kafka-1 is a broker's.",
         "-b": "A journal goes back to midnight, through all restarts: leave -b out.",
     },
@@ -226,6 +227,10 @@ KUBECTL = {
     ),
     "wait": "incident.wait(minutes=1), then kubectl get pods.",
 }
+DESCRIBED = (
+    "kubectl describe knows pods and deployments here, not {!r}: kubectl get events and"
+    " kubectl get nodes show the rest."
+)
 KINDS = (
     "kubectl get knows pods, deployments, events and nodes here, not {!r}: the programs"
     " have nothing else. Their variables: kubectl set env deployment/APP --list."

@@ -253,11 +253,15 @@ def _jq(words: list[str]) -> Filter:
 
 
 def _cut(words: list[str]) -> Filter:
-    """cut -d C -f N"""
+    """cut -d C -f N, cut -c M-N"""
     text = " ".join(words)
+    columns = re.fullmatch(r"-c\s?(\d*)-(\d*)", text)
+    if columns:
+        first, last = int(columns[1] or 1) - 1, int(columns[2] or MOST_LINES)
+        return lambda lines: [line[max(first, 0) : last] for line in lines]
     found = re.fullmatch(r"-d\s?(.) -f\s?(\d+)|-f\s?(\d+)(?: -d\s?(.))?", text)
     if not found:
-        raise Refused("cut goes cut -d: -f2 here: one sign, and one field.")
+        raise Refused("cut goes cut -d: -f2 or cut -c1-80 here.")
     sign = found[1] or found[4] or "\t"
     field = int(found[2] or found[3])
 

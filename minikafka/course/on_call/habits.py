@@ -195,6 +195,8 @@ def _kubectl(words: list[str]) -> list[str]:
         return [verb, *_got(rest)]
     if verb == "set" and rest and rest[0] != "env":
         raise Refused(OTHER_SET)
+    if verb == "describe" and rest and not _is_described(rest[0]):
+        raise Refused(elsewhere.DESCRIBED.format(rest[0]))
     found = [verb]
     while rest:
         word = rest.pop(0)
@@ -211,6 +213,12 @@ def _kubectl(words: list[str]) -> list[str]:
         else:
             found.append("pod" if word in POD else word)
     return found
+
+
+def _is_described(word: str) -> bool:
+    """Whether it names a kind of thing that can be described."""
+    kind, _, _ = word.partition("/")
+    return kind in DEPLOYMENT or kind in POD
 
 
 def _got(words: list[str]) -> list[str]:

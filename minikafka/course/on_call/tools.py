@@ -60,9 +60,8 @@ ASKED: dict[str, Run] = {
     "kafka-transactions describe --transactional-id ID": (
         tools_transactions.describe_transaction
     ),
-    "kafka-transactions describe-producers --topic TOPIC --partition N": (
-        tools_transactions.describe_producers
-    ),
+    "kafka-transactions describe-producers --topic TOPIC --partition N"
+    " [--broker-id N]": (tools_transactions.describe_producers),
     "kafka-transactions find-hanging [--broker-id N] [--topic TOPIC] [--partition N]"
     " [--max-transaction-timeout MIN]": tools_transactions.find_hanging,
     "metrics [--minutes N] [--names]": metrics.metrics,
