@@ -34,6 +34,7 @@ LINKED = (  # by lessons, as ../notebooks
     "what_is_promised.md",
     "settings_on_monday.md",
     "client_defaults.md",
+    "kills_of_three_sinks.md",
     "claims.md",
 )
 FIRST_PORT, LAST_PORT = 8888, 8987

@@ -154,6 +154,7 @@ PAGES = [
     "what_is_promised.html",
     "settings_on_monday.html",
     "client_defaults.html",
+    "kills_of_three_sinks.html",
     "from_notebook_to_spark_submit.html",
     "gallery/index.html",
     "lessons/05_consumer_groups.html",

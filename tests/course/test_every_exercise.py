@@ -173,10 +173,10 @@ def test_what_never_ends_is_stopped(lesson, exercise):
         (
             "19",
             2,
-            lambda bank, query, batch_id, postings: bank.noted(query),
-            "t-1-1 is not in the bank.",
+            lambda accounts, query, batch_id, sums: accounts.noted(query),
+            "hana-1 has no balance, not 10 cents in 1 posting.",
         ),
-        ("19", 2, lambda bank: bank.total(), "it raised TypeError"),
+        ("19", 2, lambda accounts: accounts.rows(), "it raised TypeError"),
         ("21", 1, lambda one, two: list(one), "it raised TypeError"),
         ("21", 1, lambda task: list(task), "an order is lost"),
         ("21", 1, lambda task: task.send("orders", "a", 1), 'send to "joined" or'),

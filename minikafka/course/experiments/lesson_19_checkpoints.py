@@ -106,9 +106,9 @@ class _Watcher:
         return watched
 
 
-# Three kills, each between two other steps, with a sink that appends:
+# Three kills, each between two other steps, with one task that appends row by row:
 # tests/spark/test_spark_sinks.py has Spark do it.
-KILLED = (Moment(1, "after"), Moment(1, "in"), Moment(2, "before"))
+KILLED = (Moment(1, "after"), Moment(1, "in", row=40), Moment(2, "before"))
 RECORDED = Seen(
     (
         ("QueryStarted", {"life": 1}),

@@ -1,14 +1,19 @@
-"""Lesson 19's sink and the ways its query is killed: a bank on SQLite, and moments at
-which the plug is pulled.
+"""Lesson 19's sinks and the ways its query is killed: a bank in a file that executors
+write to, accounts that the driver adds to, and moments at which the plug is pulled.
 
 The query runs in the notebook's own process, which can't be killed without the
-notebook. So the sink raises an error at that moment: Spark stops there, and the
-checkpoint is what it would be after kill -9. (`minikafka pipeline` really kills a
-process.)
+notebook. So on the driver an error is raised at that moment: Spark stops there, and the
+checkpoint is what it would be after kill -9. A task's process is really killed.
+(`minikafka pipeline` kills a driver.)
 """
 
+import atexit
 import json
+import os
+import shutil
+import signal
 import sqlite3
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -22,9 +27,18 @@ if TYPE_CHECKING:
 # what foreachBatch takes: a DataFrame, and the micro-batch's number
 Sink = Callable[[Any, int], None]
 
-_TABLES = """
-create table postings (posting_id text, account_id text, amount_cents integer);
-create table notes (query text primary key, batch_id integer);
+# a row of a posting: where its record is in the topic, and what it says
+COLUMNS = "part int, at int, posting_id text, account_id text, amount_cents int"
+INSERT = "INSERT INTO postings VALUES (?, ?, ?, ?, ?)"
+BY_OFFSET = f"{INSERT} ON CONFLICT (part, at) DO NOTHING"
+BY_ID = (
+    f"{INSERT} ON CONFLICT (posting_id) DO UPDATE"
+    " SET account_id = excluded.account_id, amount_cents = excluded.amount_cents"
+)
+
+_ACCOUNTS = """
+create table accounts (account_id text primary key, postings int, cents int);
+create table notes (query text primary key, batch_id int);
 """
 
 
@@ -32,26 +46,77 @@ class PlugPulled(Exception):
     """Raised where the process is to end, as if somebody had pulled the plug."""
 
 
+# what Spark says of a task whose process was killed
+_CRASHED = "Python worker exited unexpectedly"
+
+
 class Moment(NamedTuple):
     """When the plug is pulled: in this micro-batch, "before" its sink, "in" the middle
-    of it, or "after" it.
+    of it, or "after" it. row: "in" is before this row, counted from 1.
     """
 
     batch_id: int
     when: str
+    row: int = 5
 
 
-class Bank:
-    """Postings in a database that survives the query. A posting adds its cents to an
-    account.
+class Fuse(NamedTuple):
+    """Before which call of a sink its process ends: the number-th of this name, counted
+    from 1. task: the one whose process it is, if the calls are those of executors.
     """
 
+    call: str
+    number: int = 1
+    task: int = 0
+
+
+class _Calls:
+    def __init__(self, fuse: Fuse | None) -> None:
+        self._fuse = fuse
+        self._made: Counter[str] = Counter()
+
+    def before(self, name: str) -> None:
+        """Ends the process, if it is to end before this call."""
+        self._made[name] += 1
+        fuse = self._fuse
+        if fuse is None or fuse[:2] != (name, self._made[name]):
+            return
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        if task is None:
+            raise PlugPulled
+        if task.partitionId() == fuse.task:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Doomed:
+    """A database whose caller may be killed."""
+
     def __init__(self) -> None:
-        self._rows = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False
-        )
-        self._rows.executescript(_TABLES)
-        self.fuse: int | None = None  # after this many postings the plug is pulled
+        self.fuse = None
+
+    @property
+    def fuse(self) -> Fuse | None:
+        """Before which call the process ends, counted from when this was set."""
+        return self._fuse
+
+    @fuse.setter
+    def fuse(self, fuse: Fuse | None) -> None:
+        self._fuse, self._calls = fuse, _Calls(fuse)
+
+
+class Bank(_Doomed):
+    """A table of postings in a database that survives the query: a file, which
+    executors open, too. table: its columns and keys, in SQL.
+    """
+
+    def __init__(self, table: str = COLUMNS) -> None:
+        super().__init__()
+        folder = tempfile.mkdtemp(prefix="minikafka-bank-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        self.path = str(Path(folder, "bank.db"))
+        self._ask(f"create table postings ({table})")
 
     def __repr__(self) -> str:
         return f"Bank: {len(self)} postings, {self.total()} cents in all"
@@ -59,64 +124,33 @@ class Bank:
     def __len__(self) -> int:
         return len(self.ids())
 
-    def add(self, posting_id: str, account_id: str, amount_cents: int) -> None:
-        """One row more, whatever is there already."""
-        self._burn()
-        self._rows.execute(
-            "insert into postings values (?, ?, ?)",
-            (posting_id, account_id, amount_cents),
-        )
-
-    def put(self, posting_id: str, account_id: str, amount_cents: int) -> None:
-        """The row of this posting_id, in the place of one that is there already."""
-        self._burn()
-        self._rows.execute("delete from postings where posting_id = ?", (posting_id,))
-        self._rows.execute(
-            "insert into postings values (?, ?, ?)",
-            (posting_id, account_id, amount_cents),
-        )
-
-    def _burn(self) -> None:
-        if self.fuse is not None:
-            self.fuse -= 1
-            if self.fuse < 0:
-                raise PlugPulled
-
-    def note(self, query: str, batch_id: int) -> None:
-        """The newest micro-batch of this query that is in the table."""
-        self._rows.execute(
-            "insert or replace into notes values (?, ?)", (query, batch_id)
-        )
-
-    def noted(self, query: str) -> int | None:
-        """The value last noted for this query, or None."""
-        found = self._rows.execute(
-            "select batch_id from notes where query = ?", (query,)
-        ).fetchone()
-        return found and int(found[0])
-
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Changes made inside count when it ends, all together; if it ends with an
-        error, none of them counts.
+    def transaction(self) -> Iterator["Rows"]:
+        """Rows written inside count when it ends, all together; if it ends with an
+        error, or never, none of them counts.
         """
-        self._rows.execute("begin")
+        self._calls.before("begin")
+        database = sqlite3.connect(self.path, isolation_level=None, timeout=120)
         try:
-            yield
-        except BaseException:
-            self._rows.execute("rollback")
-            raise
-        self._rows.execute("commit")
+            database.execute("begin immediate")
+            yield Rows(database, self._calls)
+            self._calls.before("commit")
+            database.execute("commit")
+            self._calls.before("end")
+        finally:
+            database.close()
+
+    def _ask(self, sql: str) -> list[Any]:
+        database = sqlite3.connect(self.path, timeout=120)
+        try:
+            with database:
+                return list(database.execute(sql))
+        finally:
+            database.close()
 
     def ids(self) -> list[str]:
-        """The posting_id of each row, in order of writing."""
-        return [posting_id for posting_id, _, _ in self.rows()]
-
-    def rows(self) -> list[tuple[str, str, int]]:
-        """(posting_id, account_id, cents) of each row, in order of writing."""
-        columns = "posting_id, account_id, amount_cents"
-        found = self._rows.execute(f"select {columns} from postings order by rowid")
-        return list(found)
+        """The posting_id of each row."""
+        return [found for (found,) in self._ask("select posting_id from postings")]
 
     def total(self) -> int:
         """The sum of all amounts, in cents."""
@@ -128,11 +162,100 @@ class Bank:
             "select account_id, sum(amount_cents) from postings group by account_id"
             " order by account_id"
         )
-        return dict(self._rows.execute(summed))
+        return dict(self._ask(summed))
 
     def twice(self) -> int:
-        """How many rows repeat another one."""
+        """How many rows repeat a posting."""
         return len(self) - len(set(self.ids()))
+
+
+class Rows:
+    """What is open in a transaction of the bank."""
+
+    def __init__(self, database: sqlite3.Connection, calls: _Calls) -> None:
+        self._database, self._calls = database, calls
+
+    def executemany(self, statement: str, rows: Iterable[Any]) -> None:
+        """The statement for each row."""
+        for row in rows:
+            self._calls.before("row")
+            self._database.execute(statement, tuple(row))
+
+
+def each_partition(bank: Bank, statement: str) -> Callable[[Iterable[Any]], None]:
+    """For foreachPartition: a task's rows in one transaction."""
+
+    def write(rows: Iterable[Any]) -> None:
+        with bank.transaction() as database:
+            database.executemany(statement, rows)
+
+    return write
+
+
+class Accounts(_Doomed):
+    """Balances in a database that survives the query; a driver adds to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
+        self._rows.executescript(_ACCOUNTS)
+
+    def __repr__(self) -> str:
+        return f"Accounts: {len(self.rows())}, {len(self)} postings"
+
+    def __len__(self) -> int:
+        return sum(count for _, count, _ in self.rows())
+
+    def add(self, account_id: str, postings: int, cents: int) -> None:
+        """So many postings and cents more for this account."""
+        self._calls.before("row")
+        self._rows.execute(
+            "insert into accounts values (?, ?, ?) on conflict (account_id) do update"
+            " set postings = postings + excluded.postings,"
+            " cents = cents + excluded.cents",
+            (account_id, postings, cents),
+        )
+
+    def note(self, query: str, batch_id: int) -> None:
+        """The newest micro-batch of this query that has been added."""
+        self._calls.before("note")
+        self._rows.execute(
+            "insert or replace into notes values (?, ?)", (query, batch_id)
+        )
+
+    def noted(self, query: str) -> int | None:
+        """The value last noted for this query, or None."""
+        self._calls.before("noted")
+        found = self._rows.execute(
+            "select batch_id from notes where query = ?", (query,)
+        ).fetchone()
+        return found and int(found[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Changes made inside count when it ends, all together; if it ends with an
+        error, none of them counts.
+        """
+        self._calls.before("begin")
+        self._rows.execute("begin")
+        try:
+            yield
+            self._calls.before("commit")
+        except BaseException:
+            self._rows.execute("rollback")
+            raise
+        self._rows.execute("commit")
+        self._calls.before("end")
+
+    def balances(self) -> dict[str, int]:
+        """The balance of each account, in cents."""
+        return {account: cents for account, _, cents in self.rows()}
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(account_id, postings, cents), by account."""
+        return list(self._rows.execute("select * from accounts order by account_id"))
 
 
 def balances_of(postings: dict[str, tuple[str, int]]) -> dict[str, int]:
@@ -144,7 +267,10 @@ def balances_of(postings: dict[str, tuple[str, int]]) -> dict[str, int]:
 
 
 def life(
-    writer: Any, sink: Sink, moment: Moment | None = None, bank: Bank | None = None
+    writer: Any,
+    sink: Sink,
+    moment: Moment | None = None,
+    bank: Bank | Accounts | None = None,
 ) -> str:
     """One life of a query: until it has read what is there, or the plug is pulled.
     Returns what it did, in a line.
@@ -152,8 +278,6 @@ def life(
     writer: a DataStreamWriter with checkpoint and availableNow. bank: needed where the
     plug is pulled "in" its sink.
     """
-    from pyspark.errors import StreamingQueryException
-
     did: list[str] = []
 
     def doomed(frame: Any, batch_id: int) -> None:
@@ -162,9 +286,9 @@ def life(
             did.append(f"plug pulled before batch {batch_id} is written")
             raise PlugPulled
         if when == "in":
-            assert bank is not None
+            assert bank is not None and moment is not None
             did.append(f"plug pulled while batch {batch_id} is written")
-            bank.fuse = frame.count() // 2
+            bank.fuse = Fuse("row", moment.row)
         sink(frame, batch_id)
         if when == "after":
             did.append(f"batch {batch_id} written; plug pulled before its commit")
@@ -172,33 +296,45 @@ def life(
         did.append(f"batch {batch_id} written and committed")
 
     try:
-        writer.foreachBatch(doomed).start().awaitTermination()
-    except StreamingQueryException as error:
-        if PlugPulled.__name__ not in str(error):
-            raise
+        until_it_ends(writer.foreachBatch(doomed))
     finally:
         if bank is not None:
             bank.fuse = None
     return "; ".join(did) or "nothing to do"
 
 
-def drill(writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank) -> list[str]:
+def until_it_ends(writer: Any) -> bool:
+    """Starts a query and waits. Was its plug pulled?"""
+    from pyspark.errors import StreamingQueryException
+
+    try:
+        writer.start().awaitTermination()
+    except StreamingQueryException as error:
+        if PlugPulled.__name__ not in str(error) and _CRASHED not in str(error):
+            raise
+        return True
+    return False
+
+
+def drill(
+    writer: Any, sink: Sink, moments: Iterable[Moment], bank: Bank | Accounts
+) -> list[str]:
     """A life for each moment, and one that nobody ends; a line for each."""
     return [life(writer, sink, moment, bank) for moment in (*moments, None)]
 
 
 def write_once(
-    bank: Bank, query: str, batch_id: int, postings: list[tuple[str, str, int]]
+    bank: Accounts, query: str, batch_id: int, sums: list[tuple[str, int, int]]
 ) -> None:
-    """Adds the postings of a micro-batch to the bank, once, whenever the process is
+    """Adds the sums of a micro-batch to the accounts, once, whenever the process is
     killed and started again.
     """
     with bank.transaction():
         noted = bank.noted(query)
         if noted is not None and batch_id <= noted:
             return
-        for posting_id, account_id, amount_cents in postings:
-            bank.add(posting_id, account_id, amount_cents)
+        for account_id, postings, cents in sums:
+            bank.add(account_id, postings, cents)
         bank.note(query, batch_id)
 
 
@@ -249,4 +385,16 @@ def forget_last_commit(checkpoint: str) -> int:
     newest = _numbers(checkpoint, "commits")[-1]
     for name in (str(newest), f".{newest}.crc"):
         Path(checkpoint, "commits", name).unlink(missing_ok=True)
+    return newest
+
+
+def unlist_last(folder: str, checkpoint: str) -> int:
+    """Takes away the newest list in a file sink's _spark_metadata, and its commit: what
+    a query leaves that was killed when its files were written, and not yet listed.
+
+    Returns the micro-batch's number.
+    """
+    newest = forget_last_commit(checkpoint)
+    for name in (str(newest), f".{newest}.crc"):
+        Path(folder, "_spark_metadata", name).unlink(missing_ok=True)
     return newest

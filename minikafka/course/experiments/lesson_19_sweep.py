@@ -7,6 +7,7 @@ from typing import Any
 
 from minikafka import theatre
 from minikafka.course.experiments.lesson_19_sinks import (
+    Accounts,
     Bank,
     Moment,
     Sink,
@@ -20,14 +21,17 @@ BATCH = 1  # in which the plug is pulled
 WHEN = {"before": "before its rows", "in": "among its rows", "after": "before commits/"}
 # a writer of the topic, with this checkpoint
 Query = Callable[[str], Any]
+# what it writes to, and the sink: new ones at each call
+Made = Callable[[], tuple[Bank | Accounts, Sink]]
 
 
-def sweep(query: Query, sinks: Mapping[str, Callable[[Bank], Sink]], lab: Lab) -> Any:
+def sweep(query: Query, sinks: Mapping[str, Made], lab: Lab) -> Any:
     """A run for each sink and each moment: two lives, of which the first is killed in
-    micro-batch 1. sinks: by name, each a function of its bank. The picture of all runs.
+    micro-batch 1. sinks: by name, each a function that makes its table and the sink. The
+    picture of all runs.
     """
     events: list[Event] = []
-    for name, sink_of in sinks.items():
+    for name, made in sinks.items():
         for when, words in WHEN.items():
             number = len(events) + 1
             checkpoint = lab.checkpoint(f"sweep-{number}")
@@ -35,7 +39,7 @@ def sweep(query: Query, sinks: Mapping[str, Callable[[Bank], Sink]], lab: Lab) -
                 "run": number,
                 "call": words,
                 "row": name,
-                "written": _written(query(checkpoint), sink_of, when, checkpoint),
+                "written": _written(query(checkpoint), made, when, checkpoint),
             }
             identity = ("sweep", number)
             events.append(
@@ -44,11 +48,9 @@ def sweep(query: Query, sinks: Mapping[str, Callable[[Bank], Sink]], lab: Lab) -
     return theatre.picture("sweep", events, things="micro-batch")
 
 
-def _written(
-    writer: Any, sink_of: Callable[[Bank], Sink], when: str, checkpoint: str
-) -> list[float]:
-    """How often the records of each micro-batch are in the bank."""
-    bank = Bank()
+def _written(writer: Any, made: Made, when: str, checkpoint: str) -> list[float]:
+    """How often the records of each micro-batch have been written."""
+    bank, sink = made()
     rows: dict[int, int] = {}
 
     def counted(frame: Any, batch_id: int) -> None:
@@ -58,7 +60,6 @@ def _written(
         finally:
             rows[batch_id] = rows.get(batch_id, 0) + len(bank) - had
 
-    sink = sink_of(bank)
     drill(writer, counted, [Moment(BATCH, when)], bank)
     offsets, _ = checkpoint_of(checkpoint)
     times = []

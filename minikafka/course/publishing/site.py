@@ -51,6 +51,7 @@ READINGS = {
     "what_is_promised": "What is promised when",
     "settings_on_monday": "Which settings on Monday",
     "client_defaults": "What each client does unless told otherwise",
+    "kills_of_three_sinks": "Three sinks, killed at each of their calls",
 }
 MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
 RECIPES = MATRIX.with_name("recipes.md")  # so does `python -m tests.recipes`

@@ -146,148 +146,151 @@ def commits_are_counted(offsets, commits):
 
 
 @right(2)
-def asked_outside(bank, query, batch_id, postings):
-    last = bank.noted(query)
+def asked_outside(accounts, query, batch_id, sums):
+    last = accounts.noted(query)
     if last is None or last < batch_id:
-        with bank.transaction():
-            bank.note(query, batch_id)
-            for posting in postings:
-                bank.add(*posting)
+        with accounts.transaction():
+            accounts.note(query, batch_id)
+            for each in sums:
+                accounts.add(*each)
 
 
 @right(2)
-def equal_is_enough(bank, query, batch_id, postings):
-    with bank.transaction():
-        if bank.noted(query) != batch_id:
-            for posting in postings:
-                bank.add(*posting)
-            bank.note(query, batch_id)
+def equal_is_enough(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if accounts.noted(query) != batch_id:
+            for each in sums:
+                accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
-@wrong(2, "t-1-1 is there once too often.")
-def appends(bank, query, batch_id, postings):
-    for posting in postings:
-        bank.add(*posting)
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def appends(accounts, query, batch_id, sums):
+    for each in sums:
+        accounts.add(*each)
 
 
-@wrong(2, "t-1-1 is there once too often.")
-def appends_all_or_none(bank, query, batch_id, postings):
-    with bank.transaction():
-        for posting in postings:
-            bank.add(*posting)
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def appends_all_or_none(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        for each in sums:
+            accounts.add(*each)
 
 
-@wrong(2, "t-1-1 is there once too often.")
-def zero_is_false(bank, query, batch_id, postings):
-    with bank.transaction():
-        if bank.noted(query) and bank.noted(query) >= batch_id:
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def zero_is_false(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if accounts.noted(query) and accounts.noted(query) >= batch_id:
             return
-        for posting in postings:
-            bank.add(*posting)
-        bank.note(query, batch_id)
+        for each in sums:
+            accounts.add(*each)
+        accounts.note(query, batch_id)
 
 
-@wrong(2, "t-1-1 is there once too often.")
-def minus_one_for_none_and_for_zero(bank, query, batch_id, postings):
-    with bank.transaction():
-        if batch_id > (bank.noted(query) or -1):
-            for posting in postings:
-                bank.add(*posting)
-            bank.note(query, batch_id)
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def minus_one_for_none_and_for_zero(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if batch_id > (accounts.noted(query) or -1):
+            for each in sums:
+                accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
-@wrong(2, "is there once too often.")
-def notes_afterwards(bank, query, batch_id, postings):
-    last = bank.noted(query)
+@wrong(2, ", not ")
+def notes_afterwards(accounts, query, batch_id, sums):
+    last = accounts.noted(query)
     if last is not None and batch_id <= last:
         return
-    for posting in postings:
-        bank.add(*posting)
-    bank.note(query, batch_id)
+    for each in sums:
+        accounts.add(*each)
+    accounts.note(query, batch_id)
 
 
-@wrong(2, "t-1-1 is not in the bank.")
-def notes_first(bank, query, batch_id, postings):
-    last = bank.noted(query)
+@wrong(2, "has no balance, not ")
+def notes_first(accounts, query, batch_id, sums):
+    last = accounts.noted(query)
     if last is not None and batch_id <= last:
         return
-    bank.note(query, batch_id)
-    for posting in postings:
-        bank.add(*posting)
+    accounts.note(query, batch_id)
+    for each in sums:
+        accounts.add(*each)
 
 
-@wrong(2, "t-1-1 is there once too often.")
-def two_transactions(bank, query, batch_id, postings):
-    last = bank.noted(query)
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def two_transactions(accounts, query, batch_id, sums):
+    last = accounts.noted(query)
     if last is not None and batch_id <= last:
         return
-    with bank.transaction():
-        for posting in postings:
-            bank.add(*posting)
-    with bank.transaction():
-        bank.note(query, batch_id)
+    with accounts.transaction():
+        for each in sums:
+            accounts.add(*each)
+    with accounts.transaction():
+        accounts.note(query, batch_id)
 
 
-@wrong(2, "is not in the bank.")
-def one_note_for_all_queries(bank, query, batch_id, postings):
-    equal_or_newer = bank.noted("me")
+@wrong(2, ", not ")
+def one_note_for_all_queries(accounts, query, batch_id, sums):
+    equal_or_newer = accounts.noted("me")
     if equal_or_newer is not None and batch_id <= equal_or_newer:
         return
-    with bank.transaction():
-        for posting in postings:
-            bank.add(*posting)
-        bank.note("me", batch_id)
+    with accounts.transaction():
+        for each in sums:
+            accounts.add(*each)
+        accounts.note("me", batch_id)
 
 
-@wrong(2, "is not in the bank.")
-def by_posting(bank, query, batch_id, postings):
-    for posting in postings:
-        bank.put(*posting)
+@wrong(2, ", not ")
+def what_is_there_is_left_out(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        there = accounts.balances()
+        for each in sums:
+            if each[0] not in there:
+                accounts.add(*each)
 
 
-@wrong(2, "t-1-1 is not in the bank.")
-def what_is_there_is_left_out(bank, query, batch_id, postings):
-    with bank.transaction():
-        for posting in dict.fromkeys(postings):
-            if posting[0] not in bank.ids():
-                bank.add(*posting)
+@wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
+def takes_its_sums_off_first(accounts, query, batch_id, sums):
+    for account, postings, cents in sums:
+        accounts.add(account, -postings, -cents)
+    for account, postings, cents in sums:
+        accounts.add(account, 2 * postings, 2 * cents)
 
 
 SEEN = set()
 
 
-@wrong(2, "is not in the bank.", "is there once too often.")
-def remembers_in_the_process(bank, query, batch_id, postings):
+@wrong(2, ", not ", ", not ")
+def remembers_in_the_process(accounts, query, batch_id, sums):
     if (query, batch_id) not in SEEN:
         SEEN.add((query, batch_id))
-        for posting in postings:
-            bank.add(*posting)
+        for each in sums:
+            accounts.add(*each)
 
 
-@wrong(2, "is not in the bank.")
-def skips_the_first(bank, query, batch_id, postings):
-    with bank.transaction():
-        if batch_id > (bank.noted(query) or 0):
-            for posting in postings:
-                bank.add(*posting)
-            bank.note(query, batch_id)
+@wrong(2, ", not ")
+def skips_the_first(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if batch_id > (accounts.noted(query) or 0):
+            for each in sums:
+                accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
 @wrong(2, "it raised TypeError")
-def compares_with_none(bank, query, batch_id, postings):
-    with bank.transaction():
-        if batch_id > bank.noted(query):
-            for posting in postings:
-                bank.add(*posting)
-            bank.note(query, batch_id)
+def compares_with_none(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if batch_id > accounts.noted(query):
+            for each in sums:
+                accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
-@wrong(2, "t-1-2 is not in the bank.")
-def holds_up_the_plug(bank, query, batch_id, postings):
+@wrong(2, "hana-2 has no balance, not 20 cents in 2 postings.")
+def holds_up_the_plug(accounts, query, batch_id, sums):
     try:
-        notes_first(bank, query, batch_id, postings[:1])
+        notes_first(accounts, query, batch_id, sums[:1])
     except BaseException:
-        bank.note(query, batch_id)
+        accounts.note(query, batch_id)
 
 
 @wrong(1, "it raised KeyError", "and {} is true.")
@@ -325,80 +328,78 @@ def new_ones_with_nothing_are_there(offsets, commits):
 
 
 def with_rows(change):
-    """A right sink that changes the rows."""
+    """A right sink that changes the sums."""
 
-    def write(bank, query, batch_id, postings):
-        with bank.transaction():
-            if bank.noted(query) != batch_id:
-                for posting in postings:
-                    bank.add(*change(posting))
-                bank.note(query, batch_id)
+    def write(accounts, query, batch_id, sums):
+        with accounts.transaction():
+            if accounts.noted(query) != batch_id:
+                for each in sums:
+                    accounts.add(*change(each))
+                accounts.note(query, batch_id)
 
     return write
 
 
-@wrong(
-    2, "the bank has ('t-1-1', 'account-1', 0), and ('t-1-1', 'account-1', 10) came."
-)
-def no_cents(bank, query, batch_id, postings):
-    with_rows(lambda row: (row[0], row[1], 0))(bank, query, batch_id, postings)
+@wrong(2, "hana-1 has 0 cents in 1 posting, not 10 cents in 1 posting.")
+def no_cents(accounts, query, batch_id, sums):
+    with_rows(lambda row: (row[0], row[1], 0))(accounts, query, batch_id, sums)
 
 
-@wrong(2, "the bank has ('t-1-1', 'account-1', -10), and")
-def negated(bank, query, batch_id, postings):
-    with_rows(lambda row: (row[0], row[1], -row[2]))(bank, query, batch_id, postings)
+@wrong(2, "hana-1 has -10 cents in 1 posting, not 10")
+def negated(accounts, query, batch_id, sums):
+    with_rows(lambda row: (row[0], row[1], -row[2]))(accounts, query, batch_id, sums)
 
 
-@wrong(2, "the bank has ('t-1-1', '10', 'account-1'), and", "the bank has ('t-1-1',")
-def swapped(bank, query, batch_id, postings):
-    with_rows(lambda row: (row[0], row[2], row[1]))(bank, query, batch_id, postings)
+@wrong(2, "hana-1 has 1 cents in 10 postings, not 10 cents in 1 posting.")
+def swapped(accounts, query, batch_id, sums):
+    with_rows(lambda row: (row[0], row[2], row[1]))(accounts, query, batch_id, sums)
 
 
-@wrong(2, "the bank has ('t-1-1', 'hana', 500), and ('t-1-1', 'hana', -500) came.")
-def without_the_sign(bank, query, batch_id, postings):
+@wrong(2, "hana has 500 cents in 2 postings, not -500 cents in 2 postings.")
+def without_the_sign(accounts, query, batch_id, sums):
     with_rows(lambda row: (row[0], row[1], abs(row[2])))(
-        bank, query, batch_id, postings
+        accounts, query, batch_id, sums
     )
 
 
-@wrong(2, "t-1-1 is not in the bank.")
-def an_id_counts_once_for_ever(bank, query, batch_id, postings):
-    with bank.transaction():
-        if bank.noted(query) == batch_id:
+@wrong(2, "hana-1 has 10 cents in 1 posting, not 20 cents in 2 postings.")
+def an_account_counts_once_for_ever(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if accounts.noted(query) == batch_id:
             return
-        there = set(bank.ids())
-        for posting in postings:
-            if posting[0] not in there:
-                bank.add(*posting)
-        bank.note(query, batch_id)
+        there = accounts.balances()
+        for each in sums:
+            if each[0] not in there:
+                accounts.add(*each)
+        accounts.note(query, batch_id)
 
 
-@wrong(2, "is not in the bank.")
-def nothing_is_no_posting(bank, query, batch_id, postings):
-    with bank.transaction():
-        if bank.noted(query) != batch_id:
-            for posting in postings:
-                if posting[2]:
-                    bank.add(*posting)
-            bank.note(query, batch_id)
+@wrong(2, ", not ")
+def nothing_is_no_sum(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        if accounts.noted(query) != batch_id:
+            for each in sums:
+                if each[2]:
+                    accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
-@wrong(2, "is not in the bank.")
-def a_query_begins_at_0(bank, query, batch_id, postings):
-    with bank.transaction():
-        noted = bank.noted(query)
+@wrong(2, ", not ")
+def a_query_begins_at_0(accounts, query, batch_id, sums):
+    with accounts.transaction():
+        noted = accounts.noted(query)
         if batch_id == (0 if noted is None else noted + 1):
-            for posting in postings:
-                bank.add(*posting)
-            bank.note(query, batch_id)
+            for each in sums:
+                accounts.add(*each)
+            accounts.note(query, batch_id)
 
 
 @wrong(2, "a space is a letter")
-def trims_the_name(bank, query, batch_id, postings):
-    noted = bank.noted(query.strip())
+def trims_the_name(accounts, query, batch_id, sums):
+    noted = accounts.noted(query.strip())
     if noted is not None and noted >= batch_id:
         return
-    with bank.transaction():
-        for posting in postings:
-            bank.add(*posting)
-        bank.note(query.strip(), batch_id)
+    with accounts.transaction():
+        for each in sums:
+            accounts.add(*each)
+        accounts.note(query.strip(), batch_id)

@@ -1,0 +1,84 @@
+"""Lesson 19's three sinks survive a kill at each of their calls, and the page of the
+map says what happened.
+"""
+
+import pytest
+
+from minikafka.course.experiments.lesson_19_sinks import (
+    INSERT,
+    Bank,
+    Fuse,
+    each_partition,
+)
+from minikafka.course.spark import Lab
+from tests.spark.kills import (
+    BY_KEY,
+    CASES,
+    FILES,
+    PAGE,
+    ROWS,
+    SUMS,
+    Place,
+    happens,
+    struck,
+)
+
+pytestmark = pytest.mark.spark
+
+IN_THE_GATE = {
+    (BY_KEY, "upsert its fifth row"),
+    (SUMS, "commit its transaction"),
+    (FILES, "list the files"),
+}
+
+
+@pytest.fixture(scope="module")
+def place(kafka, spark):
+    lab = Lab("19", kafka)
+    yield Place(lab, spark)
+    lab.close()
+
+
+def cases():
+    return [
+        pytest.param(
+            sink,
+            kill,
+            id=f"{sink}-{kill.where}-{kill.at}".replace(" ", "_"),
+            marks=[] if (sink, kill.at) in IN_THE_GATE else [pytest.mark.nightly],
+        )
+        for sink, kill in CASES
+    ]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("sink, kill", cases())
+def test_a_sink_survives_a_kill_at_this_call(sink, kill, place):
+    found = happens(place, sink, kill)
+    assert f"| {kill.where} | {kill.at} | {found} |" in section(sink)
+
+
+@pytest.mark.nightly
+def test_a_sink_that_appends_does_not(place):
+    bank = Bank()
+    write = each_partition(bank, INSERT)
+    writer, _ = place.writer()
+    how = Fuse("end")
+    struck(writer, lambda frame, _: frame.foreachPartition(write), how, bank)
+    assert len(bank) > len(ROWS) and bank.total() != 0
+
+
+def section(sink):
+    """The map's table of one sink."""
+    [found] = [
+        part
+        for part in PAGE.read_text(encoding="utf-8").split("\n## ")
+        if part.lower().startswith(sink.lower())
+    ]
+    return found
+
+
+def test_the_map_has_a_row_for_each_kill():
+    for sink, kill in CASES:
+        assert f"| {kill.where} | {kill.at} | equal" in section(sink)
+    assert PAGE.read_text(encoding="utf-8").count("| equal") == len(CASES)
