@@ -377,6 +377,12 @@ class Lab:
         self._topics.append(topic)
         return topic
 
+    def pattern(self, name: str) -> str:
+        """A regular expression for those of this lab's topics whose whole name, as it
+        was given to `topic()`, matches `name`.
+        """
+        return f"^{self._prefix}-[0-9]+-{name}$"
+
     def send(self, topic: str, events: Iterable[Any]) -> None:
         """Sends events of a data set, with their times of ingest as timestamps. Errors:
         the first that a record met.

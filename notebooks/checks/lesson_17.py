@@ -30,27 +30,27 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "no group for a running query",
-        right=3,
+        "offsets of a group that are reset",
+        right=2,
         why=(
-            "3. No group, no commit. The offsets are in the checkpoint, so only Spark's"
-            " own reports tell the lag."
+            "2. The query has no group, so nothing of its own was reset. It goes on"
+            " where its checkpoint says; to start over it needs a new one."
         ),
     ),
     Question(
-        "maxOffsetsBehindLatest is 0 for an hour",
-        right=1,
+        "tasks of a limited micro-batch",
+        right=3,
         why=(
-            "1. The number is of the moment when the last micro-batch was planned. A"
-            " query that hangs plans none. Ask the broker for the end offsets now."
+            "3. The limit is half of what waits, so the partitions give 450 and 50."
+            " 450 needs three tasks of at most 200, and 50 needs one."
         ),
     ),
     Question(
         "a query that was off for longer than the retention",
         right=3,
         why=(
-            "3. Retention looks at age or size, and at no reader. With failOnDataLoss"
-            " the query stops and says so."
+            "3. Retention goes by age or size, and doesn't care who has read what. With"
+            " failOnDataLoss the query stops and says so."
         ),
         lesson="01",
     ),

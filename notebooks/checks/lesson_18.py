@@ -16,19 +16,11 @@ from minikafka.course.lessons import Question
 
 EXIT_TICKET = (
     Question(
-        "orders without payments, joined with payments",
-        right=2,
-        why=(
-            "2. The slower stream's watermark counts. While no payment comes it stands,"
-            " and an order may still be paid."
-        ),
-    ),
-    Question(
         "the last window of a topic that has fallen silent",
         right=3,
         why=(
-            "3. Only a later event moves the watermark. Time that passes on the wall"
-            " moves nothing."
+            "3. Only a later event moves the watermark. The clock on the wall moves"
+            " nothing."
         ),
     ),
     Question(
@@ -41,6 +33,14 @@ EXIT_TICKET = (
         ),
     ),
     Question(
+        "three micro-batches with a row each",
+        right=2,
+        why=(
+            "2. The third micro-batch drops by the watermark of the second, 09:07, and"
+            " the row's window ends at 09:10. At its end it writes by its own, 09:13."
+        ),
+    ),
+    Question(
         "a query that is started again",
         right=1,
         why="1. State and watermark are in the checkpoint, beside the offsets.",
@@ -50,8 +50,8 @@ EXIT_TICKET = (
         "a topic with LogAppendTime",
         right=2,
         why=(
-            "2. Then the timestamp is the broker's. When the order was placed stands in"
-            " the value, if anywhere."
+            "2. Then the timestamp is the broker's. Only the value can say when the"
+            " order was placed."
         ),
         lesson="01",
     ),

@@ -45,4 +45,4 @@ def hourly(orders):
 
 
 # %% exit ticket
-lesson("18").exit_ticket(2, 3, 2, 1, 2)
+lesson("18").exit_ticket(3, 2, 2, 1, 2)

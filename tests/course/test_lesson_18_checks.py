@@ -51,6 +51,11 @@ def test_the_worked_examples_of_exercise_1_are_true():
     ]
 
 
+def test_the_three_micro_batches_of_the_exit_ticket_do_what_its_answer_says():
+    truth = lessons.lesson("18")._module.truth
+    assert truth([[552], [558], [547]], 5, 10)[2] == (553, [], [(540, 1)])
+
+
 def test_exercise_2_without_a_session_says_so(monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
     monkeypatch.setattr(

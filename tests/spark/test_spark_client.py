@@ -13,6 +13,10 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from minikafka.course.connect import Connection
+from minikafka.course.data import dataset
+from minikafka.course.experiments.lesson_17_batches import how_cut
+from minikafka.course.spark import Lab, rows_read
 from tests.clients.brokers import until
 from tests.kafka import ApacheKafka
 
@@ -274,6 +278,94 @@ def test_a_large_backlog_is_cut_into_batches(bootstrap, topic, stream):
         if progress["numInputRows"]
     ]
     assert sum(read) == 100 and max(read) <= 33 and len(set(stream.rows)) == 100
+
+
+@pytest.fixture
+def cut(spark, bootstrap):
+    """How Spark cuts 316, 113 and 179 records of a topic, or others."""
+    lab = Lab("17", Connection(bootstrap))
+
+    def cut(counts=(316, 113, 179), **options):
+        topic = lab.topic("orders", partitions=len(counts))
+        for partition, count in enumerate(counts):
+            write(bootstrap, topic, numbered(0, count), partition=partition)
+        stream = kafka_source(spark.readStream, bootstrap, topic)
+        stream = stream.option("startingOffsets", "earliest").options(**options)
+        return how_cut(lab, stream.load())
+
+    yield cut
+    lab.close()
+
+
+def tasks_of(cuts):
+    return [batch.tasks for batch in cuts]
+
+
+def test_a_limit_is_shared_in_proportion_and_rounded_down_but_to_no_less_than_one(cut):
+    limited = cut(maxOffsetsPerTrigger="304")
+    assert [batch.records for batch in limited] == [303, 302, 3]
+    assert limited[0].tasks == {0: (158,), 1: (56,), 2: (89,)}
+    tiny = cut(counts=(300, 1, 1), maxOffsetsPerTrigger="10")
+    assert tiny[0].tasks == {0: (9,), 1: (1,), 2: (1,)}  # 11, and not 10
+
+
+def test_a_partitions_part_is_one_task_unless_it_is_cut(cut):
+    assert tasks_of(cut()) == [{0: (316,), 1: (113,), 2: (179,)}]
+    at_most = cut(maxRecordsPerPartition="100")
+    assert tasks_of(at_most) == [{0: (79,) * 4, 1: (56, 57), 2: (89, 90)}]
+    at_least = cut(minPartitions="6")
+    assert tasks_of(at_least) == [{0: (105, 105, 106), 1: (113,), 2: (89, 90)}]
+    both = cut(maxOffsetsPerTrigger="304", maxRecordsPerPartition="100")
+    assert both[0].tasks == {0: (79, 79), 1: (56,), 2: (89,)}
+    asked_in_the_exit_ticket = cut(
+        counts=(900, 100), maxOffsetsPerTrigger="500", maxRecordsPerPartition="200"
+    )
+    assert asked_in_the_exit_ticket[0].tasks == {0: (150,) * 3, 1: (50,)}
+
+
+def test_a_batch_from_the_earliest_to_the_latest_offsets_is_cut_only_with_min_partitions(
+    bootstrap, topic, batch
+):
+    """Spark 4.2 measures its parts before it has looked the offsets up."""
+    write(bootstrap, topic, numbered(0, 300), partition=0)
+    write(bootstrap, topic, numbered(0, 10), partition=1)
+    limit = {"maxRecordsPerPartition": "100"}
+    assert batch(topic, **limit).rdd.getNumPartitions() == 3
+    assert batch(topic, **limit, minPartitions="4").rdd.getNumPartitions() > 3
+    begin = json.dumps({topic: {"0": 0, "1": 0, "2": 0}})
+    end = json.dumps({topic: {"0": 300, "1": 10, "2": 0}})
+    exact = {"startingOffsets": begin, "endingOffsets": end}
+    assert batch(topic, **limit, **exact).rdd.getNumPartitions() == 4
+
+
+def test_a_pattern_matches_anywhere_in_a_name_and_a_new_topic_is_read_from_its_beginning(
+    spark, bootstrap, tmp_path
+):
+    lab = Lab("17", Connection(bootstrap))
+    events = dataset("orders").stream("orders", count=30, seed=7)
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "subscribePattern": lab.pattern("orders-.*"),
+    }
+
+    def start(starting_offsets):
+        stream = spark.readStream.format("kafka").options(**options)
+        rows = stream.option("startingOffsets", starting_offsets).load()
+        sink = rows.writeStream.format("noop").trigger(availableNow=True)
+        query = sink.option("checkpointLocation", str(tmp_path)).start()
+        query.awaitTermination()
+        return rows_read(query)
+
+    lab.send(lab.topic("orders-eu"), events[:5])
+    lab.send(lab.topic("all-orders-eu"), events[:7])
+    assert start("earliest") == 5
+    lab.send(lab.topic("orders-us"), events[:11])
+    assert start("latest") == 11
+    whole = lab.pattern("orders")
+    for pattern, found in ((whole, 0), (whole.removesuffix("$"), 16)):
+        given = {**options, "subscribePattern": pattern}
+        assert spark.read.format("kafka").options(**given).load().count() == found
+    lab.close()
 
 
 def test_a_stream_whose_offsets_are_gone_stops_because_data_may_be_lost(

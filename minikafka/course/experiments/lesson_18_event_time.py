@@ -25,6 +25,7 @@ from typing import Any
 
 from minikafka.course.data import dataset
 from minikafka.course.spark import Lab
+from minikafka.prediction import Dragged
 from minikafka.trace import Event
 
 SIZE = 10  # minutes of a window
@@ -404,6 +405,41 @@ def watermark_of(number: int) -> Callable[[Sequence[Event]], int | None]:
         return next((event.detail["watermark"] for event in began), None)
 
     return watermark
+
+
+def where_it_stands(number: int) -> Dragged:
+    """The watermark of a micro-batch as an answer, for the question with the clock that
+    is ahead. The options: 08:11, 08:21, 08:48.
+    """
+    return Dragged(watermark_of(number), [11, 21, 48])
+
+
+def with_a_clock_ahead(name: str, minutes: int) -> list[Order]:
+    """ORDERS, of which this one says that it was placed so many minutes later."""
+    return [
+        (each, minute + minutes if each == name else minute) for each, minute in ORDERS
+    ]
+
+
+def comes(name: str) -> Callable[[Event], bool]:
+    """Whether an event says what becomes of this order."""
+
+    def is_told(event: Event) -> bool:
+        told = event.kind in ("RowCounted", "RowDropped")
+        return told and event.detail["order"] == name
+
+    return is_told
+
+
+def becomes_of_h(trace: Sequence[Event]) -> int:
+    """The option that is true of H, by how often its window was written, and with how
+    many orders: 1 without it, 2 with it, 3 twice.
+    """
+    counts = []
+    for event in trace:
+        if event.kind == "WindowWritten" and event.detail["window"] == 0:
+            counts.append(event.detail["count"])
+    return {(2,): 1, (3,): 2}.get(tuple(counts), 3)
 
 
 def trace(seen: Seen) -> list[Event]:
