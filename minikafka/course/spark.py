@@ -125,10 +125,8 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
     builder = SparkSession.builder.appName(name).master(master())
     for key, value in {**settings(), **(own or {})}.items():
         builder = builder.config(key, value)
-    print(
-        "Spark starts: 5 to 15 seconds (the very first time it also fetches its Kafka"
-        " connector, 10 MB)."
-    )
+    fetches = " (the very first time it also fetches its Kafka connector, 10 MB)"
+    print(f"Spark starts: 5 to 15 seconds{fetches if packages() else ''}.")
     with tempfile.TemporaryFile() as log:
         try:
             with _output_into(log):
@@ -163,7 +161,7 @@ def _is_there_already() -> bool:
     if found is None or found.origin is None:
         return False
     jars = Path(found.origin).parent / "jars"
-    return any(jars.glob("spark-sql-kafka-0-10_*.jar"))
+    return any(jars.glob("*spark-sql-kafka-0-10_*.jar"))
 
 
 def master() -> str:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from kafka.admin import ConfigResource
@@ -198,6 +199,18 @@ def test_the_connector_stands_in_one_place_and_the_environment_replaces_it(monke
     assert spark.settings()["spark.jars.packages"] == "org.example:connector_2.13:5.0.0"
     monkeypatch.setenv(spark.VARIABLE, "")
     assert "spark.jars.packages" not in spark.settings()
+
+
+def test_a_connector_beside_sparks_own_jars_is_not_fetched(monkeypatch, tmp_path):
+    """Set-up from a folder of wheels has put it there."""
+    monkeypatch.delenv(spark.VARIABLE, raising=False)
+    there = SimpleNamespace(origin=str(tmp_path / "pyspark" / "__init__.py"))
+    monkeypatch.setattr(spark, "find_spec", lambda _: there)
+    assert spark.packages() == spark.PACKAGES
+    jars = tmp_path / "pyspark" / "jars"
+    jars.mkdir(parents=True)
+    (jars / "org.apache.spark_spark-sql-kafka-0-10_2.13-4.2.0.jar").touch()
+    assert spark.packages() == ""
 
 
 def test_sparks_pages_are_there_where_there_is_a_cluster_to_look_at(monkeypatch):
