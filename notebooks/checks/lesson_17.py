@@ -33,8 +33,8 @@ EXIT_TICKET = (
         "offsets of a group that are reset",
         right=2,
         why=(
-            "2. The query has no group, so nothing of its own was reset. It goes on"
-            " where its checkpoint says; to start over it needs a new one."
+            "2. The query has no group, so nothing of its own was reset. It"
+            " continues where its checkpoint says; to start over it needs a new one."
         ),
     ),
     Question(
@@ -65,7 +65,7 @@ EXIT_TICKET = (
     ),
 )
 
-# --- 1: columns, and the poison kept apart ---
+# --- 1: columns, with the broken records kept separate ---
 
 COLUMNS = ("order_id", "customer_id", "cents")
 # as Kafka's source has them
@@ -110,8 +110,8 @@ def exercise_1():
             ),
             (
                 "A field that a value lacks is null, and F.coalesce takes the first"
-                " that isn't. Every field is null where the value is no JSON, and the"
-                " struct itself is not. So what tells an order from another row?"
+                " that isn't. If the value isn't JSON, every field is null, but the struct"
+                " itself isn't. So what tells an order from another row?"
             ),
             (
                 "One condition, three isNotNull() joined by &, used twice: where(whole)"
@@ -284,7 +284,7 @@ def not_the_others(found, values):
         )
     got = dict(found.others)
     if len(got) < len(found.others):
-        return "a row stands twice among the others."
+        return "a row appears twice among the others."
     for number, value in enumerate(values):
         problem = misplaced(value, number, got)
         if problem:
@@ -296,7 +296,7 @@ def misplaced(value, number, others):
     place = place_of(number)
     if read_rightly(value):
         if place in others:
-            return "this is an order, and stands among the others."
+            return "this is an order, and appears among the others."
         return None
     if place not in others:
         return "this is no order, and the others don't have it: it is lost."
@@ -441,7 +441,7 @@ def exercise_2():
     common = {"broken": not_the_lag, "smaller": a_smaller_report, "describe": as_call}
     return Exercise(
         name="lag",
-        right="that is the lag, and the broker had no part in it but the end offsets.",
+        right="that is the lag. All you needed from the broker was the end offsets.",
         hints=HINTS_2,
         rungs=(
             Rung(
@@ -477,7 +477,7 @@ def exercise_2():
                 **common,
             ),
             Rung(
-                holds="other topics of the query don't disturb",
+                holds="other topics of the query don't change the result",
                 cases={
                     "one source": Report(
                         {"payments": {0: 9}, "orders": {0: 4}}, {0: 5}

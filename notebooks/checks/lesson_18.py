@@ -18,10 +18,7 @@ EXIT_TICKET = (
     Question(
         "the last window of a topic that has fallen silent",
         right=3,
-        why=(
-            "3. Only a later event moves the watermark. The clock on the wall moves"
-            " nothing."
-        ),
+        why=("3. Only a later event moves the watermark. The passing of time doesn't."),
     ),
     Question(
         "a dashboard that shows this minute's count",
@@ -73,6 +70,7 @@ WINDOWS = {
 TOO_LATE = {
     "the first example": ([[2, 6, 12], [21], [8, 25], []], 10, 10),
     "the second example": ([[2, 6, 12], [21], [25], [8]], 10, 10),
+    "the third example": ([[12], [25], [26], [13]], 10, 10),
     "late twice, at the same minute": (
         [[2], [32], [33], [8, 8], []],
         10,
@@ -95,7 +93,7 @@ def exercise_1():
             ),
             (
                 "In each micro-batch: first the watermark (latest of the ones before,"
-                " less delay, and never back), then its rows, then what is written. A"
+                " minus delay, and never back), then its rows, then what is written. A"
                 " row's window begins at minute - minute % size."
             ),
             (
@@ -354,7 +352,7 @@ def exercise_2():
             (
                 "dropDuplicates on the id alone remembers every id."
                 " dropDuplicatesWithinWatermark has the same argument. The result:"
-                ' select(F.col("window.start").alias("hour"), ...), and two sums.'
+                ' select(F.col("window.start").alias("hour"), ...), a count and a sum.'
             ),
         ),
         call_seconds=6.0,

@@ -30,7 +30,7 @@ def solution(exercise, name):
     return names[name]
 
 
-# --- 1: columns, and the poison kept apart ---
+# --- 1: columns, with the broken records kept separate ---
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ WRONG_PARSES = {
     ),
     "all rows are others": (
         lambda F: lambda rows: (split(F, rows)[0], rows),
-        "this is an order, and stands among the others",
+        "this is an order, and appears among the others",
     ),
     "other names": (
         lambda F: (

@@ -49,6 +49,13 @@ def test_the_worked_examples_of_exercise_1_are_true():
         (11, [], [(0, 2)]),
         (15, [8], []),
     ]
+    # the watermark has passed 13, and not the end of its window
+    assert truth([[12], [25], [26], [13]], 10, 10) == [
+        (0, [], []),
+        (2, [], []),
+        (15, [], []),
+        (16, [], []),
+    ]
 
 
 def test_the_three_micro_batches_of_the_exit_ticket_do_what_its_answer_says():

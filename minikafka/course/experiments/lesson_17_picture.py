@@ -42,8 +42,8 @@ def a_query_that_has_stopped() -> str:
     _question(body, read)
     _broker(body, ends)
     said = (
-        f"The query has read {READ} of {len(homes)} records and has stopped. Who"
-        " remembers where it stood?"
+        f"The query has read {READ} of {len(homes)} records and stopped. Where is its"
+        " position kept?"
     )
     return svg(
         body,
@@ -116,7 +116,7 @@ def _question(body: Drawing, read: Offsets) -> None:
     _letter(box, "letter", 20, 20)
     box.text("name", 36, 25, "the query has read up to", bold=True)
     box.text("offsets", 14, 58, _by_partition(read), mono=True)
-    box.text("who", 14, 96, "who remembers?", "quiet")
+    box.text("who", 14, 96, "where is this kept?", "quiet")
 
 
 def _broker(body: Drawing, ends: Offsets) -> None:

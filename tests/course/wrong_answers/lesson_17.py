@@ -1,4 +1,4 @@
-"""Lesson 17: columns and the poison kept apart, and a query's lag."""
+"""Lesson 17: columns with the broken records kept separate, and a query's lag."""
 
 import ast
 
