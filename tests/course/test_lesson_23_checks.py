@@ -358,7 +358,7 @@ BROKEN = {
                 '("all", topic.name, partition)',
             ),
         ],
-        ["committed_offset of orders-0 is 3, and should be -1"],
+        ["committed_offset of orders-0 is 7, and should be -1"],
     ),
     "the generation is not raised": (
         7,
