@@ -141,7 +141,8 @@ def failover(ending: str = "kill -9", seed: int = 1) -> tuple[Cluster, int]:
     if ending == "clean stop":
         cluster.stop(leader)
     else:
-        cluster.crash(leader, power=ending == "power")
+        is_power = ending == "power"
+        cluster.crash(leader, power=is_power, silent=is_power)
     shop.send(TOPIC, key="alice", value="order 1").get()
     return cluster, began_ms
 
