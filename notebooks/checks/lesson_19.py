@@ -313,6 +313,7 @@ AGAIN = {
     "batch 0": plan_of(sums("hana", 2))._replace(again=True),
     "batches 0 and 1": plan_of(ONE, ANOTHER)._replace(again=True),
     "the second example": Plan((("transfers", 0, EXAMPLE),), again=True),
+    "an older one": Plan((("bank", 0, ONE), ("bank", 1, ANOTHER), ("bank", 0, ONE))),
 }
 KILLED = {
     "one account": plan_of(ONE)._replace(kills="every"),
@@ -461,7 +462,8 @@ def outcome(answer, plan, kills):
                 pass
             calls = " ".join(lent.calls) or "no call"
             story.append(f"{query}, batch {batch_id}: {calls}")
-    line = what_is_wrong(accounts, [row for _, _, rows in plan.batches for row in rows])
+    once = {(query, batch_id): rows for query, batch_id, rows in plan.batches}
+    line = what_is_wrong(accounts, [row for rows in once.values() for row in rows])
     return None if line is None else "\n".join([line, *story])
 
 
