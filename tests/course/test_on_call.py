@@ -481,6 +481,23 @@ def test_a_deleted_topic_stays_on_the_disks_for_a_minute(night):
     assert disk.used_bytes == seen
 
 
+@at_night("night-08")
+def test_a_topic_that_is_deleted_and_written_again_fills_the_disks_again(night):
+    ended = played(
+        night,
+        "kafka-topics --delete --topic clicks-debug",
+        "lvextend -r -L +100K kafka-2",
+        "systemctl start kafka-2",
+        5,
+    )
+    [wrong] = ended.wrong
+    assert wrong.endswith("will be full again")
+    assert played(night, SCALE.format("tracker", 0)).wrong == ()
+    assert played(night, SCALE.format("tracker", 1)).wrong
+    short = "retention.ms=120000,segment.ms=60000"
+    assert played(night, RETENTION.format("clicks-debug", short)).wrong == ()
+
+
 @at_night("night-10")
 def test_reports_can_not_come_back_before_its_database(night):
     night.act(SCALE.format("reports", 2))

@@ -11,6 +11,8 @@ from minikafka.course.on_call.habits import plain
 from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import Given, Refused, Usage
 
+ALIASES = {"k": "kubectl"}  # that nearly everybody has
+
 
 class Tool(NamedTuple):
     """run(world, given) returns what the tool prints. acts: it changes something."""
@@ -27,6 +29,7 @@ def found(
     which it is run. Raises Refused.
     """
     program = words[0].rsplit("/")[-1].removesuffix(".sh")
+    program = ALIASES.get(program, program)
     known = list(tools)
     mine = [tool for tool in known if tool.usage.program == program]
     if not mine:

@@ -61,9 +61,8 @@ NOT_HERE = {
         "All three brokers are of one version, and so are their features."
     ),
     "kafka-delete-records": (
-        "Records are deleted by retention here: kafka-configs --alter --entity-type"
-        " topics"
-        " --entity-name TOPIC --add-config retention.ms=60000."
+        "It reads its offsets from a file, and a night has no files. How long a topic"
+        " keeps its records is a config of it: kafka-configs."
     ),
     "kafka-dump-log": (
         "kafka-console-consumer shows the records, and kafka-transactions"
@@ -83,9 +82,9 @@ NOT_HERE = {
     "docker": "The programs are pods: kubectl get pods, kubectl logs POD.",
     "xargs": "One command a line: ask one after the other.",
     "rm": (
-        "Never delete a broker's files by hand. A shorter retention does it:"
-        " kafka-configs --alter --entity-type topics --entity-name TOPIC --add-config"
-        " retention.ms=60000."
+        "Never delete a broker's files by hand: a broker that runs has them open, and"
+        " one that starts wants them whole. Kafka's own tools change a topic:"
+        " kafka-configs and kafka-topics."
     ),
 }
 ALIKE = {

@@ -172,7 +172,7 @@ class Reader(App):
         where = f"{record.topic}-{record.partition} offset {record.offset}"
         if self.env["on.error"] == "exit":
             raise DeserializationError(f"{where}: can't be read as an order")
-        self.say(pod, f"put {where} into dead-letters")
+        self.say(pod, f"put {where} into dead_letters, a table of its database")
 
     def commit(self, pod: Pod, ask: Callable[[], None]) -> str:
         """Commit, and say so where that fails: why, or ""."""

@@ -193,7 +193,8 @@ VARIABLES = """
 What a program's own variables say (kubectl set env ... --list shows their values; all
 others are configs of its Kafka client):
   commit      before, after: when a reader commits an order, before its work or after
-  on.error    exit, dead-letter: what a reader does with a record that it can't read
+  on.error    exit, dead-letter: what a reader does with a record that it can't read;
+              a dead letter goes into a table of its database
   once        true: a reader keeps a list of the orders that it has handled, and skips
               them when it reads them again; false: it handles them again
   work.ms     how long one order takes a reader

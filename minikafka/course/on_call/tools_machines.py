@@ -146,8 +146,15 @@ def _wanted(text: str) -> int:
 
 
 def status(world: World, given: Given) -> str:
-    """systemctl status BROKER"""
-    broker = _broker(given)
+    """systemctl status BROKER; without one, all."""
+    wanted: tuple[int, ...] = BROKERS
+    if "BROKER" in given:
+        wanted = (_broker(given),)
+    return "\n".join(_unit(world, broker) for broker in wanted)
+
+
+def _unit(world: World, broker: int) -> str:
+    """Whether a broker's service runs, as systemctl says it."""
     held = _held(world, broker)
     if world.brokers.is_up(broker):
         word = "active (running)"

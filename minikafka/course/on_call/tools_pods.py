@@ -33,7 +33,7 @@ WAITS = (
     " available..."
 )
 NO_LINES = "(nothing but the start of {})"
-BACK_OFF = "back-off {wait}s restarting failed container"
+BACK_OFF = "back-off {wait} restarting failed container={app} pod={pod}_default"
 
 
 class Owned(NamedTuple):
@@ -208,7 +208,7 @@ def _told(world: World, owned: Owned) -> str:
         ("Node:", _node(pod)),
         ("IP:", pod.address),
         ("Controlled By:", f"deployment/{app.name}"),
-        *_state(world, pod),
+        *_state(app, pod),
         ("Ready:", str(pod.is_up)),
         ("Restart Count:", str(pod.restarts)),
         ("Environment:", ""),
@@ -217,7 +217,14 @@ def _told(world: World, owned: Owned) -> str:
     return columns(rows, least=[20])
 
 
-def _state(world: World, pod: Pod) -> list[tuple[str, str]]:
+def _backing_off(app: App, pod: Pod) -> str:
+    """Why the container isn't started yet, as the kubelet says it: 2m40s, 5m0s."""
+    minutes, seconds = divmod(pod.pause_s, 60)
+    wait = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+    return BACK_OFF.format(wait=wait, app=app.name, pod=pod.name)
+
+
+def _state(app: App, pod: Pod) -> list[tuple[str, str]]:
     """The pod's state, and how its last life ended."""
     state = [
         ("State:", "Running"),
@@ -227,7 +234,7 @@ def _state(world: World, pod: Pod) -> list[tuple[str, str]]:
         state = [
             ("State:", "Waiting"),
             ("  Reason:", WAITING),
-            ("  Message:", BACK_OFF.format(wait=pod.pause_s)),
+            ("  Message:", _backing_off(app, pod)),
         ]
     death = pod.death
     if death is None:

@@ -2,19 +2,24 @@
 given. A test returns what is still wrong, in a few words, or None.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.brokers import BROKERS
+from minikafka.course.on_call.disks import DELETE_DELAY_MS
 from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.programs import Payouts
-from minikafka.course.on_call.world import World
+from minikafka.course.on_call.world import CONFIGS, World
 
 Given = dict[str, Any]
 Wrong = str | None  # what is still wrong, in a few words
 
 QUIET_SAMPLES = 12  # two minutes
 FALLING_SAMPLES = 18
+CHECK_MS = int(CONFIGS["log.retention.check.interval.ms"])
+BATCH_BYTES = 80  # of a batch with one record, besides the value
 FALLS_BY = 5  # records, in that time
 
 
@@ -50,6 +55,8 @@ def _led(world: World, given: Given) -> Wrong:
     offline = world.samples[-1].offline
     if not offline:
         return None
+    if offline == 1:
+        return "1 partition has no leader"
     return f"{offline} partitions have no leader"
 
 
@@ -58,6 +65,8 @@ def _in_sync(world: World, given: Given) -> Wrong:
     behind = world.samples[-1].under_replicated
     if not behind:
         return None
+    if behind == 1:
+        return "1 partition is under-replicated"
     return f"{behind} partitions are under-replicated"
 
 
@@ -146,6 +155,53 @@ def _disk(world: World, given: Given) -> Wrong:
     return None
 
 
+def _lasts(world: World, given: Given) -> Wrong:
+    """app: whether what its topic keeps, while it writes on as it does now, fits on
+    each disk that has the topic.
+    """
+    app = world.apps[given["app"]]
+    image = world.brokers.image()
+    if image is None or app.topic not in image.topics:
+        return None
+    kept = _kept_bytes(world, app) if app.pods else 0
+    for broker in BROKERS:
+        disk = world.brokers.disk(broker)
+        has_topic, others = False, 0
+        for path, file in disk.files().items():
+            if path.rpartition("/")[0].rpartition("-")[0] == app.topic:
+                has_topic = True
+            else:
+                others += file.size
+        space = disk.space()
+        if has_topic and space is not None and others + kept > space.total_bytes:
+            return f"the disk of kafka-{broker} will be full again"
+    return None
+
+
+def _kept_bytes(world: World, app: App) -> float:
+    """The most that the topic of an app that writes ever has on a disk: a segment is
+    written to its end, gets old or too much, is found, and is deleted a minute later.
+    """
+    size = int(app.env["bytes"]) + BATCH_BYTES
+    rate = size / max(1, int(app.env["every.ms"]))  # bytes a millisecond
+    policy = world.brokers.config(app.topic, "cleanup.policy") or ""
+    if "delete" not in policy:
+        return math.inf
+    by_age = rate * _limit(world, app.topic, "retention.ms")
+    by_size = _limit(world, app.topic, "retention.bytes")
+    segment = min(
+        rate * _limit(world, app.topic, "segment.ms"),
+        _limit(world, app.topic, "segment.bytes"),
+    )
+    return min(by_age, by_size) + segment + rate * (CHECK_MS + DELETE_DELAY_MS)
+
+
+def _limit(world: World, topic: str, name: str) -> float:
+    """A topic's config that is a number; a negative one is no limit."""
+    value = int(world.brokers.config(topic, name) or 0)
+    return math.inf if value < 0 else value
+
+
 def _up(world: World, given: Given) -> Wrong:
     """brokers: those that must run."""
     down = []
@@ -154,7 +210,10 @@ def _up(world: World, given: Given) -> Wrong:
             down.append(f"kafka-{broker}")
     if not down:
         return None
-    return f"{' and '.join(down)} is down"
+    *others, last = down
+    if not others:
+        return f"{last} is down"
+    return f"{', '.join(others)} and {last} are down"
 
 
 TESTS: dict[str, Callable[[World, Given], Wrong]] = {
@@ -168,5 +227,6 @@ TESTS: dict[str, Callable[[World, Given], Wrong]] = {
     "pays": _pays,
     "transactions": _transactions,
     "disk": _disk,
+    "lasts": _lasts,
     "up": _up,
 }
