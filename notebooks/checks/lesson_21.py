@@ -15,9 +15,9 @@ from minikafka.course.lessons import Question
 EXIT_TICKET = (
     Question(
         "FORWARD, and a field without a default is left out",
-        right=2,
+        right=1,
         why=(
-            "2. FORWARD: programs with the last version must read the new records. They"
+            "1. FORWARD: programs with the last version must read the new records. They"
             " look for cents, find none, and have no default."
         ),
     ),
@@ -34,15 +34,15 @@ EXIT_TICKET = (
         right=3,
         why=(
             "3. The orders come again, but the largest of a, b and b is that of a and b."
-            " Only what adds is wrong after a repeat."
+            " A repeat harms only what adds up: counts, sums, lists."
         ),
     ),
     Question(
         "a changelog with a week of retention",
         right=2,
         why=(
-            "2. The table is that log read to its end, and segments older than a week are"
-            " deleted. A word that came this week has its last count there."
+            "2. The table is what you get when you read that log to its end, and segments"
+            " older than a week are deleted. A word that came this week has its last count there."
         ),
         lesson="08",
     ),

@@ -40,8 +40,8 @@ EXIT_TICKET = (
         "the next offset after a batch with a wrong checksum",
         right=1,
         why=(
-            "1. That batch is cut off, because it was never acknowledged. What comes"
-            " before it stays."
+            "1. A batch whose checksum is wrong is cut off, with all that follows. What"
+            " comes before it stays."
         ),
     ),
     Question(

@@ -2,7 +2,7 @@
 
     python my_kafka.py --data DIR --port 9092
 
-What is here: the door, and the list of what is served. What is missing: the answers.
+Here are the TCP server and the list of what it serves. The answers are missing.
 """
 
 import argparse
@@ -18,7 +18,7 @@ HOST, NODE_ID = "127.0.0.1", 1
 PARTITIONS = 2  # of each topic
 
 # API -> the lowest and the highest version that this broker serves: old ones, which
-# have what is needed, and which the clients of today speak still.
+# have what is needed, and which today's clients still speak.
 VERSIONS = {
     "ApiVersions": (0, 0),
     "Metadata": (1, 5),
@@ -50,8 +50,8 @@ class Broker:
         raise NotImplementedError("stage 1")
 
     async def talk(self, reader, writer):
-        """One client: a request, its answer, the next request. In front of each frame
-        stands its size.
+        """One client: a request, its answer, the next request. Each frame comes after its
+        size.
         """
         try:
             while True:

@@ -52,11 +52,11 @@ BROKEN = {
         [
             (
                 '            answer["error_code"] = Error.UNSUPPORTED_VERSION',
-                '            answer["api_keys"] = answer["api_keys"][:1]\n'
+                '            answer["api_keys"] = answer["api_keys"][:2]\n'
                 '            answer["error_code"] = Error.UNSUPPORTED_VERSION',
             )
         ],
-        "ApiVersions, answer to version 99: Metadata isn't in the list",
+        "ApiVersions, answer to version 99: InitProducerId isn't in the list",
     ),
     "an empty list asks for all topics": (
         2,
@@ -174,6 +174,18 @@ def test_a_broken_broker_hears_what_is_missing(name, tmp_path):
     stage, changes, words = BROKEN[name]
     found = verdict_on_changed(stage, changes, tmp_path)
     assert not found.right and words in found.headline, found
+
+
+def test_the_list_beside_error_35_may_be_that_of_kafka(tmp_path):
+    """Apache Kafka lists ApiVersions alone there."""
+    error = '            answer["error_code"] = Error.UNSUPPORTED_VERSION'
+    alone = (
+        '            answer["api_keys"] = [\n'
+        '                each for each in answer["api_keys"] if each["api_key"] == 18\n'
+        "            ]\n"
+    )
+    found = verdict_on_changed(1, [(error, alone + error)], tmp_path)
+    assert found.right, found
 
 
 REWRITES_THE_FILE = """\

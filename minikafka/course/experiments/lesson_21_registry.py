@@ -154,6 +154,6 @@ def unframed(value: bytes) -> tuple[int, bytes]:
     otherwise.
     """
     if len(value) < HEADER.size or value[0] != MAGIC:
-        raise ValueError(f"no schema's id in front: it begins with {value[:5]!r}")
+        raise ValueError(f"no schema id in front: it begins with {value[:5]!r}")
     _, number = HEADER.unpack_from(value)
     return number, value[HEADER.size :]

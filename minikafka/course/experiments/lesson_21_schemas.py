@@ -161,11 +161,11 @@ def replayed(*versions: dict[str, Any], level: str) -> list[Any] | str:
 
 OLD = fields(customer="string", cents="long")
 CHANGES = {
-    "a field more": fields(customer="string", cents="long", coupon="string"),
-    "a field more, with a default": fields(
+    "one field more": fields(customer="string", cents="long", coupon="string"),
+    "one field more, with a default": fields(
         customer="string", cents="long", coupon=("string", "")
     ),
-    "a field less": fields(customer="string"),
+    "one field fewer": fields(customer="string"),
     "another name for a field": fields(customer="string", amount="long"),
     "int for long": fields(customer="string", cents="int"),
     "double for long": fields(customer="string", cents="double"),
