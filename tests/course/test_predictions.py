@@ -185,12 +185,14 @@ def test_an_answer_that_needs_the_whole_trace_is_decided_at_its_end():
 
 def test_what_is_chosen_in_the_picture_is_ones_own_prediction(monkeypatch):
     settled = []
-    monkeypatch.setattr(predictions.progress, "predicted", settled.append)
+    monkeypatch.setattr(
+        predictions.progress, "predicted", lambda *words: settled.append(words)
+    )
     q = predict("?", WHY)
     asked = played(q, orders=3).prediction
     assert asked.mine is None and settled == []
     q.say(2, asked.run)
-    assert q.mine == 2 and settled == ["?"]
+    assert q.mine == 2 and settled == [("?", 2)]
     assert "and so it was" in repr(played(q, orders=3))
     assert "This run is another experiment" in repr(played(q, orders=4))
     assert "This run is another experiment" in q.settle(2)
