@@ -141,7 +141,6 @@ DELIBERATE = {
         ),
     },
     "elections": {
-        "no*, kind *.error_message": "other words",
         "*, kind 7: ElectLeaders v[12].*": (
             "an unknown kind of election is an error of the whole request"
         ),
