@@ -506,7 +506,8 @@ def fetch_spark(folder):
     pyspark = said_by([venv_python(), "-c", code]).strip()
     run([*venv_pip("wheel"), f"--wheel-dir={folder}", pyspark])
     code = (
-        "from minikafka.course import spark; session = spark.session();"
+        "import os; from minikafka.course import spark;"
+        " os.environ[spark.VARIABLE] = spark.PACKAGES; session = spark.session();"
         " print(session.conf.get('spark.jars', '')); session.stop()"
     )
     jars = said_by([venv_python(), "-c", code]).strip().splitlines()[-1]

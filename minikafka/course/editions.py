@@ -47,8 +47,9 @@ def solved(notebook: Any, number: str) -> Any:
 
 
 def blank(notebook: Any) -> Any:
-    """For live coding: of each code cell only the comments it begins with. Whole stay
-    cells tagged `setup` and those that nobody types while a class waits.
+    """For live coding: short code cells keep only the comments at their top. Cells
+    tagged `setup` stay whole, and so do long ones, which nobody types while a class
+    waits.
     """
     for cell in learners(notebook).cells:
         is_typed = (

@@ -31,9 +31,12 @@ _in_this_kernel: dict[str, dict[str, Any]] = {}
 
 
 def opened(question: str) -> None:
-    """A question was asked. It is the first thing that a class hears of a learner."""
-    for number, _ in _asked(question):
-        _tell(number, _done().get(number, {}))
+    """A question was asked. It is the first thing that a class hears of a learner; who
+    is in none needn't wait until all lessons are read.
+    """
+    if telling.joined():
+        for number, _ in _asked(question):
+            _tell(number, _done().get(number, {}))
 
 
 def predicted(question: str, option: int) -> None:

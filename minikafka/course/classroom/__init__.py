@@ -2,6 +2,6 @@
 class`, which shows it live.
 
 It is a Kafka program like those of the lessons. Each learner's kernel writes what is
-done in a lesson to the topic `minikafka-class`; the teacher's side reads all of it and
-keeps the latest record of each key.
+done in a lesson to the topic `minikafka-class`; the teacher's side reads the whole
+topic, and for a key only its latest record counts.
 """

@@ -121,35 +121,36 @@ class Board:
         return place.learner in self._places or len(self._places) < _MOST_LEARNERS
 
     def places(self, lesson: str | None = None) -> list[Place]:
-        """What was told last of each learner, in any lesson or in this one."""
+        """Where every learner was last; with a lesson, where they got in it."""
         latest = []
         for lessons in self._places.values():
-            known = lessons.values() if lesson is None else _only(lessons, lesson)
+            known = [each for each in lessons.values() if lesson in (None, each.lesson)]
             latest += [max(known, key=attrgetter("at"))] if known else []
         return latest
 
     def every_place(self, lesson: str | None = None) -> list[Place]:
-        """What was told last of each learner and lesson."""
+        """How far everybody got in every lesson that they opened, or in this one."""
         every = [each for lessons in self._places.values() for each in lessons.values()]
         every.sort(key=attrgetter("name", "learner", "lesson"))
         return [each for each in every if lesson in (None, each.lesson)]
 
-    def name_of(self, place: Place) -> str:
-        """The learner's name, with a number from the second one of that name on."""
-        same = [
-            learner
-            for learner, lessons in self._places.items()
-            if any(each.name == place.name for each in lessons.values())
-        ]
-        number = same.index(place.learner) + 1
-        return place.name if number == 1 else f"{place.name} ({number})"
+    def _names(self) -> dict[str, str]:
+        """Learner -> the name in the table; the second Ada is called Ada (2)."""
+        counts, names = Counter[str](), {}
+        for learner, lessons in self._places.items():
+            name = list(lessons.values())[-1].name
+            counts[name] += 1
+            number = counts[name]
+            names[learner] = name if number == 1 else f"{name} ({number})"
+        return names
 
     def text(self, unreadable: int, lesson: str | None = None) -> str:
         """The table; with a lesson, also what was predicted there; and what was passed
         over. unreadable: batches that nobody could decode.
         """
         places = self.places(lesson)
-        parts = [table([(self.name_of(each), each) for each in places])]
+        names = self._names()
+        parts = [table([(names[each.learner], each) for each in places])]
         if lesson is not None:
             parts.append(histogram(lesson, places))
         passed_over = []
@@ -165,10 +166,6 @@ class Board:
         if passed_over:
             parts.append(f"Passed over: {' and '.join(passed_over)}.")
         return "\n\n".join(parts)
-
-
-def _only(lessons: dict[str, Place], lesson: str) -> list[Place]:
-    return [lessons[lesson]] if lesson in lessons else []
 
 
 def table(places: list[tuple[str, Place]]) -> str:

@@ -149,7 +149,7 @@ class Bank(_Doomed):
             database.close()
 
     def ids(self) -> list[str]:
-        """The posting_id of each row."""
+        """Every row's posting_id."""
         return [found for (found,) in self._ask("select posting_id from postings")]
 
     def total(self) -> int:
@@ -157,7 +157,7 @@ class Bank(_Doomed):
         return sum(self.balances().values())
 
     def balances(self) -> dict[str, int]:
-        """The balance of each account in cents, summed over all postings."""
+        """Account -> its balance in cents, summed over all postings."""
         summed = (
             "select account_id, sum(amount_cents) from postings group by account_id"
             " order by account_id"
@@ -170,7 +170,7 @@ class Bank(_Doomed):
 
 
 class Rows:
-    """What is open in a transaction of the bank."""
+    """A transaction of the bank that is still open."""
 
     def __init__(self, database: sqlite3.Connection, calls: _Calls) -> None:
         self._database, self._calls = database, calls
@@ -209,7 +209,7 @@ class Accounts(_Doomed):
         return sum(count for _, count, _ in self.rows())
 
     def add(self, account_id: str, postings: int, cents: int) -> None:
-        """So many postings and cents more for this account."""
+        """Add this many postings and cents to the account."""
         self._calls.before("row")
         self._rows.execute(
             "insert into accounts values (?, ?, ?) on conflict (account_id) do update"
@@ -250,7 +250,7 @@ class Accounts(_Doomed):
         self._calls.before("end")
 
     def balances(self) -> dict[str, int]:
-        """The balance of each account, in cents."""
+        """Account -> its balance in cents."""
         return {account: cents for account, _, cents in self.rows()}
 
     def rows(self) -> list[tuple[str, int, int]]:

@@ -49,7 +49,7 @@ def sweep(query: Query, sinks: Mapping[str, Made], lab: Lab) -> Any:
 
 
 def _written(writer: Any, made: Made, when: str, checkpoint: str) -> list[float]:
-    """How often the records of each micro-batch have been written."""
+    """Micro-batch -> how many times its records have been written."""
     bank, sink = made()
     rows: dict[int, int] = {}
 

@@ -249,7 +249,7 @@ def _jq(words: list[str]) -> Filter:
     return opened
 
 
-# -- parts of each line
+# -- cut and awk: parts of a line
 
 
 def _cut(words: list[str]) -> Filter:
