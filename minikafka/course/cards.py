@@ -120,3 +120,14 @@ def bundle(text: str, page: str) -> dict[str, str]:
     if os.environ.get("MINIKAFKA_PICTURES") == "text":
         return {"text/plain": text}
     return {"text/plain": text, "text/html": page}
+
+
+def is_notebook() -> bool:
+    """Whether a picture can be seen here."""
+    if os.environ.get("MINIKAFKA_PICTURES") == "text":
+        return False
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return getattr(get_ipython(), "kernel", None) is not None

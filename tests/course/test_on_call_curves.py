@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture
 def cell(monkeypatch):
     """A notebook's cell: what it displays, and how often that is drawn again."""
-    told = SimpleNamespace(execution_count=1, shown=[])
+    told = SimpleNamespace(kernel=True, execution_count=1, shown=[])
 
     class Handle:
         def __init__(self, bundle):

@@ -276,7 +276,7 @@ def test_what_a_shift_types_is_understood(night, line, words):
         ("top -b -n 1", "kubectl get pods how the programs live"),
         ("free -m", "metrics shows what the monitoring has measured"),
         ("ping kafka-2", "kafka-metadata-quorum describe --replication"),
-        ("cat /var/log/kafka/server.log", "journalctl kafka-1 is a broker's log"),
+        ("cat /var/log/kafka/server.log", "journalctl kafka-1 shows a broker's log"),
         ("tail -f /var/log/kafka/server.log", "journalctl kafka-1"),
         ("zookeeper-shell kafka-1:2181", "kafka-metadata-quorum describe"),
         ("kafka-acls --list", "no authorizer"),

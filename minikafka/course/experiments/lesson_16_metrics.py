@@ -2,7 +2,6 @@
 Prometheus, scraped twice a second, and drawn while a command works.
 """
 
-import os
 import re
 import threading
 import time
@@ -11,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
+from minikafka.course import cards
 from minikafka.course.experiments.curves import COLOURS
 
 SAMPLE_SECONDS = 0.5
@@ -62,17 +62,6 @@ class Told(Protocol):
 
     @property
     def is_up(self) -> bool: ...
-
-
-def is_notebook() -> bool:
-    """Whether a picture can be seen here."""
-    if os.environ.get("MINIKAFKA_PICTURES") == "text":
-        return False
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return getattr(get_ipython(), "kernel", None) is not None
 
 
 def scraped(address: str) -> Iterator[tuple[str, Labels, float]]:
@@ -178,7 +167,7 @@ class Watch:
         self._since = now - BEFORE_SECONDS
         self._marks = [*self._marks[-6:], (now, what)]
         self._live = None
-        if is_notebook():
+        if cards.is_notebook():
             import ipywidgets
             from IPython.display import display
 

@@ -3,10 +3,9 @@
 PROCESS = "systemctl status kafka-1 says whether a broker runs"
 NUMBERS = "metrics shows what the monitoring has measured"
 NO_FOLDERS = (
-    "There are no files to look at here: journalctl kafka-1 is a broker's log, du"
-    " kafka-1"
-    " has the sizes of its folders, and kafka-configs --describe --entity-type brokers"
-    " --entity-name 1 --all what is in server.properties."
+    "There are no files to look at here. journalctl kafka-1 shows a broker's log, du"
+    " kafka-1 the sizes of its folders, and kafka-configs --describe --entity-type"
+    " brokers --entity-name 1 --all what is in server.properties."
 )
 NO_THREADS = (
     "Nobody can look into a process here: kubectl logs POD is what a program says,"
@@ -21,9 +20,8 @@ NO_SOCKETS = (
     f" --members shows who is connected as a member, and {PROCESS}."
 )
 NO_NETWORK = (
-    "There is no network to probe here: kafka-metadata-quorum describe --replication"
-    " says"
-    " when each broker was last heard of, and journalctl kafka-1 whom it misses."
+    "There is no network to probe here. kafka-metadata-quorum describe --replication"
+    " says when each broker was last heard of, and journalctl kafka-1 whom it misses."
 )
 NO_TYPING = (
     "Nobody types records on this cluster at night: the shop writes, and"
@@ -38,9 +36,8 @@ NO_ZOOKEEPER = (
 BY_SYSTEMCTL = "systemctl start kafka-1, stop and restart do that here."
 NO_KILL = "systemctl stop kafka-1 stops a broker, kubectl delete pod POD a pod."
 NO_FILTER_FIRST = (
-    "There are no files for {} to read: put it behind a command and |. A broker's log"
-    " is"
-    " journalctl kafka-1."
+    "There are no files for {} to read, so put it behind a command and |. For a"
+    " broker's log type journalctl kafka-1."
 )
 
 NOT_HERE = {
@@ -142,8 +139,8 @@ OPTIONS = {
             "--formatter isn't here. What Kafka's own topics say, tools say better:"
             " kafka-consumer-groups --describe, kafka-transactions list."
         ),
-        "--include": "One topic a time here: --topic TOPIC.",
-        "--whitelist": "One topic a time here: --topic TOPIC.",
+        "--include": "One topic at a time here: --topic TOPIC.",
+        "--whitelist": "One topic at a time here: --topic TOPIC.",
     },
     "kafka-reassign-partitions": dict.fromkeys(
         ("--generate", "--execute", "--verify", "--cancel", "--throttle"),
@@ -164,9 +161,8 @@ OPTIONS = {
         ),
         "--export": "There are no files here: --dry-run prints the new offsets.",
         "--delete-offsets": (
-            "Offsets aren't deleted one by one here: --reset-offsets sets them,"
-            " --delete"
-            " --group GROUP deletes them all."
+            "Offsets aren't deleted one by one here: --reset-offsets sets them, and"
+            " --delete --group GROUP deletes them all."
         ),
     },
     "kafka-topics": {
@@ -177,7 +173,7 @@ OPTIONS = {
     },
     "kafka-metadata-quorum": dict.fromkeys(
         ("add-controller", "remove-controller"),
-        "The three voters stay the three that they are: systemctl start kafka-2 brings"
+        "The same three voters stay for the whole night. systemctl start kafka-2 brings"
         " one back.",
     ),
     "journalctl": {

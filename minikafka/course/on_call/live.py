@@ -2,8 +2,6 @@
 that plays it, and again as time passes.
 """
 
-import os
-import sys
 import time
 from typing import Any
 
@@ -30,12 +28,12 @@ class Curves:
 
     def follow(self, world: World) -> None:
         """There is one more sample: draw, unless that was done a moment ago."""
-        if is_notebook() and time.monotonic() - self._drawn_s >= PAUSE_S:
+        if cards.is_notebook() and time.monotonic() - self._drawn_s >= PAUSE_S:
             self.draw(world)
 
     def draw(self, world: World) -> None:
         """Draw all that was measured, below this cell."""
-        if not is_notebook() or not world.samples:
+        if not cards.is_notebook() or not world.samples:
             return
         bundle = self.bundle(world)
         self._drawn_s = time.monotonic()
@@ -53,13 +51,6 @@ class Curves:
         samples = world.samples
         page = strip(samples, self._called_ms, self._marks)
         return cards.bundle(f"curves: {in_words(samples)}", page)
-
-
-def is_notebook() -> bool:
-    """Whether a picture can be seen here."""
-    if os.environ.get("MINIKAFKA_PICTURES") == "text":
-        return False
-    return "ipykernel" in sys.modules
 
 
 def _cell() -> int:
