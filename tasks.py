@@ -433,7 +433,7 @@ KINDS_HELP = (
 
 
 def kinds_of(words):
-    """(system, Python's version) of each kind that is named; this machine's if none
+    """A (system, Python version) for every kind that is named; this machine's if none
     is.
     """
     versions = [f"3.{minor}" for minor in range(OLDEST[1], NEWEST[1] + 1)]

@@ -226,7 +226,7 @@ def take_away_up_to(how, folder, checkpoint):
 
 
 def dies_after(rows, flag):
-    """For mapInPandas: in micro-batch BATCH, a task's process ends after so many rows,
+    """For mapInPandas: in micro-batch BATCH, a task's process ends after some rows,
     once.
     """
 

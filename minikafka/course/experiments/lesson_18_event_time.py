@@ -415,14 +415,14 @@ def where_it_stands(number: int) -> Dragged:
 
 
 def with_a_clock_ahead(name: str, minutes: int) -> list[Order]:
-    """ORDERS, of which this one says that it was placed so many minutes later."""
+    """ORDERS, but this one's time of placing is that many minutes later."""
     return [
         (each, minute + minutes if each == name else minute) for each, minute in ORDERS
     ]
 
 
 def comes(name: str) -> Callable[[Event], bool]:
-    """Whether an event says what becomes of this order."""
+    """Whether an event tells what happened to this order."""
 
     def is_told(event: Event) -> bool:
         told = event.kind in ("RowCounted", "RowDropped")
@@ -432,8 +432,8 @@ def comes(name: str) -> Callable[[Event], bool]:
 
 
 def becomes_of_h(trace: Sequence[Event]) -> int:
-    """The option that is true of H, by how often its window was written, and with how
-    many orders: 1 without it, 2 with it, 3 twice.
+    """Which option is true of H: 1 if its window was written without it, 2 with it, 3 if
+    the window was written twice.
     """
     counts = []
     for event in trace:

@@ -64,7 +64,7 @@ def clicks(
     watermark: str | None = None,
     per_batch: int | None = None,
 ) -> Any:
-    """The topic as a stream of user_id and event_time_ms, so many records at a time;
+    """The topic as a stream of user_id and event_time_ms, a few records at a time;
     with a watermark also of `at`, the same time as Spark has times.
     """
     from pyspark.sql import functions as F

@@ -113,7 +113,7 @@ def _freeze(world: World, rest: str) -> None:
 
 
 def _orders(world: World, rest: str) -> None:
-    """orders SHOP N: so many of a hundred are one customer's from now on."""
+    """orders SHOP N: from now on, N of a hundred are one customer's."""
     name, count = rest.split()
     shop = world.apps[name]
     assert isinstance(shop, Shop), shop

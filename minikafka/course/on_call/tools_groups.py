@@ -312,7 +312,7 @@ def committed_offsets(world: World, group: Group) -> dict[TopicPartition, int]:
 
 
 def _committed(world: World, group: Group) -> dict[TopicPartition, Any]:
-    """What OffsetFetch has of each partition."""
+    """Partition -> what OffsetFetch says about it."""
     asked = {
         "group_id": group.name,
         "topics": None,

@@ -219,7 +219,7 @@ def _is_in(number: int, numbers: str) -> bool:
 
 
 def _leaders(world: World, places: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """The leader of each partition, -1 for none."""
+    """Partition -> its leader, -1 for none."""
     found: dict[TopicPartition, int] = {}
     for topic in dict.fromkeys(place.topic for place in places):
         for number, leader in asking.leaders(world.brokers, topic).items():
