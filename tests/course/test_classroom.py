@@ -147,6 +147,7 @@ def test_a_lessons_first_predictions_are_counted_and_what_is_right_is_not_told()
     block = text[text.index(f"1. {asked.question}") :].splitlines()
     lengths = [(line.count("#"), line.split()[-1]) for line in block[1:4]]
     assert lengths == [(1, "1"), (2, "2"), (0, "0")]
+    assert contents()["05"].predictions[1].question not in text
     assert len(rows_of(text)) == 3
 
 

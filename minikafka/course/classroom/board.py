@@ -222,23 +222,27 @@ def _help(place: Place) -> str:
 
 
 def histogram(lesson: str, places: list[Place]) -> str:
-    """What was predicted first, for each question of a lesson. It doesn't say what is
-    right: the whole room can see it.
+    """How many chose which option first, for the questions that somebody has answered.
+    It doesn't say what is right: the whole room can see it.
     """
     blocks = []
     for number, asked in enumerate(contents()[lesson].predictions, 1):
         chosen = Counter(
             each.predictions[number] for each in places if number in each.predictions
         )
+        if not chosen:
+            continue
         width = max(map(len, asked.options))
-        scale = min(1.0, _BAR / max(chosen.values(), default=1))
+        scale = min(1.0, _BAR / max(chosen.values()))
         lines = [f"{number}. {asked.question}"]
         for option, text in enumerate(asked.options, 1):
             count = chosen[option]
             bar = "#" * max(round(count * scale), min(count, 1))
             lines.append(f"   {option}  {text.ljust(width)}  {bar} {count}".rstrip())
         blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) or f"Lesson {lesson} asks for no predictions."
+    return (
+        "\n\n".join(blocks) or f"Nobody has predicted anything in lesson {lesson} yet."
+    )
 
 
 COLUMNS = (
