@@ -155,6 +155,17 @@ def asked_outside(accounts, query, batch_id, sums):
                 accounts.add(*each)
 
 
+@right(2)
+def added_up_first(accounts, query, batch_id, sums):
+    newer = {account: (postings, cents) for account, postings, cents in sums}
+    with accounts.transaction():
+        noted = accounts.noted(query)
+        if batch_id > (-1 if noted is None else noted):
+            accounts.note(query, batch_id)
+            for account in sorted(newer):
+                accounts.add(account, *newer[account])
+
+
 @wrong(2, "hana-1 has 20 cents in 2 postings, not 10 cents in 1 posting.")
 def equal_is_enough(accounts, query, batch_id, sums):
     with accounts.transaction():
