@@ -32,9 +32,8 @@ def my_bill(orders, receipts, till):
                     pass  # perhaps it is decided: only a commit may follow
         except TillBusy:  # any other error ends the program
             receipts.abort_transaction()
-            go_back(
-                orders, batch
-            )  # poll has moved on, and an abort doesn't change that
+            # poll has moved on, and an abort doesn't change that
+            go_back(orders, batch)
 
 
 # %% exit ticket

@@ -11,11 +11,13 @@ from minikafka.course.experiments.lesson_08_runs import crc32c
 from minikafka.course.experiments.lesson_12_runs import Record
 from minikafka.course.experiments.lesson_13_runs import TillBusy, behind, go_back
 from minikafka.course.judging import checks
+from minikafka.course.kafka_source import DataLoss
 from minikafka.faults import Crash, Cut, Freeze, Lose
 
 # what the editions' cells have imported before
 IMPORTED = {
     **{"Crash": Crash, "Cut": Cut, "Freeze": Freeze, "Lose": Lose},
+    "DataLoss": DataLoss,
     "KafkaTimeoutError": KafkaTimeoutError,
     "OffsetAndMetadata": OffsetAndMetadata,
     "Record": Record,
