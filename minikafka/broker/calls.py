@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.forwarding import Split
 from minikafka.clock import Now
+from minikafka.cluster.principals import ANONYMOUS, Principal
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
@@ -38,7 +39,8 @@ class Client:
     """One connection as the broker sees it. allows_pipelining: its next request may
     come before the last one is answered. asked, answered: how many requests. early: the
     outcome of a request whose turn to be answered hasn't come, by its number.
-    muted_until_ms: monotonic, before which none of its requests is served.
+    muted_until_ms: monotonic, before which none of its requests is served. principal: who
+    it has shown to be.
     """
 
     listener: str
@@ -48,6 +50,7 @@ class Client:
     asked: int = 0
     answered: int = 0
     muted_until_ms: int = 0
+    principal: Principal = ANONYMOUS
     early: dict[int, Effect] = field(default_factory=dict)
 
 

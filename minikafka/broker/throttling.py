@@ -14,7 +14,6 @@ from minikafka.cluster.metadata import Image
 from minikafka.cluster.quotas import FETCH, WINDOW_MS, WINDOWS, Limit, Rate, limit
 from minikafka.cluster.users import Entity
 
-ANYBODY = "ANONYMOUS"  # the user of all connections over plaintext
 MOST_RATES = 10_000  # those not used for longest are forgotten
 
 
@@ -33,17 +32,17 @@ class Throttling:
         if client.listener == CONTROLLER_LISTENER:
             return 0
         now = self._clock.now
-        throttle_ms = self._count(client.client_id, key, size_bytes, now)
+        throttle_ms = self._count(client, key, size_bytes, now)
         if throttle_ms:
             until_ms = now.monotonic_ms + throttle_ms
             client.muted_until_ms = max(client.muted_until_ms, until_ms)
         return throttle_ms
 
-    def _count(self, client_id: str | None, key: str, size_bytes: int, now: Now) -> int:
+    def _count(self, client: Client, key: str, size_bytes: int, now: Now) -> int:
         """The same, without telling the client. Bytes that it must not read now don't
         count.
         """
-        found = self._limit(client_id, key)
+        found = self._limit(client, key)
         if found is None:
             return 0
         rate = self._rate(key, found)
@@ -53,16 +52,18 @@ class Throttling:
             rate.record(-size_bytes, now.monotonic_ms)
         return throttle_ms
 
-    def most_bytes(self, client_id: str | None) -> int | None:
+    def most_bytes(self, client: Client) -> int | None:
         """How much a client may read at once; None: its quota doesn't say."""
-        found = self._limit(client_id, FETCH)
+        found = self._limit(client, FETCH)
         if found is None:
             return None
         return int(found.bytes_per_second * (WINDOWS - 1) * WINDOW_MS / 1000)
 
-    def _limit(self, client_id: str | None, key: str) -> Limit | None:
+    def _limit(self, client: Client, key: str) -> Limit | None:
         quotas = self._image.users.quotas
-        return limit(quotas, ANYBODY, client_id or "", key) if quotas else None
+        if not quotas:
+            return None
+        return limit(quotas, client.principal.name, client.client_id or "", key)
 
     def _rate(self, key: str, found: Limit) -> Rate:
         place = key, found.shared_by

@@ -436,7 +436,7 @@ class Fetching:
         most_bytes = self.handlers.most_bytes
         if self.follower != CONSUMER:
             return most_bytes
-        of_quota = self.handlers.throttling.most_bytes(self.request.client.client_id)
+        of_quota = self.handlers.throttling.most_bytes(self.request.client)
         return most_bytes if of_quota is None else min(most_bytes, of_quota)
 
     def partition(self, row: Row, left: int, must_give: bool) -> Answer:

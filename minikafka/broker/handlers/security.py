@@ -6,7 +6,6 @@ connect over plaintext. Stored credentials are in users.py.
 from dataclasses import dataclass
 
 from minikafka.broker.calls import Call
-from minikafka.broker.throttling import ANYBODY
 from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
@@ -60,7 +59,8 @@ class SecurityHandlers:
         Versions: 1 to 3.
         """
         body = request.body
-        owner = {"principal_type": "User", "principal_name": ANYBODY}
+        requester = request.client.principal
+        owner = {"principal_type": requester.type, "principal_name": requester.name}
         if body.owner_principal_name:
             owner["principal_type"] = body.owner_principal_type or "User"
             owner["principal_name"] = body.owner_principal_name
@@ -71,8 +71,8 @@ class SecurityHandlers:
             "max_timestamp_ms": NO_TIME,
         }
         if request.version >= 3:
-            answer["token_requester_principal_type"] = "User"
-            answer["token_requester_principal_name"] = ANYBODY
+            answer["token_requester_principal_type"] = requester.type
+            answer["token_requester_principal_name"] = requester.name
         return answer | owner
 
     def renew_delegation_token(self, request: Call, now: Now) -> Answer:
