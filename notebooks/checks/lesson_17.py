@@ -38,11 +38,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "tasks of a limited micro-batch",
-        right=3,
+        "the lag behind a limit",
+        right=2,
         why=(
-            "3. The limit is half of what waits, so the partitions give 450 and 50."
-            " 450 needs three tasks of at most 200, and 50 needs one."
+            "2. The limit is for a micro-batch, and for both partitions together: 1,000"
+            " in two seconds, so 500 a second. 800 a second arrive."
         ),
     ),
     Question(
