@@ -21,12 +21,12 @@ EXIT_TICKET = (
         why=("3. Only a later event moves the watermark. The passing of time doesn't."),
     ),
     Question(
-        "a dashboard that shows this minute's count",
+        "counts of update mode, added up",
         right=2,
         why=(
-            "2. Update writes a window each time it has changed; the table keeps the"
-            " latest row of each key. Append would be silent until the minute can't"
-            " change any more."
+            "2. Each micro-batch that adds to a window writes its whole count so far,"
+            " and a topic keeps all of these rows. Append waits until no order can be"
+            " added any more, so there is one row to add up."
         ),
     ),
     Question(

@@ -18,7 +18,7 @@ from minikafka.course.experiments.lesson_18_event_time import (
     watch,
 )
 from minikafka.course.spark import Lab
-from tests.theatre.test_watermark import COMPLETE, DROPPED, LATE, UPDATE
+from tests.theatre.test_watermark import AHEAD, COMPLETE, DROPPED, FAST, LATE, UPDATE
 
 pytestmark = [pytest.mark.first, pytest.mark.nightly, pytest.mark.spark]
 
@@ -76,6 +76,10 @@ def test_a_late_order_counts_in_the_micro_batch_that_writes_its_window_and_is_dr
 ):
     assert watch(lab, ORDERS) == RECORDED
     assert watch(lab, LATE) == DROPPED
+
+
+def test_a_clock_that_is_ahead_moves_the_watermark_for_all(lab):
+    assert watch(lab, FAST) == AHEAD
 
 
 def test_update_writes_each_change_and_complete_writes_all_and_forgets_nothing(lab):

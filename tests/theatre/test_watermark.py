@@ -14,8 +14,11 @@ from minikafka.course.experiments.lesson_18_event_time import (
     RECORDED,
     Batch,
     Seen,
+    begins,
     later,
     trace,
+    which_are_dropped,
+    with_a_clock_ahead,
 )
 from minikafka.theatre.drawing import NARROW, WIDE
 from tests.chromium import running_chromium
@@ -30,6 +33,15 @@ DROPPED = Seen(
         Batch(2, LATE[6:9], 11, 0, 3, {0: 2}),
         Batch(3, LATE[9:12], 21, 1, 2, {10: 3}),
         Batch(4, (), 27, 0, 2, {}),
+    )
+)
+FAST = tuple(with_a_clock_ahead("E", minutes=40))
+AHEAD = Seen(
+    (
+        Batch(0, FAST[0:3], None, 0, 2, {}),
+        Batch(1, FAST[3:6], 2, 0, 4, {}),
+        Batch(2, FAST[6:9], 48, 0, 1, {0: 3, 10: 2, 20: 3}),
+        Batch(3, FAST[9:12], 48, 1, 1, {}),
     )
 )
 UPDATE = Seen(
@@ -113,6 +125,24 @@ def test_one_micro_batch_later_it_is_dropped_because_the_watermark_had_moved():
         pic._drawing(gone["step"], WIDE).shapes["lamp/word"]["text"]
         == "1 order dropped"
     )
+
+
+def test_a_clock_that_is_ahead_drops_orders_from_the_micro_batch_after_the_next_on():
+    assert [AHEAD.lost(number) for number in range(4)] == [[], [], [], [*FAST[9:12]]]
+    assert [which_are_dropped(trace(seen)) for seen in (RECORDED, AHEAD, DROPPED)] == [
+        1,
+        2,
+        2,
+    ]
+
+
+def test_the_stop_of_the_clock_that_is_ahead_has_the_watermark_and_not_who_is_dropped():
+    question = {"question": "Which are dropped?", "options": ["none", "three", "six"]}
+    pic = AHEAD.play(question, surprise=begins(2), answer=which_are_dropped)
+    stop, decided = pic.prediction.stop, pic.prediction.decided
+    assert pic.scenes[stop]["kind"] == "WatermarkMoved"
+    assert "08:48" in pic.scenes[stop]["sentence"]
+    assert at(pic, "RowDropped", "J,")["step"] == decided > stop + 1
 
 
 def test_the_last_sentence_says_how_many_counted_and_why_no_more():
