@@ -57,6 +57,8 @@ class Broker(Parts):
             trace,
             self.clock,
             self.storage_failed,
+            self.image,
+            self.authorizer,
         )
 
     # -- life

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from minikafka.broker.access import Access
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.forwarding import Split
 from minikafka.clock import Now
@@ -39,8 +40,8 @@ class Client:
     """One connection as the broker sees it. allows_pipelining: its next request may
     come before the last one is answered. asked, answered: how many requests. early: the
     outcome of a request whose turn to be answered hasn't come, by its number.
-    muted_until_ms: monotonic, before which none of its requests is served. principal: who
-    it has shown to be.
+    muted_until_ms: monotonic, before which none of its requests is served. principal:
+    who it has shown to be.
     """
 
     listener: str
@@ -66,7 +67,9 @@ class Itself:
 @dataclass(slots=True, eq=False)
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
-    connection. size_bytes: of its frame.
+    connection. size_bytes: of its frame. access: what its client may do; None: all.
+    whole(answer): the answer with what was refused before the request came to its
+    handler (guards/).
     """
 
     connection: Connection
@@ -78,6 +81,8 @@ class Call:
     handler: "Handler[Any]"
     number: int = 0
     size_bytes: int = 0
+    access: Access | None = None
+    whole: "Callable[[Answered], Answered] | None" = None
 
 
 def error_fields(error: KafkaError) -> Answer:
@@ -92,7 +97,8 @@ class Disconnect(NamedTuple):
 
 
 # None: the protocol knows no answer
-Served = Answer | Wait | Disconnect | None
+Answered = Answer | Disconnect | None
+Served = Answered | Wait
 
 
 class Handler(NamedTuple, Generic[Handlers]):

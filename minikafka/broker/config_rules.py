@@ -93,7 +93,13 @@ _BEGINNING = Rule(
     " The value must be either 'earliest', 'latest' or of the format"
     " 'by_duration:<PnDTnHnMn.nS>'.",
 )
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_AUTHORIZER = Rule(
+    lambda name: name in ("", AUTHORIZER),
+    f"there is one authorizer here: authorizer.class.name={AUTHORIZER}",
+)
 RULES = {
+    "authorizer.class.name": _AUTHORIZER,
     "compression.gzip.level": _GZIP_LEVEL,
     "connections.max.idle.ms": Rule(
         lambda ms: ms < 0 or ms > 100, "Value must be negative or more than 100"

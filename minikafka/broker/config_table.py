@@ -308,6 +308,7 @@ def unknown(name: str) -> Config:
 # Described where they are set, and not before.
 SHOWN_WHERE_SET = frozenset(
     {
+        "allow.everyone.if.no.acl.found",
         "follower.replication.throttled.rate",
         "group.share.initialize.retry.interval.ms",
         "leader.replication.throttled.rate",
@@ -315,6 +316,7 @@ SHOWN_WHERE_SET = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.state.topic.prune.interval.ms",
+        "super.users",
     }
 )
 

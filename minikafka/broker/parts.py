@@ -10,6 +10,7 @@ node's life begins with (lifecycle.py).
 
 from collections.abc import Hashable
 
+from minikafka.broker.access import authorizer_of
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.config import (
     BrokerConfig,
@@ -95,6 +96,7 @@ class Parts:
         self.notice = self.loggers.notice
         self.image = Image()
         self.in_force = InForce(config, self.image, node_id)
+        self.authorizer = authorizer_of(config, self.image)
         self.descriptions: dict[Hashable, Encoded] = {}
         self.waiting = Waiting(self.timers.new())
         self.events = NodeEvents(

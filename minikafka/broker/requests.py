@@ -22,7 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from minikafka.broker.access import Access, Authorizer
 from minikafka.broker.calls import (
+    Answered,
     Call,
     Client,
     Disconnect,
@@ -39,6 +41,8 @@ from minikafka.broker.loggers import Loggers
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
 from minikafka.clock import NodeClock, Now
+from minikafka.cluster.acls import Who
+from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Resume, Wait, Waiting
 from minikafka.trace import Trace
 from minikafka.wire import messages
@@ -72,6 +76,8 @@ class Requests:
     _trace: Trace
     _clock: NodeClock
     _storage_failed: Callable[[KafkaError], None]
+    _image: Image
+    _authorizer: Authorizer | None
     clients: dict[Connection, Client] = field(default_factory=dict)
     answered_bytes: int = 0
 
@@ -169,6 +175,10 @@ class Requests:
         if self._loggers.names_requests:
             self._name(call)
         try:
+            if self._authorizer is not None:
+                refused = self._authorized(call, self._authorizer)
+                if refused is not None:
+                    return refused
             if call.handler.controller_only:
                 split = partial(self._split, call)
                 wait = self._forwarding.to_decide(call.api, call.version, split, now)
@@ -179,6 +189,20 @@ class Requests:
             return served
         except KafkaError as error:
             return self._refusal(call, error)
+
+    def _authorized(self, call: Call, authorizer: Authorizer) -> Answer | None:
+        """Before a client's request comes to its handler, or to the controller, what
+        its client may not ask for is taken out of it. Returns the answer if nothing is
+        left. Nodes are not asked. Errors: that of a request which is refused as a
+        whole.
+        """
+        client = call.client
+        if call.access is not None or client.listener == CONTROLLER_LISTENER:
+            return None
+        from minikafka.broker.guards import guard
+
+        call.access = Access(authorizer, Who(client.principal, client.host))
+        return guard(call, call.access, self._image)
 
     def _name(self, call: Call) -> None:
         """Report a request as kafka.request.logger does."""
@@ -246,8 +270,10 @@ class Requests:
 
     # -- answering
 
-    def _answer(self, call: Call, answer: Answer | Disconnect | None) -> None:
+    def _answer(self, call: Call, answer: Answered) -> None:
         frame = None
+        if call.whole is not None:
+            answer = call.whole(answer)
         if isinstance(answer, dict):
             if self._trace:
                 self._tell_refusal(call, answer)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from minikafka.cluster.acls import Acls
 from minikafka.cluster.users import Users
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.internal_records import decode_record, encode_record
@@ -242,6 +243,7 @@ class Image:
         # replaced whenever the configs of one broker, or of all, have changed
         self.brokers_configured = object()
         self.users = Users()
+        self.acls = Acls()
 
     @staticmethod
     def of(records: Iterable[MetadataRecord]) -> "Image":
@@ -292,9 +294,8 @@ class Image:
             ]
         for (kind, resource), configs in self.configs.items():
             found += config_records(kind, resource, configs)
-        found += [
-            MetadataRecord(name, 0, fields) for name, fields in self.users.records()
-        ]
+        for name, fields in [*self.users.records(), *self.acls.records()]:
+            found.append(MetadataRecord(name, 0, fields))
         ids = {
             "broker_id": -1,
             "broker_epoch": -1,
@@ -318,8 +319,8 @@ class Image:
         for (kind, resource), configs in self.configs.items():
             unset = configs.keys() - later.config(kind, resource).keys()
             found += config_records(kind, resource, dict.fromkeys(sorted(unset)))
-        users = self.users.gone(later.users)
-        return found + [MetadataRecord(name, 0, fields) for name, fields in users]
+        gone = [*self.users.gone(later.users), *self.acls.gone(later.acls)]
+        return found + [MetadataRecord(name, 0, fields) for name, fields in gone]
 
     def topic(self, name: str) -> Topic:
         """The topic by name. Errors: UNKNOWN_TOPIC_OR_PARTITION."""
@@ -532,6 +533,14 @@ def _remove_credential(image: Image, fields: dict[str, Any]) -> None:
     image.users.remove_credential(fields)
 
 
+def _acl(image: Image, fields: dict[str, Any]) -> None:
+    image.acls.add(fields)
+
+
+def _remove_acl(image: Image, fields: dict[str, Any]) -> None:
+    image.acls.remove(fields)
+
+
 # A record type that is missing here changes nothing that this project uses (for example
 # NoOpRecord).
 APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
@@ -548,4 +557,6 @@ APPLY: dict[str, Callable[[Image, dict[str, Any]], Change | None]] = {
     "ClientQuotaRecord": _quota,
     "UserScramCredentialRecord": _credential,
     "RemoveUserScramCredentialRecord": _remove_credential,
+    "AccessControlEntryRecord": _acl,
+    "RemoveAccessControlEntryRecord": _remove_acl,
 }

@@ -23,6 +23,8 @@ from minikafka.cluster.metadata import (
 ORDERS = bytes(15) + b"\7"
 
 OF_USERS = {
+    "AccessControlEntryRecord",
+    "RemoveAccessControlEntryRecord",
     "ClientQuotaRecord",
     "UserScramCredentialRecord",
     "RemoveUserScramCredentialRecord",

@@ -10,11 +10,15 @@ from minikafka.wire.records import encode_batch
 
 
 class Connection:
-    """One TCP connection to a broker."""
+    """One TCP connection to a broker. source: the address that it comes from, one of
+    this machine's own.
+    """
 
-    def __init__(self, bootstrap):
+    def __init__(self, bootstrap, source=None):
         host, port = bootstrap.rsplit(":", 1)
-        self.socket = socket.create_connection((host, int(port)), timeout=120)
+        self.socket = socket.create_connection(
+            (host, int(port)), timeout=120, source_address=source and (source, 0)
+        )
         self.correlation_id = 0
 
     def ask(self, api, version, **body):

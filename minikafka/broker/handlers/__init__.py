@@ -15,6 +15,7 @@ from minikafka.broker.parts import Parts
 from minikafka.wire.messages import API
 
 if TYPE_CHECKING:
+    from minikafka.broker.handlers.acls import AclHandlers
     from minikafka.broker.handlers.alter_configs import AlterConfigHandlers
     from minikafka.broker.handlers.configs import ConfigHandlers
     from minikafka.broker.handlers.features import FeatureHandlers
@@ -47,6 +48,18 @@ class Handlers:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+
+    @cached_property
+    def acls(self) -> "AclHandlers":
+        from minikafka.broker.handlers.acls import AclHandlers
+
+        parts = self._parts
+        return AclHandlers(
+            parts.image,
+            parts.authorizer is not None,
+            parts.random_uuid,
+            parts.active_controller,
+        )
 
     @cached_property
     def alter_configs(self) -> "AlterConfigHandlers":
@@ -381,9 +394,21 @@ _TABLE: tuple[Handler[Handlers], ...] = (
         (0, 5),
         lambda handlers: handlers.group_offsets.txn_offset_commit,
     ),
-    Handler("DescribeAcls", (1, 3), lambda handlers: handlers.security.describe_acls),
-    Handler("CreateAcls", (1, 3), lambda handlers: handlers.security.create_acls),
-    Handler("DeleteAcls", (1, 3), lambda handlers: handlers.security.delete_acls),
+    Handler("DescribeAcls", (1, 3), lambda handlers: handlers.acls.describe_acls),
+    Handler(
+        "CreateAcls",
+        (1, 3),
+        lambda handlers: handlers.acls.create_acls,
+        refuse=lambda handlers: handlers.acls.refuse_create,
+        controller_only=True,
+    ),
+    Handler(
+        "DeleteAcls",
+        (1, 3),
+        lambda handlers: handlers.acls.delete_acls,
+        refuse=lambda handlers: handlers.acls.refuse_delete,
+        controller_only=True,
+    ),
     Handler(
         "DescribeConfigs", (1, 4), lambda handlers: handlers.configs.describe_configs
     ),

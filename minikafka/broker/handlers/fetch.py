@@ -57,6 +57,7 @@ from minikafka.broker.replica_manager import ReplicaManager
 from minikafka.broker.replication_quotas import ReplicationQuota
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import Now
+from minikafka.cluster.acls import Operation, ResourceType
 from minikafka.cluster.metadata import METADATA_TOPIC, Image
 from minikafka.cluster.quorum import TOPIC_ID as METADATA_TOPIC_ID
 from minikafka.cluster.quorum import Quorum
@@ -76,7 +77,11 @@ NODE_ENDPOINTS = 16
 READ_COMMITTED = 1
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
-NOT_READ = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
+NOT_READ = (
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.UNKNOWN_TOPIC_ID,
+    Error.TOPIC_AUTHORIZATION_FAILED,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -298,6 +303,8 @@ class Fetching:
         named, number = one.key
         if isinstance(named, bytes) and not topic:
             raise self.no_such_id(named, number)
+        if self.request.access is not None:
+            self.request.access.check(Operation.READ, ResourceType.TOPIC, topic)
         if topic == METADATA_TOPIC and self.follower != CONSUMER:
             if number != 0:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from minikafka.broker.access import every_operation
 from minikafka.broker.calls import Call, limit_repeats, results_of
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.handlers.share_states import pass_on
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster import features
+from minikafka.cluster.acls import ResourceType
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait, all_of
 from minikafka.coordinators.classic_group import ClassicGroup
@@ -30,9 +32,8 @@ ALL_ANSWERED = 3  # the first version of LeaveGroup that names many members
 PROTOCOL_NAMED = 5  # the first version of SyncGroup that names the protocol
 NULL_PROTOCOL = 7  # the first version of JoinGroup whose protocol's name may be null
 NOT_FOUND = 6  # the first version of DescribeGroups that knows GROUP_ID_NOT_FOUND
-# AclOperation codes that a group knows: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS,
-# ALTER_CONFIGS.
-GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+# what one may do without an authorizer
+GROUP_OPERATIONS = every_operation(ResourceType.GROUP)
 
 
 @dataclass(eq=False, repr=False)
@@ -217,7 +218,7 @@ class GroupHandlers:
                 group["error_code"] = error.error
                 group["error_message"] = error.message
                 return group
-        return group | operations(request)
+        return group | operations(request, group_id)
 
     def consumer_group_describe(self, request: Call, now: Now) -> Answer:
         """ConsumerGroupDescribe (KIP-848): groups of the consumer protocol, with each
@@ -361,13 +362,17 @@ def described(
 
     def shown(group_id: str) -> Answer:
         group: Answer = coordinator.state(group_id).describe(group_id, kind)
-        return group | operations(request)
+        return group | operations(request, group_id)
 
     names = limit_repeats(request.body.group_ids)
     return {"groups": results_of(names, named, shown, say_why=True)}
 
 
-def operations(request: Call) -> Answer:
+def operations(request: Call, group_id: str) -> Answer:
+    """All that a client may do with a group, if it asks for that."""
     if not request.body.include_authorized_operations:
         return {}
-    return {"authorized_operations": GROUP_OPERATIONS}
+    allowed = GROUP_OPERATIONS
+    if request.access is not None:
+        allowed = request.access.operations(ResourceType.GROUP, group_id)
+    return {"authorized_operations": allowed}

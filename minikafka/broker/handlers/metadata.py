@@ -6,12 +6,14 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from minikafka.broker.access import every_operation
 from minikafka.broker.calls import Call
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
 from minikafka.cluster import controller
+from minikafka.cluster.acls import CLUSTER_NAME, Operation, ResourceType
 from minikafka.cluster.metadata import (
     INTERNAL_TOPICS,
     METADATA_TOPIC,
@@ -36,10 +38,9 @@ from minikafka.wire.primitives import Encoded
 
 NO_ID = bytes(16)
 CREATED_AT_ONCE = 100  # topics that one request creates by asking for them
-# Sets of AclOperation codes as Kafka answers them without an authorizer: everything
-# that the resource knows.
-TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+# What one may do without an authorizer: everything that the resource knows.
+TOPIC_OPERATIONS = every_operation(ResourceType.TOPIC)
+CLUSTER_OPERATIONS = every_operation(ResourceType.CLUSTER)
 NOT_ASKED = -(2**31)
 BROKERS, CONTROLLERS = 1, 2  # endpoint types of DescribeCluster
 PARTITION_LIMIT = 2000  # max.request.partition.size.limit
@@ -90,14 +91,19 @@ class MetadataHandlers:
         - 10 and 12 add topic ids (KIP-516).
         - 11 drops the cluster's authorized operations.
         - 13 adds a top-level error (always 0 here).
+
+        With an authorizer nobody learns of topics that it may not describe: asked for
+        all, they are left out, and a topic that is named is refused, there or not. To
+        have one created takes CREATE.
         """
         body = request.body
         topics: list[Encoded | Answer] = []
         if body.topics is None or (request.version == 0 and not body.topics):
             for topic in self.image.topics.values():
-                topics.append(self.described(topic, request))
+                if may_describe(request, topic.name):
+                    topics.append(self.described(topic, request))
         else:
-            failed: dict[str, KafkaError] = {}
+            failed = self.not_to_create(request)
             created = self.auto_created(request, failed)
             once = {(one.name, one.topic_id): one for one in body.topics}
             for one in once.values():
@@ -111,17 +117,42 @@ class MetadataHandlers:
         answer["topics"] = topics
         return answer
 
+    def not_to_create(self, request: Call) -> dict[str, KafkaError]:
+        """The unknown topics of a request that its client may not have created, and
+        why; of those that it may not describe it isn't told whether they are unknown.
+        """
+        access = request.access
+        refused: dict[str, KafkaError] = {}
+        if access is None:
+            return refused
+        creates = self.creates_topics(request)
+        may_create_all = access.allows_cluster(Operation.CREATE)
+        for name in dict.fromkeys(
+            one.name for one in request.body.topics if by_name(one)
+        ):
+            is_allowed = access.allows_topic(Operation.DESCRIBE, name)
+            if is_allowed and creates and name not in self.image.topics:
+                is_allowed = may_create_all or access.allows_topic(
+                    Operation.CREATE, name
+                )
+            if not is_allowed:
+                refused[name] = KafkaError(Error.TOPIC_AUTHORIZATION_FAILED)
+        return refused
+
+    def creates_topics(self, request: Call) -> bool:
+        """Whether an unknown topic is created for who asks."""
+        is_enabled = self.config["auto.create.topics.enable"]
+        return bool(is_enabled and request.body.allow_auto_topic_creation)
+
     def auto_created(
         self, request: Call, failed: dict[str, KafkaError]
     ) -> list[dict[str, Any]]:
         """The unknown topics of a request, as CreateTopics wants them; names that
         cannot be created go to failed.
         """
-        if not self.config["auto.create.topics.enable"]:
+        if not self.creates_topics(request):
             return []
-        if not request.body.allow_auto_topic_creation:
-            return []
-        known = {METADATA_TOPIC, *self.image.topics}
+        known = {METADATA_TOPIC, *self.image.topics, *failed}
         asked = dict.fromkeys(one.name for one in request.body.topics if by_name(one))
         unknown = [name for name in asked if name not in known]
         topics = []
@@ -146,7 +177,10 @@ class MetadataHandlers:
         """One asked topic, by name or by id."""
         try:
             if not by_name(one):
-                return self.described(self.image.topic_by_id(one.topic_id), request)
+                topic = self.image.topic_by_id(one.topic_id)
+                if not may_describe(request, topic.name):
+                    raise KafkaError(Error.TOPIC_AUTHORIZATION_FAILED)
+                return self.described(topic, request)
             if one.name in failed:
                 raise failed[one.name]
             if one.name not in self.image.topics:
@@ -168,11 +202,12 @@ class MetadataHandlers:
         """A topic that exists. Encoded once for an image: every client that starts
         asks, and many partitions take long.
         """
-        asks_operations = request.body.include_topic_authorized_operations
-        key = topic.name, request.version, asks_operations
+        operations = NOT_ASKED
+        if request.body.include_topic_authorized_operations:
+            operations = topic_operations(request, topic.name)
+        key = topic.name, request.version, operations
         if key not in self.descriptions:
             schema = messages.API[request.api].response
-            operations = TOPIC_OPERATIONS if asks_operations else NOT_ASKED
             fields = self.topic_fields(topic, topic.partitions, operations)
             self.descriptions[key] = schema.encode_item(
                 request.version, "topics", fields
@@ -220,7 +255,7 @@ class MetadataHandlers:
             controller_id = min(there, default=-1)
         operations = NOT_ASKED
         if request.body.include_cluster_authorized_operations:
-            operations = CLUSTER_OPERATIONS
+            operations = cluster_operations(request)
         return {
             "cluster_id": self.quorum.cluster_id,
             "controller_id": controller_id,
@@ -267,7 +302,9 @@ class MetadataHandlers:
         """
         body, cursor = request.body, request.body.cursor
         asked = sorted({topic.name for topic in body.topics})
-        names = asked or sorted(self.image.topics)
+        names = asked or [
+            name for name in sorted(self.image.topics) if may_describe(request, name)
+        ]
         first_partition = 0
         if cursor is not None:
             is_astray = bool(asked) and cursor.topic_name not in asked
@@ -281,7 +318,7 @@ class MetadataHandlers:
         for name in names:
             if left == 0:
                 return {"topics": topics, "next_cursor": cursor_at(name, 0)}
-            page = self.page_of(name, first_partition, left)
+            page = self.page_of(request, name, first_partition, left)
             topics.append(page.answer)
             left -= page.partitions
             if not page.is_last:
@@ -290,7 +327,7 @@ class MetadataHandlers:
             first_partition = 0
         return {"topics": topics, "next_cursor": None}
 
-    def page_of(self, name: str, first: int, limit: int) -> Page:
+    def page_of(self, request: Call, name: str, first: int, limit: int) -> Page:
         """One topic from a partition on."""
         try:
             if name not in self.image.topics:
@@ -308,7 +345,8 @@ class MetadataHandlers:
                 is_last = False
                 break
             shown[number] = partition
-        answer = self.topic_fields(topic, shown, TOPIC_OPERATIONS)
+        operations = topic_operations(request, name)
+        answer = self.topic_fields(topic, shown, operations)
         for told, partition in zip(answer["partitions"], shown.values(), strict=True):
             told["eligible_leader_replicas"] = list(partition.eligible_leader_replicas)
             told["last_known_elr"] = list(partition.last_known_elr)
@@ -393,6 +431,28 @@ class MetadataHandlers:
         except KafkaError as error:
             return no_coordinator(key, error.error, error.message)
         return self.coordinator_of(topic, key, listener)
+
+
+def may_describe(request: Call, topic: str) -> bool:
+    """Whether a client may learn of a topic."""
+    access = request.access
+    return access is None or access.allows_topic(Operation.DESCRIBE, topic)
+
+
+def topic_operations(request: Call, topic: str) -> int:
+    """All that a client may do with a topic."""
+    if request.access is None:
+        return TOPIC_OPERATIONS
+    return request.access.operations(ResourceType.TOPIC, topic)
+
+
+def cluster_operations(request: Call) -> int:
+    """All that a client may do with the cluster, if it may describe it."""
+    if request.access is None:
+        return CLUSTER_OPERATIONS
+    if not request.access.allows_cluster(Operation.DESCRIBE):
+        return 0
+    return request.access.operations(ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def by_name(one: Any) -> bool:

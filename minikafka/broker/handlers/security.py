@@ -1,6 +1,6 @@
-"""What a broker without security answers: there are no access rules, as without an
-authorizer; nobody logs in (SASL), and nobody gets a delegation token, as all clients
-connect over plaintext. Stored credentials are in users.py.
+"""What a broker without security answers: nobody logs in (SASL), and nobody gets a
+delegation token, as all clients connect over plaintext. Stored credentials are in
+users.py, access rules in acls.py.
 """
 
 from dataclasses import dataclass
@@ -10,36 +10,12 @@ from minikafka.clock import Now
 from minikafka.cluster.waiting import Answer
 from minikafka.wire.errors import Error, KafkaError
 
-NO_AUTHORIZER = {
-    "error_code": Error.SECURITY_DISABLED,
-    "error_message": "No Authorizer is configured.",
-}
 NO_TIME = -1
 
 
 @dataclass(eq=False, repr=False)
 class SecurityHandlers:
-    """Handles requests about ACLs, SASL and delegation tokens: there are none."""
-
-    # -- ACLs, without an authorizer
-
-    def describe_acls(self, request: Call, now: Now) -> Answer:
-        """DescribeAcls (KIP-140): SECURITY_DISABLED. Versions: 1 to 3."""
-        raise KafkaError(
-            Error.SECURITY_DISABLED, "No Authorizer is configured on the broker"
-        )
-
-    def create_acls(self, request: Call, now: Now) -> Answer:
-        """CreateAcls (KIP-140): SECURITY_DISABLED for each. Versions: 1 to 3."""
-        return {"results": [NO_AUTHORIZER for _ in request.body.creations]}
-
-    def delete_acls(self, request: Call, now: Now) -> Answer:
-        """DeleteAcls (KIP-140): SECURITY_DISABLED for each filter. Versions: 1 to 3."""
-        return {
-            "filter_results": [
-                {**NO_AUTHORIZER, "matching_acls": []} for _ in request.body.filters
-            ]
-        }
+    """Handles requests about SASL and delegation tokens: there are none."""
 
     # -- SASL, on a connection that needs none
 

@@ -18,6 +18,7 @@ from minikafka.broker.share_sessions import (
 )
 from minikafka.broker.sharing import Sharing
 from minikafka.clock import Now
+from minikafka.cluster.acls import Operation, ResourceType
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.share_partition import Acknowledge, AcknowledgementBatch
 from minikafka.cluster.waiting import Answer, Wait, all_of
@@ -133,6 +134,12 @@ def check_feature(image: Image) -> None:
         raise KafkaError(Error.UNSUPPORTED_VERSION)
 
 
+def check_access(request: Call, topic: str) -> None:
+    """Whether a client may read a topic. Errors: TOPIC_AUTHORIZATION_FAILED."""
+    if request.access is not None:
+        request.access.check(Operation.READ, ResourceType.TOPIC, topic)
+
+
 def by_topic_id(answers: dict[TopicIdPartition, Answer]) -> list[Answer]:
     parts = [(topic_id, answer) for (topic_id, _), answer in answers.items()]
     return nested(parts, "topic_id")
@@ -169,6 +176,7 @@ class Acknowledging:
         topic = self.handlers.image.topic_names.get(topic_id)
         if topic is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+        check_access(self.request, topic)
         self._check(said)
         if number not in self.handlers.image.topics[topic].partitions:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)

@@ -15,6 +15,7 @@ from minikafka.broker.handlers.share_acknowledge import (
     GroupConfigs,
     ShareAcknowledgeHandlers,
     by_topic_id,
+    check_access,
 )
 from minikafka.broker.share_partitions import Held
 from minikafka.broker.share_sessions import (
@@ -248,6 +249,7 @@ class ShareFetching:
         topic = image.topic_names.get(topic_id)
         if topic is None:
             raise KafkaError(Error.UNKNOWN_TOPIC_ID)
+        check_access(self.request, topic)
         if number not in image.topics[topic].partitions:
             raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
         key = ShareKey(self.group_id, topic_id, number)

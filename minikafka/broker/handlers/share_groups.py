@@ -77,7 +77,7 @@ class ShareGroupHandlers:
             check_feature(self.image)
             groups = self.groups.state(group_id)
             group: Answer = groups.describe(group_id, ShareGroup)
-            return group | operations(request)
+            return group | operations(request, group_id)
 
         names = limit_repeats(body.group_ids)
         return {"groups": results_of(names, named, shown, say_why=True)}
@@ -195,11 +195,11 @@ class ShareGroupHandlers:
         now: Now,
     ) -> Answer | Wait:
         """A group decides first, and share coordinators then carry it out. A request
-        that names no topic is answered at once.
+        that names no topic is answered at once, but not if all of them were refused.
         """
         check_feature(self.image)
         group_id = request.body.group_id
-        if group_id and not request.body.topics:
+        if group_id and not request.body.topics and request.whole is None:
             return {}
         whole = Wait()
 
