@@ -687,8 +687,8 @@ def fetch_kafka():
 
 
 def fetch_connector():
-    """Spark's Kafka connector, by one start of Spark: two test workers that do it at
-    once get in each other's way.
+    """Spark's Kafka connector, and Delta for an extra, by one start of Spark: two test
+    workers that do it at once get in each other's way.
     """
     quiet = {
         "cwd": ROOT,
@@ -696,14 +696,14 @@ def fetch_connector():
         "capture_output": True,
         "text": True,
     }
-    code = "from minikafka.course import spark; print(spark.packages())"
+    code = "from minikafka.course import spark; print(spark.packages(delta=True))"
     done = subprocess.run([str(venv_python()), "-c", code], **quiet)
     packages, stamp = done.stdout.strip(), CACHE / "connector"
     home = os.environ.get("JAVA_TOOL_OPTIONS", "") + str(Path.home())
     if stamp.exists() and stamp.read_text() == f"{packages} {home}":
         return []
-    say("Fetching Spark's Kafka connector (10 MB) ...")
-    code = "from minikafka.course import spark; spark.session().stop()"
+    say("Fetching Spark's Kafka connector and Delta (24 MB) ...")
+    code = "from minikafka.course import spark; spark.session(delta=True).stop()"
     done = subprocess.run([str(venv_python()), "-c", code], **quiet)
     if done.returncode:
         return [f"Spark does not start: {done.stderr.strip()[-600:]}"]

@@ -37,6 +37,18 @@ if TYPE_CHECKING:
 PACKAGES = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 VARIABLE = "MINIKAFKA_SPARK_PACKAGES"
 
+# Delta tables, for a session that asks for them. Built for one line of Spark, which its
+# name ends with; these settings let SQL know the format. A small table's log is read by
+# two tasks instead of fifty.
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": (
+        "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    ),
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
 # Where the lessons' queries run: here, unless this variable names a cluster of Spark's
 # own, spark://HOST:PORT.
 MASTER = "local[2]"
@@ -49,13 +61,21 @@ DRIVER_MEMORY = "1g"
 # the processor has to do. The bench, which reads millions of rows, does without.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-# Jars that the connector asks for and that PySpark's own folder has: they are neither
-# fetched nor copied at each start.
+# Jars that the connector or Delta asks for and that PySpark's own folder has, some of
+# them newer: they are neither fetched nor copied at each start.
 THERE_ALREADY = (
+    "com.fasterxml.jackson.core:jackson-*",
+    "com.github.luben:zstd-jni",
     "com.google.code.findbugs:jsr305",
     "org.apache.hadoop:hadoop-client-api",
     "org.apache.hadoop:hadoop-client-runtime",
     "at.yawk.lz4:lz4-java",
+    "commons-pool:commons-pool",
+    "io.airlift:aircompressor",
+    "org.apache.logging.log4j:log4j-*",
+    "org.apache.parquet:parquet-*",
+    "org.locationtech.jts:jts-core",
+    "org.roaringbitmap:RoaringBitmap",
     "org.scala-lang.modules:scala-parallel-collections_2.13",
     "org.slf4j:slf4j-api",
     "org.xerial.snappy:snappy-java",
@@ -82,7 +102,7 @@ _NOT_STARTED = """minikafka: Spark did not start. The last lines it wrote:
 
 {advice}"""
 
-_NO_NETWORK = """  "unresolved dependency" or "download failed": it could not fetch the Kafka connector ({packages}).
+_NO_NETWORK = """  "unresolved dependency" or "download failed": it could not fetch {packages}.
   It needs the network once; later starts use what it has kept under ~/.ivy2.5.2."""
 
 _HALF_FETCHED = """  The network may be fine: here is the description of a jar without the jar, and Spark looks
@@ -102,11 +122,15 @@ class SparkMissing(RuntimeError):
         return str(self).splitlines()
 
 
-def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> Any:
+def session(
+    name: str = "minikafka",
+    own: Mapping[str, str] | None = None,
+    delta: bool = False,
+) -> Any:
     """The notebook's SparkSession, the same until it is stopped. Two threads, 1 GB,
     UTC, no UI, no log lines in cells. MINIKAFKA_SPARK_MASTER=spark://HOST:PORT takes
     one core of that cluster instead of two threads, and has Spark's UI. own: settings
-    in the place of a lab's.
+    in the place of a lab's. delta: a session that knows Delta tables, too.
 
     Raises SparkMissing, with the exact fix, when Java or PySpark is missing.
     """
@@ -123,10 +147,15 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
         # a machine's own name is not always known: Spark would not start
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(name).master(master())
-    for key, value in {**settings(), **(own or {})}.items():
+    for key, value in {**settings(delta), **(own or {})}.items():
         builder = builder.config(key, value)
-    fetches = " (the very first time it also fetches its Kafka connector, 10 MB)"
-    print(f"Spark starts: 5 to 15 seconds{fetches if packages() else ''}.")
+    sizes = {
+        "its Kafka connector, 10 MB": _connector(),
+        "Delta, 13 MB": _delta() if delta else "",
+    }
+    fetched = " and ".join(size for size, coordinates in sizes.items() if coordinates)
+    fetches = f" (the very first time it also fetches {fetched})" if fetched else ""
+    print(f"Spark starts: 5 to 15 seconds{fetches}.")
     with tempfile.TemporaryFile() as log:
         try:
             with _output_into(log):
@@ -134,7 +163,9 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
         except Exception as error:
             said = _said(log)
             raise SparkMissing(
-                _NOT_STARTED.format(lines=_last_lines(said), advice=_advice(said))
+                _NOT_STARTED.format(
+                    lines=_last_lines(said), advice=_advice(said, packages(delta))
+                )
             ) from error
     if master() != MASTER:
         _wait_for_cores(spark)
@@ -145,23 +176,32 @@ def session(name: str = "minikafka", own: Mapping[str, str] | None = None) -> An
     return spark
 
 
-def packages() -> str:
-    """The connector's Maven coordinates; empty where PySpark's own folder has its
-    jars, or where the environment says so.
+def packages(delta: bool = False) -> str:
+    """The Maven coordinates of the connector, and of Delta; empty where PySpark's own
+    folder has their jars, or, for the connector, where the environment says so.
     """
-    usual = "" if _is_there_already() else PACKAGES
+    wanted = [_connector(), _delta() if delta else ""]
+    return ",".join(filter(None, wanted))
+
+
+def _connector() -> str:
+    usual = "" if _is_there_already("spark-sql-kafka-0-10_") else PACKAGES
     return os.environ.get(VARIABLE, usual).strip()
 
 
-def _is_there_already() -> bool:
-    """Whether set-up from a folder of wheels has put the connector beside Spark's own
-    jars.
+def _delta() -> str:
+    return "" if _is_there_already("delta-spark_") else DELTA
+
+
+def _is_there_already(jar: str) -> bool:
+    """Whether a jar whose name begins like this is beside Spark's own. Set-up from a
+    folder of wheels puts the connector there.
     """
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         return False
     jars = Path(found.origin).parent / "jars"
-    return any(jars.glob("*spark-sql-kafka-0-10_*.jar"))
+    return any(jars.glob(f"*{jar}*.jar"))
 
 
 def master() -> str:
@@ -169,8 +209,8 @@ def master() -> str:
     return os.environ.get(MASTER_VARIABLE, "").strip() or MASTER
 
 
-def settings() -> dict[str, str]:
-    """The settings of a lab's session."""
+def settings(delta: bool = False) -> dict[str, str]:
+    """The settings of a lab's session, with Delta tables or without."""
     here = {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
     found = {
         "spark.driver.memory": DRIVER_MEMORY,
@@ -182,12 +222,13 @@ def settings() -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # workers elsewhere must reach the driver
         **(here if master() == MASTER else {"spark.cores.max": "1"}),
+        **(DELTA_SETTINGS if delta else {}),
     }
     fetched = {
-        "spark.jars.packages": packages(),
+        "spark.jars.packages": packages(delta),
         "spark.jars.excludes": ",".join(THERE_ALREADY),
     }
-    return {**found, **fetched} if packages() else found
+    return {**found, **fetched} if packages(delta) else found
 
 
 def require_pyspark() -> None:
@@ -281,11 +322,13 @@ def _last_lines(said: str, count: int = 15) -> str:
     return "\n".join(f"  {line}" for line in said.splitlines()[-count:])
 
 
-def _advice(said: str) -> str:
-    """Advice for the messages that Spark wrote when it didn't start."""
+def _advice(said: str, wanted: str) -> str:
+    """Advice for the messages that Spark wrote when it didn't start. wanted: the
+    coordinates of what it was to fetch.
+    """
     folders = _half_fetched(said)
     if not folders:
-        return _NO_NETWORK.format(packages=packages())
+        return _NO_NETWORK.format(packages=wanted)
     return _HALF_FETCHED.format(folders="\n".join(f"    {each}" for each in folders))
 
 

@@ -71,10 +71,11 @@ def test_the_oracle_is_one_version_of_apache_kafka_everywhere():
     assert tasks.KAFKA_VERSION == kafka.VERSION
 
 
-def test_pyspark_and_its_connector_are_of_one_line():
+def test_pyspark_its_connector_and_delta_are_of_one_line():
     from minikafka.course import spark
 
     line = re.search(r":(\d+\.\d+)\.\d+$", spark.PACKAGES)[1]
+    assert f"delta-spark_{line}_2.13:" in spark.DELTA
     pyspark = pip_packages()["pyspark"]
     assert f"{line}.0" in pyspark
     major, minor = line.split(".")

@@ -11,7 +11,7 @@ import tasks
 from minikafka.__main__ import parser
 from minikafka.course.contents import contents
 from minikafka.course.places import NOTEBOOKS
-from minikafka.course.spark import PACKAGES
+from minikafka.course.spark import DELTA, PACKAGES
 from tests.clients.operating import CHAPTERS
 
 PAGES = [*NOTEBOOKS.glob("*.html"), *NOTEBOOKS.glob("teaching/*.md")]
@@ -20,6 +20,7 @@ OURS = re.compile(
 )
 SPARK_SUBMIT = NOTEBOOKS / "from_notebook_to_spark_submit.md"
 CONNECTOR = re.compile(r"org\.apache\.spark:spark-sql-kafka[\w.:-]+")
+DELTA_NAMED = re.compile(r"io\.delta:delta-spark_[\w.:-]+\d")
 TASKS = re.compile(r"tasks\.py (\w+)")
 
 
@@ -48,6 +49,11 @@ def test_sparks_connector_has_the_version_that_the_lessons_use():
     assert named == {PACKAGES}
     for lesson in NOTEBOOKS.glob("*.ipynb"):
         assert set(CONNECTOR.findall(lesson.read_text(encoding="utf-8"))) <= named
+
+
+def test_delta_has_the_version_that_the_extra_uses():
+    told = "".join(path.read_text("utf-8") for path in NOTEBOOKS.glob("19_*.ipynb"))
+    assert set(DELTA_NAMED.findall(told)) == {DELTA}
 
 
 def test_the_python_of_the_page_about_spark_submit_is_python():

@@ -181,7 +181,7 @@ def test_a_jar_that_maven_has_only_the_description_of_is_named_with_its_folders(
     assert str(maven) not in second.partition("Delete these")[2]
 
 
-def test_what_the_connector_is_fetched_without_is_in_pysparks_own_folder():
+def test_what_no_jar_is_fetched_for_is_in_pysparks_own_folder():
     pyspark = pytest.importorskip("pyspark")
     jars = Path(pyspark.__path__[0], "jars")
     missing = [
@@ -199,6 +199,32 @@ def test_the_connector_stands_in_one_place_and_the_environment_replaces_it(monke
     assert spark.settings()["spark.jars.packages"] == "org.example:connector_2.13:5.0.0"
     monkeypatch.setenv(spark.VARIABLE, "")
     assert "spark.jars.packages" not in spark.settings()
+
+
+def test_a_session_with_delta_tables_fetches_delta_beside_the_connector(monkeypatch):
+    monkeypatch.delenv(spark.VARIABLE, raising=False)
+    with_delta = spark.settings(delta=True)
+    assert with_delta["spark.jars.packages"] == f"{spark.PACKAGES},{spark.DELTA}"
+    assert spark.DELTA_SETTINGS.items() <= with_delta.items()
+    assert not spark.DELTA_SETTINGS.keys() & spark.settings().keys()
+    monkeypatch.setenv(spark.VARIABLE, "")
+    assert spark.settings(delta=True)["spark.jars.packages"] == spark.DELTA
+
+
+def test_delta_beside_sparks_own_jars_is_not_fetched(monkeypatch, tmp_path):
+    monkeypatch.setenv(spark.VARIABLE, "")
+    there = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(spark, "find_spec", lambda _: there)
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "io.delta_delta-spark_4.2_2.13-4.4.0.jar").touch()
+    assert spark.packages(delta=True) == ""
+
+
+def test_what_could_not_be_fetched_is_named():
+    wanted = f"{spark.PACKAGES},{spark.DELTA}"
+    said = spark._advice("unresolved dependency: io.delta", wanted)
+    assert f"could not fetch {wanted}" in said
+    assert "needs the network once" in said
 
 
 def test_a_connector_beside_sparks_own_jars_is_not_fetched(monkeypatch, tmp_path):
