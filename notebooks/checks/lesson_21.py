@@ -22,11 +22,12 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "how many records of a changelog a new instance reads",
-        right=2,
+        "a state store without a changelog, on a machine that is lost",
+        right=3,
         why=(
-            "2. At most one for each key where the cleaner has been, and everything in"
-            " the active segment, which it leaves alone."
+            "3. Committed offsets say where to go on, and words before them don't come"
+            " again. Their counts were only on that machine: a changelog is what brings"
+            " a state store back elsewhere."
         ),
     ),
     Question(
@@ -38,11 +39,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "a changelog with a week of retention",
+        "how many records of a changelog a new instance reads",
         right=2,
         why=(
-            "2. The table is what you get when you read that log to its end, and segments"
-            " older than a week are deleted. A word that came this week has its last count there."
+            "2. At most one for each key where the cleaner has been, and everything in"
+            " the active segment, which it leaves alone."
         ),
         lesson="08",
     ),
@@ -71,8 +72,8 @@ def exercise_1():
             ),
             (
                 "Begin with an empty dict, and read task.changelog() into it. None as a"
-                " value takes the key out, there as in customers. An empty text is a"
-                " city."
+                " value takes the key out, there as in customers. An empty string is"
+                " a city."
             ),
             (
                 "For each record: of customers, change the dict and send the same to"

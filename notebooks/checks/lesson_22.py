@@ -70,7 +70,7 @@ def ended(name):
         if answer.plan.name != name:
             raise WrongKind(f'this is "{answer.plan.name}"; here it is "{name}".')
         if not answer.is_begun and answer.said is None:
-            raise NotAttempted("you have not asked anything.")
+            raise NotAttempted("you haven't asked anything yet.")
         return answer.outcome()
 
     return takes
@@ -100,7 +100,7 @@ def judged(outcome, case):
 
 def not_named(outcome):
     if outcome.said is None:
-        return "you have not said what it is: incident.cause(1), say."
+        return "you haven't named the cause yet, for example with incident.cause(1)."
     if outcome.said != outcome.plan.right:
         because = outcome.plan.causes[outcome.said - 1].because
         return f"what you said doesn't explain it. {because}"

@@ -117,7 +117,7 @@ def test_a_schema_that_is_refused_gets_no_id_and_no_record():
     topic = Topic()
     topic.send(OLD, customer="alice", cents=1)
     with pytest.raises(Incompatible, match="BACKWARD: a reader of"):
-        topic.send(CHANGES["one field more"], customer="bob", cents=1, coupon="MAY")
+        topic.send(CHANGES["a new field"], customer="bob", cents=1, coupon="MAY")
     assert topic.registry.subjects == {SUBJECT: [1]}
     assert topic.another_registry().schemas.keys() == {1}
     assert len(topic.cluster.records("orders")) == 1

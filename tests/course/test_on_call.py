@@ -284,7 +284,7 @@ def test_an_unknown_incident_says_which_there_are():
         (lambda: unasked("night-02"), 'here it is "night-03"'),
         (
             lambda: unasked("night-03"),
-            "Not attempted yet: you have not asked anything.",
+            "Not attempted yet: you haven't asked anything yet.",
         ),
     ],
 )

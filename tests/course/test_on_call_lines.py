@@ -28,8 +28,8 @@ def night():
         ("kafka-topic --list", "Did you mean kafka-topics?"),
         ("kafkacat -L", "There are"),
         ("kafka-topics --describe --topics orders", "Did you mean --topic?"),
-        ("kafka-topics --describe --topic", "--topic lacks its value"),
-        ("kafka-topics", "kafka-topics goes so here"),
+        ("kafka-topics --describe --topic", "--topic needs a value"),
+        ("kafka-topics", "Here kafka-topics takes"),
         ("kafka-configs --describe --entity-type topic", "--entity-type is topics"),
         (
             "kafka-configs --describe --entity-type users --entity-name a",
@@ -42,7 +42,7 @@ def night():
         ("kafka-topics --list 'orders", "can't be read"),
         ("kafka-transactions describe-producers --topic orders --partition x", "whole"),
         ("metrics --minutes few", "whole number"),
-        ("kubectl get events now", "too much"),
+        ("kubectl get events now", "doesn't belong there"),
     ],
 )
 def test_a_line_that_nobody_understands_is_told_in_plain_words(night, line, words):
@@ -59,7 +59,7 @@ def test_a_line_that_nobody_understands_is_told_in_plain_words(night, line, word
         ("kubectl set env deployment/billing max.pol.records=5", "does not know"),
         ("kubectl set env deployment/billing commit=never", "before or after"),
         ("kubectl set env deployment/billing session.timeout.ms=long", "whole number"),
-        ("kubectl set env deployment/billing work.ms=1", "no setting"),
+        ("kubectl set env deployment/billing work.ms=1", "isn't a setting"),
         ("kubectl set env deployment/shop acks=7", "would not start"),
         ("kubectl set env deployment/shop", "needs NAME=VALUE"),
         ("kubectl scale deployment/billing --replicas 40", "12 pods at most"),
@@ -245,13 +245,13 @@ def test_what_a_shift_types_is_understood(night, line, words):
         ("kubectl get pods -l tier=backend", "app=billing"),
         (
             "kubectl get pods --field-selector=status.phase=Running",
-            "| grep Running behind",
+            "| grep Running after",
         ),
         ("kubectl logs billing-a1 --since yesterday", "such as 10m or 1h30m"),
         ("kubectl logs billing-a1 --since-time 2026", "--since 10m"),
         ("kubectl delete deployment billing", "--replicas 0 stops it"),
         ("journalctl", "Say which machine's"),
-        ("journalctl kafka-1 -p err", "| grep -i error does that"),
+        ("journalctl kafka-1 -p err", "| grep -i error instead"),
         ("kubectl describe node worker-1", "knows pods and deployments here"),
         ("journalctl kafka-1 --since noon", "a time such as 00:05"),
         ("du -sh /var/lib/kafka/data/*", "Say which machine's"),
@@ -264,16 +264,16 @@ def test_what_a_shift_types_is_understood(night, line, words):
         ("kubectl logs billing-a1 |", "Nothing follows the |"),
         ("kubectl get pods | awk '{sum += $1}'", "awk prints columns here"),
         ("kubectl get pods | head -x", "head wants a number of lines"),
-        ("kubectl get pods; kubectl get events", "One command a line"),
-        ("for p in 0 1; do kubectl get pods", "One command a line"),
+        ("kubectl get pods; kubectl get events", "One command per line"),
+        ("for p in 0 1; do kubectl get pods", "One command per line"),
         ("while true", "There are no loops here"),
         ("kubectl get pods > pods.txt", "Nothing can be written to a file"),
         ("watch -n 5 kubectl get pods", "incident.wait(minutes=1)"),
-        ("jstack 1", "kubectl logs POD is what a program says"),
+        ("jstack 1", "kubectl logs POD shows a program's log"),
         ("curl -s http://kafka-1:9404/metrics", "metrics --names"),
         ("ss -tlnp", "--members shows who is connected"),
         ("lsof -i :9092", "--members shows who is connected"),
-        ("top -b -n 1", "kubectl get pods how the programs live"),
+        ("top -b -n 1", "pods how the programs are"),
         ("free -m", "metrics shows what the monitoring has measured"),
         ("ping kafka-2", "kafka-metadata-quorum describe --replication"),
         ("cat /var/log/kafka/server.log", "journalctl kafka-1 shows a broker's log"),
@@ -442,7 +442,7 @@ def test_nobody_reads_a_partition_without_a_leader():
     """KIP-392: a follower is read by those only whom the leader has sent to it."""
     night = begun("night-07")
     night.ask("kafka-console-consumer --topic orders --partition 1 --from-beginning")
-    assert "until somebody leads orders-1" in night.told[-1]
+    assert "until orders-1 has a leader" in night.told[-1]
 
 
 def test_a_tool_learns_of_a_broker_that_it_did_not_know(night):

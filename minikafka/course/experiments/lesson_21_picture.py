@@ -10,7 +10,7 @@ from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.svg import svg
 
 WRITTEN = {"customer": "alice", "copies": 2, "cents": 2000}
-KNOWN = {"customer": "a text", "cents": "a number"}
+KNOWN = {"customer": "a string", "cents": "a number"}
 
 _TOP, _ROW = 24, 34  # of the lists; from row to row
 _BOX, _HEIGHT = 200, 130

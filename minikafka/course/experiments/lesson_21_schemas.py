@@ -23,7 +23,6 @@ from minikafka.course.experiments.lesson_21_registry import (
 SMALL = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 1}
 SUBJECT = "orders-value"
 ORDERS, CHANGED, UNTIL_S = 10, 3, 30
-NAMES = {"string": "a text", "long": "a whole number"}
 
 
 def show(*things: Any) -> None:
@@ -161,12 +160,12 @@ def replayed(*versions: dict[str, Any], level: str) -> list[Any] | str:
 
 OLD = fields(customer="string", cents="long")
 CHANGES = {
-    "one field more": fields(customer="string", cents="long", coupon="string"),
-    "one field more, with a default": fields(
+    "a new field": fields(customer="string", cents="long", coupon="string"),
+    "a new field, with a default": fields(
         customer="string", cents="long", coupon=("string", "")
     ),
-    "one field fewer": fields(customer="string"),
-    "another name for a field": fields(customer="string", amount="long"),
+    "a field removed": fields(customer="string"),
+    "a field renamed": fields(customer="string", amount="long"),
     "int for long": fields(customer="string", cents="int"),
     "double for long": fields(customer="string", cents="double"),
     "null allowed": fields(customer="string", cents=["long", "null"]),

@@ -24,7 +24,7 @@ Open, to change
                                     the picture, live.py draws it while time passes
     the machines and the programs   brokers.py, disks.py, log_lines.py; apps.py,
                                     programs.py; all together in world.py
-    what became of the orders       orders.py, fates.py (lost), again.py (repeated)
+    the fate of the orders          orders.py, fates.py (lost), again.py (repeated)
     the report                      report.py
 """
 
@@ -33,7 +33,7 @@ from minikafka.course.on_call.incident import Incident
 
 
 def on_call(name: str) -> Incident:
-    """Somebody is called: shows what he or she gets. name: of an incident, or the path
+    """Begin a night: print the call that wakes you. name: of an incident, or the path
     of a teacher's own file.
     """
     incident = Incident(plans.read(name))

@@ -1,5 +1,5 @@
-"""Why orders were handled more than once: by which pod, when, and what had become of
-the time before.
+"""Why orders were handled more than once: by which pod, when, and how the handling
+before it had ended.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from minikafka.course.on_call.world import World
 MOST_LINES = 5
 ENDED = "the first pod ended before its commit"
 SET_BACK = "committed, and the offset was set back"
-TWO_RECORDS = "in the log twice, by a second try of the producer"
+TWO_RECORDS = "in the log twice, because the producer tried again"
 
 
 @dataclass
@@ -28,12 +28,12 @@ class Repeats:
 
     @property
     def began_ms(self) -> int:
-        """When the first of them was."""
+        """When the first of them was handled."""
         return min(handling.at_ms for handling in self.handlings)
 
     @property
     def ended_ms(self) -> int:
-        """When the last of them was."""
+        """When the last of them was handled."""
         return max(handling.at_ms for handling in self.handlings)
 
     def line(self) -> str:
@@ -46,7 +46,7 @@ class Repeats:
 
 
 def lines(world: World) -> list[str]:
-    """A line each, in order of time; of many the first."""
+    """A line for each, in order of time. If there are many, only for the first ones."""
     repeats = _repeats(world)
     repeats.sort(key=lambda each: each.began_ms)
     told = [each.line() for each in repeats[:MOST_LINES]]

@@ -96,7 +96,7 @@ def _weight(tool: Tool) -> int:
 
 def _how_it_goes(program: str, tools: list[Tool]) -> str:
     """All usages of a program, as a hint."""
-    lines = [f"{program} goes so here:"]
+    lines = [f"Here {program} takes:"]
     for tool in tools:
         lines.append(f"  {tool.usage.line}")
     return "\n".join(lines)

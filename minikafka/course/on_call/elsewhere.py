@@ -8,12 +8,12 @@ NO_FOLDERS = (
     " brokers --entity-name 1 --all what is in server.properties."
 )
 NO_THREADS = (
-    "Nobody can look into a process here: kubectl logs POD is what a program says,"
-    " journalctl kafka-1 what a broker says."
+    "You can't look into a process here: kubectl logs POD shows a program's log,"
+    " journalctl kafka-1 a broker's."
 )
 NO_CPU = (
-    f"CPU and memory are not simulated, so nothing is short of them: {PROCESS}, kubectl"
-    f" get pods how the programs live, and {NUMBERS}."
+    f"CPU and memory aren't simulated, so they never run short: {PROCESS}, kubectl get"
+    f" pods how the programs are, and {NUMBERS}."
 )
 NO_SOCKETS = (
     "Connections can't be listed here: kafka-consumer-groups --describe --group GROUP"
@@ -27,9 +27,7 @@ NO_TYPING = (
     "Nobody types records on this cluster at night: the shop writes, and"
     " kafka-console-consumer shows what it wrote."
 )
-BY_DF = (
-    "df -h, and lvextend --resizefs --size +100K kafka-1, are what there is for disks."
-)
+BY_DF = "For disks there are df -h, and lvextend --resizefs --size +100K kafka-1."
 NO_ZOOKEEPER = (
     "Kafka has had no ZooKeeper since 4.0: kafka-metadata-quorum describe --status."
 )
@@ -69,7 +67,7 @@ NOT_HERE = {
         "kafka-consumer-groups --list --state: they are all consumer groups."
     ),
     "kafka-jmx": f"There is no JMX to ask: {NUMBERS}, metrics --names Kafka's names.",
-    "kafka-run-class": "Each tool goes by its own name: kafka-get-offsets, say.",
+    "kafka-run-class": "Call each tool by its own name, such as kafka-get-offsets.",
     "kafka-server-start": BY_SYSTEMCTL,
     "kafka-server-stop": BY_SYSTEMCTL,
     "service": BY_SYSTEMCTL,
@@ -77,7 +75,7 @@ NOT_HERE = {
         "The programs were not installed by helm: kubectl rollout undo deployment/APP."
     ),
     "docker": "The programs are pods: kubectl get pods, kubectl logs POD.",
-    "xargs": "One command a line: ask one after the other.",
+    "xargs": "One command per line: type one after the other.",
     "rm": (
         "Never delete a broker's files by hand: a broker that runs has them open, and"
         " one that starts wants them whole. Kafka's own tools change a topic:"
@@ -177,7 +175,7 @@ OPTIONS = {
         " one back.",
     ),
     "journalctl": {
-        "-p": "Lines have no priority here: | grep -i error does that.",
+        "-p": "Lines have no priority here: use | grep -i error instead.",
         "-k": "The kernel has no journal here: journalctl kafka-1 is a broker's.",
         "-b": "A journal goes back to midnight, through all restarts: leave -b out.",
     },
@@ -186,8 +184,8 @@ OPTIONS = {
         "Say how much is added: lvextend --resizefs --size +100K kafka-1.",
     ),
     "kubectl": {
-        "--since-time": "--since takes how long ago it was: --since 10m.",
-        "--field-selector": "Leave it out, and put | grep Running behind the line.",
+        "--since-time": "--since takes a duration: --since 10m.",
+        "--field-selector": "Leave it out, and put | grep Running after the line.",
     },
 }
 KUBECTL = {
@@ -208,12 +206,12 @@ KUBECTL = {
     "run": "The programs are there: kubectl get deployments.",
     "attach": "kubectl logs POD shows what a pod says.",
     "debug": (
-        "kubectl logs POD and kubectl describe pod POD are what one sees of a pod."
+        "kubectl logs POD and kubectl describe pod POD are all you can see of a pod."
     ),
     "port-forward": "No pod listens to anything: kubectl logs POD, and metrics.",
     "cp": "There are no files: kubectl logs POD shows what a pod says.",
-    "drain": "The workers are well: kubectl delete pod POD moves one pod.",
-    "cordon": "The workers are well: kubectl delete pod POD moves one pod.",
+    "drain": "The nodes are fine: kubectl delete pod POD moves one pod.",
+    "cordon": "The nodes are fine: kubectl delete pod POD moves one pod.",
     "autoscale": "kubectl scale deployment/APP --replicas N scales by hand.",
     "config": "There is one cluster, and one namespace: default.",
     "cluster-info": "There is one cluster: kubectl get pods.",

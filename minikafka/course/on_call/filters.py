@@ -32,8 +32,8 @@ def read(words: list[str]) -> Filter:
     if name not in FILTERS:
         known = ", ".join(sorted({*FILTERS, *AS_IT_IS}))
         raise Refused(
-            f"There is no {name!r} behind |: there are {known}. For more, have the"
-            " lines without it."
+            f"There is no {name!r} behind |: there are {known}. For more, run the"
+            " line without it."
         )
     return FILTERS[name](rest)
 
@@ -77,7 +77,7 @@ def _grep(words: list[str], extended: bool = False) -> Filter:
         else:
             patterns.append(word)
     if not patterns:
-        raise Refused("grep needs a pattern: grep orders, say.")
+        raise Refused("grep needs a pattern, such as grep orders.")
     found = _pattern(patterns, flags)
     wanted = "v" not in flags
 
@@ -191,7 +191,7 @@ def _sort(words: list[str]) -> Filter:
             text = key[1] or (rest.pop(0) if rest else "")
             digits = re.match(r"(\d+)(?:,\d+)?([nrh]*)", text)
             if not digits:
-                raise Refused("sort -k wants the number of a column: sort -k 6.")
+                raise Refused("sort -k takes the number of a column: sort -k 6.")
             column = int(digits[1])
             flags |= set(key[2]) | set(digits[2])
         elif _letters(word) and set(word[1:]) <= set("nruh"):
@@ -237,7 +237,7 @@ def _uniq(words: list[str]) -> Filter:
 def _jq(words: list[str]) -> Filter:
     """jq . shows JSON on several lines."""
     if [word for word in words if word not in ("-r", "-S", "-C")] not in ([], ["."]):
-        raise Refused("jq shows all of it here: jq . and nothing else.")
+        raise Refused("Here jq shows everything: jq . is its only form.")
 
     def opened(lines: list[str]) -> list[str]:
         try:
@@ -261,7 +261,7 @@ def _cut(words: list[str]) -> Filter:
         return lambda lines: [line[max(first, 0) : last] for line in lines]
     found = re.fullmatch(r"-d\s?(.) -f\s?(\d+)|-f\s?(\d+)(?: -d\s?(.))?", text)
     if not found:
-        raise Refused("cut goes cut -d: -f2 or cut -c1-80 here.")
+        raise Refused("cut has two forms here: cut -d: -f2 and cut -c1-80.")
     sign = found[1] or found[4] or "\t"
     field = int(found[2] or found[3])
 

@@ -93,7 +93,7 @@ NO_DELETE = (
     " it."
 )
 OTHER_SET = (
-    "A program's image and what it may use are fixed: kubectl set env changes it."
+    "A program's image and its limits are fixed: kubectl set env changes the rest."
 )
 DEPLOYMENT = ("deploy", "deployment", "deployments", "deployment.apps")
 POD = ("po", "pod", "pods")

@@ -1,4 +1,4 @@
-"""One incident, as somebody on call has it: ask, say what it is, act, wait, report."""
+"""One incident for the person on call: ask, name the cause, act, wait, report."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,9 +13,9 @@ from minikafka.course.on_call.usage import Refused
 from minikafka.course.on_call.wellness import still_wrong
 from minikafka.course.on_call.world import World
 
-LOOKING_S = 30  # what it takes to type a line, and to read what it prints
+LOOKING_S = 30  # to type a line, and to read what it prints
 LONGEST_MIN = 60  # one wait
-SHIFT_MIN = 240  # all of them
+SHIFT_MIN = 240  # the whole night
 
 
 class Incident:
@@ -27,7 +27,7 @@ class Incident:
         self.told: list[str] = []
         self.curves = Curves(plan.called_ms)
         self._world: World | None = None
-        self._heard = 0  # of what people wrote
+        self._heard = 0  # messages shown so far
 
     def __repr__(self) -> str:
         return f"<incident {self.plan.name}: ask, cause, act, wait, report>"
@@ -39,7 +39,7 @@ class Incident:
 
     @property
     def world(self) -> World:
-        """The cluster, from the moment on when somebody was called."""
+        """The cluster. It begins at the moment of the call."""
         if self._world is None:
             self._world = world = World(self.plan)
             world.watch = partial(self.curves.follow, world)
@@ -58,24 +58,24 @@ class Incident:
         return "\n".join(lines)
 
     def ask(self, line: str = "") -> None:
-        """Shows what a command prints that only looks. Without one: what there is."""
+        """Run a command that only looks. Without one, list these commands."""
         if not line:
             self._say(f"You can ask:\n{tools.help_of(acts=False)}")
             return
         self._run(line, acts=False)
 
     def act(self, line: str = "") -> None:
-        """Runs a command that changes something. Without one: what there is."""
+        """Run a command that changes something. Without one, list these commands."""
         if not line:
             self._say(f"You can do:\n{tools.help_of(acts=True)}")
             return
         self._run(line, acts=True)
 
     def cause(self, number: int) -> None:
-        """Says what it is: the number of a cause. The last word counts."""
+        """Name the cause, by its number. The last call counts."""
         causes = self.plan.causes
         if not causes:
-            self._say("There is nothing to name on this night.")
+            self._say("On this night there is no cause to name.")
             return
         has_number = type(number) is int and 1 <= number <= len(causes)
         if not has_number:
@@ -85,7 +85,7 @@ class Incident:
             return
         self.said = number
         cause = causes[number - 1]
-        self._say(f"You say: {cause.text}. Whether that is so, the report will tell.")
+        self._say(f"You say: {cause.text}. The report will say whether that's right.")
 
     def wait(self, minutes: float = 5) -> None:
         """Let this many minutes pass."""
@@ -157,8 +157,8 @@ class Incident:
         return count
 
     def _run(self, line: str, acts: bool) -> None:
-        """One line, after the time that it takes to look. One that nobody understands
-        takes none.
+        """Run one line, half a minute later. A line that isn't understood takes no
+        time.
         """
         if self._is_over():
             return
@@ -182,7 +182,7 @@ class Incident:
         return messages
 
     def _is_over(self) -> bool:
-        """Whether nobody is on call any more; says so."""
+        """Whether the shift is over; prints so if it is."""
         if not self.is_begun:
             return False
         ends_ms = self.plan.called_ms + SHIFT_MIN * 60_000

@@ -6,12 +6,12 @@ mishap heal                   all cuts end
 mishap hold kafka-1 no power  it can't be started, and that is why
 mishap hold reports no data   the same of a program: its pods end as soon as they start
 mishap release kafka-1        it can
-mishap disk kafka-1 12000     so many bytes are left on its disk
+mishap disk kafka-1 12000     only this many bytes are left on its disk
 mishap kill billing           the pod that has most to do is killed
-mishap freeze payouts         its pods stand still
-mishap orders shop 90         so many of a hundred orders are one customer's
+mishap freeze payouts         its pods freeze
+mishap orders shop 90         this many of a hundred orders are one customer's
 mishap send orders 3 {"id     this record, to this partition
-mishap tell ...               somebody writes this to whoever is on call
+mishap tell ...               this message comes from a colleague
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "incidents"
 
 
 class Cause(NamedTuple):
-    """text: what one can say. because: what speaks for it, or against."""
+    """text: a cause to choose. because: why it is right, or wrong."""
 
     text: str
     because: str
@@ -83,7 +83,7 @@ def read(name: str) -> Plan:
 
 
 def _plan(name: str, found: dict[str, Any]) -> Plan:
-    """The plan that a file's tables say."""
+    """The plan in a file's tables."""
     steps = []
     for step in found.get("plan", []):
         steps.append(Step(_ms(step["at_min"]), step["run"]))

@@ -168,7 +168,7 @@ class Reader(App):
         )
 
     def _fail(self, pod: Pod, record: Any) -> None:
-        """Deal with a record that can't be read, as on.error says."""
+        """Deal with a record that can't be read, by on.error."""
         where = f"{record.topic}-{record.partition} offset {record.offset}"
         if self.env["on.error"] == "exit":
             raise DeserializationError(f"{where}: can't be read as an order")

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
         return lines
 
     def _outage(self) -> str:
-        """How long it was, and how much of that is nobody's fault."""
+        """How long it was, and how much of it was before the call."""
         before = f"{self.before:.1f} of them before you were called"
         return f"{self.minutes:.1f}, {before}"
 

@@ -18,13 +18,15 @@ Filter = Callable[[list[str]], list[str]]
 DROPPED, MERGED, SHOWN = "dropped", "merged", "shown"  # what a line wants of errors
 REDIRECTED = re.compile(r"\s(2>&1|2>\s*/dev/null|&>\s*/dev/null|\|&)(?=\s|$)")
 PREFIXES = ("sudo", "time", "nohup", "command", "exec")
-NEXT_COMMAND = "One command a line: there is no {!r} here. Ask one after the other."
+NEXT_COMMAND = "One command per line: there is no {!r} here. Type one after the other."
 NO_FILES = (
-    "Nothing can be written to a file here: leave {!r} and what follows it out."
-    " What a line prints stays in the cell."
+    "Nothing can be written to a file here: leave out {!r} and what follows it."
+    " The output stays in the cell."
 )
 WATCHES = "{0} would run it again and again: incident.wait(minutes=1), then {1} again."
-NO_LOOPS = "There are no loops here: one command a line. Python's for works in a cell."
+NO_LOOPS = (
+    "There are no loops here: one command per line. Python's for works in a cell."
+)
 LOOPS = ("for", "while", "until", "if")
 WORDS_OF_SSH = ("-o", "-p", "-i", "-l")  # ssh's options that have a value
 
@@ -131,7 +133,7 @@ def _command(words: list[str]) -> tuple[list[str], str]:
         else:
             return rest, host
     if host:
-        raise Refused(f"Say what {host} is to run: ssh {host} df -h, say.")
+        raise Refused(f"Say what {host} should run, for example ssh {host} df -h.")
     raise Refused("The line is empty.")
 
 

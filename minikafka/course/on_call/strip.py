@@ -77,8 +77,8 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     """The numbers that are shown: what customers notice, the lag of each group, and the
     brokers' own.
     """
-    found = {"orders accepted, a minute": _by_the_minute(samples)}
-    found["customers who wait, or hear no"] = [sample.unhappy for sample in samples]
+    found = {"orders accepted per minute": _by_the_minute(samples)}
+    found["customers who wait, or are refused"] = [sample.unhappy for sample in samples]
     for group in samples[0].lag:
         found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
     for metric in METRICS:

@@ -198,9 +198,9 @@ others are configs of its Kafka client):
   once        true: a reader keeps a list of the orders that it has handled, and skips
               them when it reads them again; false: it handles them again
   work.ms     how long one order takes a reader
-  key         customer, order: by which key the shop writes an order
+  key         customer, order: which key the shop gives an order
   every.ms    how long the shop waits between two orders
-  open.ms     how long payouts has a transaction open"""
+  open.ms     how long payouts keeps a transaction open"""
 
 
 def help_of(acts: bool) -> str:

@@ -167,7 +167,7 @@ def _entity(given: Given, is_named: bool) -> Entity:
     if "--entity-default" in given:
         return Entity(kind, "")
     if is_named and "--entity-name" not in given:
-        raise Refused("--entity-name is missing: --entity-name orders, say.")
+        raise Refused("--entity-name is missing, for example --entity-name orders.")
     return Entity(kind, _name(kind, given.get("--entity-name", "")))
 
 

@@ -20,10 +20,10 @@ from minikafka.trace import printable
 SHOWN = 20  # records, unless told otherwise
 WIDEST = 100_000  # characters of a record, escapes and all
 LONGEST_MS = 3_600_000  # as one wait
-NOBODY_LEADS = "It would wait until somebody leads {where}: consumers ask the leader."
+NOBODY_LEADS = "It would wait until {where} has a leader: consumers ask the leader."
 WOULD_WAIT = (
-    "It would wait for what is written from now on: --timeout-ms 10000 waits for so"
-    " long. What is there already: --from-beginning, or --partition N --offset N."
+    "It would wait for new records: --timeout-ms 10000 waits for ten seconds. For those"
+    " that are there already: --from-beginning, or --partition N --offset N."
 )
 OLD_PROPERTY = (
     "Option --property is deprecated and will be removed in a future version. Use"
@@ -83,7 +83,7 @@ def _wanted(world: World, given: Given) -> _Wanted:
 
 
 def _partitions(world: World, given: Given, waits: bool) -> list[int]:
-    """Those that somebody leads. Raises Refused where it would wait without end."""
+    """Those with a leader. Raises Refused where it would wait for ever."""
     topic = given["--topic"]
     leaders = asking.leaders(world.brokers, topic)
     led = [number for number, leader in leaders.items() if leader >= 0]

@@ -335,7 +335,7 @@ def _committed(world: World, group: Group) -> dict[TopicPartition, Any]:
 
 
 def _ends(world: World, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where each partition ends, if somebody leads it."""
+    """Where each partition ends, if it has a leader."""
     led: dict[str, dict[int, int]] = {}
     ends = {}
     for partition in partitions:

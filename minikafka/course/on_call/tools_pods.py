@@ -340,7 +340,7 @@ def check_may_change(name: str) -> None:
     call. Raises Refused.
     """
     if name == "work.ms":
-        raise Refused("How long one order takes is no setting: it is work.")
+        raise Refused("How long an order takes isn't a setting: it's the work itself.")
 
 
 def scale(world: World, given: Given) -> str:
@@ -390,7 +390,7 @@ def delete_pods(world: World, given: Given) -> str:
     else:
         owned = [_owned(world, name) for name in given["POD"].split()]
     if not owned:
-        raise Refused("Which pod? kubectl delete pod billing-a1, say.")
+        raise Refused("Which pod? For example, kubectl delete pod billing-a1.")
     lines = []
     for app, pod in owned:
         app.replace(pod)

@@ -105,7 +105,7 @@ class Usage:
         if equals or not self.options[name].takes_value:
             return name, value
         if not rest:
-            raise Refused(f"{name} lacks its value. {self._how()}")
+            raise Refused(f"{name} needs a value. {self._how()}")
         return name, rest.pop(0)
 
     def _check_complete(self, given: Given) -> None:
@@ -131,7 +131,7 @@ class Usage:
                 raise Refused(f"{word.name} is missing. {self._how()}")
         if rest:
             surplus = " ".join(rest)
-            raise Refused(f"{surplus!r} is too much. {self._how()}")
+            raise Refused(f"{surplus!r} doesn't belong there. {self._how()}")
         return given
 
     def _matched(self, wanted: str, word: str) -> Given:
@@ -155,7 +155,7 @@ class Usage:
 
     def _how(self) -> str:
         """The usage line, as a hint."""
-        return f"It goes so:\n  {self.line}"
+        return f"Usage:\n  {self.line}"
 
 
 def _is_value(word: str) -> bool:
@@ -204,7 +204,7 @@ def setting_of(pair: str) -> Setting:
     """NAME=VALUE. Raises Refused."""
     name, equals, value = pair.partition("=")
     if not equals:
-        raise Refused(f"{pair!r} is no NAME=VALUE.")
+        raise Refused(f"{pair!r} isn't NAME=VALUE.")
     return Setting(name.strip(), value.strip())
 
 

@@ -28,7 +28,7 @@ def still_wrong(world: World) -> list[str]:
     found = []
     lately = world.samples[-QUIET_SAMPLES:]
     if any(sample.is_outage for sample in lately):
-        found.append("customers still wait, or did a moment ago")
+        found.append("customers are still waiting, or were a moment ago")
     for given in world.plan.well:
         test = TESTS[given["test"]]
         wrong = test(world, given)
@@ -83,7 +83,7 @@ def _pods(world: World, given: Given) -> Wrong:
     if not app.pods:
         return f"{app.name} has no pods"
     if not all(pod.is_up for pod in app.pods):
-        return f"{app.name} still dies and starts again"
+        return f"{app.name} still crashes and is restarted"
     return None
 
 
@@ -180,7 +180,7 @@ def _lasts(world: World, given: Given) -> Wrong:
 
 def _kept_bytes(world: World, app: App) -> float:
     """The most that the topic of an app that writes ever has on a disk: a segment is
-    written to its end, gets old or too much, is found, and is deleted a minute later.
+    filled, gets too old or the log too large, and a minute later it is deleted.
     """
     size = int(app.env["bytes"]) + BATCH_BYTES
     rate = size / max(1, int(app.env["every.ms"]))  # bytes a millisecond
