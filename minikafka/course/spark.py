@@ -153,7 +153,7 @@ def session(
         "its Kafka connector, 10 MB": _connector(),
         "Delta, 13 MB": _delta() if delta else "",
     }
-    fetched = " and ".join(size for size, coordinates in sizes.items() if coordinates)
+    fetched = ", and ".join(size for size, coordinates in sizes.items() if coordinates)
     fetches = f" (the very first time it also fetches {fetched})" if fetched else ""
     print(f"Spark starts: 5 to 15 seconds{fetches}.")
     with tempfile.TemporaryFile() as log:
@@ -328,7 +328,7 @@ def _advice(said: str, wanted: str) -> str:
     """
     folders = _half_fetched(said)
     if not folders:
-        return _NO_NETWORK.format(packages=wanted)
+        return _NO_NETWORK.format(packages=wanted.replace(",", ", "))
     return _HALF_FETCHED.format(folders="\n".join(f"    {each}" for each in folders))
 
 
