@@ -38,7 +38,7 @@ MOST_OF_ANY = 10_000_000
 
 
 class Failed(Exception):
-    """A program can't go on, and ends."""
+    """A program can't continue, and exits."""
 
 
 class Death(NamedTuple):
@@ -108,7 +108,7 @@ class Pod:
 
 
 class Platform(NamedTuple):
-    """What all programs share. addresses: new ones for pods, each given once."""
+    """What all programs share. addresses: an iterator of addresses for new pods."""
 
     cluster: Cluster
     orders: Orders
@@ -171,12 +171,12 @@ class App:
         self.scale(replicas)
 
     def replace(self, pod: Pod) -> None:
-        """This one stops, and another one starts."""
+        """Stop this pod, and start another one."""
         self._stop([pod])
         self._start()
 
     def set_env(self, changes: dict[str, str | None]) -> None:
-        """Other values, and a roll-out. None: it is not set any more."""
+        """Set other values, and roll the pods out. None unsets a variable."""
         for name in changes:
             if not self._knows(name):
                 raise Refused(self._unknown(name))
@@ -188,12 +188,12 @@ class App:
         self.roll_out(wanted)
 
     def kill(self, pod: Pod) -> None:
-        """Linux has too little memory, and takes this pod's."""
+        """Linux runs out of memory, and kills this pod."""
         self.cluster.crash(pod.program)
         self._end(pod, "OOMKilled", 137)
 
     def restart_dead(self) -> None:
-        """Those whose time has come."""
+        """Restart the dead pods whose pause is over."""
         for pod in self.pods:
             if pod.due_ms is not None and pod.due_ms <= self.cluster.now_ms:
                 pod.due_ms = None
@@ -202,7 +202,7 @@ class App:
                 self.cluster.restart(pod.program)
 
     def in_hand(self) -> set[int]:
-        """Orders that a living pod has before it."""
+        """Orders that a living pod has polled and not handled yet."""
         found: set[int] = set()
         for pod in self.pods:
             if pod.is_up:
@@ -210,7 +210,7 @@ class App:
         return found
 
     def say(self, pod: Pod, line: str) -> None:
-        """A line of the program's own log."""
+        """Add a line to the program's own log."""
         self.log.append((self.cluster.now_ms, f"{pod.name} {line}"))
 
     # inside
@@ -243,7 +243,7 @@ class App:
         self.happened.append(happening)
 
     def _start(self) -> None:
-        """One more pod, with a name that no pod had before."""
+        """Start one more pod, under a new name."""
         letter = chr(ord("a") + self._rollouts)
         self._started += 1
         name = f"{self.name}-{letter}{self._started}"
@@ -253,7 +253,7 @@ class App:
         pod.program = self.cluster.start(self._main(pod), pod.client)
 
     def _stop(self, pods: list[Pod]) -> None:
-        """They are asked to stop, killed when their time is over, and gone."""
+        """Ask pods to stop, and kill those that haven't ended after GRACE_S."""
         self.pods = [pod for pod in self.pods if pod not in pods]
         for pod in pods:
             pod.stopping = True
@@ -267,7 +267,7 @@ class App:
         try:
             self.cluster.run_until(have_ended, seconds=GRACE_S)
         except KafkaTimeoutError:
-            pass  # it had its time
+            pass  # the grace period is over
         for pod in pods:
             if pod.program.alive:
                 self.cluster.crash(pod.program)
@@ -296,7 +296,7 @@ class App:
         return program
 
     def _run(self, pod: Pod, client: Any) -> None:
-        """The program. It ends when the pod is to stop."""
+        """The program. It returns once the pod should stop."""
         raise NotImplementedError
 
     def _client(self, name: str) -> Any:
@@ -305,7 +305,7 @@ class App:
         return self.cluster.producer(client_id=name, **config)
 
     def _config(self, env: dict[str, str]) -> dict[str, Any]:
-        """Those variables that are the client's."""
+        """The variables that belong to the client."""
         found = {}
         for name, value in env.items():
             if name not in self.own:

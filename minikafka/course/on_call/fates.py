@@ -46,7 +46,8 @@ def false_payouts(apps: Iterable[App], orders: Orders) -> set[str]:
 
 def lost(app: Reader, brokers: Brokers) -> set[int]:
     """Accepted orders that this app will never handle: they are not in the log any
-    more, or the group has passed them. Where nobody has the log, nobody knows.
+    more, or the group has passed them. While a partition has no leader, its orders
+    don't count as lost.
     """
     log = _in_the_log(app, brokers)
     committed = _committed(app, brokers)
@@ -104,7 +105,7 @@ def _in_the_log(app: Reader, brokers: Brokers) -> InTheLog:
 
 
 def _orders_in(app: Reader, brokers: Brokers, partition: int) -> dict[int, Found]:
-    """Unless a log was cut, an order is where it was put, or it is too old."""
+    """Unless a log was truncated, an order is at its first offset, or deleted."""
     was_rewritten = any(event.kind in REWRITES for event in brokers.events)
     if was_rewritten:
         return _read(app, brokers, partition)

@@ -85,7 +85,7 @@ class Incident:
             return
         self.said = number
         cause = causes[number - 1]
-        self._say(f"You say: {cause.text}. The report will say whether that's right.")
+        self._say(f"You say: {cause.text}. Name another if you change your mind.")
 
     def wait(self, minutes: float = 5) -> None:
         """Let this many minutes pass."""

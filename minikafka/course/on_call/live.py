@@ -23,16 +23,16 @@ class Curves:
         self._drawn_s = 0.0
 
     def mark(self, at_ms: int, line: str) -> None:
-        """From here on: something was done."""
+        """Mark the moment at which something was done."""
         self._marks.append(Mark(at_ms, line))
 
     def follow(self, world: World) -> None:
-        """There is one more sample: draw, unless that was done a moment ago."""
+        """Draw again after a new sample, unless the last drawing is recent."""
         if cards.is_notebook() and time.monotonic() - self._drawn_s >= PAUSE_S:
             self.draw(world)
 
     def draw(self, world: World) -> None:
-        """Draw all that was measured, below this cell."""
+        """Draw everything measured so far, below this cell."""
         if not cards.is_notebook() or not world.samples:
             return
         bundle = self.bundle(world)
@@ -54,7 +54,7 @@ class Curves:
 
 
 def _cell() -> int:
-    """The number of the cell that runs."""
+    """The number of the running cell."""
     from IPython import get_ipython
 
     shell = get_ipython()

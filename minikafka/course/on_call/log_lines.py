@@ -59,8 +59,8 @@ def _without_node(event: Event) -> str:
 
 
 def shown(lines: list[Line], most: int = LINES, since_ms: int = 0) -> str:
-    """The newest, each once: how often it came is said. since_ms: none that are
-    older.
+    """The newest lines. Repeats in a row are one line, with their count. since_ms:
+    leave out older lines.
     """
     texts = []
     newer = [line for line in lines if line.at_ms >= since_ms]
@@ -74,7 +74,7 @@ def shown(lines: list[Line], most: int = LINES, since_ms: int = 0) -> str:
 
 
 def _counted(lines: list[Line]) -> list[Line]:
-    """In order of time; the same line in a row is one."""
+    """Lines in order of time, with repeats in a row counted as one."""
     told: list[Line] = []
     for line in sorted(lines, key=lambda line: line.at_ms):
         times = 1

@@ -14,8 +14,8 @@ ROWS = 15
 
 
 class Metric(NamedTuple):
-    """mbean: Kafka's name. worst: the minute shows its largest or its smallest value,
-    or their sum.
+    """mbean: Kafka's name. worst: how a minute's samples become one number: the
+    largest, the smallest, or the sum.
     """
 
     heading: str
@@ -97,7 +97,7 @@ def _numbers(samples: list[Sample], groups: list[str]) -> list[str]:
 
 
 def by_minute(samples: list[Sample]) -> dict[int, list[Sample]]:
-    """Those of each minute, in order."""
+    """The samples of each minute, in order."""
     found: dict[int, list[Sample]] = {}
     for sample in samples:
         minute = (sample.at_ms - SAMPLE_MS) // MINUTE_MS

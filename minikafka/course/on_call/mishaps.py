@@ -94,7 +94,7 @@ def _kill(world: World, rest: str) -> None:
 
 
 def _wait_until_busy(world: World, app: App) -> None:
-    """Until one of its pods has something to lose."""
+    """Let time pass until one of its pods has orders to lose."""
     for _ in range(LOOKS):
         if max(map(_in_hand, app.pods)) >= IN_HAND:
             return
@@ -107,7 +107,7 @@ def _in_hand(pod: Pod) -> int:
 
 
 def _freeze(world: World, rest: str) -> None:
-    """Freeze an app's pods, as in a garbage collection without end."""
+    """Freeze an app's pods, like a garbage collection that never ends."""
     for pod in world.apps[rest].pods:
         world.cluster.freeze(pod.program)
 

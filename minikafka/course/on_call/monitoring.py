@@ -30,7 +30,7 @@ class Sample(NamedTuple):
 
     @property
     def unhappy(self) -> int:
-        """Customers who wait, or have heard no."""
+        """Customers who wait too long, or were refused."""
         return self.waiting + self.late + self.refused
 
     @property
@@ -117,8 +117,8 @@ def _unhealthy(brokers: Brokers) -> UnhealthyPartitions:
 
 
 def _lag(brokers: Brokers, group: str, earlier: Sequence[Sample]) -> int:
-    """The lag in all partitions that have a leader; while nobody can tell, the last
-    known value.
+    """The lag in all partitions that have a leader. While no broker can tell it, the
+    last known value.
     """
     now = measured.lag(brokers.cluster, group)
     if now is not None:
@@ -127,7 +127,7 @@ def _lag(brokers: Brokers, group: str, earlier: Sequence[Sample]) -> int:
 
 
 def _late(brokers: Brokers, reader: Reader, late_ms: int) -> int:
-    """How many accepted orders wait too long, and can still be handled."""
+    """How many accepted orders have waited too long, and can still be handled."""
     now_ms = brokers.cluster.now_ms
     late = reader.orders.late(reader.name, now_ms, late_ms)
     if not late:  # asking what is lost takes longer

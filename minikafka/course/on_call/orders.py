@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Handling:
-    """One time that a pod has handled an order. offset: of the record that it read.
+    """An order handled by a pod, once. offset: of the record that it read.
     commit: the result of the commit after it: None before it is known, or if the pod
     ended first; "" if it was accepted; otherwise why it wasn't.
     """
@@ -45,7 +45,7 @@ class Orders:
         self.false: defaultdict[str, set[str]] = defaultdict(set)
 
     def waiting(self, now_ms: int) -> int:
-        """How many customers wait for an answer for too long."""
+        """How many customers have waited too long for an answer."""
         waiting = 0
         for number in self._unanswered():
             waited_ms = now_ms - self.asked[number]

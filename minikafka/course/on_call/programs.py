@@ -33,7 +33,7 @@ class Shop(App):
     large = 0
 
     def _run(self, pod: Pod, client: Any) -> None:
-        """The program. It ends when the pod is to stop."""
+        """The program. It returns once the pod should stop."""
         pause_s = int(self.env["every.ms"]) / 1000
         while not pod.stopping:
             self._order(pod, client)
@@ -57,7 +57,7 @@ class Shop(App):
         sent.add_errback(self._refused(number, pod))
 
     def _customer(self, number: int) -> str:
-        """The customer of an order: the same number, the same customer."""
+        """The customer of an order. A number always has the same one."""
         if number * 37 % 100 < self.large:
             return "megamart"
         return NAMES[number * 7 % len(NAMES)]
@@ -76,7 +76,7 @@ class Shop(App):
         return note
 
     def left(self, pod: Pod) -> None:
-        """The pod's customers get no answer any more, and turn away."""
+        """Customers who still wait for this pod never get an answer, and give up."""
         orders = self.orders
         for number in pod.sent - orders.accepted.keys():
             orders.refused.setdefault(number, "NoAnswer")
@@ -122,7 +122,7 @@ class Reader(App):
         return self.cluster.consumer(client_id=name, **config)
 
     def _run(self, pod: Pod, client: Any) -> None:
-        """The program. It ends when the pod is to stop."""
+        """The program. It returns once the pod should stop."""
         done = _Done(self, pod, client)
         client.subscribe([self.topic], listener=done)
         while not pod.stopping:
@@ -138,7 +138,7 @@ class Reader(App):
         client.close(autocommit=False)
 
     def _handle(self, pod: Pod, record: Any) -> Handling | None:
-        """One record: the work, and what it does. An order that was handled now."""
+        """Do the work for one record. Returns its handling if it is an order."""
         what, rest = _told(record)
         number = _number(record)
         handled = self.orders.handled[self.name]
@@ -158,7 +158,7 @@ class Reader(App):
         return None
 
     def _handling(self, pod: Pod, record: Any) -> Handling:
-        """The record of an order that is being handled now."""
+        """What is noted about an order that is being handled."""
         return Handling(
             at_ms=self.cluster.now_ms,
             pod=pod.name,
@@ -175,7 +175,7 @@ class Reader(App):
         self.say(pod, f"put {where} into dead_letters, a table of its database")
 
     def commit(self, pod: Pod, ask: Callable[[], None]) -> str:
-        """Commit, and say so where that fails: why, or ""."""
+        """Commit. If that fails, log it and return why; otherwise ""."""
         try:
             ask()
         except KafkaError as error:
@@ -204,30 +204,30 @@ class _Done:
         self._handlings: list[Handling] = []
 
     def add(self, record: Any, handling: Handling | None) -> None:
-        """This one is handled. handling: None, if it was no order."""
+        """Note a handled record. handling: None if it wasn't an order."""
         partition = TopicPartition(record.topic, record.partition)
         self._offsets[partition] = OffsetAndMetadata(record.offset + 1, "", -1)
         if handling is not None:
             self._handlings.append(handling)
 
     def commit(self) -> None:
-        """All of it, unless the program commits before the work."""
+        """Commit what is noted, unless the program commits before the work."""
         if self._offsets and not self._app.commits_first:
             offsets = dict(self._offsets)
             failed = self._app.commit(self._pod, lambda: self._client.commit(offsets))
             self._end(failed)
 
     def on_partitions_revoked(self, partitions: Any) -> None:
-        """They go to somebody else, in order."""
+        """A rebalance takes these partitions: commit first."""
         self.commit()
 
     def on_partitions_lost(self, partitions: Any) -> None:
-        """They have gone already: nothing can be committed."""
+        """Other members have these partitions already, so nothing can be committed."""
         if not self._app.commits_first:
             self._end(LOST)
 
     def _end(self, failed: str) -> None:
-        """Start over. failed: why the handled orders are not committed, or ""."""
+        """Forget what is noted. failed: why it wasn't committed, or ""."""
         for handling in self._handlings:
             handling.commit = failed
         self._handlings.clear()
@@ -238,7 +238,7 @@ class _Done:
 
 
 def _records(polled: Any) -> Iterator[Any]:
-    """All of a poll, partition by partition."""
+    """The records of a poll, partition by partition."""
     for records in polled.values():
         yield from records
 
@@ -277,7 +277,7 @@ class Payouts(App):
         self._written = 0
 
     def _run(self, pod: Pod, client: Any) -> None:
-        """The program. It ends when the pod is to stop."""
+        """The program. It returns once the pod should stop."""
         open_s = int(self.env["open.ms"]) / 1000
         client.init_transactions()
         while not pod.stopping:
@@ -319,7 +319,7 @@ class Noise(App):
     known = producer_config.DEFAULTS
 
     def _run(self, pod: Pod, client: Any) -> None:
-        """The program. It ends when the pod is to stop."""
+        """The program. It returns once the pod should stop."""
         value = "click " + int(self.env["bytes"]) * "x"
         pause_s = int(self.env["every.ms"]) / 1000
         while not pod.stopping:

@@ -70,7 +70,7 @@ class Report:
         self.outcome = outcome
 
     def show(self) -> None:
-        """In a notebook as a card, wherever in a cell; else as text."""
+        """Show it as a card in a notebook, anywhere in a cell; elsewhere as text."""
         if "ipykernel" in sys.modules:
             from IPython.display import display
 

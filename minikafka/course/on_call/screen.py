@@ -26,5 +26,5 @@ def show(text: str) -> None:
 
 
 def page(text: str) -> str:
-    """HTML. No row is broken."""
+    """HTML in which no row is wrapped."""
     return f'<pre style="{LOOK}">{html.escape(text)}</pre>'

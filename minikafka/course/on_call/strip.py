@@ -35,15 +35,15 @@ TEXT = '<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{words}</text>'
 
 
 class Mark(NamedTuple):
-    """A line that somebody on call had run, which changed something."""
+    """A command of the person on call that changed something."""
 
     at_ms: int
     line: str
 
 
 def strip(samples: Sequence[Sample], called_ms: int, marks: Sequence[Mark] = ()) -> str:
-    """SVG in HTML. A dashed line is when somebody was called, a dotted one when he or
-    she did something.
+    """SVG in HTML. A dashed line is the call, a dotted one a command that changed
+    something.
     """
     if not samples:
         return ""

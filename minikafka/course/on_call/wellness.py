@@ -38,7 +38,7 @@ def still_wrong(world: World) -> list[str]:
 
 
 def _lag(world: World, given: Given) -> Wrong:
-    """group, most: how far it may be behind; or its lag falls."""
+    """group, most: the largest lag allowed, unless the lag is falling."""
     group = given["group"]
     lately = world.samples[-FALLING_SAMPLES:]
     lags = [sample.lag.get(group, 0) for sample in lately]
@@ -71,7 +71,7 @@ def _in_sync(world: World, given: Given) -> Wrong:
 
 
 def _controller(world: World, given: Given) -> Wrong:
-    """There is one, and one only."""
+    """There is exactly one active controller."""
     if world.samples[-1].controllers == 1:
         return None
     return "there is no active controller"
@@ -113,7 +113,7 @@ def _config(world: World, given: Given) -> Wrong:
 
 
 def _fits(value: str, given: Given) -> bool:
-    """Whether a value is what is wanted. A negative number is one without limit."""
+    """Whether a value is the wanted one. A negative number means no limit."""
     if "is" in given:
         wanted = given["is"]
         choices = wanted if isinstance(wanted, list) else [wanted]
@@ -125,7 +125,7 @@ def _fits(value: str, given: Given) -> bool:
 
 
 def _pays(world: World, given: Given) -> Wrong:
-    """app, within_s: when it committed its last transaction, at the latest."""
+    """app, within_s: how long ago its last transaction may have been committed."""
     app = world.apps[given["app"]]
     assert isinstance(app, Payouts), app
     if world.now_ms - app.committed_ms <= given["within_s"] * 1000:
@@ -197,13 +197,13 @@ def _kept_bytes(world: World, app: App) -> float:
 
 
 def _limit(world: World, topic: str, name: str) -> float:
-    """A topic's config that is a number; a negative one is no limit."""
+    """A topic's numeric config. A negative number means no limit."""
     value = int(world.brokers.config(topic, name) or 0)
     return math.inf if value < 0 else value
 
 
 def _up(world: World, given: Given) -> Wrong:
-    """brokers: those that must run."""
+    """brokers: the ids of those that must run."""
     down = []
     for broker in given["brokers"]:
         if not world.brokers.is_up(broker):
