@@ -1,4 +1,4 @@
-"""The command line: `minikafka serve | lab | demo | ...`. Each command imports its
+"""The command line: `minikafka serve | keys | lab | ...`. Each command imports its
 own.
 """
 
@@ -20,6 +20,7 @@ from minikafka.server.typed import (
     path,
     port,
     racks,
+    scram_user,
     server_property,
     voters,
 )
@@ -31,6 +32,12 @@ Server properties are Apache Kafka's defaults, with these differences:
 With --brokers 2 or more, so that a broker that is gone is noticed in two seconds:
   broker.heartbeat.interval.ms 300, broker.session.timeout.ms 2000, replica.lag.time.max.ms 5000,
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
+Listeners with locks, as in Apache Kafka (SECURITY.md says what they promise; minikafka keys DIR makes certificates):
+  --override listeners=PLAINTEXT://:9092,SASL_SSL://:9095 and advertised.listeners, instead of --port and
+  --advertised-host; an empty host is --host. More brokers take the next port of each listener: with --brokers 3 the
+  ports must be 3 apart. What `ready` prints is the first listener. For all, or for one as listener.name.NAME.CONFIG:
+  ssl.keystore.location (PEM or PKCS12), ssl.truststore.location, ssl.client.auth, ssl.principal.mapping.rules,
+  sasl.enabled.mechanisms (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER), connections.max.reauth.ms.
 """
 CUT_OFF = 141  # of one whose reader has gone
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended, as shells count
@@ -244,6 +251,48 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a server property, by Kafka's name; may be given many times",
     )
+    add(
+        "--add-scram",
+        type=scram_user,
+        action="append",
+        default=[],
+        metavar="MECHANISM=[name=NAME,password=...]",
+        help=(
+            "a user of a new cluster, who logs in by SCRAM-SHA-256 or SCRAM-SHA-512, as"
+            " kafka-storage format makes one; may be given many times"
+        ),
+    )
+
+
+def add_keys_options(keys: argparse.ArgumentParser) -> None:
+    add = keys.add_argument
+    add("folder", metavar="DIR", help="a new folder, or an empty one")
+    add(
+        "--host",
+        type=host,
+        action="append",
+        metavar="HOST",
+        help=(
+            "a name or an address that the broker's certificate is for; may be given"
+            " many times (default: localhost, 127.0.0.1 and ::1)"
+        ),
+    )
+    add(
+        "--client",
+        default="alice",
+        metavar="NAME",
+        help="the name in the client's certificate (default alice)",
+    )
+    add(
+        "--expired",
+        action="store_true",
+        help="both certificates ended yesterday: see what clients say then",
+    )
+    add(
+        "--wrong-name",
+        action="store_true",
+        help="the broker's certificate is for another host: see what clients say then",
+    )
 
 
 def add_lab_options(lab: argparse.ArgumentParser) -> None:
@@ -390,7 +439,7 @@ def main(argv: list[str] | None = None) -> int:
         print(
             f"minikafka: `minikafka {args.command}` needs"
             f" {', '.join(dict.fromkeys(missing))}, which is not installed here:  pip"
-            ' install "minikafka[lab]"',
+            f' install "minikafka[{COMMANDS[args.command].extra}]"',
             file=sys.stderr,
         )
         return 1
@@ -421,7 +470,7 @@ def program(command: str) -> Callable[[argparse.Namespace], int]:
 
 class Command(NamedTuple):
     """One command. module: whose `main(args)` runs it. needs: module -> package, of what
-    a plain `pip install minikafka` does not bring.
+    a plain `pip install minikafka` does not bring. extra: which brings it.
     """
 
     module: str
@@ -429,6 +478,7 @@ class Command(NamedTuple):
     description: str | None = None
     add_options: Callable[[argparse.ArgumentParser], None] = no_options
     needs: Mapping[str, str] = {}
+    extra: str = "lab"
 
 
 COMMANDS = {
@@ -438,6 +488,15 @@ COMMANDS = {
         "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
         " Ctrl-C stops it.",
         add_serve_options,
+    ),
+    "keys": Command(
+        "server.keys",
+        "make keys and certificates for listeners with TLS",
+        "Make a certificate authority for practice, and certificates for a broker and a"
+        " client, in PEM and PKCS12; and print the configuration of each client.",
+        add_keys_options,
+        {"cryptography": "cryptography"},
+        extra="keys",
     ),
     "lab": Command(
         "course.lab",

@@ -31,6 +31,7 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.timers import NEVER_MS, Timer
+from minikafka.cluster.users import credential_record
 from minikafka.cluster.waiting import METADATA, Answer, Wait
 from minikafka.trace import Trace
 from minikafka.wire.errors import Error, KafkaError
@@ -190,7 +191,7 @@ class ActiveController:
         self._check_registration(asked)
         if known is not None and is_same_run and not known.in_controlled_shutdown:
             return {"error_code": Error.NONE, "broker_epoch": known.broker_epoch}
-        records = [] if self._image.features else registration.feature_levels()
+        records = [] if self._image.features else self._first_records()
         if heard_ms is not None:
             # it is back before the clock was looked at
             self._tell_fenced(broker_id, heard_ms, now)
@@ -203,6 +204,14 @@ class ActiveController:
         records += registration.records(asked, epoch)
         answer = {"error_code": Error.NONE, "broker_epoch": epoch}
         return self.commit(records, now, lambda: answer)
+
+    def _first_records(self) -> list[MetadataRecord]:
+        """What a new cluster begins with."""
+        records = registration.feature_levels()
+        for user, credential in self._config.first_users:
+            name, fields = credential_record(user, credential)
+            records.append(MetadataRecord(name, 0, fields))
+        return records
 
     def _check_run_is_over(
         self, broker_id: int, heard_ms: int | None, now: Now

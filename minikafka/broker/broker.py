@@ -18,6 +18,7 @@ from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
 from minikafka.clock import Now
 from minikafka.cluster.metadata import METADATA_TOPIC
+from minikafka.cluster.principals import ANONYMOUS, Principal
 from minikafka.cluster.timers import NEVER_MS
 from minikafka.storage import checkpoints
 from minikafka.storage.data_folder import identify
@@ -59,6 +60,7 @@ class Broker(Parts):
             self.storage_failed,
             self.image,
             self.authorizer,
+            self.login_of,
         )
 
     # -- life
@@ -133,11 +135,18 @@ class Broker(Parts):
 
     # -- what shells call
 
-    def connected(self, connection: Connection, listener: str, host: str) -> None:
+    def connected(
+        self,
+        connection: Connection,
+        listener: str,
+        host: str,
+        principal: Principal = ANONYMOUS,
+    ) -> None:
         """A client came. listener: the name of the listener it used, which decides the
-        addresses it is told.
+        addresses it is told, and what is asked of it. principal: who TLS has shown it
+        to be.
         """
-        self.requests.connected(connection, listener, host)
+        self.requests.connected(connection, listener, host, principal)
 
     def disconnected(self, connection: Connection) -> None:
         """A client has disconnected: drop everything it waits for."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from minikafka.broker.access import Access
 from minikafka.broker.effects import Connection, Effect
@@ -17,6 +17,9 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.broker.login import Login
 
 Named = TypeVar("Named")
 Handlers = TypeVar("Handlers")
@@ -40,8 +43,9 @@ class Client:
     """One connection as the broker sees it. allows_pipelining: its next request may
     come before the last one is answered. asked, answered: how many requests. early: the
     outcome of a request whose turn to be answered hasn't come, by its number.
-    muted_until_ms: monotonic, before which none of its requests is served. principal:
-    who it has shown to be.
+    muted_until_ms: monotonic, before which none of its requests is served. principal: who
+    it has shown to be. login: how far it has come with showing it; None: its listener
+    doesn't ask.
     """
 
     listener: str
@@ -52,6 +56,7 @@ class Client:
     answered: int = 0
     muted_until_ms: int = 0
     principal: Principal = ANONYMOUS
+    login: "Login | None" = None
     early: dict[int, Effect] = field(default_factory=dict)
 
 
@@ -96,8 +101,27 @@ class Disconnect(NamedTuple):
     why: str
 
 
+class Raw(NamedTuple):
+    """In the place of an answer: bytes that are none of Kafka's protocol."""
+
+    content: bytes
+
+
+class Parting(NamedTuple):
+    """The last answer, behind which the connection is closed. why: what it did."""
+
+    answer: Answer
+    why: str
+
+
+class Welcome(NamedTuple):
+    """The answer to whoever has just logged in."""
+
+    answer: Answer | Raw
+
+
 # None: the protocol knows no answer
-Answered = Answer | Disconnect | None
+Answered = Answer | Disconnect | Raw | Parting | Welcome | None
 Served = Answered | Wait
 
 

@@ -7,7 +7,7 @@ Kafka's order: set on the topic, set at run time on the broker, set at run time 
 brokers, given at start, default.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -21,6 +21,16 @@ from minikafka.broker.config_table import (
     parse,
     show,
 )
+from minikafka.broker.listeners import (
+    PLAINTEXT,
+    PROTOCOL_MAP,
+    PROTOCOLS,
+    WITH_SASL,
+    WITH_TLS,
+    names_for,
+    of_listener,
+    protocol_map,
+)
 from minikafka.cluster.election import Timeouts
 from minikafka.cluster.features import ELR_FEATURE, level
 from minikafka.cluster.metadata import (
@@ -33,8 +43,11 @@ from minikafka.cluster.metadata import (
 )
 from minikafka.cluster.quorum import QuorumConfig
 from minikafka.cluster.snapshots import SnapshotConfig
+from minikafka.cluster.users import Credential, UserMechanism
 
 MIN_ISR = "min.insync.replicas"
+# said for one mechanism of one listener, or not at all
+ONLY_OF_MECHANISMS = ("sasl.jaas.config",)
 MOST_IN_FORCE = 10_000  # of what follows from configs, and is kept
 
 
@@ -96,7 +109,8 @@ class BrokerConfig:
     port) told to clients. properties: Kafka's names, as text. peers: node id -> (host,
     port) where the cluster's nodes listen to each other. voters: those that vote on
     metadata; if none are named, all. cluster_id: for an empty disk, so that many nodes
-    become one cluster; None: one is made.
+    become one cluster; None: one is made. first_users: who may log in by SCRAM as soon
+    as there is a cluster. files: what stands at the URLs that properties name.
     """
 
     advertised: dict[str, Endpoint] = field(
@@ -106,6 +120,8 @@ class BrokerConfig:
     peers: dict[int, Endpoint] = field(default_factory=dict)
     voters: tuple[int, ...] = ()
     cluster_id: str | None = None
+    first_users: Sequence[tuple[UserMechanism, Credential]] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     _in_force: dict[Hashable, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -125,12 +141,47 @@ class BrokerConfig:
 
     @property
     def without_effect(self) -> list[str]:
-        """Which of the properties change nothing here."""
+        """Which of the properties change nothing here: those of TLS without a listener
+        that has it are among them, and those of logins as well.
+        """
+        used = {self.protocol(name) for name in self.advertised}
+        has_tls, has_sasl = (not used.isdisjoint(of) for of in (WITH_TLS, WITH_SASL))
+        listeners = {name.lower() for name in self.advertised}
         given = []
         for name in self.properties:
-            if BROKER_CONFIGS[name].effect in WITHOUT_EFFECT:
+            of_one = of_listener(name)
+            base = name if of_one is None else of_one.name
+            is_idle = (
+                BROKER_CONFIGS[base].effect in WITHOUT_EFFECT
+                or (base.startswith("ssl.") and not has_tls)
+                or (base.startswith("sasl.") and not has_sasl)
+                or (of_one is not None and of_one.listener not in listeners)
+                or (of_one is None and base in ONLY_OF_MECHANISMS)
+            )
+            if is_idle:
                 given.append(name)
         return given
+
+    # -- of one listener
+
+    @cached_property
+    def _protocols(self) -> dict[str, str]:
+        return protocol_map(self[PROTOCOL_MAP])
+
+    def protocol(self, listener: str) -> str:
+        """The security protocol of a listener: that of the nodes is not in the map."""
+        if PROTOCOL_MAP not in self.properties:
+            return listener if listener in PROTOCOLS else PLAINTEXT
+        return self._protocols.get(listener, PLAINTEXT)
+
+    def of_listener(self, listener: str, name: str, mechanism: str = "") -> Any:
+        """A broker config as it was at start, typed, for one listener, or for one
+        mechanism of it.
+        """
+        for each in names_for(listener, name, mechanism):
+            if each in self.properties:
+                return parse(BROKER_CONFIGS[name], self.properties[each])
+        return self[name]
 
     def value(
         self, image: Image, broker_id: int, kind: int, resource: str, name: str

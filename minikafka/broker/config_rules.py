@@ -26,6 +26,7 @@ from minikafka.broker.config_table import (
     unknown,
 )
 from minikafka.broker.durations import duration_ms
+from minikafka.broker.listeners import PROTOCOL_MAP, of_listener, protocol_map
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -183,7 +184,16 @@ def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
     """Check the properties with which a broker is started. Errors: INVALID_CONFIG.
     Apache Kafka wants the defaults of groups to be within their bounds, too.
     """
-    found = checked(properties, BROKER_CONFIGS, "broker config name")
+    of_listeners = {}
+    of_all = {}
+    for name, text in properties.items():
+        of_one = of_listener(name)
+        if of_one is None:
+            of_all[name] = text
+        else:
+            checked({of_one.name: text}, BROKER_CONFIGS, "broker config name")
+            of_listeners[name] = text
+    found = checked(of_all, BROKER_CONFIGS, "broker config name")
     _refuse_told(found)
     for name, bound in AT_MOST.items():
         value, limit = _given(found, name), _given(found, bound)
@@ -193,7 +203,9 @@ def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
         value, limit = _given(found, name), _given(found, bound)
         if value >= limit:
             raise _out_of_order(f"{name} ({value}) must be less than {bound} ({limit})")
-    return found
+    if PROTOCOL_MAP in found:
+        protocol_map(found[PROTOCOL_MAP])
+    return found | of_listeners
 
 
 def _refuse_told(configs: Mapping[str, str]) -> None:

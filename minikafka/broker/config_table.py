@@ -59,17 +59,18 @@ WITHOUT_EFFECT = {
     "directories": "there is one log directory",
     "disk": "the disk writes and deletes when it likes",
     "fixed": "here it is always the same",
+    "kerberos": "there is no Kerberos",
     "metrics": "nobody is told metrics",
     "plugin": "no classes of others are loaded",
     "purgatory": "what waits is not swept",
     "quota": "nothing is slowed down by it",
     "remote": "there is no tiered storage",
-    "sasl": "there is no SASL",
+    "sasl": "no broker here logs in to another one",
     "socket": "the system's own holds",
     "telemetry": "clients push no metrics",
     "threads": "one thread does all the work",
     "time": "segments are closed on time",
-    "tls": "there is no TLS",
+    "tls": "TLS is Python's own",
     "tokens": "there are no delegation tokens",
     "voters": "who votes is said at the start",
 }
@@ -106,7 +107,7 @@ def parse(row: Config, text: str) -> Any:
         return text.lower() == "true"
     if row.type in NUMBERS:
         return _number(row, text)
-    if row.type is Type.CLASS and text != row.default:
+    if row.type is Type.CLASS and text not in (row.default, *row.choices):
         raise invalid(row, text, f"Class {printable(text)} could not be found.")
     parts = [text]
     if row.type is Type.LIST:

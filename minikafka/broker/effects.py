@@ -16,6 +16,14 @@ class Reply(NamedTuple):
 
     connection: Connection
     frame: Frame
+    # the connection is closed then, and why, as in Close
+    last: str | None = None
+
+
+class Admitted(NamedTuple):
+    """The client of a connection has logged in."""
+
+    connection: Connection
 
 
 class Done(NamedTuple):
@@ -59,4 +67,4 @@ class Notice(NamedTuple):
     error: Exception | None = None
 
 
-Effect = Reply | Done | Close | Request | HangUp | Notice
+Effect = Reply | Admitted | Done | Close | Request | HangUp | Notice

@@ -9,6 +9,7 @@ node's life begins with (lifecycle.py).
 """
 
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from minikafka.broker.access import authorizer_of
 from minikafka.broker.active_controller import ActiveController
@@ -28,6 +29,7 @@ from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, Lifecycle
+from minikafka.broker.listeners import WITH_SASL
 from minikafka.broker.loggers import Loggers
 from minikafka.broker.node_events import Hearers, NodeEvents
 from minikafka.broker.peers import Peers
@@ -67,6 +69,9 @@ from minikafka.trace import Trace
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.primitives import Encoded
 
+if TYPE_CHECKING:
+    from minikafka.broker.login import Login, Logins
+
 
 class Parts:
     """All parts of one node. descriptions: of topics in this image, as Metadata tells
@@ -97,6 +102,7 @@ class Parts:
         self.image = Image()
         self.in_force = InForce(config, self.image, node_id)
         self.authorizer = authorizer_of(config, self.image)
+        self._logins: Logins | None = None
         self.descriptions: dict[Hashable, Encoded] = {}
         self.waiting = Waiting(self.timers.new())
         self.events = NodeEvents(
@@ -285,6 +291,17 @@ class Parts:
         return Sharing(coordinator, persister, partitions, ShareSessions(most_sessions))
 
     # -- what parts are given
+
+    def login_of(self, listener: str) -> "Login | None":
+        """The login of a new connection; None on a listener that asks for none."""
+        if self.config.protocol(listener) not in WITH_SASL:
+            return None
+        if self._logins is None:
+            # loads what only those need who have logins
+            from minikafka.broker.login import Logins
+
+            self._logins = Logins(self.config, self.image, self.random)
+        return self._logins.of(listener)
 
     def storage_failed(self, error: KafkaError) -> None:
         """The only log directory failed: the request still gets its

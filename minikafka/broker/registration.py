@@ -27,6 +27,7 @@ from minikafka.broker.lifecycle import (
     UNFENCED,
     Lifecycle,
 )
+from minikafka.broker.listeners import PROTOCOLS
 from minikafka.broker.peers import CONTROL
 from minikafka.clock import Now
 from minikafka.cluster import registration
@@ -158,6 +159,10 @@ class Registration:
             [self._incarnation.directory_id],
             self._config.advertised,
             self._config["broker.rack"],
+            {
+                name: PROTOCOLS.index(self._config.protocol(name))
+                for name in self._config.advertised
+            },
         )
         fields["cluster_id"] = self._quorum.cluster_id
         fields["previous_broker_epoch"] = self._previous_epoch

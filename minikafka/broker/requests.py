@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from minikafka.broker.access import Access, Authorizer
 from minikafka.broker.calls import (
@@ -30,11 +31,23 @@ from minikafka.broker.calls import (
     Disconnect,
     Handler,
     Itself,
+    Parting,
+    Raw,
     Served,
+    Welcome,
     member_refusal,
     refusal,
 )
-from minikafka.broker.effects import Close, Connection, Done, Effect, Notice, Reply
+from minikafka.broker.effects import (
+    Admitted,
+    Close,
+    Connection,
+    Done,
+    Effect,
+    Frame,
+    Notice,
+    Reply,
+)
 from minikafka.broker.forwarding import Forwarding, Split
 from minikafka.broker.handlers import HANDLERS, Handlers
 from minikafka.broker.loggers import Loggers
@@ -43,11 +56,16 @@ from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster.acls import Who
 from minikafka.cluster.metadata import Image
+from minikafka.cluster.principals import Principal
 from minikafka.cluster.waiting import Answer, Resume, Wait, Waiting
 from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.primitives import DecodeError
+from minikafka.wire.schema import Message
+
+if TYPE_CHECKING:
+    from minikafka.broker.login import Login
 
 API_VERSIONS = 18
 MOST_ANSWERED_BYTES = 64 << 20  # of answers that wait for the shell
@@ -78,14 +96,22 @@ class Requests:
     _storage_failed: Callable[[KafkaError], None]
     _image: Image
     _authorizer: Authorizer | None
+    _login_of: Callable[[str], "Login | None"]
     clients: dict[Connection, Client] = field(default_factory=dict)
     answered_bytes: int = 0
 
     # -- coming and going
 
-    def connected(self, connection: Connection, listener: str, host: str) -> None:
-        """A client has connected. listener: the name of the one it used."""
-        self.clients[connection] = Client(listener, host)
+    def connected(
+        self, connection: Connection, listener: str, host: str, principal: Principal
+    ) -> None:
+        """A client has connected. listener: the name of the one it used. principal: who
+        TLS has shown it to be.
+        """
+        login = self._login_of(listener)
+        self.clients[connection] = Client(
+            listener, host, principal=principal, login=login
+        )
 
     def disconnected(self, connection: Connection) -> None:
         """A client has disconnected: drop everything it waits for."""
@@ -106,10 +132,15 @@ class Requests:
         client = self.clients[connection]
         client.asked += 1
         client.allows_pipelining = False
+        login = client.login
+        if login is not None and not self._lets_in(connection, client, frame, now):
+            return
         try:
             request = messages.decode_request(frame)
             client.client_id = request.client_id
             handler = handler_of(request, client)
+            if login is not None and request.api.key == API_VERSIONS:
+                login.greeted()
         except messages.UnsupportedVersion as error:
             self._finish(client, client.asked, refused_version(connection, error))
             return
@@ -132,6 +163,41 @@ class Requests:
             size_bytes=len(frame),
         )
         self._on_behalf(call, self._serve, call, now)
+
+    def _lets_in(
+        self, connection: Connection, client: Client, frame: bytearray, now: Now
+    ) -> bool:
+        """Whether a frame is a request that a client may ask, who may have to log in
+        first. If not, it is dealt with here.
+        """
+        # loads what only those need who have logins
+        from minikafka.broker.handlers.security import failed_login, raw_message
+        from minikafka.broker.login import RAW, SASL_AUTHENTICATE
+
+        login = client.login
+        assert login is not None, "its listener asks for one"
+        why = None
+        if login.state != RAW:
+            why = login.objection(frame, now)
+            if why is None:
+                return True
+        call = Call(
+            connection=connection,
+            client=client,
+            api="SaslAuthenticate",
+            version=0,
+            correlation_id=0,
+            body=Message(),
+            handler=HANDLERS[SASL_AUTHENTICATE],
+            number=client.asked,
+            size_bytes=len(frame),
+        )
+        if why is None:
+            resume = partial(raw_message, call, bytes(frame))
+        else:
+            resume = partial(failed_login, call, Disconnect(why))
+        self._on_behalf(call, self._serve, call, now, resume)
+        return False
 
     def _asked_itself(self, asked: OwnRequest) -> Call:
         """A request of this node to itself: same bytes, same way."""
@@ -271,10 +337,20 @@ class Requests:
     # -- answering
 
     def _answer(self, call: Call, answer: Answered) -> None:
-        frame = None
+        frame: Frame | None = None
+        last = None
         if call.whole is not None:
             answer = call.whole(answer)
-        if isinstance(answer, dict):
+        if isinstance(answer, Welcome):
+            assert call.client.login is not None, "it has logged in"
+            call.client.principal = call.client.login.principal
+            self._outbox.append(Admitted(call.connection))
+            answer = answer.answer
+        elif isinstance(answer, Parting):
+            answer, last = answer
+        if isinstance(answer, Raw):
+            frame = [answer.content]
+        elif isinstance(answer, dict):
             if self._trace:
                 self._tell_refusal(call, answer)
             frame = messages.encode_response(
@@ -290,7 +366,7 @@ class Requests:
         effect: Effect
         if frame is not None:
             self.answered_bytes += sum(map(len, frame))
-            effect = Reply(call.connection, frame)
+            effect = Reply(call.connection, frame, last)
         elif isinstance(answer, Disconnect):
             effect = Close(call.connection, answer.why)
         else:

@@ -31,6 +31,7 @@ from typing import Any, Protocol
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.effects import (
+    Admitted,
     Close,
     Done,
     Frame,
@@ -40,6 +41,7 @@ from minikafka.broker.effects import (
     Request,
 )
 from minikafka.clock import Now
+from minikafka.cluster.principals import ANONYMOUS, Principal
 
 
 class Connection(Protocol):
@@ -67,7 +69,7 @@ class Shell(Protocol):
     def holds(self) -> bool:
         """Whether no further request may go in now."""
 
-    def carry_out(self, effect: Request | HangUp | Notice) -> None:
+    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
         """Do what the node asks for."""
 
     def turn_ended(self, touched: Iterable[Any]) -> None:
@@ -98,9 +100,17 @@ class Turn:
         self.ready: OrderedDict[Connection, int] = OrderedDict()
         self._touched: dict[Connection, None] = {}
 
-    def connected(self, connection: Connection, listener: str, host: str) -> None:
-        """A client came. listener: the name of the listener it used."""
-        self._broker.connected(connection, listener, host)
+    def connected(
+        self,
+        connection: Connection,
+        listener: str,
+        host: str,
+        principal: Principal = ANONYMOUS,
+    ) -> None:
+        """A client came. listener: the name of the listener it used. principal: who TLS
+        has shown it to be.
+        """
+        self._broker.connected(connection, listener, host, principal)
 
     def receive(self, connection: Connection, frames: Iterable[bytearray]) -> None:
         """Whole requests came on this connection."""
@@ -153,6 +163,8 @@ class Turn:
         self._touched[connection] = None
         if isinstance(outcome, Reply):
             connection.answer(outcome.frame)
+            if outcome.last is not None:
+                connection.refuse(outcome.last)
         elif isinstance(outcome, Done):
             connection.answer(None)
         else:

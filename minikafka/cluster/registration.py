@@ -44,17 +44,25 @@ def fields(
     log_dirs: Sequence[bytes],
     endpoints: Mapping[str, Endpoint],
     rack: str | None = None,
+    protocols: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What a broker says about itself: the fields that the request and the record have
-    in common.
+    in common. protocols: the number of a listener's security protocol, where that is
+    not PLAINTEXT.
     """
+    numbers = protocols or {}
     metadata_version = {
         "name": "metadata.version",
         "min_supported_version": OLDEST_METADATA_VERSION,
         "max_supported_version": METADATA_VERSION,
     }
     listeners = [
-        {"name": name, "host": host, "port": port, "security_protocol": 0}
+        {
+            "name": name,
+            "host": host,
+            "port": port,
+            "security_protocol": numbers.get(name, 0),
+        }
         for name, (host, port) in endpoints.items()
     ]
     return {

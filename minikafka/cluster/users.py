@@ -2,9 +2,7 @@
 credentials (KIP-554).
 
 A quota belongs to an entity: a user, a client id, a user's client id, or an address,
-and each of these may be the default of its type. quotas.py has the rules. Nobody is
-asked for a password here, because clients connect over plaintext: credentials are only
-stored and described.
+and each of these may be the default of its type. quotas.py has the rules.
 """
 
 from collections.abc import Iterable

@@ -112,14 +112,16 @@ def named(peername: Any) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def port_to_listen_on(host: str, port: int, kept: bool = False) -> socket.socket:
+def port_to_listen_on(
+    host: str, port: int, kept: bool = False, option: str = "--host"
+) -> socket.socket:
     """A socket for a broker that doesn't listen yet, so that connections are refused
     until it does: see listen_on.
     """
     if port:
         # if another program has the port, the error names it
-        listen_socket(host, port, kept=kept).close()
-    return listen_socket(host, port, kept=kept, keeps=True)
+        listen_socket(host, port, kept=kept, option=option).close()
+    return listen_socket(host, port, kept=kept, keeps=True, option=option)
 
 
 def listen_on(port: socket.socket, queue: int) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from minikafka.broker.config import random_uuid
 from minikafka.server.addresses import CannotServe, is_loopback, named
+from minikafka.server.doors import ADVERTISED, LISTENERS, parsed, wanted
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.node_handshake import made_secret
@@ -66,12 +67,54 @@ def check(args: "argparse.Namespace") -> None:
             f"--metrics: clients have the ports from {args.port} on; choose another"
             f" one, for example {args.port + args.brokers}."
         )
-    told = args.advertised_host or args.host
-    if means_all_addresses(told):
+    check_listeners(args)
+
+
+def check_listeners(args: "argparse.Namespace") -> None:
+    """Check that the brokers' listeners don't get in each other's way, and that clients
+    can reach what they are told. Errors: CannotServe.
+    """
+    given = dict(args.override)
+    if ADVERTISED in given and LISTENERS not in given:
         raise CannotServe(
-            f"--host: clients can't connect to {told}: say which name they should use, "
-            "for example --advertised-host localhost."
+            f"--override {ADVERTISED}: it goes with listeners; without, there are"
+            " --advertised-host and --advertised-port."
         )
+    if LISTENERS in given and args.advertised_port:
+        raise CannotServe(
+            f"--advertised-port: with listeners, {ADVERTISED} says what clients are"
+            " told."
+        )
+    taken: dict[int, str] = {}
+    for at in range(args.brokers):
+        for name, _, port in wanted(args, at):
+            if port > 65535:
+                raise CannotServe(
+                    f"{LISTENERS}: {args.brokers} brokers take consecutive ports, and"
+                    " end beyond 65535."
+                )
+            if port and port in taken:
+                raise CannotServe(
+                    f"{LISTENERS}: {name} and {taken[port]} both come to port {port}:"
+                    f" {args.brokers} brokers take consecutive ports, so theirs must"
+                    f" be {args.brokers} apart."
+                )
+            taken[port] = name
+    told = args.advertised_host
+    hosts = [host for _, host, _ in wanted(args, 0)] if told is None else [told]
+    if ADVERTISED in given:
+        hosts = [host for _, host, _ in parsed(ADVERTISED, given[ADVERTISED])]
+    for host in hosts:
+        if means_all_addresses(host):
+            option = ADVERTISED if LISTENERS in given else "--advertised-host"
+            example = f"{ADVERTISED}=NAME://localhost:PORT"
+            if option != ADVERTISED:
+                example = "--advertised-host localhost"
+            what = LISTENERS if LISTENERS in given else "--host"
+            raise CannotServe(
+                f"{what}: clients can't connect to {host}: say which name they should"
+                f" use, for example {example}."
+            )
 
 
 def check_which(args: "argparse.Namespace") -> None:

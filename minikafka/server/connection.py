@@ -15,10 +15,12 @@ from typing import Any, NamedTuple, Protocol
 
 from minikafka.broker.effects import Frame
 from minikafka.broker.turn import Turn
+from minikafka.cluster.principals import ANONYMOUS, Principal
 from minikafka.server.addresses import named
 from minikafka.server.budget import Budget
 from minikafka.server.frames import SCRATCH_BYTES, SIZE_BYTES, Frames
 from minikafka.server.log import log
+from minikafka.server.newcomers import Newcomers
 
 LARGE_BYTES = 128 * 1024
 
@@ -56,11 +58,21 @@ class Shared(NamedTuple):
 
 class Connection(asyncio.BufferedProtocol):
     """To the broker this is an opaque, hashable object; str() is the client's address.
-    listener: the name of the listener that the client used.
+    listener: the name of the listener that the client used. newcomers: whom it belongs
+    to until it has shown who it is, where that is asked for. max_frame_bytes: of a
+    request until then.
     """
 
-    def __init__(self, shared: Shared, listener: str) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        listener: str,
+        newcomers: Newcomers | None = None,
+        max_frame_bytes: int | None = None,
+    ) -> None:
         self._shared = shared
+        self._newcomers = newcomers
+        self._is_known = False  # to the broker, and to those that listen in
         self._turn = shared.turn
         self.listener = listener
         self.transport: asyncio.Transport
@@ -68,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self.host = "?"
         self.closed = False
         self.active_at = time.monotonic()
-        self._frames = Frames(shared.max_frame_bytes)
+        self._frames = Frames(max_frame_bytes or shared.max_frame_bytes)
         self.requests: deque[bytearray] = deque()  # that the broker hasn't had yet
         self.is_paused = False  # the client doesn't read what we send
         self._unanswered = 0  # requests that aren't finished
@@ -87,9 +99,26 @@ class Connection(asyncio.BufferedProtocol):
         if peer:
             self.host, self.name = peer[0], named(peer)
         self._shared.connections.add(self)
-        self._turn.connected(self, self.listener, self.host)
+        if self._newcomers is not None:
+            self._newcomers.add(self)
+        self._begin()
+
+    def _begin(self) -> None:
+        """The client may speak Kafka's protocol."""
+        self._let_in(ANONYMOUS)
+
+    def _let_in(self, principal: Principal) -> None:
+        """The broker hears of it. principal: who TLS has shown the client to be."""
+        self._is_known = True
+        self._turn.connected(self, self.listener, self.host, principal)
         for watcher in self._shared.watchers:
             watcher.connected(self)
+
+    def admitted(self) -> None:
+        """The client has shown who it is."""
+        self._frames.max_frame_bytes = self._shared.max_frame_bytes
+        if self._newcomers is not None:
+            self._newcomers.discard(self)
 
     # --- in: bytes, frames, the turn ---
 
@@ -98,7 +127,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.active_at = time.monotonic()
-        frames = self._frames.came(nbytes)
+        self._take(self._frames.came(nbytes))
+
+    def _take(self, frames: list[bytearray]) -> None:
+        """Whole requests came, or a part of one."""
         self._unanswered += len(frames)
         for watcher in self._shared.watchers:
             for frame in frames:
@@ -133,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write()
         bad = self._frames.bad
         if bad is not None and not self._unanswered:
-            self.refuse(what_is_wrong(bad, self._shared.max_frame_bytes))
+            self.refuse(what_is_wrong(bad, self._frames.max_frame_bytes))
             return
         self._shared.requests.hold(self, self.held_bytes)
         if self.requests or bad is not None:
@@ -149,8 +181,11 @@ class Connection(asyncio.BufferedProtocol):
         for part in (
             merged(answers) if size_bytes >= LARGE_BYTES else [b"".join(answers)]
         ):
-            self.transport.write(part)
+            self._send(part)
         self.count_unread()
+
+    def _send(self, part: Any) -> None:
+        self.transport.write(part)
 
     # --- brakes ---
 
@@ -183,7 +218,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, why: str) -> None:
         """Close it and say why; others aren't affected."""
-        log(f"closed the connection of {self}, which {why}.")
+        if self._newcomers is None:
+            log(f"closed the connection of {self}, which {why}.")
+        else:
+            self._newcomers.tell(self, why)
         self.close()
 
     def close(self) -> None:
@@ -192,7 +230,11 @@ class Connection(asyncio.BufferedProtocol):
             self._write()
             self.closed = True
             self._drop_requests()
+            self._say_goodbye()
             self.transport.close()
+
+    def _say_goodbye(self) -> None:
+        """Nothing: what is below closes the connection without a word."""
 
     def abort(self) -> None:
         """Close at once: nothing more is sent or read."""
@@ -206,6 +248,10 @@ class Connection(asyncio.BufferedProtocol):
         self._drop_requests()
         self.count_unread()
         self._shared.connections.discard(self)
+        if self._newcomers is not None:
+            self._newcomers.discard(self)
+        if not self._is_known:
+            return
         for watcher in self._shared.watchers:
             watcher.left(self)
         self._turn.gone(self)
@@ -249,7 +295,10 @@ def what_is_wrong(beginning: bytes, max_frame_bytes: int) -> str:
     ):
         return "speaks HTTP; this port speaks the Kafka protocol"
     if beginning[:2] == b"\x16\x03":
-        return "speaks TLS; this port speaks plain Kafka (security.protocol=PLAINTEXT)"
+        return (
+            "speaks TLS; this port has none (security.protocol=PLAINTEXT, or"
+            " SASL_PLAINTEXT)"
+        )
     size = int.from_bytes(beginning, "big", signed=True)
     if size < 0:
         return f"announced a request of {size} bytes"

@@ -17,13 +17,13 @@ scratch = memoryview(bytearray(SCRATCH_BYTES))
 class Frames:
     """The frames of one connection. held_bytes: of the one that isn't whole yet. bad:
     four bytes that came where a frame should begin, and can't be its size; nothing
-    behind them makes sense.
+    behind them makes sense. max_frame_bytes: of a frame that begins from now on.
     """
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.held_bytes = 0
         self.bad: bytes | None = None
-        self._max_frame_bytes = max_frame_bytes
+        self.max_frame_bytes = max_frame_bytes
         self._rest = b""  # fewer than four bytes: not even a size
         # the partial frame: filled up to _filled, _size when complete
         self._frame: bytearray | None = None
@@ -75,7 +75,7 @@ class Frames:
         end = len(data)
         while end - at >= SIZE_BYTES:
             size = int.from_bytes(data[at : at + SIZE_BYTES], "big", signed=True)
-            if not 0 <= size <= self._max_frame_bytes:
+            if not 0 <= size <= self.max_frame_bytes:
                 self.bad = bytes(data[at : at + SIZE_BYTES])
                 at = end
                 break

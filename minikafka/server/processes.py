@@ -19,7 +19,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 from minikafka.server.addresses import CannotServe, NodeAt, keep_port
 from minikafka.server.checks import cluster_secret, place_of
+from minikafka.server.doors import ADVERTISED, LISTENER, LISTENERS, parsed, wanted
 from minikafka.server.log import log
 from minikafka.server.serve import (
     MOST_VOTERS,
@@ -85,7 +86,7 @@ class Ports(NamedTuple):
     node, where the voters listen to the other nodes, and where metrics are told.
     """
 
-    of_clients: dict[int, socket.socket]
+    of_clients: dict[int, dict[str, socket.socket]]
     of_voters: dict[int, socket.socket]
     of_metrics: dict[int, socket.socket]
 
@@ -93,16 +94,19 @@ class Ports(NamedTuple):
 def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Ports:
     ports = Ports({}, {}, {})
     for at, node in enumerate(nodes):
-        port = args.port + at if args.port else 0
-        ports.of_clients[node] = keep_port(args.host, port)
+        ports.of_clients[node] = {
+            name: keep_port(host, port) for name, host, port in wanted(args, at)
+        }
         if args.metrics is not None:
             port = args.metrics + at if args.metrics else 0
             ports.of_metrics[node] = keep_port(args.host, port, option="--metrics")
     # an odd number of them; with only two brokers the first one votes alone
     for node in nodes[: MOST_VOTERS if len(nodes) >= MOST_VOTERS else 1]:
         ports.of_voters[node] = keep_port("127.0.0.1", 0)
-    for by_node in ports:
-        for kept in by_node.values():
+    for kept in (*ports.of_voters.values(), *ports.of_metrics.values()):
+        cleanup.callback(kept.close)
+    for by_name in ports.of_clients.values():
+        for kept in by_name.values():
             cleanup.callback(kept.close)
     return ports
 
@@ -150,7 +154,7 @@ def args_of(
     own.voters = {}
     for voter, listener in ports.of_voters.items():
         own.voters[voter] = ("127.0.0.1", port_of(listener))
-    own.port = port_of(ports.of_clients[node])
+    give_ports(own, ports.of_clients[node], node - 1)
     if args.metrics is not None:
         own.metrics = port_of(ports.of_metrics[node])
     if args.advertised_port:
@@ -163,6 +167,36 @@ def args_of(
             # left by an earlier run: a restarted broker appends to its file
             os.remove(own.trace)
     return own
+
+
+def give_ports(
+    own: argparse.Namespace, kept: Mapping[str, socket.socket], at: int
+) -> None:
+    """Name the ports for clients that are kept for one broker. at: its place among
+    all.
+    """
+    given = dict(own.override)
+    if LISTENERS not in given:
+        own.port = port_of(kept[LISTENER])
+        return
+    listens = [(name, host, port_of(kept[name])) for name, host, _ in wanted(own, at)]
+    told = []
+    if ADVERTISED in given:
+        for name, host, port in parsed(ADVERTISED, given[ADVERTISED]):
+            told.append((name, host, port + at if port else 0))
+    own.override = [
+        *own.override,
+        (LISTENERS, as_text(listens)),
+        *([(ADVERTISED, as_text(told))] if told else []),
+    ]
+
+
+def as_text(listeners: Iterable[tuple[str, str, int]]) -> str:
+    """Listeners as `listeners` names them."""
+    return ",".join(
+        f"{name}://{f'[{host}]' if ':' in host else host}:{port}"
+        for name, host, port in listeners
+    )
 
 
 def run_broker(

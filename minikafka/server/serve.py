@@ -11,19 +11,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.listeners import PLAINTEXT
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.cluster.metadata import Endpoint
 from minikafka.server.addresses import (
     CannotServe,
-    is_loopback,
     is_unspecified,
     listen_socket,
     named,
-    port_to_listen_on,
 )
 from minikafka.server.checks import (
     check,
@@ -33,11 +35,18 @@ from minikafka.server.checks import (
     new_cluster_id,
     place_of,
 )
+from minikafka.server.doors import (
+    ADVERTISED,
+    LISTENERS,
+    client_sockets,
+    told,
+    warn_of_open_doors,
+)
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
-from minikafka.server.shell import LISTENER, Server, now
+from minikafka.server.shell import Server, now
 from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from minikafka.broker.counters import Counters
     from minikafka.server.connection import Watcher
 
+KEYS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 # settings of `serve` that differ from Kafka's: serve --help says why
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
@@ -108,14 +118,13 @@ class Places(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Common to all brokers of this process. host: the one that clients are told.
-    most_connections: for each broker. listening: called with each trace event.
-    after_turn: called by a server after each turn, if set.
+    """Common to all brokers of this process. most_connections: for each broker.
+    listening: called with each trace event. after_turn: called by a server after each
+    turn, if set.
     """
 
     args: "argparse.Namespace"
     places: Places
-    host: str
     cluster_id: str | None
     secret: bytes | None
     most_connections: int
@@ -127,7 +136,7 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     secret = cluster_secret(args)
     places = one_of_many(args, secret) if args.node else all_here(args)
     files = share(raised_limit() // len(places.nodes))
-    listeners = listeners_of(args, places.nodes)
+    listeners = client_sockets(args, places.nodes)
     of_metrics = metrics_listeners(args, places.nodes)
     folder, cluster_id = data_folder(args, places.nodes, cleanup)
     disks = {}
@@ -141,27 +150,30 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     shared = Shared(
         args,
         places,
-        args.advertised_host or args.host,
         cluster_id,
         secret,
         files.connections,
         listening,
         write_trace,
     )
-    ports = advertised_ports(args, listeners)
+    addresses = {}
     servers = {}
-    for node in places.nodes:
-        servers[node] = server_of(shared, node, ports[node], disks[node])
+    for at, node in enumerate(places.nodes):
+        addresses[node] = told(args, at, listeners[node])
+        servers[node] = server_of(shared, node, addresses[node], disks[node])
     stop_wanted = asyncio.Event()
     stop_on_signals(stop_wanted)
     if parent.wait_for_end is not None:
         stop_after(parent.wait_for_end, stop_wanted)
-    warn_if_reachable(listeners[places.nodes[0]])
-    warn_without_effect(servers[places.nodes[0]].broker.config)
+    first = places.nodes[0]
+    warn_of_open_doors(servers[first].broker.config, listeners[first])
+    warn_without_effect(servers[first].broker.config)
     stopping = asyncio.create_task(stop_all(list(servers.values()), stop_wanted))
-    name = f"[{shared.host}]" if ":" in shared.host else shared.host
-    addresses = ",".join(f"{name}:{port}" for port in ports.values())
-    say_ready = partial(parent.say_ready, addresses)
+    # of the first listener of each
+    bootstrap = ",".join(
+        named(next(iter(each.values()))) for each in addresses.values()
+    )
+    say_ready = partial(parent.say_ready, bootstrap)
     for node, listener in of_metrics.items():
         where = named(listener.getsockname())
         log(f"the metrics of broker {node} are at http://{where}/metrics.")
@@ -169,19 +181,6 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     stopping.cancel()
     stopped_itself = [each for each in servers.values() if each.broker.why_failed]
     return 1 if stopped_itself else 0
-
-
-def listeners_of(
-    args: "argparse.Namespace", nodes: Sequence[int]
-) -> dict[int, socket.socket]:
-    """The sockets where clients will reach each node: on consecutive ports, or
-    on any.
-    """
-    listeners = {}
-    for at, node in enumerate(nodes):
-        port = args.port + at if args.port else 0
-        listeners[node] = port_to_listen_on(args.host, port, args.kept_ports)
-    return listeners
 
 
 def metrics_listeners(
@@ -199,44 +198,71 @@ def metrics_listeners(
     return listeners
 
 
-def advertised_ports(
-    args: "argparse.Namespace", listeners: dict[int, socket.socket]
-) -> dict[int, int]:
-    """The ports that clients are told: those where the nodes listen, unless something
-    in between, such as a proxy, has others, which are consecutive too.
+def server_of(
+    shared: Shared, node: int, addresses: dict[str, Endpoint], disk: FolderDisk
+) -> Server:
+    """One node: the broker, and the server that carries its bytes. addresses: what
+    clients of each listener are told.
     """
-    ports = {}
-    for at, (node, listener) in enumerate(listeners.items()):
-        first = args.advertised_port
-        ports[node] = first + at if first else port_of(listener)
-    return ports
-
-
-def server_of(shared: Shared, node: int, port: int, disk: FolderDisk) -> Server:
-    """One node: the broker, and the server that carries its bytes."""
     args, places = shared.args, shared.places
-    addresses = {LISTENER: (shared.host, port), **places.told}
     try:
         config = BrokerConfig(
-            addresses,
+            addresses | places.told,
             properties_of(args, node, bool(places.peers)),
             places.peers,
             places.voters,
             shared.cluster_id,
+            args.add_scram,
+            files_of(args.override),
         )
     except KafkaError as error:
         raise CannotServe(f"--override: {error.message}") from error
+    if places.peers and config["security.inter.broker.protocol"] != PLAINTEXT:
+        raise CannotServe(
+            "security.inter.broker.protocol: here nodes talk on a listener of their own,"
+            " which lets in whoever knows the cluster's secret and is not encrypted"
+            " (SECURITY.md). Leave it out."
+        )
+    doors = None
+    if any(config.protocol(name) != PLAINTEXT for name in addresses):
+        # loads what only those need who have locks
+        from minikafka.server.locks import doors_of
+
+        doors = doors_of(config)
     trace = Trace(f"broker {node}", shared.listening)
     counters = None if args.metrics is None else new_counters()
-    broker = Broker(node, config, disk, random.Random(), trace, counters)
+    broker = Broker(node, config, disk, random.SystemRandom(), trace, counters)
     return Server(
         broker,
         max_connections=shared.most_connections,
         secret=shared.secret,
+        doors=doors,
         watchers=watchers(args.verbose, counters),
         verbose=args.verbose,
         after_turn=shared.after_turn,
     )
+
+
+def files_of(properties: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """What stands in the files that properties name by URL, which the broker is told,
+    for it reads none itself. Errors: CannotServe.
+    """
+    found = {}
+    for name, url in properties:
+        if not name.endswith(KEYS_URL) or not url:
+            continue
+        parts = urlsplit(url)
+        if parts.scheme != "file":
+            raise CannotServe(
+                f"--override {name}: the keys are read from a file here, file:///PATH;"
+                " save what is at the address that you name."
+            )
+        try:
+            found[url] = Path(url2pathname(parts.path)).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise CannotServe(f"--override {name}: can't read {url}: {why}.") from error
+    return found
 
 
 def properties_of(
@@ -250,15 +276,9 @@ def properties_of(
     if args.racks:
         properties["broker.rack"] = args.racks[(node - 1) % len(args.racks)]
     properties.update(args.override)
+    for name in (LISTENERS, ADVERTISED):  # which say where, for all brokers
+        properties.pop(name, None)
     return properties
-
-
-def warn_if_reachable(listener: socket.socket) -> None:
-    if not is_loopback(listener):
-        log(
-            "there is no authentication: anybody who reaches"
-            f" {named(listener.getsockname())} may read and write."
-        )
 
 
 def warn_without_effect(config: BrokerConfig) -> None:
@@ -313,7 +333,7 @@ def port_of(listener: socket.socket) -> int:
 
 async def run(
     servers: dict[int, Server],
-    listeners: dict[int, socket.socket],
+    listeners: dict[int, dict[str, socket.socket]],
     of_nodes: dict[int, socket.socket],
     of_metrics: dict[int, socket.socket],
     say_ready: Callable[[], object],

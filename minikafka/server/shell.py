@@ -14,12 +14,12 @@ after PATIENCE_MS, connections that don't read give way.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.effects import HangUp, Notice, Request
+from minikafka.broker.effects import Admitted, HangUp, Notice, Request
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
@@ -29,6 +29,7 @@ from minikafka.server.budget import Budget
 from minikafka.server.connection import Connection, Shared, Watcher
 from minikafka.server.frames import SCRATCH_BYTES
 from minikafka.server.log import log
+from minikafka.server.newcomers import Newcomers
 from minikafka.server.node_handshake import NodeHandshakes
 from minikafka.server.peers import Lane
 from minikafka.wire.primitives import DecodeError
@@ -36,7 +37,8 @@ from minikafka.wire.primitives import DecodeError
 if TYPE_CHECKING:
     import socket
 
-LISTENER = "PLAINTEXT"
+    from minikafka.server.locks import Door
+
 HAND_OVER_LOOK_SECONDS = 0.02
 # how long a stopping server waits for clients to read their last answers
 FLUSH_SECONDS = 2.0
@@ -57,9 +59,9 @@ class Server:
 
     max_connections: further ones are closed at once; a lower max.connections counts
     instead. secret: the cluster's, for the handshake on the nodes' listener; None:
-    there is no handshake. watchers: listen in on the connections. verbose: bugs are
-    reported with their traceback. after_turn: called when a turn's answers are about to
-    be sent.
+    there is no handshake. doors: the listeners that have a lock. watchers: listen in on
+    the connections. verbose: bugs are reported with their traceback. after_turn: called
+    when a turn's answers are about to be sent.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Server:
         *,
         max_connections: int,
         secret: bytes | None = None,
+        doors: "Mapping[str, Door] | None" = None,
         watchers: Sequence[Watcher] = (),
         verbose: bool = False,
         after_turn: Callable[[], object] | None = None,
@@ -97,6 +100,8 @@ class Server:
             if secret is None
             else NodeHandshakes(secret, self._most_connections // 2, self._let_in_node)
         )
+        self._doors = doors or {}
+        self._newcomers = Newcomers(self._most_connections // 2)
         # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
         self._idle_seconds = config["connections.max.idle.ms"] / 1000
@@ -119,13 +124,14 @@ class Server:
 
     async def run(
         self,
-        listener: "socket.socket",
+        listeners: "Mapping[str, socket.socket]",
         say_ready: Callable[[], object],
         of_nodes: "socket.socket | None" = None,
         of_metrics: "socket.socket | None" = None,
     ) -> None:
         """Start the broker, accept clients once it is ready, and return when it has
-        stopped: cleanly, or broker.why_failed gives the reason. of_nodes: where it
+        stopped: cleanly, or broker.why_failed gives the reason. listeners: where it
+        listens to clients, by name. of_nodes: where it
         listens to the other nodes of its cluster, from the start. of_metrics: where it
         tells its metrics, from the start too.
 
@@ -148,7 +154,8 @@ class Server:
             while not (self.broker.ready or self.broker.why_failed or self._stopping):
                 await self._next_change()
             if self.broker.ready and not self._stopping:
-                accepting.append(self._accepting(listener, LISTENER))
+                for name, listener in listeners.items():
+                    accepting.append(self._accepting(listener, name))
                 say_ready()
             while not (self._stopping or self.broker.why_failed):
                 await self._next_change()
@@ -157,7 +164,9 @@ class Server:
                 task.cancel()
             if self._node_handshakes is not None:
                 self._node_handshakes.close()
-            listener.close()
+            self._newcomers.close()
+            for listener in listeners.values():
+                listener.close()
             if of_nodes is not None:
                 of_nodes.close()
             if of_metrics is not None:
@@ -232,7 +241,27 @@ class Server:
 
     async def _let_in(self, client: "socket.socket", name: str) -> None:
         await self._loop.connect_accepted_socket(
-            lambda: Connection(self._shared, name), client
+            partial(self._connection, name), client
+        )
+
+    def _connection(self, name: str) -> Connection:
+        """A new one on this listener."""
+        door = self._doors.get(name)
+        if door is None:
+            return Connection(self._shared, name)
+        if door.context is None:
+            return Connection(self._shared, name, self._newcomers, door.max_frame_bytes)
+        # loads what only those need who have TLS
+        from minikafka.server.tls_connection import TlsConnection
+
+        return TlsConnection(
+            self._shared,
+            name,
+            self._newcomers,
+            door.max_frame_bytes,
+            door.context,
+            door.principal_of,
+            door.logs_in,
         )
 
     async def _let_in_node(self, node: "socket.socket") -> None:
@@ -309,13 +338,17 @@ class Server:
         """
         return self._stopping or self.answers.full
 
-    def carry_out(self, effect: Request | HangUp | Notice) -> None:
+    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
         """Carry out an effect of the broker that is no answer to a client."""
         if isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, Notice):
             # a traceback with --verbose
             log(effect.line, effect.error if self._is_verbose else None)
+        elif isinstance(effect, Admitted):
+            if effect.connection in self.connections:
+                connection: Any = effect.connection
+                connection.admitted()
         else:
             log(
                 f"closed the connection to node {effect.node} ({effect.lane}), which"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from minikafka.trace import printable
 
 if TYPE_CHECKING:
+    from minikafka.cluster.users import Credential, UserMechanism
     from minikafka.server.addresses import NodeAt
 
+SALT_BYTES = 24
 TYPED = 60  # characters of the typed text that an error repeats
 NAME = r"[0-9a-zA-Z\-%._]{1,253}"
 ADDRESS = rf"(?P<host>{NAME}|\[[0-9a-zA-Z\-%._:]{{1,253}}\])"
@@ -136,6 +138,56 @@ def orders(text: str) -> int:
     if number < 20:
         raise wrong(text, "a number of orders: 20 or more")
     return number
+
+
+def scram_user(text: str) -> "tuple[UserMechanism, Credential]":
+    """SCRAM-SHA-256=[name=alice,password=...] from the command line, as kafka-storage
+    format --add-scram takes it. No error repeats the password.
+    """
+    # loads what only those need who name a user
+    from base64 import b64decode
+    from secrets import token_bytes
+
+    from minikafka.broker.handlers.users import MOST_ITERATIONS
+    from minikafka.broker.mechanisms import (
+        FEWEST_ITERATIONS,
+        SCRAM,
+        credential_from,
+        credential_of,
+    )
+    from minikafka.cluster.users import UserMechanism
+
+    mechanism, _, parts = text.partition("=")
+    example = "SCRAM-SHA-256=[name=alice,password=alice-secret]"
+    if mechanism not in SCRAM or not (parts.startswith("[") and parts.endswith("]")):
+        shown = re.split(r"[^\w-]", text, maxsplit=1)[0]
+        raise wrong(shown, f"MECHANISM=[name=NAME,password=...], such as {example}")
+    given = {}
+    for part in parts[1:-1].split(","):
+        name, _, value = part.partition("=")
+        is_quoted = len(value) > 1 and value[0] == value[-1] == '"'
+        given[name.strip()] = value[1:-1] if is_quoted else value
+    unknown = set(given) - {"name", "password", "salt", "iterations", "saltedpassword"}
+    is_whole = given.get("name") and ("password" in given) != (
+        "saltedpassword" in given and "salt" in given
+    )
+    if unknown or not is_whole:
+        raise wrong(mechanism, f"followed by a name and a password, such as {example}")
+    try:
+        iterations = int(given.get("iterations", FEWEST_ITERATIONS))
+        salt = b64decode(given["salt"]) if "salt" in given else token_bytes(SALT_BYTES)
+        salted = b64decode(given.get("saltedpassword", ""))
+    except ValueError:
+        what = "followed by iterations as a number and a salt in Base64"
+        raise wrong(mechanism, what) from None
+    if not FEWEST_ITERATIONS <= iterations <= MOST_ITERATIONS:
+        what = f"followed by {FEWEST_ITERATIONS} to {MOST_ITERATIONS} iterations"
+        raise wrong(mechanism, what)
+    if "password" in given:
+        credential = credential_of(mechanism, given["password"], salt, iterations)
+    else:
+        credential = credential_from(mechanism, salted, salt, iterations)
+    return UserMechanism(given["name"], SCRAM[mechanism]), credential
 
 
 def server_property(text: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Frame, HangUp, Notice, Request
+from minikafka.broker.effects import Admitted, Frame, HangUp, Notice, Request
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
@@ -319,16 +319,18 @@ class BrokerProcess(Process):
             if self.state != "down":
                 self._go_down("NodeShutDown")
 
-    def carry_out(self, effect: Request | HangUp | Notice) -> None:
+    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
         if isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, HangUp):
             link = self._lanes.pop((effect.node, effect.lane))
             del self._asked[link]
             self.network.close(link, by_caller=True)
-        elif effect.error is not None and not isinstance(effect.error, KafkaError):
-            # a bug of ours, which a lesson or a test must not ignore
-            raise effect.error
+        elif isinstance(effect, Notice):
+            error = effect.error
+            if error is not None and not isinstance(error, KafkaError):
+                # a bug of ours, which a lesson or a test must not ignore
+                raise error
 
     def _ask(self, request: Request) -> None:
         lane = request.node, request.lane

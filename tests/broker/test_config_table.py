@@ -41,6 +41,7 @@ PUT_TOGETHER = re.compile(
     r"|log\.retention\.(hours|minutes)|log\.roll\.hours"
     r"|controller\.quorum\..*|share\.coordinator\.state\.topic\."
     r"(num\.partitions|replication\.factor|min\.isr|segment\.bytes)"
+    r"|ssl\.(keystore|truststore)\.(location|password|type)"
 )
 
 

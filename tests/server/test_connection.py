@@ -12,6 +12,7 @@ from minikafka.broker.config import BrokerConfig
 from minikafka.server import shell
 from minikafka.server.addresses import listen_socket
 from minikafka.server.connection import Connection
+from minikafka.server.doors import LISTENER
 from minikafka.server.shell import Server
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Trace
@@ -31,7 +32,7 @@ def with_server(scenario, **properties):
         server = Server(broker, max_connections=100)
         listener = listen_socket("127.0.0.1", 0)
         ready = asyncio.Event()
-        running = asyncio.create_task(server.run(listener, ready.set))
+        running = asyncio.create_task(server.run({LISTENER: listener}, ready.set))
         await ready.wait()
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         try:

@@ -12,6 +12,7 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import node_handshake
 from minikafka.server.addresses import listen_socket, port_to_listen_on
+from minikafka.server.doors import LISTENER
 from minikafka.server.node_handshake import (
     CONNECTS,
     GREETING,
@@ -72,7 +73,9 @@ def at_a_node(scenario, **properties):
         config = BrokerConfig(properties=properties, peers=peers, cluster_id=CLUSTER_ID)
         broker = Broker(1, config, MemoryDisk(), random.Random(1), Trace("broker 1"))
         server = Server(broker, max_connections=10, secret=SECRET)
-        running = asyncio.create_task(server.run(clients, lambda: None, of_nodes))
+        running = asyncio.create_task(
+            server.run({LISTENER: clients}, lambda: None, of_nodes)
+        )
         address = of_nodes.getsockname()
         try:
             return await asyncio.wait_for(scenario(server, address), 300)

@@ -9,6 +9,7 @@ from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import serve
 from minikafka.server.addresses import listen_socket, port_to_listen_on
+from minikafka.server.doors import LISTENER
 from minikafka.server.shell import Server
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Trace
@@ -23,11 +24,13 @@ def three_in_one_process(scenario):
 
     async def run():
         of_nodes = {node: listen_socket("127.0.0.1", 0) for node in NODES}
-        clients = {node: port_to_listen_on("127.0.0.1", 0) for node in NODES}
+        clients = {
+            node: {LISTENER: port_to_listen_on("127.0.0.1", 0)} for node in NODES
+        }
         peers = {node: sock.getsockname() for node, sock in of_nodes.items()}
         servers = {}
         for node in NODES:
-            address = {"PLAINTEXT": clients[node].getsockname()}
+            address = {"PLAINTEXT": clients[node][LISTENER].getsockname()}
             properties = serve.PROPERTIES | serve.PROPERTIES_OF_MANY
             config = BrokerConfig(
                 address, properties, peers, NODES, "MkU3OEVBNTcwNTJENDM2Qg"

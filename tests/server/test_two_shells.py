@@ -14,6 +14,7 @@ from minikafka.faults import Plan
 from minikafka.server import shell
 from minikafka.server.addresses import listen_socket, port_to_listen_on
 from minikafka.server.connection import Connection
+from minikafka.server.doors import LISTENER
 from minikafka.server.shell import Server
 from minikafka.simulation.clock import Clock
 from minikafka.simulation.kernel import Kernel
@@ -129,7 +130,7 @@ def over_tcp(monkeypatch):
         )
         listener = listen_socket("127.0.0.1", 0)
         ready = asyncio.Event()
-        running = asyncio.create_task(server.run(listener, ready.set))
+        running = asyncio.create_task(server.run({LISTENER: listener}, ready.set))
         await ready.wait()
         writers = {}
         for name in expected:
@@ -250,7 +251,7 @@ def test_clients_are_refused_until_the_broker_knows_the_cluster_as_by_apache_kaf
             broker = Broker(node, of_node, MemoryDisk(), random.Random(node), trace)
             server = Server(broker, max_connections=10)
             ready = asyncio.Event()
-            life = server.run(clients[node], ready.set, of_nodes[node])
+            life = server.run({LISTENER: clients[node]}, ready.set, of_nodes[node])
             running.append(asyncio.create_task(life))
             servers.append(server)
             return ready
@@ -296,7 +297,7 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
             servers[node] = Server(broker, max_connections=10)
 
         def start(node):
-            of_clients = port_to_listen_on("127.0.0.1", 0)
+            of_clients = {LISTENER: port_to_listen_on("127.0.0.1", 0)}
             life = servers[node].run(of_clients, lambda: None, listeners[node])
             return asyncio.create_task(life)
 

@@ -1,9 +1,7 @@
-"""Requests about users' SCRAM credentials. They are stored and described, although nobody
-logs in with them: all clients connect over plaintext (security.py).
+"""Requests about users' SCRAM credentials: how they are stored, changed and described.
+How a client logs in by them is in mechanisms.py.
 """
 
-import hashlib
-import hmac
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +9,14 @@ from typing import Any
 
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call
+from minikafka.broker.mechanisms import (
+    FEWEST_ITERATIONS,
+    SCRAM,
+    credential_from,
+)
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image, MetadataRecord
 from minikafka.cluster.users import (
-    Credential,
     Named,
     UserMechanism,
     credential_record,
@@ -23,9 +25,9 @@ from minikafka.cluster.waiting import Answer, Wait
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
-# SCRAM-SHA-256 and SCRAM-SHA-512 (org.apache.kafka.clients.admin.ScramMechanism)
-HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: hashlib.sha512}
-FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16_384
+# org.apache.kafka.clients.admin.ScramMechanism
+MECHANISMS = {number: name for name, number in SCRAM.items()}
+MOST_ITERATIONS = 16_384
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +41,8 @@ class UserHandlers:
         """AlterUserScramCredentials (KIP-554): each user has one verdict, and one
         change a request.
 
-        - The stored keys verify a password, but nobody can log in with them (RFC 5802).
+        - The stored keys verify a password, but nobody can log in with them alone (RFC
+          5802).
 
         Version: 0.
         """
@@ -137,7 +140,7 @@ def check_user(asked: Any) -> None:
     if not asked.name:
         what = "Username must not be empty"
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, what)
-    if asked.mechanism not in HASHES:
+    if asked.mechanism not in MECHANISMS:
         what = "Unknown SCRAM mechanism"
         raise KafkaError(Error.UNSUPPORTED_SASL_MECHANISM, what)
 
@@ -148,15 +151,10 @@ def with_credential(asked: Any) -> Named:
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if asked.iterations > MOST_ITERATIONS:
         raise KafkaError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    user = UserMechanism(asked.name, asked.mechanism)
-    digest = HASHES[asked.mechanism]
-    salted = bytes(asked.salted_password)
-    client_key = hmac.digest(salted, b"Client Key", digest)
-    server_key = hmac.digest(salted, b"Server Key", digest)
-    credential = Credential(
-        salt=bytes(asked.salt),
-        stored_key=digest(client_key).digest(),
-        server_key=server_key,
-        iterations=asked.iterations,
+    credential = credential_from(
+        MECHANISMS[asked.mechanism],
+        bytes(asked.salted_password),
+        bytes(asked.salt),
+        asked.iterations,
     )
-    return credential_record(user, credential)
+    return credential_record(UserMechanism(asked.name, asked.mechanism), credential)
