@@ -191,7 +191,10 @@ def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
         if of_one is None:
             of_all[name] = text
         else:
-            checked({of_one.name: text}, BROKER_CONFIGS, "broker config name")
+            if of_one.name not in BROKER_CONFIGS:
+                why = f"Unknown broker config name: {printable(name)}"
+                raise KafkaError(Error.INVALID_CONFIG, why)
+            check_value(BROKER_CONFIGS[of_one.name], text)
             of_listeners[name] = text
     found = checked(of_all, BROKER_CONFIGS, "broker config name")
     _refuse_told(found)

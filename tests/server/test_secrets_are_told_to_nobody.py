@@ -272,7 +272,7 @@ def test_no_sensitive_config_password_or_token_is_in_trace_log_picture_or_answer
     "override",
     [
         "ssl.key.passwort={}",
-        "listener.name.plaintext.ssl.key.password={}",
+        "listener.name.plaintext.ssl.key.passwort={}",
         "ssl.key.password {}",
         "ssl.key.password:{}",
     ],
