@@ -9,11 +9,14 @@ way, from a frame to an answer, is in requests.py. How far the node has come in 
 is in lifecycle.py.
 """
 
+from functools import partial
+
 from minikafka.broker.config import BrokerConfig, Random
 from minikafka.broker.counters import Counters
 from minikafka.broker.effects import Connection
 from minikafka.broker.handlers import Handlers
 from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING, STOPS
+from minikafka.broker.mutations import limit_mutations
 from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
 from minikafka.clock import Now
@@ -61,6 +64,12 @@ class Broker(Parts):
             self.image,
             self.authorizer,
             self.login_of,
+            partial(
+                limit_mutations,
+                throttling=self.throttling,
+                image=self.image,
+                config=config,
+            ),
         )
 
     # -- life

@@ -74,7 +74,8 @@ class Call:
     """A request on its way through a handler. number: 1 for the first one of its
     connection. size_bytes: of its frame. access: what its client may do; None: all.
     whole(answer): the answer with what was refused before the request came to its
-    handler (guards/).
+    handler (guards/, mutations.py). is_limited: its client's quota of mutations has
+    been asked.
     """
 
     connection: Connection
@@ -88,6 +89,15 @@ class Call:
     size_bytes: int = 0
     access: Access | None = None
     whole: "Callable[[Answered], Answered] | None" = None
+    is_limited: bool = False
+
+    def amend(self, change: "Callable[[Answered], Answered]") -> None:
+        """Change the answer, when there is one, after what changes it already."""
+        earlier = self.whole
+        if earlier is None:
+            self.whole = change
+        else:
+            self.whole = lambda answer: change(earlier(answer))
 
 
 def error_fields(error: KafkaError) -> Answer:

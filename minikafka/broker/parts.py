@@ -200,7 +200,7 @@ class Parts:
         self.fetch_sessions = FetchSessions(
             config["max.incremental.fetch.session.cache.slots"]
         )
-        self.throttling = Throttling(self.image, self.clock)
+        self.throttling = Throttling(self.image, self.clock, config)
         self.leader_quota = self._quota(AS_LEADER)
         # of groups and transactions
         host = Host(

@@ -51,6 +51,7 @@ from minikafka.broker.effects import (
 from minikafka.broker.forwarding import Forwarding, Split
 from minikafka.broker.handlers import HANDLERS, Handlers
 from minikafka.broker.loggers import Loggers
+from minikafka.broker.mutations import STRICT
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
 from minikafka.clock import NodeClock, Now
@@ -97,6 +98,7 @@ class Requests:
     _image: Image
     _authorizer: Authorizer | None
     _login_of: Callable[[str], "Login | None"]
+    _limit: Callable[[Call], Answer | None]
     clients: dict[Connection, Client] = field(default_factory=dict)
     answered_bytes: int = 0
 
@@ -243,6 +245,11 @@ class Requests:
         try:
             if self._authorizer is not None:
                 refused = self._authorized(call, self._authorizer)
+                if refused is not None:
+                    return refused
+            if self._image.users.quotas and call.api in STRICT and not call.is_limited:
+                call.is_limited = True
+                refused = self._limit(call)
                 if refused is not None:
                     return refused
             if call.handler.controller_only:

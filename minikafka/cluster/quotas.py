@@ -3,7 +3,8 @@ applies to a client, and for how long a client that wrote or read too much must 
 silent. And how bytes per second are measured, those of replication (KIP-73) too.
 
 Produce and Fetch are measured, in bytes per second, by the broker that serves them
-(broker/throttling.py). Quotas of other kinds are stored and described, but nothing
+(broker/throttling.py); changes of topics in partitions a second (KIP-599,
+broker/mutations.py). Quotas of other kinds are stored and described, but nothing
 enforces them.
 """
 
@@ -18,12 +19,13 @@ from minikafka.wire.errors import Error, KafkaError
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
+MUTATIONS = "controller_mutation_rate"
 DOUBLE, INT, LONG = "DOUBLE", "INT", "LONG"
 OF_CLIENTS = {
     PRODUCE: LONG,
     FETCH: LONG,
     "request_percentage": DOUBLE,
-    "controller_mutation_rate": DOUBLE,
+    MUTATIONS: DOUBLE,
 }
 OF_ADDRESSES = {"connection_creation_rate": INT}
 LARGEST = {INT: 2.0**31 - 1, LONG: float(2**63 - 1)}
@@ -116,11 +118,11 @@ def unusable_quotas(
 
 
 class Limit(NamedTuple):
-    """The quota that applies to a client. shared_by: the entity whose clients share
-    this limit.
+    """The quota that applies to a client. per_second: bytes, or partitions. shared_by:
+    the entity whose clients share this limit.
     """
 
-    bytes_per_second: float
+    per_second: float
     shared_by: Entity
 
 
@@ -171,8 +173,8 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """Bytes counted in windows: in the newest ones, and the one that has begun. A window
-    counts as long as something in it is not older than all of them together.
+    """Bytes counted in windows: in the newest ones, and the one that has begun. A
+    window counts as long as something in it is not older than all of them together.
     """
 
     def __init__(self, windows: int = WINDOWS, window_ms: int = WINDOW_MS) -> None:
@@ -231,3 +233,38 @@ class SimpleRate(Windows):
             return 0.0
         since_ms = max(now_ms - self._windows[0].start_ms, self._window_ms)
         return self._counted() * 1000 / since_ms
+
+
+# -- partitions per second
+
+
+class TokenBucket:
+    """Tokens for changes of partitions (KIP-599): they come at the quota's rate, up to
+    what comes in all windows together, and may be overdrawn once, after which nothing
+    is to be had until the debt is paid.
+    """
+
+    def __init__(self, windows: int, window_ms: int) -> None:
+        self._seconds = windows * window_ms / 1000
+        self._at_ms: int | None = None
+        self._tokens = 0.0
+
+    def tokens(self, rate: float, now_ms: int) -> float:
+        """How many there are; less than 0: it is overdrawn. rate: tokens a second."""
+        most = self._seconds * rate
+        if self._at_ms is None:
+            self._tokens = most
+        else:
+            come = rate * (now_ms - self._at_ms) / 1000
+            self._tokens = min(most, self._tokens + come)
+        self._at_ms = now_ms
+        return self._tokens
+
+    def take(self, tokens: int, rate: float, now_ms: int) -> None:
+        """Take some, whether they are there or not."""
+        self._tokens = self.tokens(rate, now_ms) - tokens
+
+    def throttle_ms(self, rate: float, now_ms: int) -> int:
+        """How long it takes until it is not overdrawn any more."""
+        missing = -self.tokens(rate, now_ms)
+        return min(int(max(0.0, missing) / rate * 1000 + 0.5), LONGEST_MS)

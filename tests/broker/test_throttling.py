@@ -1,5 +1,5 @@
-"""Quotas of clients that write and read (KIP-13), and that the broker doesn't hear those
-who go beyond (KIP-219).
+"""Quotas of clients that write and read (KIP-13) and change topics (KIP-599), and that
+the broker doesn't hear those who go beyond (KIP-219).
 """
 
 import math
@@ -9,7 +9,15 @@ import pytest
 
 from minikafka.broker.effects import Notice
 from minikafka.cluster.metadata import MetadataRecord
-from minikafka.cluster.quotas import FETCH, PRODUCE, Rate, SimpleRate, limit
+from minikafka.cluster.quotas import (
+    FETCH,
+    MUTATIONS,
+    PRODUCE,
+    Rate,
+    SimpleRate,
+    limit,
+)
+from minikafka.wire.errors import Error
 from minikafka.wire.records import encode_batch
 from tests.broker.node import Node
 
@@ -225,7 +233,7 @@ def test_the_most_specific_quota_counts():
     quotas = {one: {PRODUCE: float(number)} for number, one in enumerate(ORDER, 1)}
     for number, one in enumerate(ORDER, 1):
         found = limit(quotas, "ann", "app", PRODUCE)
-        assert (found.bytes_per_second, limit(quotas, "ann", "app", FETCH)) == (
+        assert (found.per_second, limit(quotas, "ann", "app", FETCH)) == (
             number,
             None,
         )
@@ -262,3 +270,73 @@ def test_kip_73_replication_is_measured_over_a_second_at_least_and_eleven_at_mos
     assert rate.measure(19_500) == pytest.approx(2000, rel=0.1)
     assert rate.measure(30_499) > 0
     assert rate.measure(30_500) == 0, "what is older than all windows doesn't count"
+
+
+# -- KIP-599
+
+
+def new_topics(*partitions):
+    """One topic for each number of partitions."""
+    return [
+        {"name": name, "num_partitions": count, "replication_factor": 1}
+        for name, count in zip("abcdefg", partitions, strict=False)
+    ]
+
+
+def create(node, topics, version=7):
+    """The errors, and for how long the client is throttled."""
+    answer = node.call("CreateTopics", version, topics=topics, timeout_ms=1000)
+    codes = {topic.name: Error(topic.error_code) for topic in answer.topics}
+    return codes, answer.throttle_time_ms
+
+
+@pytest.fixture
+def limited(node):
+    """A partition a second may be created or deleted: eleven at once."""
+    set_quota(node, MUTATIONS, 1.0, client_id="test")
+    return node
+
+
+def test_kip_599_tokens_may_be_overdrawn_once_and_then_topics_are_refused(limited):
+    codes, throttle_ms = create(limited, new_topics(3, 12, 1))
+    assert codes["a"] == codes["b"] == Error.NONE
+    assert codes["c"] == Error.THROTTLING_QUOTA_EXCEEDED
+    assert throttle_ms == 4000
+    assert set(limited.broker.image.topics) == {"orders", "a", "b"}
+    limited.send("Metadata", 12, topics=None)
+    assert limited.answer() is None, "it isn't heard meanwhile"
+    limited.pass_time(4000)
+    assert limited.answer()
+    assert create(limited, new_topics(3, 12, 1)[2:]) == ({"c": Error.NONE}, 0)
+
+
+def test_kip_599_older_versions_are_carried_out_and_throttled(limited):
+    codes, throttle_ms = create(limited, new_topics(20), version=5)
+    assert (codes, throttle_ms) == ({"a": Error.NONE}, 9000)
+    limited.pass_time(9000)
+    gone = limited.call("DeleteTopics", 4, topic_names=["a"], timeout_ms=1000)
+    assert [topic.error_code for topic in gone.responses] == [0]
+    assert gone.throttle_time_ms == 20_000
+
+
+def test_kip_599_what_is_refused_anyway_does_not_count(limited):
+    create(limited, new_topics(11))
+    limited.pass_time(1)
+    for _ in range(3):
+        codes, throttle_ms = create(limited, new_topics(11))
+        assert (codes, throttle_ms) == ({"a": Error.TOPIC_ALREADY_EXISTS}, 0)
+
+
+def test_kip_599_deleting_and_growing_count_their_partitions(limited):
+    create(limited, new_topics(11, 5))
+    count = {"name": "orders", "count": 4, "assignments": None}
+    answer = limited.call("CreatePartitions", 3, topics=[count], timeout_ms=1000)
+    assert answer.results[0].error_code == Error.THROTTLING_QUOTA_EXCEEDED
+    assert answer.throttle_time_ms == 5000
+    limited.pass_time(5000)
+    by_id = limited.broker.image.topics["a"].topic_id
+    asked = [{"name": None, "topic_id": by_id}, {"name": "b"}]
+    answer = limited.call("DeleteTopics", 6, topics=asked, timeout_ms=1000)
+    codes = [topic.error_code for topic in answer.responses]
+    assert codes == [Error.NONE, Error.THROTTLING_QUOTA_EXCEEDED]
+    assert answer.throttle_time_ms == 11_000

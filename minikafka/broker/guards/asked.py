@@ -54,7 +54,7 @@ class Asked:
         def answered(answer: Answered) -> Answered:
             return whole(answer) if isinstance(answer, dict) else answer
 
-        self.call.whole = answered
+        self.call.amend(answered)
 
     def add(self, listed: str, refused: list[Answer]) -> None:
         """The refusals belong to a list in the answer, unless that says an error of the
@@ -76,7 +76,7 @@ Guard = Callable[[Asked], Answer | None]
 
 
 class Cluster:
-    """A request for which one must be allowed one of these operations on the cluster."""
+    """A request for which one needs one of these operations on the cluster."""
 
     def __init__(self, *operations: Operation) -> None:
         self.operations = operations

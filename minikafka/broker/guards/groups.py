@@ -232,7 +232,7 @@ class Described:
 
     def __call__(self, asked: Asked) -> Answer | None:
         nothing_left = self.by_group(asked)
-        add, access = asked.call.whole, asked.access
+        access = asked.access
 
         def judged(group: Answer) -> Answer:
             names = set(self.topics(group))
@@ -247,12 +247,7 @@ class Described:
 
         def whole(answer: Answer) -> Answer:
             groups = [judged(group) for group in answer.get("groups", ())]
-            told = answer | {"groups": groups}
-            if add is not None:
-                added = add(told)
-                assert isinstance(added, dict), "an answer stays one"
-                return added
-            return told
+            return answer | {"groups": groups}
 
         asked.then(whole)
         return nothing_left

@@ -99,7 +99,7 @@ def produce(asked: Asked) -> Answer | None:
     def closed(_: Answered) -> Answered:
         return Disconnect(f"produced with acks=0 and failed with {error.name}")
 
-    asked.call.whole = closed
+    asked.call.amend(closed)
     return None if allowed else {}
 
 
@@ -306,7 +306,7 @@ def add_partitions_to_txn(asked: Asked) -> Answer | None:
 
 
 def write_txn_markers(asked: Asked) -> Answer | None:
-    """ALTER or CLUSTER_ACTION on the cluster; each partition says that it is refused."""
+    """ALTER or CLUSTER_ACTION on the cluster; each partition says it is refused."""
     try:
         asked.check_cluster(Operation.ALTER, Operation.CLUSTER_ACTION)
     except KafkaError as error:
@@ -327,20 +327,16 @@ def write_txn_markers(asked: Asked) -> Answer | None:
 def describe_transactions(asked: Asked) -> Answer | None:
     """DESCRIBE on the transactional ids, and on the topics in them."""
     nothing_left = TRANSACTIONS(asked)
-    add = asked.call.whole
     access = asked.access
 
     def whole(answer: Answer) -> Answer:
-        told = add(answer) if add is not None else answer
-        assert isinstance(told, dict), "an answer stays one"
-        for state in told.get("transaction_states", ()):
-            topics = state.get("topics", ())
+        for state in answer.get("transaction_states", ()):
             state["topics"] = [
                 each
-                for each in topics
+                for each in state.get("topics", ())
                 if access.allows_topic(Operation.DESCRIBE, each["topic"])
             ]
-        return told
+        return answer
 
     asked.then(whole)
     return nothing_left
