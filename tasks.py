@@ -419,8 +419,8 @@ def wheels(args):
     if "spark" in words:
         fetch_spark(folder)
     say(
-        "Done. On such a machine, without a network:  tasks.py setup --wheels"
-        f" {args[0]}"
+        "Done. On such a machine, without a network:  python3 (Windows: py) tasks.py"
+        f" setup --wheels {args[0]}"
     )
     return 0
 

@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from argparse import Namespace
 from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -15,7 +17,7 @@ from unittest.mock import Mock
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.course.classroom import board, telling
+from minikafka.course.classroom import board, command, telling
 from minikafka.course.classroom.topic import Reader
 from minikafka.course.connect import Connection as Clients
 from minikafka.course.contents import contents
@@ -133,6 +135,19 @@ def test_two_learners_of_one_name_have_a_row_each():
     assert len(names) == 4
     shown = {line[:28].strip() for line in seen.text(unreadable=0).splitlines()[1:]}
     assert shown == {"ada", "ada (2)", "x" * 24, "x" * 24 + " (2)"}
+
+
+def test_two_who_share_a_laptop_have_a_row_each():
+    """One folder, and another MINIKAFKA_NAME after the break."""
+    seen = board_of(record(b"ada/1/05"), record(b"bob/1/05", timestamp=1))
+    names = [row[:2] for row in rows_of(seen.text(unreadable=0))]
+    assert names == [["ada", "05"], ["bob", "05"]]
+
+
+def test_a_lesson_without_an_exit_ticket_waits_for_none():
+    seen = board_of(record(b"ada/1/00"), record(b"bob/2/05"))
+    first, second = seen.text(unreadable=0).splitlines()[1:]
+    assert " none " in first and " not yet " in second
 
 
 def test_a_lessons_first_predictions_are_counted_and_what_is_right_is_not_told():
@@ -300,7 +315,6 @@ def running(serve):
 def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    monkeypatch.setattr("minikafka.course.connect._ANSWER_WITHIN_MS", 200)
     assert main(["class", "--bootstrap", address]) == 1
     assert f"nobody answers at {address}" in capsys.readouterr().err
 
@@ -417,7 +431,9 @@ def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
         bootstrap = kafka.bootstrap
         reader = Reader(bootstrap, telling.TOPIC)
         assert [each.key for each in reader.read()] == [b"ada/ada/05"]
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match=r"hung up|reset"):
+        reader.read()
+    with pytest.raises(OSError, match="refused"):
         reader.read()
     with (
         Served(tmp_path, port=int(bootstrap.rpartition(":")[2])),
@@ -426,6 +442,32 @@ def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
         raw.produce(telling.TOPIC, told("grace"))
         assert [each.key for each in reader.read()] == [b"grace/grace/05"]
     reader.close()
+
+
+def test_the_table_comes_back_with_its_broker_and_the_silence_is_said_once(
+    served, capsys, monkeypatch
+):
+    """Nobody has got on meanwhile."""
+    stopping = threading.Event()
+    read, reads = Reader.read, []
+
+    def read_or_fail(reader):
+        reads.append(reader)
+        if len(reads) in (2, 3):
+            raise ConnectionRefusedError("refused")
+        if len(reads) == 4:
+            stopping.set()
+        return read(reader)
+
+    monkeypatch.setattr(Reader, "read", read_or_fail)
+    monkeypatch.setattr(command, "_ASK_AGAIN_S", 0)
+    args = Namespace(bootstrap=served.bootstrap, lesson=None, once=False, csv=None)
+    with Connection(served.bootstrap) as raw:
+        raw.create_topic(telling.TOPIC)
+    command.watch(args, stopping)
+    out, err = capsys.readouterr()
+    assert out.count("needs help") == 2
+    assert err.count("does not answer just now (refused)") == 1
 
 
 def test_a_class_has_so_many_learners_and_no_more():

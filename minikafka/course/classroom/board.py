@@ -52,6 +52,11 @@ class Place:
     at: float
 
     @property
+    def who(self) -> tuple[str, str]:
+        """What tells one learner from another: the folder, and the name used in it."""
+        return self.learner, self.name
+
+    @property
     def stuck_in(self) -> list[int]:
         """Exercises with several wrong answers, and not solved."""
         return sorted(
@@ -107,7 +112,8 @@ class Board:
     """What everybody has done, and how many records said nothing about that."""
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[str, Place]] = {}  # learner -> lesson
+        # a learner is a folder and a name: two may share a laptop, one after the other
+        self._places: dict[tuple[str, str], dict[str, Place]] = {}  # by lesson
         self._strange = 0
 
     def take(self, records: Iterable[Any]) -> None:
@@ -115,10 +121,10 @@ class Board:
             if place is None or not self._has_room_for(place):
                 self._strange += 1
             else:
-                self._places.setdefault(place.learner, {})[place.lesson] = place
+                self._places.setdefault(place.who, {})[place.lesson] = place
 
     def _has_room_for(self, place: Place) -> bool:
-        return place.learner in self._places or len(self._places) < _MOST_LEARNERS
+        return place.who in self._places or len(self._places) < _MOST_LEARNERS
 
     def places(self, lesson: str | None = None) -> list[Place]:
         """Where every learner was last; with a lesson, where they got in it."""
@@ -134,14 +140,14 @@ class Board:
         every.sort(key=attrgetter("name", "learner", "lesson"))
         return [each for each in every if lesson in (None, each.lesson)]
 
-    def _names(self) -> dict[str, str]:
-        """Learner -> the name in the table; the second Ada is called Ada (2)."""
+    def _names(self) -> dict[tuple[str, str], str]:
+        """The name of each learner in the table; the second Ada is called Ada (2)."""
         counts, names = Counter[str](), {}
-        for learner, lessons in self._places.items():
-            name = list(lessons.values())[-1].name
+        for who in self._places:
+            _, name = who
             counts[name] += 1
             number = counts[name]
-            names[learner] = name if number == 1 else f"{name} ({number})"
+            names[who] = name if number == 1 else f"{name} ({number})"
         return names
 
     def text(self, unreadable: int, lesson: str | None = None) -> str:
@@ -150,7 +156,7 @@ class Board:
         """
         places = self.places(lesson)
         names = self._names()
-        parts = [table([(names[each.learner], each) for each in places])]
+        parts = [table([(names[each.who], each) for each in places])]
         if lesson is not None:
             parts.append(histogram(lesson, places))
         passed_over = []
@@ -192,7 +198,7 @@ def table(places: list[tuple[str, Place]]) -> str:
                 place.lesson,
                 f"{len(place.predictions)} of {len(lesson.predictions)}",
                 f"{len(exercises)} of {len(lesson.exercises)}",
-                "{} of {}".format(*place.ticket) if place.ticket else "not yet",
+                _ticket(place),
                 time.strftime("%H:%M", time.localtime(place.at)),
                 _help(place),
             )
@@ -208,6 +214,12 @@ def table(places: list[tuple[str, Place]]) -> str:
 def _urgency(named: tuple[str, Place]) -> tuple[bool, bool, str, float, str]:
     name, place = named
     return not place.question, not place.stuck_in, place.lesson, place.at, name
+
+
+def _ticket(place: Place) -> str:
+    if place.ticket:
+        return "{} of {}".format(*place.ticket)
+    return "not yet" if contents()[place.lesson].has_ticket else "none"
 
 
 def _help(place: Place) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from minikafka.course.classroom import board
 from minikafka.course.classroom.telling import TOPIC
 from minikafka.course.classroom.topic import Reader
+from minikafka.course.clusters import reachable
 from minikafka.course.connect import Connection, NobodyAnswers
 from minikafka.course.contents import contents
 
@@ -52,22 +53,28 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
     now; with --csv not at all. Returns what was read.
     """
     connection = Connection(args.bootstrap)
+    if not any(map(reachable.listens, args.bootstrap.split(","))):
+        raise NobodyAnswers
     connection.check()
     _create_topic(connection)
-    seen, shown = board.Board(), ""
+    seen, shown, silent = board.Board(), "", False
     clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
     with closing(Reader(args.bootstrap, TOPIC)) as reader:
         while not (stopping.is_set() or (args.once and shown)):
             try:
                 records = reader.read()
             except OSError as error:
-                print(
-                    f"minikafka class: {args.bootstrap} does not answer just now"
-                    f" ({error}); it is asked again.",
-                    file=sys.stderr,
-                )
+                if not silent:
+                    print(
+                        f"minikafka class: {args.bootstrap} does not answer just now"
+                        f" ({error}). It's asked every second, and the table comes back"
+                        " when it answers.",
+                        file=sys.stderr,
+                    )
+                shown, silent = "", True
                 stopping.wait(_ASK_AGAIN_S)
                 continue
+            silent = False
             seen.take(records)
             if args.csv is not None and reader.caught_up:
                 break

@@ -70,19 +70,21 @@ class Reader:
 
     def _find_leader(self) -> str:
         asked = {"topics": [{"name": self._topic}]}
+        why = OSError(f"nobody leads {self._topic}")
         for address in self._bootstrap.split(","):
             try:
                 with reachable.connected(address) as broker:
                     told = reachable.ask(
                         broker, "Metadata", _METADATA, asked, _MOST_BYTES
                     )
-            except OSError:
+            except OSError as error:
+                why = error
                 continue
             addresses = {one.node_id: f"{one.host}:{one.port}" for one in told.brokers}
             for partition in told.topics[0].partitions:
                 if partition.leader_id in addresses:
                     return addresses[partition.leader_id]
-        raise OSError(f"nobody leads {self._topic}")
+        raise why
 
     def _ask(self, api: str, version: int, body: Mapping[str, object]) -> Message:
         assert self._leader is not None
