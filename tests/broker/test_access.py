@@ -144,3 +144,38 @@ def test_the_same_rule_is_made_once_and_found_and_removed(node):
     gone = node.call("DeleteAcls", 3, filters=[wanted, wanted]).filter_results
     assert [len(each.matching_acls) for each in gone] == [1, 1]
     assert node.call("DescribeAcls", 3, **wanted).resources == []
+
+
+def test_kip_1071_internal_topics_take_the_right_to_create_them(node):
+    allowed = [
+        rule("g", Operation.READ, kind=ResourceType.GROUP),
+        rule("orders", Operation.READ),
+        rule("g-counts-changelog", Operation.DESCRIBE),
+    ]
+    node.call("CreateAcls", 3, creations=allowed)
+    node.call("FindCoordinator", 0, key="g")
+    node.pass_time(20_000)
+    node.out()
+    as_user(node, "alice")
+    changelog = {"name": "g-counts-changelog", "partitions": 0, "replication_factor": 0}
+    subtopology = {
+        "subtopology_id": "0",
+        "source_topics": ["orders"],
+        "state_changelog_topics": [changelog],
+    }
+    body = {
+        "group_id": "g",
+        "member_id": "a",
+        "member_epoch": 0,
+        "rebalance_timeout_ms": 60_000,
+        "process_id": "p",
+        "topology": {"epoch": 0, "subtopologies": [subtopology]},
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+    }
+    answer = node.call("StreamsGroupHeartbeat", 0, **body)
+    told = " ".join(status.status_detail for status in answer.status)
+    assert "; Unauthorized to CREATE on topics g-counts-changelog." in told
+    node.pass_time(5000)
+    assert "g-counts-changelog" not in node.broker.image.topics

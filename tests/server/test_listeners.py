@@ -229,7 +229,10 @@ def test_without_a_certificate_nobody_comes_in_where_one_is_required(folder):
         port = int(kafka.bootstrap.rpartition(":")[2])
         with sealed(port, folder, client=True) as sock:
             assert ask(sock, "ApiVersions", 0).api_keys
-        with pytest.raises((ssl.SSLError, OSError, EOFError)), sealed(port, folder) as sock:
+        with (
+            pytest.raises((ssl.SSLError, OSError, EOFError)),
+            sealed(port, folder) as sock,
+        ):
             ask(sock, "ApiVersions", 0)
         assert "peer did not return a certificate" in kafka.said()
 

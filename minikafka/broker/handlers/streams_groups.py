@@ -10,6 +10,7 @@ from minikafka.broker.handlers.groups import client_of, described
 from minikafka.broker.internal_topics import InternalTopics
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster import features
+from minikafka.cluster.acls import Operation
 from minikafka.cluster.metadata import Image
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.coordinators.coordinator import GroupCoordinator
@@ -65,18 +66,24 @@ class StreamsGroupHandlers:
 
         def answered(wait: Wait) -> None:
             if wait.answer is not None:
-                self.create_missing(wait.answer)
+                self.create_missing(request, wait.answer)
 
         wait = self.groups.ask(body.group_id, decide, now)
         wait.then(answered)
         return wait
 
-    def create_missing(self, answer: Answer) -> None:
+    def create_missing(self, request: Call, answer: Answer) -> None:
         """Have the missing internal topics created, which an answer lists for this node
-        alone; if that failed before, the member is told why.
+        alone; if that failed before, or the member may not create all of them, it is
+        told so.
         """
         missing = answer.pop("missing")
         if not missing:
+            return
+        forbidden = not_to_create(request, [topic.name for topic in missing])
+        if forbidden:
+            names = ", ".join(forbidden)
+            tell_missing(answer, f"; Unauthorized to CREATE on topics {names}.")
             return
         topics = [topic.creatable() for topic in missing]
         retry_ms = HEARTBEATS_UNTIL_RETRY * answer["heartbeat_interval_ms"]
@@ -88,9 +95,7 @@ class StreamsGroupHandlers:
         text = ", ".join(told[:MOST_FAILURES])
         if len(told) > MOST_FAILURES:
             text += f" and {len(told) - MOST_FAILURES} more"
-        for status in answer["status"]:
-            if status["status_code"] == Status.MISSING_INTERNAL_TOPICS:
-                status["status_detail"] += f"; Creation failed: {text}."
+        tell_missing(answer, f"; Creation failed: {text}.")
 
     def streams_group_describe(self, request: Call, now: Now) -> Answer:
         """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with
@@ -100,3 +105,18 @@ class StreamsGroupHandlers:
         """
         self.check_enabled()
         return described(self.groups, request, StreamsGroup)
+
+
+def not_to_create(request: Call, topics: list[str]) -> list[str]:
+    """Which of these topics a member may not have created."""
+    access = request.access
+    if access is None or access.allows_cluster(Operation.CREATE):
+        return []
+    return [name for name in topics if not access.allows_topic(Operation.CREATE, name)]
+
+
+def tell_missing(answer: Answer, more: str) -> None:
+    """Say more about the internal topics that are missing."""
+    for status in answer["status"]:
+        if status["status_code"] == Status.MISSING_INTERNAL_TOPICS:
+            status["status_detail"] += more
