@@ -26,9 +26,18 @@ YOURS = (
 _WIDTH = 96
 # Two of an entry's own words name it where no phrase does; one may be chance.
 _ENOUGH_RARE_WORDS = 2
+_MOST_NAMES = 3  # that one word brings near
 _SHORTEST_WORD = 6  # letters of a rare word: shorter ones are in any sentence
 _SHORTEST_PHRASE = 12  # with its spaces: "Connect to" is in any sentence, too
 _TOPIC = "orders"  # in the page's phrases: others have other topics
+# A stack trace's calls name classes and functions, which are no words of a message.
+_CALLS = re.compile(
+    r"\bat [\w.$/@<>]+\([^()]*\)"  # of Java
+    r'|\bFile "[^"]*", line \d+, in \S+'  # of Python
+)
+NEXT = (
+    "Try the line that has ERROR, FATAL or Caused by: in it, without the calls below."
+)
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,15 @@ class Cause:
 
 @dataclass(frozen=True)
 class Server:
-    """The broker that the message needs. properties: the lines of server.properties
-    that make Apache Kafka such a one. kill: the command that ends a broker of it.
+    """The broker that the message needs. minikafka: the command, none where minikafka
+    has no such broker. properties: the lines of server.properties that make Apache
+    Kafka such a one. keys: the commands that make its certificates. kill: the command
+    that ends a broker of it.
     """
 
-    minikafka: str
+    minikafka: str = ""
     properties: tuple[str, ...] = ()
+    keys: str = ""
     kill: str = ""
 
 
@@ -80,9 +92,10 @@ class Provocation:
 @dataclass(frozen=True)
 class Entry:
     """One message. name: the words that people search for. says: whose words are what
-    its provocation prints. needs: the package that says
-    it, where it isn't the newest. see: the KIP. on_minikafka: where minikafka says it
-    in words of its own.
+    its provocation prints. symptom: other messages beside it say more. needs: the
+    package that says it, where it isn't the newest. see: the KIP. asks: whom, if
+    anybody, its provocation asks. server: the broker, where not any will do.
+    on_minikafka: where minikafka says it in words of its own.
     """
 
     id: str
@@ -91,8 +104,10 @@ class Entry:
     others: tuple[Words, ...]
     means: str
     lesson: str
+    symptom: bool
     see: str
     needs: str
+    asks: str
     server: Server | None
     provocation: Provocation
     on_minikafka: Provocation | None
@@ -116,15 +131,15 @@ class Entry:
 @cache
 def entries() -> tuple[Entry, ...]:
     """All of them, in the file's order."""
-    found = tomllib.loads(FILE.read_text(encoding="utf-8"))["error"]
-    return tuple(map(_entry, found))
+    found = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return tuple(_entry(each, found["locks"]) for each in found["error"])
 
 
 def nearest(text: str) -> Entry | None:
     """The entry that a pasted message is about, or None. It is the one whose longest
-    phrase occurs in the message, unless another of Kafka's errors is named there at
-    greater length. If no phrase occurs, it is the one that has two of the message's
-    rare words.
+    phrase occurs in the message; a symptom's phrase counts only if no other does. If
+    another of Kafka's errors is named there at greater length, it is none. If no phrase
+    occurs, it is the one that has two of the message's rare words.
     """
     found = _named(text)
     if found is None:
@@ -132,21 +147,41 @@ def nearest(text: str) -> Entry | None:
     return found if isinstance(found, Entry) else None
 
 
+def beside(text: str) -> list[Entry]:
+    """Entries that share one rare word with a message: too little to be told as its
+    entry, but perhaps worth a look.
+    """
+    pasted = set(_pasted(text))
+    return [each for each in entries() if pasted & rare_words(each)][:_MOST_NAMES]
+
+
 def main(args: argparse.Namespace) -> int:
     """`minikafka error WORDS`: exit code 1 when no entry is near."""
     text = " ".join(args.words)
-    found = nearest(text) if text else None
-    if found is not None:
-        print(found)
+    if not text:
+        for entry in entries():
+            print(f"  {entry.name}")
         return 0
-    if text:
-        named = _named(text)
-        if isinstance(named, Error):
-            print(f"{named.name} is error {named.value}: {named.message}")
-        print("No message here is like that one. There are:", file=sys.stderr)
-    for entry in entries():
-        print(f"  {entry.name}")
-    return 1 if text else 0
+    found = nearest(text)
+    if found is None:
+        print(_none_is_like(text), file=sys.stderr)
+        return 1
+    print(found)
+    return 0
+
+
+def _none_is_like(text: str) -> str:
+    """What is said instead of a guess: Kafka's own words for an error that is named,
+    the names that one word brings near, and what to do next.
+    """
+    named, names = _named(text), [entry.name for entry in beside(text)]
+    lines = ["No message here is like that one."]
+    if isinstance(named, Error):
+        lines.append(f"{named.name} is error {named.value}: {named.message}")
+    elif names:
+        lines += ["One word of it is in these:", *(f"  {name}" for name in names)]
+    lines.append(f"{NEXT} `minikafka error` alone lists all {len(entries())}.")
+    return "\n".join(lines)
 
 
 def words(text: str) -> list[str]:
@@ -157,6 +192,7 @@ def words(text: str) -> list[str]:
     return [part.lower() for part in parts if len(part) > 1]
 
 
+@cache
 def squeezed(phrase: str) -> str:
     """The words of a phrase, so that UNKNOWN_TOPIC_OR_PARTITION and
     UnknownTopicOrPartitionError are equal. In a text the words are separated by two
@@ -168,6 +204,7 @@ def squeezed(phrase: str) -> str:
     return f" {' '.join(found)} "
 
 
+@cache
 def all_phrases(entry: Entry) -> list[str]:
     """Its phrases, and what Kafka says of the errors among them, squeezed."""
     explained = [code.message for code in codes(entry)]
@@ -200,21 +237,40 @@ def codes(entry: Entry) -> list[Error]:
 
 
 def _named(text: str) -> Entry | Error | None:
-    """The entry or error whose phrase occurs in a text; the longest phrase wins."""
-    phrases: dict[str, Entry | Error] = {**other_errors()}
-    for entry in entries():
-        phrases |= dict.fromkeys(all_phrases(entry), entry)
-    pasted = f" {' '.join(words(text))} "
+    """The entry or error whose phrase occurs in a text; the longest phrase wins, and
+    a symptom's only if it is alone.
+    """
+    phrases = _known()
+    pasted = f" {' '.join(_pasted(text))} "
     inside = [
         phrase
         for phrase in phrases
         if phrase in pasted and len(phrase) > _SHORTEST_PHRASE
     ]
-    return phrases[max(inside, key=len)] if inside else None
+
+    def weight(phrase: str) -> tuple[bool, int]:
+        found = phrases[phrase]
+        return not (isinstance(found, Entry) and found.symptom), len(phrase)
+
+    return phrases[max(inside, key=weight)] if inside else None
+
+
+@cache
+def _known() -> dict[str, Entry | Error]:
+    """Whose phrase is which."""
+    found: dict[str, Entry | Error] = {**other_errors()}
+    for entry in entries():
+        found |= dict.fromkeys(all_phrases(entry), entry)
+    return found
+
+
+def _pasted(text: str) -> list[str]:
+    """The words of a pasted message, without the calls of a stack trace."""
+    return words(_CALLS.sub(" ", text))
 
 
 def _with_rare_words(text: str) -> Entry | None:
-    pasted = set(words(text))
+    pasted = set(_pasted(text))
     best = max(entries(), key=lambda entry: len(pasted & rare_words(entry)))
     enough = len(pasted & rare_words(best)) >= _ENOUGH_RARE_WORDS
     return best if enough else None
@@ -225,9 +281,12 @@ def _vocabulary(phrases: Iterable[str]) -> set[str]:
     return {word for word in found if len(word) >= _SHORTEST_WORD}
 
 
-def _entry(found: dict[str, Any]) -> Entry:
+def _entry(found: dict[str, Any], locks: dict[str, str]) -> Entry:
     server, ours = found.get("server"), found.get("on_minikafka")
-    language = found["language"]
+    language, asks = found["language"], found.get("asks", "a broker")
+    if asks == "a broker with locks":
+        lines = locks["properties"].strip().splitlines()
+        server = {"keys": locks["keys"].strip(), "properties": lines}
     return Entry(
         id=found["id"],
         name=found["name"],
@@ -235,21 +294,19 @@ def _entry(found: dict[str, Any]) -> Entry:
         others=tuple(Words(**each) for each in found["others"]),
         means=found["means"],
         lesson=found["lesson"],
+        symptom=found.get("symptom", False),
         see=found.get("see", ""),
         needs=found.get("needs", ""),
-        server=_server(server) if server else None,
+        asks=asks,
+        server=_server(**server) if server else None,
         provocation=_provocation(language, found["provoke"], found["printed"]),
         on_minikafka=_provocation(language, **ours) if ours else None,
         causes=tuple(Cause(**each) for each in found["cause"]),
     )
 
 
-def _server(found: dict[str, Any]) -> Server:
-    return Server(
-        minikafka=found["minikafka"],
-        properties=tuple(found.get("properties", ())),
-        kill=found.get("kill", ""),
-    )
+def _server(properties: Iterable[str] = (), **found: str) -> Server:
+    return Server(properties=tuple(properties), **found)
 
 
 def _provocation(language: str, provoke: str, printed: str) -> Provocation:

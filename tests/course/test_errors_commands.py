@@ -17,6 +17,7 @@ from minikafka.__main__ import parser
 from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
 from tests.clients.test_tools import Tools
+from tests.course.errors_brokers import HAVE_LOCKS, with_locks
 from tests.course.provoking import tool_name
 from tests.kafka import BOTH, ApacheKafka, java_tool
 
@@ -32,11 +33,45 @@ COMMANDS = sorted(
         if command
     }
 )
-TOOLS = [command for command in COMMANDS if ANSWERED in command]
-OURS = [command for command in COMMANDS if "minikafka " in command] + [
-    entry.server.minikafka for entry in entries() if entry.server
+# they need the broker with locks
+LOCKED = [
+    command
+    for command in COMMANDS
+    if command.startswith("kafka-acls.sh") or "--command-config" in command
 ]
-OTHERS = sorted(set(COMMANDS) - set(TOOLS) - set(OURS))
+TOOLS = [
+    command for command in COMMANDS if ANSWERED in command and command not in LOCKED
+]
+OURS = [command for command in COMMANDS if "minikafka " in command] + [
+    entry.server.minikafka
+    for entry in entries()
+    if entry.server and entry.server.minikafka
+]
+OTHERS = sorted(set(COMMANDS) - {*TOOLS, *OURS, *LOCKED})
+# how each of them tells its options; this machine may lack some
+HELPS = {
+    "curl": ["curl", "--help", "all"],
+    "date": ["date", "--help"],
+    "docker compose": [
+        str(sysconfig.get_path("scripts") + "/docker-compose"),
+        "{}",
+        "--help",
+    ],
+    "docker volume": None,
+    "env": ["env", "--help"],
+    "getent": ["getent", "--help"],
+    "grep": ["grep", "--help"],
+    "java": ["java", "-help"],
+    "ls": ["ls", "--help"],
+    "lsof": ["lsof", "-h"],
+    "mv": ["mv", "--help"],
+    "nc": ["nc", "-h"],
+    "openssl": ["openssl", "{}", "-help"],
+    "pip": [sys.executable, "-m", "pip", "{}", "--help"],
+    "ps": None,
+    "python3": [sys.executable, "--help"],
+    "spark-submit": None,
+}
 
 
 @pytest.fixture(scope="module")
@@ -135,21 +170,41 @@ def test_the_storage_tool_tells_the_cluster_id_of_a_folder(tmp_path):
     assert done.returncode == 0 and f"cluster.id={cluster_id}" in done.stdout
 
 
-def test_what_other_programs_are_told_they_understand():
-    """By their own help; a program that this machine lacks is left out."""
-    compose = str(sysconfig.get_path("scripts") + "/docker-compose")
-    helps = {
-        "docker compose down --volumes": ([compose, "down", "--help"], "--volumes"),
-        "docker volume ls": (None, ""),
-        "getent hosts kafka": (["getent", "--help"], "getent"),
-        "nc -vz localhost 9092": (["nc", "-h"], "-z"),
-        "openssl s_client -connect localhost:9092 -brief": (
-            ["openssl", "s_client", "-help"],
-            "-brief",
-        ),
-    }
-    assert {*helps} == {command for command in OTHERS if "storage" not in command}
-    for command, option in helps.values():
-        if command and shutil.which(command[0]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert option in done.stdout + done.stderr
+@pytest.mark.parametrize("command", [each for each in OTHERS if "storage" not in each])
+def test_what_another_program_is_told_it_understands(command):
+    """By its own help; a program that this machine lacks is left out."""
+    program, *words = shlex.split(command)
+    if program == "docker":
+        program = f"{program} {words.pop(0)}"
+    helps = HELPS[program]
+    if helps is None or not shutil.which(helps[0]):
+        return
+    asked = [word.format(words[0] if words else "") for word in helps]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    for option in (word for word in words if word.startswith("-")):
+        is_told = option in said or all(f"-{letter}" in said for letter in option[1:])
+        assert is_told, said
+
+
+@pytest.fixture(scope="module", params=HAVE_LOCKS)
+def locked(request, tmp_path_factory):
+    with with_locks(request.param, tmp_path_factory.mktemp("locks")) as here:
+        with_orders(here.address)
+        yield here
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("command", LOCKED)
+def test_a_tool_that_asks_about_locks_does_what_it_is_told(command, locked, tools):
+    client = locked.folder / "client.properties"
+    client.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config="
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' username="alice" password="secret";\n'
+    )
+    text = locked.here(command).replace(locked.topic, TOPIC)
+    program, *words = shlex.split(text.replace("client.properties", str(client)))
+    done = tools.run(tool_name(program), words)
+    assert done["exit"] == 0, done
+    assert "Exception" not in done["err"] and "Error" not in done["out"], done

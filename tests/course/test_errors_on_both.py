@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
@@ -14,8 +14,9 @@ from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.course import processes
+from tests.course.errors_brokers import HAVE_LOCKS, one_broker, with_locks
 from tests.course.provoking import Elsewhere, python, says, shell
-from tests.kafka import BOTH, MINIKAFKA, ApacheKafka
+from tests.kafka import BOTH, free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -24,8 +25,18 @@ ENTRIES = {entry.id: entry for entry in entries()}
 ALONE = [
     entry.id
     for entry in entries()
-    if not (entry.server and entry.server.kill) and not entry.on_minikafka
+    if not (entry.server and entry.server.kill)
+    and not entry.on_minikafka
+    and entry.asks == "a broker"
 ]
+UNASKED = [entry.id for entry in entries() if entry.asks == "nobody"]
+LOCKED = [entry.id for entry in entries() if entry.asks == "a broker with locks"]
+# What Python 3.12 has dropped, so that it is not there on 3.11 either: finders as old as
+# six's had only find_module (https://docs.python.org/3.12/whatsnew/3.12.html#removed).
+AS_PYTHON_3_12 = """
+import importlib._bootstrap as bootstrap
+bootstrap._find_spec_legacy = lambda *finder_and_name: None
+"""
 LONG = ("connection-to-node",)  # a client gives up after two minutes
 
 
@@ -58,19 +69,10 @@ def brokers(kind):
         yield start
 
 
-@contextmanager
-def one_broker(kind, server):
-    if kind == MINIKAFKA:
-        words = shlex.split(server.minikafka)[2:] if server else ()
-        with Served(options=tuple(words)) as served:
-            yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
-        return
-    apache = ApacheKafka()
-    for line in server.properties if server else ():
-        name, value = line.split("=", 1)
-        apache.properties[name] = value.replace(":9092", f":{apache.port}")
-    with apache:
-        yield apache.bootstrap
+@pytest.fixture(scope="module", params=HAVE_LOCKS)
+def locked(request, tmp_path_factory):
+    with with_locks(request.param, tmp_path_factory.mktemp("locks")) as here:
+        yield here
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +106,38 @@ def older(tmp_path_factory):
 @pytest.mark.parametrize("id", [*map(case, ALONE)])
 def test_a_message_comes_from_the_program_beside_it(id, brokers, older, tmp_path):
     entry = ENTRIES[id]
-    here = Elsewhere(brokers(entry.server), tmp_path)
+    provokes(entry, Elsewhere(brokers(entry.server), tmp_path), older)
+
+
+def provokes(entry, here, older):
     code = here.here(entry.provocation.code)
     if entry.provocation.language == "shell":
-        output = shell(code)
+        output = shell(code, here.folder)
     else:
-        output = python(code, paths=[older(entry.needs)] if entry.needs else ())
+        paths = [older(entry.needs)] if entry.needs else ()
+        first = AS_PYTHON_3_12 if entry.id == "six-moves" else ""
+        output = python(code, paths=paths, first=first, folder=here.folder)
     output = here.there(output)
     assert says(entry.provocation.printed, output), output[-3000:]
+
+
+def of_a_program(id):
+    """Its marks: what it needs besides Python."""
+    code = ENTRIES[id].provocation.code
+    marks = [pytest.mark.java] if ENTRIES[id].provocation.language == "shell" else []
+    if "pyspark" in code:
+        marks += [pytest.mark.spark, pytest.mark.nightly]
+    return pytest.param(id, marks=marks)
+
+
+@pytest.mark.parametrize("id", map(of_a_program, UNASKED))
+def test_a_message_comes_from_a_program_that_asks_nobody(id, older, tmp_path):
+    provokes(ENTRIES[id], Elsewhere("localhost:9092", tmp_path), older)
+
+
+@pytest.mark.parametrize("id", LOCKED)
+def test_a_message_about_locks_comes_from_the_program_beside_it(id, locked, older):
+    provokes(ENTRIES[id], locked, older)
 
 
 @pytest.mark.parametrize("id", DYING)
@@ -134,33 +160,47 @@ def test_a_message_comes_when_a_broker_dies(id, three, tmp_path):
 @pytest.mark.parametrize("id", TOOLS_SPEAK)
 def test_a_message_of_a_start_comes_from_its_commands(id, tmp_path):
     provocation = ENTRIES[id].provocation
-    data = tmp_path / "data"
+    port, controller_port, *others = free_ports(4)
+    ports = dict(zip((9192, 9193), others, strict=True))
+    here = Elsewhere(f"localhost:{port}", tmp_path, ports)
     lines = {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.voters": "1@localhost:9093",
-        "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.quorum.voters": f"1@localhost:{controller_port}",
+        "listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "log.dirs": str(data),
+        "log.dirs": str(tmp_path / "data"),
     }
     text = "".join(f"{name}={value}\n" for name, value in lines.items())
     (tmp_path / "server.properties").write_text(text, encoding="utf-8")
-    output = shell(Elsewhere("localhost:9092", tmp_path).here(provocation.code))
-    assert says(provocation.printed, output), output
+    code = here.here(provocation.code).replace("localhost 9092", f"localhost {port}")
+    output = here.there(shell(code, tmp_path))
+    assert says(provocation.printed, output), output[-3000:]
 
 
 @pytest.mark.parametrize("id", TOOLS_SPEAK)
 def test_minikafka_says_it_in_its_own_words(id, tmp_path, monkeypatch):
+    """The first command of two has been ended by Ctrl-C, or goes on."""
     monkeypatch.chdir(tmp_path)
     provocation = ENTRIES[id].on_minikafka
-    first, second = provocation.code.splitlines()
-    with Served(options=tuple(shlex.split(first, comments=True)[2:])) as served:
+    first, second = provocation.code.replace("9092", str(free_ports(1)[0])).splitlines()
+    goes_on = first.endswith(" &")
+    words = shlex.split(first.removesuffix(" &"), comments=True)[2:]
+    port = ["--port", "0"] if "--port" not in second else []
+    with Served(options=tuple(words)) as served:
         assert served.bootstrap
-    words = shlex.split(second)[1:]
-    done = subprocess.run(
-        [sys.executable, "-m", "minikafka", *words, "--port", "0"],
+        if goes_on:
+            done = starts_again(second, port)
+    if not goes_on:
+        done = starts_again(second, port)
+    assert done.returncode == 1 and says(provocation.printed, done.stderr), done.stderr
+
+
+def starts_again(command, port):
+    words = [*shlex.split(command)[1:], *port]
+    return subprocess.run(
+        [sys.executable, "-m", "minikafka", *words],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1 and says(provocation.printed, done.stderr), done.stderr

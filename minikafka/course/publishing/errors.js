@@ -2,7 +2,8 @@
 // also type the beginning of a phrase.
 'use strict';
 (() => {
-const SHORTEST_PHRASE = 12, ENOUGH_RARE_WORDS = 2;
+const SHORTEST_PHRASE = 12, LONGEST = 10000, ENOUGH_RARE_WORDS = 2;
+const CALLS = /\bat [\w.$/@<>]+\([^()]*\)|\bFile "[^"]*", line \d+, in \S+/g;  // of a stack trace: no words of a message
 const asked = document.getElementById('asked'), told = document.getElementById('told');
 const sections = [...document.querySelectorAll('section[data-phrases]')];
 const items = new Map([...document.querySelectorAll('#list li')].map(item => [item.dataset.of, item]));
@@ -11,7 +12,7 @@ const rare = new Map(sections.map(section => [section, section.dataset.rare.spli
 const others = asked.dataset.others.split('|');  // of Kafka's other errors
 
 function wordsOf(text) {
-  const parts = text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
+  const parts = text.replace(CALLS, ' ').match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
   return parts.map(part => part.toLowerCase()).filter(word => word.length > 1);
 }
 
@@ -21,9 +22,15 @@ function longest(known, pasted) {
   return Math.max(0, ...inside.map(phrase => phrase.length));
 }
 
+// a symptom's phrase counts only if no other does
+function weight(section, pasted) {
+  const letters = longest(phrases.get(section), pasted);
+  return 'symptom' in section.dataset ? letters / LONGEST : letters;
+}
+
 function nearest(text) {
   const words = wordsOf(text), typed = ` ${words.join(' ')}`, pasted = `${typed} `;
-  const found = sections.map(section => longest(phrases.get(section), pasted));
+  const found = sections.map(section => weight(section, pasted));
   const most = Math.max(...found), elsewhere = longest(others, pasted);
   if (most || elsewhere) return most >= elsewhere ? sections.filter((section, at) => found[at] === most) : [];
   const begun = sections.filter(section => phrases.get(section).some(phrase => phrase.includes(typed)));
@@ -41,7 +48,7 @@ function look() {
     items.get(section.id).hidden = section.hidden;
   }
   if (!text) told.textContent = '';
-  else if (!near.length) told.textContent = 'No message here is like that one. These are all:';
+  else if (!near.length) told.textContent = `No message here is like that one. ${asked.dataset.next} These are all:`;
   else told.textContent = near.length === 1 ? '1 message' : `${near.length} messages`;
 }
 

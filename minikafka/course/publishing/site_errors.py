@@ -27,6 +27,7 @@ def parts() -> dict[str, str]:
         "sections": "\n".join(sections),
         "count": str(len(entries)),
         "others": "|".join(errors.other_errors()),
+        "next": escape(errors.NEXT),
         "script": script(),
     }
 
@@ -114,12 +115,10 @@ def _provoked(entry: errors.Entry) -> str:
     parts = ["<details><summary>How to provoke it</summary>"]
     if entry.needs:
         parts += ["<p>With this package:</p>", _commands(_pip(entry.needs))]
-    if ours is None:
-        start = server.minikafka if server else "minikafka serve"
-        parts += ["<p>The broker:</p>", _commands(start)]
-    if server and server.properties:
-        lines = "\n".join(server.properties)
-        parts += ["<p>or Apache Kafka with this property:</p>", _commands(lines)]
+    if server and server.keys:
+        parts += ["<p>Its broker's keys:</p>", _commands(server.keys)]
+    if ours is None and entry.asks != "nobody":
+        parts += _broker(server)
     parts += [f"<p>{_who(entry)}:</p>", _commands(entry.provocation.code)]
     if server and server.kill:
         parts += ["<p>Broker 2 is killed by:</p>", _commands(server.kill)]
@@ -128,6 +127,21 @@ def _provoked(entry: errors.Entry) -> str:
         parts += ["<p>It says:</p>", _commands(ours.printed)]
     parts.append("</details>")
     return "\n".join(parts)
+
+
+def _broker(server: errors.Server | None) -> list[str]:
+    """How to start one that says it."""
+    ours = server.minikafka if server else "minikafka serve"
+    parts = ["<p>The broker:</p>", _commands(ours)] if ours else []
+    if server and server.properties:
+        kind = "Apache Kafka with" if not ours else "or Apache Kafka with"
+        parts.append(f"<p>{kind} {_these(server.properties)}:</p>")
+        parts.append(_commands("\n".join(server.properties)))
+    return parts
+
+
+def _these(lines: tuple[str, ...]) -> str:
+    return "this property" if len(lines) == 1 else "these properties"
 
 
 def _who(entry: errors.Entry) -> str:
@@ -152,4 +166,5 @@ def _found_by(entry: errors.Entry) -> str:
     """The words that errors.js searches, as `minikafka error` does."""
     phrases = "|".join(errors.all_phrases(entry))
     rare = " ".join(sorted(errors.rare_words(entry)))
-    return f'data-phrases="{phrases}" data-rare="{rare}"'
+    symptom = " data-symptom" if entry.symptom else ""
+    return f'data-phrases="{phrases}" data-rare="{rare}"{symptom}'

@@ -1,0 +1,50 @@
+"""The brokers that the messages of the page "error, cause, command" come from, of both
+kinds.
+"""
+
+import shlex
+import subprocess
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from minikafka.course.errors import entries
+from minikafka.server.embedded import Served
+from tests.course.provoking import Elsewhere
+from tests.kafka import BOTH, MINIKAFKA, ApacheKafka, free_ports
+
+# minikafka has neither TLS nor SASL
+HAVE_LOCKS = [each for each in BOTH if each != MINIKAFKA]
+LOCKED_PORTS = (9093, 9094, 9095, 9096, 9097)
+
+
+@contextmanager
+def one_broker(kind, server, folder=None, ports=MappingProxyType({})):
+    """folder: where the keys are. ports: of other listeners, by the page's port."""
+    if kind == MINIKAFKA:
+        words = shlex.split(server.minikafka)[2:] if server else ()
+        with Served(options=tuple(words)) as served:
+            yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
+        return
+    apache = ApacheKafka()
+    for line in server.properties if server else ():
+        name, value = line.split("=", 1)
+        mine = {9091: apache.controller_port, 9092: apache.port, **ports}
+        for shown, port in mine.items():
+            value = value.replace(f"localhost:{shown}", f"127.0.0.1:{port}")
+            value = value.replace(f":{shown}", f":{port}")
+        is_file = value.endswith(".pem")
+        apache.properties[name] = str(folder / value) if is_file else value
+    with apache:
+        yield apache.bootstrap
+
+
+@contextmanager
+def with_locks(kind, folder):
+    """The broker with TLS, SASL and ACLs. Yields the page's names as they are here;
+    its keys are in the folder.
+    """
+    server = next(e.server for e in entries() if e.server and e.server.keys)
+    subprocess.run(server.keys, shell=True, cwd=folder, check=True, capture_output=True)
+    ports = dict(zip(LOCKED_PORTS, free_ports(len(LOCKED_PORTS)), strict=True))
+    with one_broker(kind, server, folder, ports) as address:
+        yield Elsewhere(address, folder, ports)
