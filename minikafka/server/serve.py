@@ -217,11 +217,15 @@ def server_of(
         )
     except KafkaError as error:
         raise CannotServe(f"--override: {error.message}") from error
-    if places.peers and config["security.inter.broker.protocol"] != PLAINTEXT:
+    among_nodes = (
+        config["security.inter.broker.protocol"] if places.peers else PLAINTEXT
+    )
+    if {among_nodes, config.protocol(CONTROLLER_LISTENER)} != {PLAINTEXT}:
         raise CannotServe(
-            "security.inter.broker.protocol: here nodes talk on a listener of their own,"
+            "security.inter.broker.protocol, and CONTROLLER in"
+            " listener.security.protocol.map: here nodes talk on a listener of their own,"
             " which lets in whoever knows the cluster's secret and is not encrypted"
-            " (SECURITY.md). Leave it out."
+            " (SECURITY.md). Say PLAINTEXT, or leave them out."
         )
     doors = None
     if any(config.protocol(name) != PLAINTEXT for name in addresses):
