@@ -36,7 +36,8 @@ VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
 LOG = CACHE / "install.log"
 OLDEST, NEWEST = (3, 11), (3, 14)
-KAFKA_VERSION = "4.3.1"
+# Apache Kafka, which tests compare with; at night, the version before it, too.
+KAFKA_VERSION, PREVIOUS_KAFKA = "4.4.0", "4.3.1"
 DEBIAN_PACKAGES = {
     "java": "openjdk-17-jre-headless",
     "mvn": "maven",
@@ -647,19 +648,19 @@ def has_command(name):
     return shutil.which(name, path=path) is not None
 
 
-def fetch_kafka():
+def fetch_kafka(version=KAFKA_VERSION):
     """Apache Kafka's jars, by Maven, with a repository of its own: poms without jars in
     ~/.m2 break Spark's.
     """
-    jars = CACHE / f"kafka-{KAFKA_VERSION}"
+    jars = CACHE / f"kafka-{version}"
     if (
         os.environ.get("MINIKAFKA_KAFKA_JARS")
-        or (jars / f"connect-file-{KAFKA_VERSION}.jar").exists()
+        or (jars / f"kafka-tools-{version}.jar").exists()
     ):
         return []
     if shutil.which("mvn") is None:
         return ["no jars of Apache Kafka: Maven fetches them"]
-    say(f"Fetching Apache Kafka {KAFKA_VERSION} (56 MB) ...")
+    say(f"Fetching Apache Kafka {version} (56 MB) ...")
     partial = jars.with_suffix(".partial")
     command = [
         "mvn",
@@ -667,6 +668,7 @@ def fetch_kafka():
         "-B",
         "-f",
         "tests/pom.xml",
+        f"-Dkafka.version={version}",
         f"-Dmaven.repo.local={CACHE / 'maven'}",
     ]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={partial}"]
@@ -721,6 +723,8 @@ def test(args):
 def nightly(args):
     """The same with every test, and build/matrix.md."""
     os.environ.setdefault("MINIKAFKA_BUILD_IMAGE", "1")
+    for note in fetch_kafka(PREVIOUS_KAFKA):
+        say(f"Note: {note}")
     return checked(["-p", "tests.conformance.matrix"], args)
 
 

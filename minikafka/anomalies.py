@@ -53,6 +53,7 @@ OF_SHARE_PARTITIONS = (
     "ShareRecordsAcknowledged",
     "ShareRecordsAcquired",
     "ShareLocksEnded",
+    "ShareRecordsArchived",
     "ShareStartOffsetMoved",
 )
 
@@ -304,7 +305,7 @@ class ShareWatch:
                 yield from self._acknowledged(event, part, known)
             case "ShareRecordsAcquired" if is_its_leaders:
                 yield from self._acquired(event, part, known)
-            case "ShareLocksEnded" if is_its_leaders:
+            case "ShareLocksEnded" | "ShareRecordsArchived" if is_its_leaders:
                 known.become(detail["batches"], is_written=False)
             case "ShareStartOffsetMoved" if is_its_leaders:
                 yield from self._start_moved(event, part, known)

@@ -198,6 +198,10 @@ SENTENCES = {
     "ShareLocksEnded": (
         "group {group}: locks in {topic}-{partition} ended, {batches} come back"
     ),
+    "ShareRecordsArchived": (
+        "group {group}: {batches} of {topic}-{partition} are archived, after their dead"
+        " letters"
+    ),
     "ShareStartOffsetMoved": (
         "group {group}: {topic}-{partition} begins at offset {offset} now, no longer"
         " at {was}"

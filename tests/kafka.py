@@ -1,8 +1,9 @@
 """Apache Kafka, the oracle of the tests: its jars, its tools and a broker of one node,
 without Docker.
 
-`make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.3.1;
-MINIKAFKA_KAFKA_JARS names another folder.
+`make test` fetches the jars (tests/pom.xml) into .cache/kafka-4.4.0;
+MINIKAFKA_KAFKA_JARS names another folder. MINIKAFKA_KAFKA_VERSION is another version:
+tests that run with it ask that one (tests/conformance/test_previous_version.py).
 """
 
 import atexit
@@ -23,7 +24,12 @@ from typing import Self
 
 import pytest
 
-VERSION = "4.3.1"
+VERSION = os.environ.get("MINIKAFKA_KAFKA_VERSION") or "4.4.0"
+PREVIOUS = "4.3.1"
+# since 4.4 in the package of the other tools
+CONFIG_COMMAND = "org.apache.kafka.tools.ConfigCommand"
+if VERSION == PREVIOUS:
+    CONFIG_COMMAND = "kafka.admin.ConfigCommand"
 ROOT = Path(__file__).resolve().parent.parent
 # On a port that the system chooses.
 SERVE = [sys.executable, "-m", "minikafka", "serve", "--port", "0"]
@@ -36,7 +42,7 @@ def kafka_jars() -> Path:
     folder = Path(
         os.environ.get("MINIKAFKA_KAFKA_JARS") or ROOT / ".cache" / f"kafka-{VERSION}"
     )
-    if not (folder / f"connect-file-{VERSION}.jar").exists():
+    if not (folder / f"kafka-tools-{VERSION}.jar").exists():
         raise FileNotFoundError(
             f"no jars of Apache Kafka {VERSION} in {folder}: `make test` fetches them,"
             " by Maven"
@@ -189,9 +195,10 @@ def formatted(node_id: str) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     config, data = folder / "server.properties", folder / "data"
     config.write_text(
-        f"process.roles=broker\nnode.id={node_id}\nlog.dirs={data}\n"
+        f"process.roles=broker,controller\nnode.id={node_id}\nlog.dirs={data}\n"
+        "listeners=PLAINTEXT://127.0.0.1:2,CONTROLLER://127.0.0.1:1\n"
         "controller.listener.names=CONTROLLER\n"
-        "controller.quorum.voters=0@127.0.0.1:1\n"
+        f"controller.quorum.voters={node_id}@127.0.0.1:1\n"
     )
     cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
     done = java_tool(

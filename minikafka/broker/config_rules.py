@@ -50,6 +50,8 @@ class Rule(NamedTuple):
 
 
 BY_DURATION = "by_duration:"
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+TASK_ASSIGNOR = "streams.assignor.name"
 REPLICA = re.compile("[0-9]+:[0-9]+|")
 LIMIT = re.compile(r"[^,:\s]+:([-+]?\d{1,10})")
 
@@ -350,6 +352,15 @@ def check_group_configs(configs: Mapping[str, str], config: Configs) -> None:
         within_ms = int(configs.get(timeout, config[f"group.{timeout}"]))
         if within_ms <= every_ms:
             raise _out_of_order(f"{timeout} must be greater than {interval}")
+    if configs.get(DEAD_LETTERS, "").startswith("__"):
+        raise _out_of_order(f"{DEAD_LETTERS}: DLQ topic name must not start with '__'")
+    assignors = config["group.streams.assignors"]
+    assignor = configs.get(TASK_ASSIGNOR, assignors)
+    if assignor != assignors:
+        raise _out_of_order(
+            f"{TASK_ASSIGNOR} '{printable(assignor)}' is not a registered task"
+            f" assignor. Registered assignors are: [{assignors}]."
+        )
 
 
 def _check_bounds(name: str, of_broker: str, text: str, config: Configs) -> None:
@@ -360,10 +371,18 @@ def _check_bounds(name: str, of_broker: str, text: str, config: Configs) -> None
     bounded = rest.removeprefix("num.")
     lowest = f"group.{kind}.min.{bounded}"
     highest = f"group.{kind}.max.{bounded}"
-    if lowest in BROKER_CONFIGS and int(text) < config[lowest]:
-        raise _out_of_order(f"{name} must be greater than or equal to {lowest}")
-    if highest in BROKER_CONFIGS and int(text) > config[highest]:
-        raise _out_of_order(f"{name} must be less than or equal to {highest}")
+    if highest not in BROKER_CONFIGS:
+        return
+    least, most = config[lowest] if lowest in BROKER_CONFIGS else None, config[highest]
+    is_too_low = least is not None and int(text) < least
+    if not is_too_low and int(text) <= most:
+        return
+    if name == of_broker:
+        word, bound = ("greater", lowest) if is_too_low else ("less", highest)
+        raise _out_of_order(f"{name} must be {word} than or equal to {bound}")
+    if least is None:
+        raise _out_of_order(f"{name} must be less than or equal to {most}")
+    raise _out_of_order(f"{name} must be in the range {least} to {most} inclusive.")
 
 
 SELECTORS = frozenset(

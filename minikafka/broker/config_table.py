@@ -1,6 +1,6 @@
 """The table of configs, and what a text means in it.
 
-It has each config that Apache Kafka 4.3 describes, with its name, default and unit:
+It has each config that Apache Kafka 4.4 describes, with its name, default and unit:
 those that we honour, and those that are kept and told and change nothing. The column
 update says who may change a broker's config while it runs; effect says why one has
 none.

@@ -22,6 +22,7 @@ from minikafka.broker.config import (
 )
 from minikafka.broker.counters import Counters
 from minikafka.broker.damage import DamagedReplicas
+from minikafka.broker.dead_letters import DeadLetters
 from minikafka.broker.effects import Effect
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
@@ -30,6 +31,7 @@ from minikafka.broker.internal_topics import InternalTopics
 from minikafka.broker.isr import IsrChanges
 from minikafka.broker.lifecycle import FENCED, READY, RECOVERING, Lifecycle
 from minikafka.broker.listeners import WITH_SASL
+from minikafka.broker.log_configs import LogConfigs
 from minikafka.broker.loggers import Loggers
 from minikafka.broker.node_events import Hearers, NodeEvents
 from minikafka.broker.peers import Peers
@@ -277,6 +279,14 @@ class Parts:
             coordinator.creation,
             self.timers.new(),
         )
+        letters = DeadLetters(
+            self.image,
+            LogConfigs(self.node_id, self.config, self.image),
+            self.peers.ask,
+            self.forwarding.create,
+            self.notice,
+            Deadlines(self.timers.new()),
+        )
         partitions = SharePartitions(
             self.node_id,
             self.config,
@@ -284,11 +294,13 @@ class Parts:
             self.replicas,
             self.events,
             persister,
+            letters,
             self.trace,
             Deadlines(self.timers.new()),
         )
         most_sessions = self.config["group.share.max.share.sessions"]
-        return Sharing(coordinator, persister, partitions, ShareSessions(most_sessions))
+        sessions = ShareSessions(most_sessions)
+        return Sharing(coordinator, persister, partitions, letters, sessions)
 
     # -- what parts are given
 

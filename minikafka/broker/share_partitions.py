@@ -12,10 +12,13 @@ group is connected here.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from minikafka.broker import dead_letters
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.config_rules import BY_DURATION, is_beginning
+from minikafka.broker.dead_letters import REJECTED, TOO_OFTEN, DeadLetters
 from minikafka.broker.durations import duration_ms
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.replica_manager import ReplicaManager
@@ -24,9 +27,10 @@ from minikafka.clock import Now
 from minikafka.cluster.metadata import Image, PartitionChange, TopicChange
 from minikafka.cluster.replica import Replica
 from minikafka.cluster.share_acquiring import Acquired, Asked, Read
-from minikafka.cluster.share_batches import RecordState, StateBatch
+from minikafka.cluster.share_batches import InFlight, RecordState, StateBatch
 from minikafka.cluster.share_partition import (
     AcknowledgementBatch,
+    GivenUp,
     SharePartition,
     StateTransition,
 )
@@ -45,7 +49,12 @@ EARLIEST, LATEST = "earliest", "latest"
 MOST_SEARCHED = 100_000  # records, for a start by time
 MOST_IN_FLIGHT = 1 << 20  # offsets of a state that is read, whatever the limits were
 # states of records that are written down
-WRITTEN = (RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
+WRITTEN = (
+    RecordState.AVAILABLE,
+    RecordState.ACKNOWLEDGED,
+    RecordState.ARCHIVING,
+    RecordState.ARCHIVED,
+)
 
 # what a failed read or write is called in answers
 AS_A_FETCH_SAYS = {
@@ -112,7 +121,9 @@ class Held:
 
 @dataclass(eq=False, repr=False)
 class SharePartitions:
-    """All of a node, by key. persister: where their state is."""
+    """All of a node, by key. persister: where their state is. letters: what becomes of
+    records that a group gives up, if it wants to know.
+    """
 
     _node_id: int
     _config: BrokerConfig
@@ -120,6 +131,7 @@ class SharePartitions:
     _replicas: ReplicaManager
     _events: NodeEvents
     _persister: SharePersister
+    _letters: DeadLetters
     _trace: Trace
     _locks: Deadlines[ShareKey]
     held: dict[ShareKey, Held] = field(default_factory=dict)
@@ -206,6 +218,7 @@ class SharePartitions:
             offset=start_offset,
             batches=[list(map(int, batch)) for batch in batches],
         )
+        self._bury(held, held.partition.archiving(), now)
 
     def _first_offset(self, held: Held, now: Now) -> int:
         """Where a group begins that has never read (share.auto.offset.reset)."""
@@ -344,9 +357,44 @@ class SharePartitions:
                 )
                 self._tell_start(held, before)
                 wait.finish({})
+                self._bury(held, transition.given_up(), now)
             self._moved(held.key)
 
         self._persist(held, transition.batches, written)
+
+    # -- dead letters
+
+    def _bury(self, held: Held, given_up: Sequence[GivenUp], now: Now) -> None:
+        """Have the dead letters of records written, and then archive them."""
+        for part, is_rejected in given_up:
+            what = dead_letters.GivenUp(
+                group_id=held.group_id,
+                topic=held.topic,
+                partition=held.key.partition,
+                first=part.first,
+                last=part.last,
+                delivery_count=part.delivery_count,
+                why=REJECTED if is_rejected else TOO_OFTEN,
+            )
+            self._letters.write(
+                what, held.replica, partial(self._buried, held, part), now
+            )
+
+    def _buried(self, held: Held, part: InFlight, now: Now) -> None:
+        partition = held.partition
+        assert partition is not None, "its state was there"
+        if held.is_over:  # who has it now writes the letter again
+            return
+        batch = partition.archive(part)
+
+        def written(result: Message | KafkaError, now: Now) -> None:
+            before = partition.window.start_offset
+            partition.locks_written()
+            self._tell_start(held, before)
+            self._moved(held.key)
+
+        self._tell("ShareRecordsArchived", held, batches=[list(map(int, batch))])
+        self._persist(held, [batch], written)
 
     # -- time
 
@@ -358,9 +406,12 @@ class SharePartitions:
             batches = held.partition.locks_end(now.monotonic_ms)
             self._locks.set(key, held.partition.next_lock_end())
             if batches:
-                self._locks_ended(held, batches)
+                given_up = held.partition.given_up(batches)
+                self._locks_ended(held, batches, given_up)
 
-    def _locks_ended(self, held: Held, batches: Sequence[StateBatch]) -> None:
+    def _locks_ended(
+        self, held: Held, batches: Sequence[StateBatch], given_up: Sequence[GivenUp]
+    ) -> None:
         self._tell(
             "ShareLocksEnded",
             held,
@@ -377,6 +428,7 @@ class SharePartitions:
             if lost is not None and _as_a_fetch_says(lost).error in LOST:
                 self._drop(held)
             self._moved(held.key)
+            self._bury(held, given_up, now)
 
         self._persist(held, batches, written)
         self._moved(held.key)

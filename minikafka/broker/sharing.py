@@ -5,6 +5,7 @@ that read them, and its part of their states.
 
 from dataclasses import dataclass
 
+from minikafka.broker.dead_letters import DeadLetters
 from minikafka.broker.effects import Connection
 from minikafka.broker.share_partitions import SharePartitions
 from minikafka.broker.share_sessions import ShareSessions
@@ -21,6 +22,7 @@ class Sharing:
     coordinator: ShareCoordinator
     persister: SharePersister
     partitions: SharePartitions
+    letters: DeadLetters
     sessions: ShareSessions
 
     def start(self, now: Now) -> None:
@@ -50,6 +52,7 @@ class Sharing:
         self.coordinator.tick(now, budget_bytes)
         self.persister.tick(now)
         self.partitions.tick(now)
+        self.letters.tick(now)
 
     def partition_changed(self, change: PartitionChange) -> None:
         """A partition may have another leader: start or stop to keep its share

@@ -5,7 +5,7 @@ The one idea is the broker's, turned round. A client puts `Connect`, `Send` and
 `Disconnect` into its outbox; a shell carries them out and hands back frames, lost
 connections and the time. There is no clock here, no random source, no socket and no
 thread: the simulation provides them. Names, arguments and results are kafka-python's,
-defaults the Java client's 4.3.
+defaults the Java client's 4.4.
 
 Begin with producer.py or consumer.py. Both are built on connection.py, which does what
 every client needs: versions, replies in order, timeouts, and an image of the cluster

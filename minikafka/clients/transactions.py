@@ -158,7 +158,13 @@ class Transactions:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata
     ) -> Step:
         """The second request, to the group's coordinator."""
-        asked = self._ids() | group._asdict() | {"topics": topics_of(offsets)}
+        member = {
+            "group_id": group.group_id,
+            "generation_id_or_member_epoch": group.generation_id,
+            "member_id": group.member_id,
+            "group_instance_id": group.group_instance_id,
+        }
+        asked = self._ids() | member | {"topics": topics_of(offsets)}
         if group.group_id not in self._groups:
             self._groups[group.group_id] = Coordinator(self.client, group.group_id)
         of_group = self._groups[group.group_id]

@@ -23,12 +23,14 @@ STREAMS_FEATURE = "streams.version"
 
 class Levels(NamedTuple):
     """The levels of a feature that this code knows. undecided: the level in a cluster
-    that never set one.
+    that never set one. highest_since: the metadata.version of the first release that
+    knew the highest level; a cluster of an older one is a level below.
     """
 
     lowest: int
     highest: int
     undecided: int
+    highest_since: int = 0
 
 
 FEATURES = {
@@ -39,7 +41,8 @@ FEATURES = {
     ELR_FEATURE: Levels(0, 1, undecided=1),  # KIP-966; it can't be switched off
     # KIP-853; the voters are named at the start, at either level
     KRAFT_FEATURE: Levels(0, 1, undecided=0),
-    SHARE_FEATURE: Levels(0, 1, undecided=1),  # share groups (KIP-932)
+    # share groups (KIP-932); 2: with dead letters (KIP-1191), since 4.4-IV0
+    SHARE_FEATURE: Levels(0, 2, undecided=2, highest_since=31),
     STREAMS_FEATURE: Levels(0, 1, undecided=1),  # streams groups (KIP-1071)
 }
 
@@ -48,4 +51,9 @@ def level(image: Image, feature: str) -> int:
     """The finalized level. 0 if the feature is off, or the cluster hasn't
     started yet.
     """
-    return image.features.get(feature, FEATURES[feature].undecided)
+    finalized = image.features.get(feature)
+    if finalized is not None:
+        return finalized
+    known = FEATURES[feature]
+    began_before = image.features.get(METADATA_FEATURE, known.highest_since)
+    return known.undecided - (began_before < known.highest_since)

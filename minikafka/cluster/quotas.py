@@ -9,6 +9,7 @@ enforces them.
 """
 
 import ipaddress
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -89,6 +90,8 @@ def what_is_wrong(types: Mapping[str, str], key: str, value: float) -> str | Non
         return f"Invalid configuration key {key}"
     if not value > 0:  # false for NaN
         return f"Quota {key} must be greater than 0"
+    if value == math.inf:
+        return f"Quota {key} must be a finite number"
     kind = types[key]
     if kind == DOUBLE:
         return None

@@ -22,7 +22,7 @@ MAX_REGISTERED = 100  # our own limit, of each kind
 # reserved ids: DirectoryId.UNASSIGNED, LOST, MIGRATING and the like
 RESERVED_DIRECTORIES = 100
 
-METADATA_VERSION = 30  # 4.3-IV0
+METADATA_VERSION = 33  # 4.4-IV2
 OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may run
 
 Asked = Mapping[str, Any]  # fields of a request

@@ -28,6 +28,14 @@ class Limits(NamedTuple):
     most_deliveries: int
     lock_ms: int
     renews: bool
+    dead_letters: bool = False
+
+    @property
+    def given_up(self) -> RecordState:
+        """What a record becomes that nobody shall have any more."""
+        if self.dead_letters:
+            return RecordState.ARCHIVING
+        return RecordState.ARCHIVED
 
 
 class Acquired(NamedTuple):

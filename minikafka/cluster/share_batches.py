@@ -4,6 +4,7 @@ be delivered again (KIP-932).
     Available      may be acquired
     Acquired       one member has it, until its lock ends
     Acknowledged   a member has processed it
+    Archiving      it was given up, and its dead letter is being written (KIP-1191)
     Archived       nobody gets it any more: rejected, or delivered too often
 
     Available      -- acquired ------------------------> Acquired
@@ -11,6 +12,10 @@ be delivered again (KIP-932).
     Acquired       -- rejected, or a gap --------------> Archived
     Acquired       -- released, or its lock has ended -> Available, or Archived if
                                                          that was its last delivery
+    Archiving      -- its letter is written, or can't be -> Archived
+
+In a group that names a topic for dead letters, a record that is rejected or was
+delivered for the last time is Archiving first.
 
 Records that were acquired together are one batch for as long as they are all in the
 same state: one `InFlight` then holds the state of all of them. When their states
@@ -35,6 +40,7 @@ class RecordState(IntEnum):
     AVAILABLE = 0
     ACQUIRED = 1
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
     ARCHIVED = 4
 
     @property
@@ -95,23 +101,30 @@ class InFlight:
         self.member_id = member_id
         self.lock_ends_ms = lock_ends_ms
 
-    def become(self, state: RecordState, most_deliveries: int) -> None:
+    def become(
+        self,
+        state: RecordState,
+        most_deliveries: int,
+        given_up: RecordState = RecordState.ARCHIVED,
+    ) -> None:
         """Take it from its member. If it would be available again but has been
-        delivered often enough, it is archived.
+        delivered often enough, it is given up: what it becomes then.
         """
         assert self.state is RecordState.ACQUIRED, "only who has it can give it back"
         is_back = state is RecordState.AVAILABLE
         if is_back and self.delivery_count >= most_deliveries:
-            state = RecordState.ARCHIVED
+            state = given_up
         self.state = state
         self.member_id = NOBODY
 
-    def begin(self, state: RecordState, most_deliveries: int) -> None:
+    def begin(
+        self, state: RecordState, most_deliveries: int, given_up: RecordState
+    ) -> None:
         """Take it from its member as soon as the change has been written; until then
         its lock runs on.
         """
         before = Before(self.state, self.member_id)
-        self.become(state, most_deliveries)
+        self.become(state, most_deliveries, given_up)
         self.before = before
 
     def committed(self) -> None:

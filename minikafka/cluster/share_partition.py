@@ -65,6 +65,13 @@ class AcknowledgementBatch(NamedTuple):
     acknowledge_types: Sequence[int]
 
 
+class GivenUp(NamedTuple):
+    """Records that are Archiving: rejected, or else delivered too often."""
+
+    part: InFlight
+    is_rejected: bool
+
+
 @dataclass(slots=True)
 class StateTransition:
     """A change of records that takes effect when it has been written. batches: what is
@@ -81,13 +88,21 @@ class StateTransition:
         self,
         part: InFlight,
         state: RecordState,
-        most_deliveries: int,
+        limits: Limits,
         said: Acknowledge | None,
     ) -> None:
-        part.begin(state, most_deliveries)
+        part.begin(state, limits.most_deliveries, limits.given_up)
         self.parts.append(part)
         self.batches.append(part.written())
         self.said.append(said)
+
+    def given_up(self) -> list[GivenUp]:
+        """The records whose dead letters are to be written."""
+        return [
+            GivenUp(part, said is Acknowledge.REJECT)
+            for part, said in zip(self.parts, self.said, strict=True)
+            if part.state is RecordState.ARCHIVING
+        ]
 
 
 class SharePartition:
@@ -209,7 +224,10 @@ class SharePartition:
             part.lock_ends_ms = now_ms + limits.lock_ms
             transition.renewed.append(part)
             return
-        self._begin(part, BECOMES[Acknowledge(said)], transition, Acknowledge(said))
+        state = BECOMES[Acknowledge(said)]
+        if said == Acknowledge.REJECT:
+            state = limits.given_up
+        self._begin(part, state, transition, Acknowledge(said))
 
     def _begin(
         self,
@@ -218,7 +236,7 @@ class SharePartition:
         transition: StateTransition,
         said: Acknowledge | None,
     ) -> None:
-        transition.begin(part, state, self._limits().most_deliveries, said)
+        transition.begin(part, state, self._limits(), said)
         if part.state.is_final:
             self.window.count(part, 1)
 
@@ -248,6 +266,7 @@ class SharePartition:
         is to be written.
         """
         written = []
+        limits = self._limits()
         for batch in self.window.batches:
             is_cut = batch.first < self.window.start_offset <= batch.last
             if is_cut and any(_is_over(part, now_ms) for part in batch.parts):
@@ -255,12 +274,13 @@ class SharePartition:
             for part in batch.parts:
                 if not _is_over(part, now_ms):
                     continue
-                part.become(self._back(part), self._limits().most_deliveries)
+                most, given_up = limits.most_deliveries, limits.given_up
+                part.become(self._back(part), most, given_up)
                 part.lock_ends_ms = None
                 written.append(part.written())
                 if part.state.is_final:
                     self.window.count(part, 1)
-                else:
+                elif part.state is RecordState.AVAILABLE:
                     self.window.may_find_free = True
         return written
 
@@ -295,10 +315,43 @@ class SharePartition:
                 self.window.count(part, -1)
 
     def locks_written(self) -> None:
-        """What locks_end returned has been written, or can't be: it takes effect either
-        way.
+        """What locks_end or archive returned has been written, or can't be: it takes
+        effect either way.
         """
         self.window.move_start()
+
+    # -- dead letters
+
+    def archiving(self) -> list[GivenUp]:
+        """The records of a state that was read whose dead letters may not have been
+        written.
+        """
+        most = self._limits().most_deliveries
+        return [
+            GivenUp(part, part.delivery_count < most)
+            for batch in self.window.batches
+            for part in batch.parts
+            if part.state is RecordState.ARCHIVING
+        ]
+
+    def given_up(self, batches: Iterable[StateBatch]) -> list[GivenUp]:
+        """The records among those of locks_end whose dead letters are to be written."""
+        found = []
+        for first, _, state, _ in batches:
+            if state == RecordState.ARCHIVING:
+                batch = self.window.batches.at_or_before(first)
+                assert batch is not None, "what is given up is in flight"
+                [part] = batch.within(first, first)
+                found.append(GivenUp(part, is_rejected=False))
+        return found
+
+    def archive(self, part: InFlight) -> StateBatch:
+        """Its dead letter has been written, or can't be. Returns what is to be
+        written.
+        """
+        part.archive()
+        self.window.count(part, 1)
+        return part.written()
 
 
 NOT_ACQUIRED = (

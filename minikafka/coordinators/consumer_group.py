@@ -81,7 +81,6 @@ from minikafka.coordinators.subscriptions import (
     subscribed_topics,
 )
 from minikafka.trace import Reason, Trace
-from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
 
@@ -152,7 +151,8 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
         most = self._config["group.consumer.max.size"]
-        group_rules.check_room(self.type, most, self.state.members, body.member_id)
+        if body.instance_id not in self.state.static_members:
+            group_rules.check_room(self.type, most, self.state.members, body.member_id)
         draft = Draft(heard=body.member_id)
         step = self._step(body, client_id, client_host, draft)
         was = step.was
@@ -244,13 +244,7 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
         """A new process of a static member: it takes over the partitions of the one
         that left, under its own member id.
         """
-        if member.member_epoch != LEAVE_STATIC_EPOCH:
-            why = (
-                f"Static member {body.member_id} with instance id {body.instance_id}"
-                " cannot join the group because the instance id is owned by"
-                f" {member.member_id} member."
-            )
-            raise KafkaError(Error.UNRELEASED_INSTANCE_ID, why)
+        group_rules.check_released(member.member_id, member.member_epoch, body)
         new = replace(
             member,
             member_id=body.member_id,
@@ -280,17 +274,22 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
         """
         topics = by_name(step.member, self._matched.matching).subscribed_topic_names
         group_epoch = self.state.group_epoch
-        if not subscription_changed and self._topics_are_unchanged(topics, draft):
+        prefers_other = self._prefers_other_assignor(step)
+        is_certain = subscription_changed or prefers_other
+        if not is_certain and self._topics_are_unchanged(topics, draft):
             return group_epoch
         others = subscribed_topics(self.state, self._matched.matching, [step.was])
         draft.seen = look_at({*others, *topics}, self._image)
         topics_changed = draft.seen.hash != self.state.metadata_hash
-        if subscription_changed or topics_changed:
+        if is_certain or topics_changed:
             group_epoch += 1
             draft.records.append(self._group_epoch_record(group_epoch, draft.seen))
             if subscription_changed:
                 names = ", ".join(topics) or "nothing"
                 sentence = f"{step.member.client_id} subscribes to {names}"
+                why = Reason("subscription", sentence)
+            elif prefers_other:
+                sentence = f"with {step.member.client_id} most prefer another assignor"
                 why = Reason("subscription", sentence)
             else:
                 why = Reason("topics", "subscribed topics changed")
@@ -298,6 +297,17 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
         if self.state.has_partition_metadata:
             draft.records.append(self._record("PartitionMetadata", None))
         return group_epoch
+
+    def _prefers_other_assignor(self, step: Step) -> bool:
+        """Whether the assignor that most members prefer changes with this member."""
+        is_known = step.was.member_id in self.state.members or step.replaces is not None
+        if is_known and step.member.server_assignor == step.was.server_assignor:
+            return False
+        members = dict(self.state.members)
+        before = preferred_assignor(members.values(), self._assignors)
+        members.pop(step.replaces or "", None)
+        members[step.member.member_id] = step.member
+        return preferred_assignor(members.values(), self._assignors) != before
 
     def _find_topics(self, pattern: str | None) -> None:
         """Find the topics that the group's expressions match, and those that a member's
@@ -400,6 +410,7 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
             draft.records += member.tombstones(self.group_id)
         group_epoch = self.state.group_epoch + 1
         draft.records.append(self._group_epoch_record(group_epoch, seen))
+        draft.records += self._emptied(group_epoch, len(members))
         return draft
 
     # -- helpers
@@ -417,13 +428,5 @@ class ConsumerGroup(ReconcilingGroup[ConsumerMember]):
         process has its instance id by now.
         """
         member_id = self.state.static_members.get(body.instance_id)
-        if member_id is None:
-            why = f"Instance id {body.instance_id} is unknown."
-            raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
-        if member_id != body.member_id:
-            why = (
-                f"Static member {body.member_id} with instance id {body.instance_id}"
-                f" was fenced by member {member_id}."
-            )
-            raise KafkaError(Error.FENCED_INSTANCE_ID, why)
-        return self.state.members[member_id]
+        group_rules.check_instance(member_id, body)
+        return self.state.members[body.member_id]

@@ -162,7 +162,8 @@ class Events:
             if name == "ConsumerGroupMetadata":
                 self._note("RebalanceStarted", generation=state.group_epoch, why=None)
             elif name == "ConsumerGroupTargetAssignmentMetadata":
-                self._assignment_made(state)
+                if state.members:
+                    self._assignment_made(state)
             else:
                 self._reconciled(state, state.members[key.member_id])
             if state.name != self._state:

@@ -235,12 +235,17 @@ class GroupCoordinator(Coordinator):
         """Delete what a share group keeps about topics that were deleted."""
         self.ask(group_id, lambda groups, *_: groups.share.forget_topics(group_id), now)
 
-    def _initialize(self, group_id: str, epoch: int, topics: ByTopicId) -> None:
-        """Have the state of share partitions made, and tell the group."""
+    def _initialize(
+        self, group_id: str, epoch: int, topics: ByTopicId, known: frozenset[bytes]
+    ) -> None:
+        """Have the state of share partitions made, and tell the group. A new partition
+        of a topic that the group knew is read from its beginning.
+        """
         persister = self._persister
 
         def ask(key: ShareKey, then: Then) -> None:
-            persister.initialize(key, epoch, UNKNOWN, then)
+            start_offset = 0 if key.topic_id in known else UNKNOWN
+            persister.initialize(key, epoch, start_offset, then)
 
         def ended(results: Results, now: Now) -> None:
             self.states_are_made(group_id, topics, results, now)

@@ -111,6 +111,35 @@ def fenced(kind: str, received: int, current: int) -> KafkaError:
     return KafkaError(Error.FENCED_MEMBER_EPOCH, why)
 
 
+def check_released(member_id: str, member_epoch: int, body: Message) -> None:
+    """Check that a static member is away, before another process takes its place.
+    member_id, member_epoch: of the member. body: the new one's heartbeat. Errors:
+    UNRELEASED_INSTANCE_ID.
+    """
+    if member_epoch != LEAVE_STATIC_EPOCH:
+        why = (
+            f"Static member {body.member_id} with instance id {body.instance_id} cannot"
+            f" join the group because the instance id is owned by {member_id} member."
+        )
+        raise KafkaError(Error.UNRELEASED_INSTANCE_ID, why)
+
+
+def check_instance(member_id: str | None, body: Message) -> None:
+    """Check that a static member's heartbeat comes from the process that has the
+    instance id by now. member_id: that process's. Errors: UNKNOWN_MEMBER_ID,
+    FENCED_INSTANCE_ID.
+    """
+    if member_id is None:
+        why = f"Instance id {body.instance_id} is unknown."
+        raise KafkaError(Error.UNKNOWN_MEMBER_ID, why)
+    if member_id != body.member_id:
+        why = (
+            f"Static member {body.member_id} with instance id {body.instance_id} was"
+            f" fenced by member {member_id}."
+        )
+        raise KafkaError(Error.FENCED_INSTANCE_ID, why)
+
+
 def check_room(kind: str, most: int, members: Collection[str], member_id: str) -> None:
     """Check whether there is room for a member, if it is new. Errors:
     GROUP_MAX_SIZE_REACHED.

@@ -115,6 +115,15 @@ class ModernGroup(Generic[AnyMember]):
         value = {"assignment_epoch": epoch, "assignment_timestamp": now.wall_ms}
         return self._record("TargetAssignmentMetadata", value)
 
+    def _emptied(self, epoch: int, leavers: int) -> list[CoordinatorRecord]:
+        """When the last members leave, nothing is left to assign: the record that says
+        so for the new group epoch, with no time, so that who joins next needn't wait.
+        """
+        if leavers < len(self.state.members):
+            return []
+        value = {"assignment_epoch": epoch, "assignment_timestamp": 0}
+        return [self._record("TargetAssignmentMetadata", value)]
+
 
 class Heard(Protocol):
     """The draft of a heartbeat. heard: the member that is alive. moved: whether its

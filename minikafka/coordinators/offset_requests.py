@@ -75,7 +75,7 @@ class OffsetRequests:
         if group is not None:
             group.check_commit(request, version, producer is not None)
         elif request.generation_id_or_member_epoch >= 0:
-            if version < 9:
+            if producer is None and version < 9:
                 raise KafkaError(Error.ILLEGAL_GENERATION)
             raise KafkaError(Error.GROUP_ID_NOT_FOUND)
         limit = self._config["offset.metadata.max.bytes"]

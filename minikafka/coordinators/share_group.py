@@ -75,6 +75,8 @@ class ShareDraft:
     """The outcome of a heartbeat, or of a deadline. seen: the subscribed topics, if
     they were looked at. heard: the member that is alive. joined: whether it is new.
     initialize: the partitions whose state is to be created, at group epoch `epoch`.
+    known: the topics of which partitions had a state, or were to get one: a partition
+    that is added to one of them is read from its beginning.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -85,6 +87,7 @@ class ShareDraft:
     left: list[Leaver] = field(default_factory=list)
     epoch: int = 0
     initialize: dict[bytes, TopicState] = field(default_factory=dict)
+    known: frozenset[bytes] = frozenset()
 
 
 class ShareGroup(ModernGroup[ShareMember]):
@@ -396,6 +399,7 @@ class ShareGroup(ModernGroup[ShareMember]):
             if missing:
                 draft.initialize[topic.topic_id] = TopicState(name, missing)
         if draft.initialize:
+            draft.known = frozenset({*self.kept.initialized, *self.kept.initializing})
             draft.records.append(self.asking_for(draft.initialize))
 
     def asking_for(self, topics: ByTopicId) -> CoordinatorRecord:
@@ -423,6 +427,7 @@ class ShareGroup(ModernGroup[ShareMember]):
         draft.records += member.tombstones(self.group_id)
         epoch = self.state.group_epoch + 1
         draft.records.append(self._group_epoch_record(epoch, seen))
+        draft.records += self._emptied(epoch, 1)
         return draft
 
     # -- helpers

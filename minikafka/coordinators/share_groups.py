@@ -31,8 +31,8 @@ from minikafka.wire.schema import Message
 
 NO_TOPIC_ID = bytes(16)
 
-# initialize(group, state epoch, topics)
-Initialize = Callable[[str, int, ByTopicId], None]
+# initialize(group, state epoch, topics, which of them were known)
+Initialize = Callable[[str, int, ByTopicId, frozenset[bytes]], None]
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +90,8 @@ class ShareRequests:
         """The records of a draft have been applied."""
         group.committed(draft, now)
         if draft.initialize:
-            self._initialize(group.group_id, draft.epoch, draft.initialize)
+            topics, known = draft.initialize, draft.known
+            self._initialize(group.group_id, draft.epoch, topics, known)
 
     def initialized(self, group_id: str, topics: ByTopicId) -> Decision:
         """The states of these partitions exist: they may be assigned."""

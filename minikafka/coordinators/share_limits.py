@@ -4,13 +4,17 @@ defaults for all groups.
 
 from typing import Protocol
 
+from minikafka.cluster import features
 from minikafka.cluster.metadata import GROUP_RESOURCE, Image
 from minikafka.cluster.share_acquiring import Limits
 from minikafka.coordinators import group_rules
 from minikafka.coordinators.runtime import Configs
 
 # defaults of configs that have no broker config
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+DEAD_LETTERS_FEATURE = 2  # the first level of share.version that has them
 DEFAULTS = {
+    DEAD_LETTERS: "",
     "share.auto.offset.reset": "latest",
     "share.isolation.level": "read_uncommitted",
     "share.renew.acknowledge.enable": "true",
@@ -52,4 +56,7 @@ def limits(group: Configured) -> Limits:
         most_deliveries=configured(group, "share.delivery.count.limit"),
         lock_ms=configured(group, "share.record.lock.duration.ms"),
         renews=renews == "true",
+        dead_letters=features.level(group.image, features.SHARE_FEATURE)
+        >= DEAD_LETTERS_FEATURE
+        and bool(configured_text(group, DEAD_LETTERS)),
     )

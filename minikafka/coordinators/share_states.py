@@ -294,6 +294,7 @@ class ShareStates:
         _check; FENCED_STATE_EPOCH.
         """
         _check_partition(key)
+        _check_epoch("state", asked.state_epoch)
         state = self.states.get(str(key))
         _check_state_epoch(state, asked.state_epoch)
         self._check_topic(key)
@@ -313,6 +314,7 @@ class ShareStates:
         partition from now on. Errors: those of _check; FENCED_LEADER_EPOCH.
         """
         _check_partition(key)
+        _check_epoch("leader", asked.leader_epoch)
         state = self._state(key, "Read")
         _check_leader_epoch(state, asked.leader_epoch)
         self._check_topic(key)
@@ -321,7 +323,7 @@ class ShareStates:
             "start_offset": state.start_offset,
             "state_batches": [batch._asdict() for batch in state.batches],
         }
-        if asked.leader_epoch in (UNKNOWN, state.newest_leader_epoch):
+        if asked.leader_epoch == state.newest_leader_epoch:
             return Decision(answer=answer)
         led = replace(state, leader_epoch=asked.leader_epoch, batches=())
         return self._write(key, self._record(key, led, now), answer)
@@ -331,15 +333,24 @@ class ShareStates:
         FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH.
         """
         _check_partition(key)
+        _check_epoch("leader", asked.leader_epoch)
+        _check_epoch("state", asked.state_epoch)
         state = self._state(key, "Write")
         _check_leader_epoch(state, asked.leader_epoch)
         _check_state_epoch(state, asked.state_epoch)
         self._check_topic(key)
+        # an older write that arrives late doesn't move the start back
+        start_offset = max(asked.start_offset, state.start_offset)
+        complete = asked.delivery_complete_count
+        if asked.start_offset == state.start_offset:
+            complete = max(complete, state.delivery_complete_count)
+        elif asked.start_offset < state.start_offset:
+            complete = state.delivery_complete_count
         change = replace(
             state,
-            start_offset=asked.start_offset,
-            delivery_complete_count=asked.delivery_complete_count,
-            batches=combined((), state_batches(asked), asked.start_offset),
+            start_offset=start_offset,
+            delivery_complete_count=complete,
+            batches=combined((), state_batches(asked), start_offset),
         )
         return self._write(key, self._record(key, change, now), {})
 
@@ -400,14 +411,10 @@ class ShareStates:
         state = self.states[str(key)]
         if state.updates < most:
             return change.update(key)
-        start_offset = change.start_offset
-        if start_offset == UNKNOWN:
-            start_offset = state.start_offset
         whole = replace(
             change,
             snapshot_epoch=state.snapshot_epoch + 1,
-            start_offset=start_offset,
-            batches=combined(state.batches, change.batches, start_offset),
+            batches=combined(state.batches, change.batches, change.start_offset),
             create_timestamp=now.wall_ms,
             write_timestamp=now.wall_ms,
         )
@@ -433,11 +440,17 @@ def _check_partition(key: ShareKey) -> None:
         raise KafkaError(Error.INVALID_REQUEST, why)
 
 
+def _check_epoch(whose: str, epoch: int) -> None:
+    if epoch < 0:
+        why = f"The {whose} epoch cannot be a negative number."
+        raise KafkaError(Error.INVALID_REQUEST, why)
+
+
 def _check_leader_epoch(state: ShareState, epoch: int) -> None:
-    if epoch != UNKNOWN and state.newest_leader_epoch > epoch:
+    if state.newest_leader_epoch > epoch:
         raise KafkaError(Error.FENCED_LEADER_EPOCH)
 
 
 def _check_state_epoch(state: ShareState | None, epoch: int) -> None:
-    if state is not None and epoch != UNKNOWN and state.state_epoch > epoch:
+    if state is not None and state.state_epoch > epoch:
         raise KafkaError(Error.FENCED_STATE_EPOCH)

@@ -31,7 +31,7 @@ addresses for queries changed.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minikafka.clock import Now, soonest
@@ -51,7 +51,7 @@ from minikafka.coordinators.streams_group_state import StreamsGroupState
 from minikafka.coordinators.streams_member import StreamsMember, target_record
 from minikafka.coordinators.streams_reconciliation import Goal, reconcile
 from minikafka.coordinators.streams_target import Looked, look_again, new_target
-from minikafka.coordinators.streams_tasks import Tasks, said_to_own
+from minikafka.coordinators.streams_tasks import NOTHING_HELD, Tasks, said_to_own
 from minikafka.coordinators.streams_topology import (
     Configured,
     Status,
@@ -64,6 +64,9 @@ from minikafka.wire.schema import Message
 
 INITIAL_DELAY = ""  # used where a member id would be
 STANDBY_REPLICAS = "num.standby.replicas"
+# defaults of streams.task.offset.interval.ms and streams.acceptable.recovery.lag, which
+# Apache Kafka keeps to itself as yet
+TASK_OFFSET_INTERVAL_MS, ACCEPTABLE_RECOVERY_LAG = 60_000, 10_000
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class Draft:
     state of the topology's topics. heard: the member that is alive. moved: whether its
     assignment changed. shutdown_by: the member that requests the application's
     shutdown. endpoint_epoch: how often addresses changed. starts_delay, ends_delay: of
-    the first target.
+    the first target. replaces: the static member whose new process has joined.
     """
 
     records: list[CoordinatorRecord] = field(default_factory=list)
@@ -85,6 +88,7 @@ class Draft:
     endpoint_epoch: int = 0
     starts_delay: bool = False
     ends_delay: bool = False
+    replaces: str = ""
 
 
 class StreamsGroup(ReconcilingGroup[StreamsMember]):
@@ -117,9 +121,9 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         if body.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(body)
         is_joining = body.member_epoch == JOIN_EPOCH
-        was = self._joining(body) if is_joining else self._member(body.member_id)
-        messages.check_epoch(was, body)
         draft = Draft(heard=body.member_id, endpoint_epoch=self._endpoint_epoch)
+        was = self._joining(body, draft) if is_joining else self._sender(body)
+        messages.check_epoch(was, body)
         member = messages.updated(was, body, client)
         if member != was:
             draft.records.append(member.metadata_record(self.group_id))
@@ -131,7 +135,8 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         assert configured is not None, "it was just looked at"
         if configured.is_ready:
             messages.check_owned(owned, configured)
-        group_epoch = self._next_group_epoch(draft.looked, member != was, draft)
+        has_changed = messages.matters(was, member)
+        group_epoch = self._next_group_epoch(draft.looked, has_changed, draft)
         self._note_arrival(member, draft)
         epoch, target = self._next_target(
             member, group_epoch, configured, now, draft, status
@@ -145,12 +150,19 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
             draft.shutdown_by = body.member_id
         shutdown_by = self._shutdown_by or draft.shutdown_by
         status += messages.problems(configured, shutdown_by)
-        draft.answer = self._answer(after) | {"status": status}
+        recovery = {
+            "task_offset_interval_ms": TASK_OFFSET_INTERVAL_MS,
+            "acceptable_recovery_lag": ACCEPTABLE_RECOVERY_LAG,
+        }
+        draft.answer = self._answer(after) | recovery | {"status": status}
         # not a part of the protocol: it is for the broker that answers
         draft.answer["missing"] = configured.missing
-        if is_joining or after.tasks != was.tasks:
+        has_moved = after.tasks != was.tasks
+        if is_joining or has_moved:
             draft.answer |= after.tasks.listed()
-            draft.endpoint_epoch += after.user_endpoint is not None
+        has_endpoint = after.user_endpoint is not None
+        if after.user_endpoint != was.user_endpoint or (has_moved and has_endpoint):
+            draft.endpoint_epoch += 1
         self._tell_endpoints(body, after, configured, draft)
         if self.state.topology is None:
             self._forget_soft(draft)
@@ -215,15 +227,50 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
 
     # -- the steps of a heartbeat
 
-    def _joining(self, body: Message) -> StreamsMember:
-        """A new member, or one that joins again. A full group accepts neither, as in
-        Apache Kafka.
+    def _joining(self, body: Message, draft: Draft) -> StreamsMember:
+        """A new member, one that joins again, or a new process of a static member.
+        Errors: GROUP_MAX_SIZE_REACHED, UNRELEASED_INSTANCE_ID.
         """
         members = self.state.members
+        owner = self.state.static_members.get(body.instance_id)
+        if owner is not None:
+            return self._replaced(members[owner], body, draft)
         most = self._config["group.streams.max.size"]
-        if len(members) >= most:
-            raise group_rules.full(self.type, most)
+        group_rules.check_room(self.type, most, members, body.member_id)
         return members.get(body.member_id) or StreamsMember(body.member_id)
+
+    def _replaced(
+        self, member: StreamsMember, body: Message, draft: Draft
+    ) -> StreamsMember:
+        """A new process of a static member: it takes over the tasks of the one that
+        left, under its own member id.
+        """
+        group_rules.check_released(member.member_id, member.member_epoch, body)
+        new = replace(
+            member,
+            member_id=body.member_id,
+            member_epoch=JOIN_EPOCH,
+            previous_member_epoch=JOIN_EPOCH,
+        )
+        target = self.state.target.get(member.member_id, Tasks())
+        draft.replaces = member.member_id
+        draft.records += [
+            *member.tombstones(self.group_id),
+            new.metadata_record(self.group_id),
+            target_record(self.group_id, new.member_id, target),
+            new.current_assignment_record(self.group_id),
+        ]
+        return new
+
+    def _sender(self, body: Message) -> StreamsMember:
+        """The member that sent a heartbeat. Errors: UNKNOWN_MEMBER_ID,
+        FENCED_INSTANCE_ID.
+        """
+        if body.instance_id is None:
+            return self._member(body.member_id)
+        owner = self.state.static_members.get(body.instance_id)
+        group_rules.check_instance(owner, body)
+        return self.state.members[body.member_id]
 
     def _look_at_topics(
         self, topology: Topology, member: StreamsMember, status: list[dict[str, Any]]
@@ -304,14 +351,16 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
             detail = "Assignment delayed due to the configured initial rebalance delay."
             status.append(messages.said(Status.ASSIGNMENT_DELAYED, detail))
             return state.assignment_epoch, Tasks()
-        last = state.target.get(member.member_id, Tasks())
+        last = state.target.get(draft.replaces or member.member_id, Tasks())
         if group_epoch <= state.assignment_epoch:
             return state.assignment_epoch, last
         if not self._may_assign(now):
             detail = "Assignment delayed due to the configured assignment interval."
             status.append(messages.said(Status.ASSIGNMENT_DELAYED, detail))
             return state.assignment_epoch, last
-        members = {**state.members, member.member_id: member}
+        members = dict(state.members)
+        members.pop(draft.replaces, None)
+        members[member.member_id] = member
         target = self._assign(members, configured, group_epoch, now, draft)
         return group_epoch, target[member.member_id]
 
@@ -339,7 +388,11 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         Errors: those of new_target.
         """
         replicas = self._standby_replicas
-        target = new_target(members, self.state.target, configured, replicas)
+        before = dict(self.state.target)
+        if draft.replaces:
+            (new,) = members.keys() - self.state.members.keys()
+            before[new] = before.pop(draft.replaces, Tasks())
+        target = new_target(members, before, configured, replicas)
         for member_id, tasks in target.items():
             if self.state.target.get(member_id) != tasks:
                 record = target_record(self.group_id, member_id, tasks)
@@ -359,6 +412,7 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         if draft.endpoint_epoch != body.endpoint_information_epoch:
             others = dict(self.state.members)
             others.pop(member.member_id, None)
+            others.pop(draft.replaces, None)
             members = [*others.values(), member]
             endpoints = messages.endpoint_partitions(members, configured, self._image)
             draft.answer["partitions_by_user_endpoint"] = endpoints
@@ -378,13 +432,22 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
     # -- leaving
 
     def _leave(self, body: Message) -> Draft:
-        member = self._member(body.member_id)
+        member = self._sender(body)
         answer = {
             "member_id": body.member_id,
             "member_epoch": body.member_epoch,
             "status": [],
             "missing": (),
         }
+        if body.instance_id is not None and body.member_epoch == LEAVE_STATIC_EPOCH:
+            away = replace(
+                member,
+                member_epoch=LEAVE_STATIC_EPOCH,
+                tasks=member.tasks.from_the_start(),
+                pending=NOTHING_HELD,
+            )
+            record = away.current_assignment_record(self.group_id)
+            return Draft([record], answer, endpoint_epoch=self._endpoint_epoch)
         why = Reason("goodbye", "it said goodbye")
         draft = self._fence({member.member_id: why}, answer)
         draft.endpoint_epoch = self._endpoint_epoch
@@ -410,6 +473,7 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
             state.assignment_configs,
         )
         draft.records.append(record)
+        draft.records += self._emptied(group_epoch, len(why))
         leavers = ", ".join(state.members[member_id].client_id for member_id in why)
         they_left = Reason("member_leaves", f"{leavers} left")
         self._note_rebalance(group_epoch, they_left, draft)

@@ -29,6 +29,8 @@ from minikafka.coordinators.streams_topology import Configured, Status, Topology
 from minikafka.wire.errors import MOST_MESSAGE, Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
+ASSIGNOR = "sticky"  # the only one there is
+
 
 def check_topics(topology: Message) -> None:
     """Check whether topics may be part of a topology. Errors:
@@ -86,11 +88,7 @@ def check_request(body: Message) -> None:
 
 
 def _check_supported(body: Message) -> None:
-    """Refuse fields that the protocol has, but Kafka 4.3 doesn't support yet."""
-    refuse(body.instance_id is not None, "Static membership is not yet supported.")
-    refuse(body.task_offsets is not None, "TaskOffsets are not supported yet.")
-    refuse(body.task_end_offsets is not None, "TaskEndOffsets are not supported yet.")
-    refuse(bool(body.warmup_tasks), "WarmupTasks are not supported yet.")
+    """Refuse fields that the protocol has, but Kafka 4.4 doesn't support yet."""
     if body.topology is None:
         return
     for subtopology in body.topology.subtopologies:
@@ -207,6 +205,8 @@ def updated(
     """
     client_id, client_host = client
     changes: dict[str, Any] = {"client_id": client_id, "client_host": client_host}
+    if body.instance_id is not None:
+        changes["instance_id"] = body.instance_id
     if body.rack_id is not None:
         changes["rack_id"] = body.rack_id
     if body.rebalance_timeout_ms != UNCHANGED_TIMEOUT_MS:
@@ -215,11 +215,21 @@ def updated(
         changes["topology_epoch"] = body.topology.epoch
     if body.process_id is not None:
         changes["process_id"] = body.process_id
-    if body.user_endpoint is not None:
+    if body.user_endpoint is not None or body.member_epoch == JOIN_EPOCH:
         changes["user_endpoint"] = endpoint_of(body.user_endpoint)
     if body.client_tags is not None:
         changes["client_tags"] = tags_of(body.client_tags)
     return replace(member, **changes)
+
+
+def matters(was: StreamsMember, member: StreamsMember) -> bool:
+    """Whether a member has changed so that tasks must be assigned again. A static
+    member's new process may have another address.
+    """
+    if member.instance_id is None:
+        return member != was
+    names = ("topology_epoch", "rack_id", "client_tags", "process_id")
+    return any(getattr(was, name) != getattr(member, name) for name in names)
 
 
 def said(status: Status, detail: str) -> dict[str, Any]:
@@ -296,7 +306,8 @@ def described(
     for member_id in sorted(state.members):
         target = state.target.get(member_id, Tasks())
         members.append(_described_member(state.members[member_id], target))
-    return state.described(group_id, members) | {"topology": topology}
+    own = {"topology": topology, "assignor_name": ASSIGNOR}
+    return state.described(group_id, members) | own
 
 
 def _described_member(member: StreamsMember, target: Tasks) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ class StreamsGroupState(ReconcilingState[StreamsMember, Tasks]):
     whose topics were right at the group epoch. assignment_configs: the assignor's
     configs at that time. The rest follows from the members: runs, the process of each
     active task; copies, how many members of a process have a task as a standby or a
-    warm-up task.
+    warm-up task; static_members, by instance id.
     """
 
     kind = "StreamsGroup"
@@ -32,6 +32,7 @@ class StreamsGroupState(ReconcilingState[StreamsMember, Tasks]):
         self.topology: Topology | None = None
         self.runs: dict[Task, str] = {}
         self.copies: Counter[tuple[Task, str]] = Counter()
+        self.static_members: dict[str | None, str] = {}
 
     @property
     def name(self) -> str:
@@ -65,6 +66,8 @@ class StreamsGroupState(ReconcilingState[StreamsMember, Tasks]):
 
     def _put(self, member: StreamsMember) -> None:
         self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
         for held in (member.tasks, member.pending):
             for task in held.active:
                 self.runs[task] = member.process_id
@@ -75,6 +78,8 @@ class StreamsGroupState(ReconcilingState[StreamsMember, Tasks]):
         member = self.members.pop(member_id, None)
         if member is None:
             return StreamsMember(member_id)
+        if self.static_members.get(member.instance_id) == member_id:
+            del self.static_members[member.instance_id]
         for held in (member.tasks, member.pending):
             for task in held.active:
                 if self.runs.get(task) == member.process_id:

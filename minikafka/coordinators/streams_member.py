@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Self
 
-from minikafka.coordinators.group_rules import LEAVE_EPOCH
+from minikafka.coordinators.group_rules import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from minikafka.coordinators.modern_member import ReconcilingMember
 from minikafka.coordinators.runtime import CoordinatorRecord
 from minikafka.coordinators.streams_tasks import (
@@ -78,8 +78,11 @@ class StreamsMember(ReconcilingMember):
 
     @property
     def must_revoke(self) -> bool:
-        """Whether the others wait for it to revoke tasks."""
-        return self.state is MemberState.UNREVOKED_TASKS
+        """Whether the others wait for it to revoke tasks. A static member that is away
+        has until the end of its session to come back.
+        """
+        is_away = self.member_epoch == LEAVE_STATIC_EPOCH
+        return self.state is MemberState.UNREVOKED_TASKS and not is_away
 
     def with_metadata(self, value: Message) -> Self:
         """The member with the content of its StreamsGroupMemberMetadata."""

@@ -2,13 +2,14 @@
 are those of a consumer (reconciliation.py); the difference is which copies of a task
 exclude each other.
 
-An active task waits until nobody else runs it, and until no copy of its state is left
-in its own process, where the two would share a directory. A standby or a warm-up task
-waits only for copies of the same task in its own process. (Apache Kafka:
-streams.CurrentAssignmentBuilder.)
+An active task waits until nobody else runs it, and until no other member of its own
+process has a copy of its state, where the two would share a directory. A standby or a
+warm-up task waits only for others of the same task in its own process. A task that
+stays with its member and only becomes a copy, or a copy that becomes active, needn't be
+given up first. (Apache Kafka: streams.CurrentAssignmentBuilder.)
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from minikafka.coordinators.streams_member import MemberState, StreamsMember
@@ -25,13 +26,13 @@ from minikafka.wire.errors import Error, KafkaError
 class Goal(NamedTuple):
     """A member's destination. tasks: its target assignment, made for group epoch
     `epoch`. runs: the process of each active task, including this member's. copies:
-    which process has which task as a standby or a warm-up task.
+    how many members of a process have a task as a standby or a warm-up task.
     """
 
     epoch: int
     tasks: Tasks
     runs: Mapping[Task, str]
-    copies: Container[tuple[Task, str]]
+    copies: Mapping[tuple[Task, str], int]
 
 
 class Difference(NamedTuple):
@@ -76,21 +77,30 @@ def _next_step(
 ) -> StreamsMember:
     """epoch: stays the member's own as long as it has something to give up."""
     process_id = member.process_id
+    has, target = member.tasks, goal.tasks
 
-    def is_copied(task: Task) -> bool:
-        return (task, process_id) in goal.copies
+    def is_copied_by_others(task: Task) -> bool:
+        own = (task in has.standby) + (task in has.warmup)
+        return goal.copies.get((task, process_id), 0) > own
 
-    def is_run_or_copied(task: Task) -> bool:
-        return task in goal.runs or is_copied(task)
+    def is_elsewhere(task: Task) -> bool:
+        return task in goal.runs or is_copied_by_others(task)
 
     def is_in_this_process(task: Task) -> bool:
-        is_run = goal.runs.get(task) == process_id
-        return is_run or is_copied(task)
+        is_run = goal.runs.get(task) == process_id and task not in has.active
+        return is_run or (task, process_id) in goal.copies
 
-    has, target = member.tasks, goal.tasks
-    active = _difference(has.active, target.active, is_run_or_copied)
+    active = _difference(has.active, target.active, is_elsewhere)
     standby = _difference(has.standby, target.standby, is_in_this_process)
     warmup = _difference(has.warmup, target.warmup, is_in_this_process)
+    # what it runs becomes a copy at once; a copy that is to run stays one until then
+    demoted = standby.free & has.active.keys()
+    promoted = has.standby & target.active
+    standby = standby._replace(
+        kept=standby.kept | demoted | promoted,
+        surplus=standby.surplus - promoted,
+        free=standby.free - demoted,
+    )
     kept_active: dict[Task, int] = {}
     surplus_active: dict[Task, int] = {}
     for task, assigned_at in has.active.items():
@@ -108,7 +118,7 @@ def _next_step(
     new = dict.fromkeys(active.free, goal.epoch)
     tasks = HeldTasks(
         active=kept_active | new,
-        standby=standby.kept | standby.free,
+        standby=(standby.kept | standby.free) - (promoted & active.free),
         warmup=warmup.kept | warmup.free,
     )
     return member.at_epoch(goal.epoch, state=state, tasks=tasks, pending=NOTHING_HELD)

@@ -8,7 +8,7 @@ build such a copy to become active (Kafka 4.3 has the field, and assigns none).
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from minikafka.wire.schema import Message, nested
@@ -48,6 +48,10 @@ class HeldTasks:
 
     def __bool__(self) -> bool:
         return bool(self.active or self.standby or self.warmup)
+
+    def from_the_start(self) -> "HeldTasks":
+        """The same tasks, as if they had been assigned at epoch 0."""
+        return replace(self, active=dict.fromkeys(self.active, 0))
 
     def listed(self) -> dict[str, Any]:
         """The tasks as answers list them."""

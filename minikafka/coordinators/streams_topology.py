@@ -105,7 +105,7 @@ def _described(topics: Iterable[TopicInfo]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """epoch: grows with a new version of the application, which Kafka 4.3 refuses.
+    """epoch: grows with a new version of the application, which Kafka 4.4 refuses.
     subtopologies: by id. readers: topic -> id of the subtopology that reads it.
     """
 

@@ -9,7 +9,7 @@ from functools import cache
 
 from minikafka.course.places import NOTEBOOKS
 
-CLIENTS = ("Java 4.3", "librdkafka", "kafka-python", "minikafka")
+CLIENTS = ("Java 4.4", "librdkafka", "kafka-python", "minikafka")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Kafka's error codes: the number, whether a client may simply try again, and the
 standard message.
 
-Names, codes and messages are those of Apache Kafka 4.3
+Names, codes and messages are those of Apache Kafka 4.4
 (https://kafka.apache.org/protocol#protocol_error_codes). An error is retriable here if
 it is for the Java client, whose exception for the code is then a RetriableException.
 """
@@ -153,7 +153,7 @@ class Error(IntEnum):
     INVALID_RECORD_STATE = 121, FINAL, "The record state is invalid. The acknowledgement of delivery could not be completed."
     SHARE_SESSION_NOT_FOUND = 122, RETRIABLE, "The share session was not found."
     INVALID_SHARE_SESSION_EPOCH = 123, RETRIABLE, "The share session epoch is invalid."
-    FENCED_STATE_EPOCH = 124, FINAL, "The share coordinator rejected the request because the share-group state epoch did not match."
+    FENCED_STATE_EPOCH = 124, FINAL, "The coordinator rejected the request because the state epoch did not match."
     INVALID_VOTER_KEY = 125, FINAL, "The voter key doesn't match the receiving replica's key."
     DUPLICATE_VOTER = 126, FINAL, "The voter is already part of the set of voters."
     VOTER_NOT_FOUND = 127, FINAL, "The voter is not part of the set of voters."
@@ -163,6 +163,9 @@ class Error(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, FINAL, "The supplied topology epoch is invalid."
     STREAMS_TOPOLOGY_FENCED = 132, FINAL, "The supplied topology epoch is outdated."
     SHARE_SESSION_LIMIT_REACHED = 133, RETRIABLE, "The limit of share sessions has been reached."
+    GROUP_DELETION_FAILED = 134, FINAL, "DeleteGroups could not complete; see the error message on the per-group result for details."
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, FINAL, "The broker could not process the topology description update; see the error message for details."
+    CONTROLLER_ID_NOT_REGISTERED = 136, FINAL, "The given controller ID was not registered."
     # fmt: on
 
 

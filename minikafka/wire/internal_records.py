@@ -109,7 +109,7 @@ def encode_coordinator_record(
     name: str, key: Body, value: Body | None, version: int | None = None
 ) -> tuple[bytes, bytes | None]:
     """Key and value of a coordinator's record; without a value it is a tombstone.
-    version: of the value; by default the one that Kafka 4.3 writes.
+    version: of the value; by default the one that Kafka 4.4 writes.
     """
     kind = COORDINATOR_RECORD[name]
     key_bytes = kind.key_schema.to_bytes(0, key, _INT16.pack(kind.key))

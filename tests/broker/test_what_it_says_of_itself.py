@@ -64,7 +64,7 @@ def test_kip_35_an_unknown_version_of_api_versions_is_answered_in_version_0(node
     assert answer.error_code == Error.UNSUPPORTED_VERSION
     assert [
         (key.api_key, key.min_version, key.max_version) for key in answer.api_keys
-    ] == [(18, 0, 4)]
+    ] == [(18, 0, 5)]
 
 
 def test_an_unknown_version_of_anything_else_closes_the_connection(node):

@@ -362,10 +362,10 @@ def limits_clients_and_replicas(op):
 
 def looks_at_features(op):
     op.types("features describe")
-    op.types("features upgrade --release-version 4.3 --dry-run")
-    op.types("features upgrade --release-version 4.3")
+    op.types("features upgrade --release-version 4.4 --dry-run")
+    op.types("features upgrade --release-version 4.4")
     op.types("features downgrade --feature group.version=0 --dry-run")
-    op.types("features version-mapping --release-version 4.3")
+    op.types("features version-mapping --release-version 4.4")
     op.types("features feature-dependencies --feature transaction.version=2")
 
 

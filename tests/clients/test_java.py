@@ -1,4 +1,4 @@
-"""Apache Kafka's own Java tools, 4.3.1, against `minikafka serve` (or any Kafka that
+"""Apache Kafka's own Java tools, 4.4.0, against `minikafka serve` (or any Kafka that
 MINIKAFKA_BOOTSTRAP names).
 """
 

@@ -14,7 +14,14 @@ from confluent_kafka import Producer, ShareConsumer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.clients.brokers import fresh_name, minikafka, until
-from tests.kafka import APACHE_KAFKA, BOTH, ApacheKafka, java_command, java_tool
+from tests.kafka import (
+    APACHE_KAFKA,
+    BOTH,
+    CONFIG_COMMAND,
+    ApacheKafka,
+    java_command,
+    java_tool,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.java]
 
@@ -55,9 +62,7 @@ def filled(kafka, *configs):
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
     asked = ["--alter", "--entity-type", "groups", "--entity-name", name]
     added = ["--add-config", ",".join(["share.auto.offset.reset=earliest", *configs])]
-    done = java_tool(
-        "kafka.admin.ConfigCommand", "--bootstrap-server", kafka, *asked, *added
-    )
+    done = java_tool(CONFIG_COMMAND, "--bootstrap-server", kafka, *asked, *added)
     assert done.returncode == 0, done.stderr
     producer = Producer({"bootstrap.servers": kafka})
     for number in range(RECORDS):
@@ -114,7 +119,7 @@ def test_what_java_releases_comes_again_and_what_it_rejects_never(kafka, queue):
     rest = fresh_name("rest")
     asked = ["--alter", "--entity-type", "groups", "--entity-name", rest]
     reset = ["--add-config", "share.auto.offset.reset=earliest"]
-    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka, *asked, *reset)
+    java_tool(CONFIG_COMMAND, "--bootstrap-server", kafka, *asked, *reset)
     process = subprocess.run(
         java_command(WORKER, kafka, queue, rest, "reject"),
         capture_output=True,

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.clients.nodes import node
-from tests.kafka import APACHE_KAFKA, MINIKAFKA, java_command
+from tests.kafka import APACHE_KAFKA, CONFIG_COMMAND, MINIKAFKA, java_command
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +27,7 @@ pytestmark = [
 PACKAGE = "org.apache.kafka.tools"
 CLASSES = {
     "topics": f"{PACKAGE}.TopicCommand",
-    "configs": "kafka.admin.ConfigCommand",
+    "configs": CONFIG_COMMAND,
     "groups": f"{PACKAGE}.consumer.group.ConsumerGroupCommand",
     "all-groups": f"{PACKAGE}.GroupsCommand",
     "share-groups": f"{PACKAGE}.consumer.group.ShareGroupCommand",
@@ -231,14 +231,14 @@ cluster cluster-id
 cluster list-endpoints
 cluster unregister --id 7
 features describe
-features upgrade --metadata 4.3 --dry-run
-features upgrade --feature metadata.version=30
+features upgrade --metadata 4.4 --dry-run
+features upgrade --feature metadata.version=33
 features downgrade --feature group.version=0 --dry-run
 features upgrade --feature no.such.feature=1
 features downgrade --feature share.version=0 --dry-run
 features downgrade --feature streams.version=0 --dry-run
-features upgrade --release-version 4.3 --dry-run
-features upgrade --release-version 4.3
+features upgrade --release-version 4.4 --dry-run
+features upgrade --release-version 4.4
 features downgrade --feature kraft.version=0
 leader-election --election-type preferred --all-topic-partitions
 leader-election --election-type preferred --topic orders --partition 0

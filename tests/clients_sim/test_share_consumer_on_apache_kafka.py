@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from minikafka.clients.share_consumer import ShareConsumer
 from minikafka.trace import Trace
 from tests.clients_sim.sockets import SocketShell, now
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import CONFIG_COMMAND, ApacheKafka, java_tool
 
 pytestmark = [pytest.mark.java, pytest.mark.nightly]
 
@@ -33,9 +33,7 @@ def queue(kafka, request):
     admin.create_topics([NewTopic(name, 1, 1)])[name].result()
     asked = ["--alter", "--entity-type", "groups", "--entity-name", name]
     reset = ["--add-config", "share.auto.offset.reset=earliest"]
-    done = java_tool(
-        "kafka.admin.ConfigCommand", "--bootstrap-server", kafka, *asked, *reset
-    )
+    done = java_tool(CONFIG_COMMAND, "--bootstrap-server", kafka, *asked, *reset)
     assert done.returncode == 0, done.stderr
     producer = Producer({"bootstrap.servers": kafka})
     for number in range(RECORDS):

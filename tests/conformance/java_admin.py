@@ -1,4 +1,4 @@
-"""Java's AdminClient, as Apache Kafka 4.3.1 brings it: what it is asked of configs and
+"""Java's AdminClient, as Apache Kafka 4.4.0 brings it: what it is asked of configs and
 features, and its answers as plain text.
 """
 

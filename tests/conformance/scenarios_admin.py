@@ -14,16 +14,17 @@ UPDATES = (
     ("group.version", 0, 9),
     ("group.version", 1),
     ("group.version", 1, 2),
-    ("metadata.version", 31),
-    ("metadata.version", 29),
-    ("metadata.version", 29, 2),
-    ("metadata.version", 29, 3),
-    ("metadata.version", 30),
+    ("metadata.version", 34),
+    ("metadata.version", 32),
+    ("metadata.version", 32, 2),
+    ("metadata.version", 32, 3),
+    ("metadata.version", 33),
     ("metadata.version", 3, 2),
-    ("share.version", 2),
+    ("share.version", 3),
     ("share.version", 0),
     ("share.version", 0, 2),
-    ("share.version", 1),
+    ("share.version", 1, 2),
+    ("share.version", 2),
     ("streams.version", 2),
     ("streams.version", -1, 2),
     ("streams.version", 0, 3),
@@ -31,15 +32,15 @@ UPDATES = (
 )
 
 
-# What kafka-features upgrade --release-version 4.3 --dry-run asks.
-RELEASE_4_3 = {
+# What kafka-features upgrade --release-version 4.4 --dry-run asks.
+RELEASE_4_4 = {
     "feature_updates": [
-        {"feature": "metadata.version", "max_version_level": 30},
+        {"feature": "metadata.version", "max_version_level": 33},
         {"feature": "kraft.version", "max_version_level": 1},
         {"feature": "transaction.version", "max_version_level": 2},
         {"feature": "group.version", "max_version_level": 1},
         {"feature": "eligible.leader.replicas.version", "max_version_level": 1},
-        {"feature": "share.version", "max_version_level": 1},
+        {"feature": "share.version", "max_version_level": 2},
         {"feature": "streams.version", "max_version_level": 1},
     ],
     "validate_only": True,
@@ -71,7 +72,7 @@ def update_features(side):
                 feature_updates=[one | {"upgrade_type": kind}],
                 validate_only=True,
             )
-    side.ask("only validated, 4.3", "UpdateFeatures", 2, **RELEASE_4_3)
+    side.ask("only validated, 4.4", "UpdateFeatures", 2, **RELEASE_4_4)
     off = {"feature": "group.version", "max_version_level": 0, "upgrade_type": 2}
     on = {"feature": "group.version", "max_version_level": 1}
     side.ask(
@@ -149,6 +150,16 @@ def describe_quorum(side):
 def brokers_that_are_forgotten(side):
     """KIP-631: UnregisterBroker."""
     side.ask("one that never was", "UnregisterBroker", broker_id=77)
+
+
+def controllers_that_are_forgotten(side):
+    """KIP-1312: UnregisterController."""
+    for controller_id in (77, -1):
+        side.ask(
+            f"one that never was, {controller_id}",
+            "UnregisterController",
+            controller_id=controller_id,
+        )
 
 
 def log_dirs(side):
@@ -465,6 +476,7 @@ SCENARIOS = (
     update_features,
     describe_quorum,
     brokers_that_are_forgotten,
+    controllers_that_are_forgotten,
     log_dirs,
     what_is_forbidden,
     neither_rules_nor_quotas,

@@ -282,6 +282,9 @@ OF_GROUPS = {
     "streams.initial.rebalance.delay.ms": ("-1", "99999"),
     "streams.assignment.interval.ms": ("20000",),
     "consumer.assignor.offload.enable": ("true",),
+    "streams.assignor.name": ("sticky", "other", ""),
+    "errors.deadletterqueue.topic.name": ("dlq.a", "__a", ""),
+    "errors.deadletterqueue.copy.record.enable": ("true", "x"),
 }
 
 

@@ -401,8 +401,8 @@ def the_cluster(side):
 
 
 def api_versions(side):
-    """KIP-35; KIP-511: who asks says what it is."""
-    for version in range(5):
+    """KIP-35; KIP-511: who asks says what it is. KIP-1242: and which node it means."""
+    for version in range(6):
         software = (
             {"client_software_name": "raw", "client_software_version": "1.0"}
             if version >= 3
@@ -419,7 +419,19 @@ def api_versions(side):
         ("ü", "1"),
     ):
         asked = {"client_software_name": name, "client_software_version": number}
-        side.ask(f"software {name!r} {number!r}", "ApiVersions", 3, 4, **asked)
+        side.ask(f"software {name!r} {number!r}", "ApiVersions", 3, 5, **asked)
+    software = {"client_software_name": "raw", "client_software_version": "1.0"}
+    cluster = side.client.ask("Metadata", 8, topics=[]).cluster_id
+    for what, cluster_id, node_id in (
+        ("this node", cluster, 1),
+        ("another node", cluster, 2),
+        ("any node", cluster, -1),
+        ("another cluster", "other", 1),
+        ("no cluster", None, 2),
+        ("an empty cluster", "", 1),
+    ):
+        meant = {"cluster_id": cluster_id, "node_id": node_id}
+        side.ask(f"meant is {what}", "ApiVersions", 5, **software, **meant)
 
 
 def find_coordinator(side):

@@ -343,7 +343,7 @@ def requests_of_nobody(side):
             groups=[group],
             include_authorized_operations=True,
         )
-        side.ask(shown, "DeleteGroups", 0, 2, groups_names=[group])
+        side.ask(shown, "DeleteGroups", 0, 3, groups_names=[group])
     side.ask(
         "many", "DescribeGroups", 5, 6, groups=[side.name, side.name + "-2", side.name]
     )
@@ -352,10 +352,10 @@ def requests_of_nobody(side):
         "many",
         "DeleteGroups",
         0,
-        2,
+        3,
         groups_names=[side.name, side.name + "-2", side.name],
     )
-    side.ask("none", "DeleteGroups", 0, 2, groups_names=[])
+    side.ask("none", "DeleteGroups", 0, 3, groups_names=[])
 
 
 INSTANCE = {"group_instance_id": "one"}
@@ -492,7 +492,7 @@ def groups_are_listed(side):
         groups=names,
         include_authorized_operations=True,
     )
-    side.ask("all of them go", "DeleteGroups", 0, 2, groups_names=names)
+    side.ask("all of them go", "DeleteGroups", 0, 3, groups_names=names)
     side.ask("what is left", "ListGroups", 5)
 
 

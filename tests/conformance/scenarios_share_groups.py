@@ -5,6 +5,7 @@ asked about when it is there.
 """
 
 from minikafka.wire.errors import Error
+from minikafka.wire.records import batches, decode_batch
 from tests.conformance.raw import Connection, batch
 from tests.conformance.same_answers import UNKNOWN_ID
 
@@ -340,16 +341,72 @@ def a_poison_record_is_archived(side):
     a = Member(side, "a")
     answer = a.fetch("the first time")
     for turn in range(2, 26):
-        batches = [
+        released = [
             (each.first_offset, each.last_offset, RELEASE)
             for each in answer.responses[0].partitions[0].acquired_records
         ]
-        if not batches:
+        if not released:
             break
-        a.says(f"turn {turn}", *batches)
+        a.says(f"turn {turn}", *released)
         answer = a.fetch(f"turn {turn}", max_wait_ms=300)
         if not answer.responses:
             break
+    a.close()
+
+
+def letters(side, topic, count):
+    """The dead letters in a topic, once there are so many: all but the time."""
+    asked = {
+        "replica_id": -1,
+        "max_wait_ms": 100,
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+    }
+    place = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    topics = [{"topic": topic, "partitions": [place]}]
+    found = []
+    while len(found) < count:
+        answer = side.client.ask("Fetch", 11, **asked, topics=topics)
+        content = answer.responses[0].partitions[0].records or b""
+        found = [
+            (record.offset, record.key, record.value, record.headers)
+            for _, batch in batches(content)
+            for record in decode_batch(batch)
+        ]
+    return found
+
+
+def what_is_given_up_gets_a_dead_letter(side):
+    """KIP-1191. Nothing is written, and nobody told, where the topic doesn't want it."""
+    name = "errors_deadletterqueue_topic_name"
+    dead, unwilling = f"dlq.{side.name}", f"dlq.{side.name}.unwilling"
+    for topic, wants in ((dead, "true"), (unwilling, "false")):
+        configs = {"errors.deadletterqueue.group.enable": wants}
+        side.client.create_topic(topic, 2, **configs)
+    prepared(side, 2, share_delivery_count_limit="2", **{name: dead})
+    join(side, "a")
+    a = Member(side, "a")
+    a.fetch("all")
+    a.says("one is rejected", (0, 0, REJECT), (1, 1, RELEASE), (2, 9, ACCEPT))
+    side.answers["a letter"] = {"told": repr(letters(side, dead, 1))}
+    a.fetch("what came back")
+    a.says("for the second time", (1, 1, RELEASE))
+    side.answers["two letters"] = {"told": repr(letters(side, dead, 2))}
+    configure(side, errors_deadletterqueue_copy_record_enable="true")
+    side.produce("more", batch(b"a", b"b", b"c"), 8)
+    a.fetch("more")
+    a.says("they are rejected", (10, 12, REJECT))
+    side.answers["copies"] = {"told": repr(letters(side, dead, 5))}
+    configure(side, **{name: unwilling})
+    side.produce("one more", batch(b"d"), 8)
+    a.fetch("one more")
+    a.says("it is rejected", (13, 13, REJECT))
+    configure(side, **{name: dead})
+    side.produce("the last", batch(b"e"), 8)
+    a.fetch("the last")
+    a.says("so is that", (14, 14, REJECT))
+    side.answers["its letter"] = {"told": repr(letters(side, dead, 6))}
+    side.answers["no letter"] = {"told": repr(letters(side, unwilling, 0))}
     a.close()
 
 
@@ -466,6 +523,7 @@ SCENARIOS = [
     a_strict_limit_in_records,
     batches_are_of_about_the_size_that_is_asked_for,
     a_poison_record_is_archived,
+    what_is_given_up_gets_a_dead_letter,
     the_states_of_share_partitions,
     offsets_of_a_share_group,
 ]

@@ -85,8 +85,72 @@ def configure(side, **configs):
 
 
 def look(side, what):
-    side.ask(what, "StreamsGroupDescribe", 0, group_ids=[side.name])
+    side.ask(what, "StreamsGroupDescribe", 0, 1, group_ids=[side.name])
+    side.ask(
+        f"{what}, whole",
+        "StreamsGroupDescribe",
+        1,
+        group_ids=[side.name, f"{side.name}-none"],
+        include_topology_description=True,
+    )
     side.ask(what, "ListGroups", 3, 5)
+
+
+def a_topology_is_described(side):
+    """KIP-1331: a plugin of the broker would keep it."""
+    side.create_topic()
+    find(side)
+    configure(side)
+    side.ask("it joins", "StreamsGroupHeartbeat", 1, **starting(side, "one"))
+    node = {
+        "name": "source",
+        "node_type": 1,
+        "source_topics": [side.name],
+        "stores": [],
+        "successors": [],
+    }
+    described = {
+        "subtopologies": [{"subtopology_id": "0", "nodes": [node]}],
+        "global_stores": [],
+    }
+    for what, asked in {"it says": {}, "nobody says": {"member_id": ""}}.items():
+        side.ask(
+            what,
+            "StreamsGroupTopologyDescriptionUpdate",
+            **{"group_id": side.name, "member_id": "one", "topology_epoch": 0} | asked,
+            topology_description=described,
+        )
+    look(side, "it is not kept")
+
+
+def static_streams_members(side):
+    """KIP-345 in streams groups."""
+    side.create_topic(partitions=2)
+    find(side)
+    configure(side)
+    static = {"instance_id": "a"}
+
+    def beat_static(what, member, epoch, **more):
+        body = beating(side, member, epoch, **static | more)
+        side.ask(what, "StreamsGroupHeartbeat", 0, 1, **body)
+
+    def join(what, member):
+        body = starting(side, member, **static)
+        side.ask(what, "StreamsGroupHeartbeat", 1, **body)
+
+    join("it joins", "one")
+    look(side, "it is in")
+    join("another of its name", "two")
+    beat_static("it stays", "one", 2)
+    beat_static("it leaves for a while", "one", -2)
+    look(side, "it is away")
+    join("it is back", "three")
+    look(side, "it has all again")
+    beat_static("the old one", "one", 2)
+    beat_static("an unknown one", "one", 2, instance_id="b")
+    beat_static("the old one leaves", "one", -1)
+    beat_static("the new one leaves", "three", -1)
+    look(side, "nobody is in")
 
 
 def a_streams_heartbeat_is_checked(side):
@@ -530,4 +594,6 @@ SCENARIOS = (
     standby_tasks_of_a_streams_group,
     the_first_members_are_waited_for,
     kinds_of_groups_do_not_mix_with_streams,
+    a_topology_is_described,
+    static_streams_members,
 )

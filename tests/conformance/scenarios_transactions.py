@@ -10,6 +10,7 @@ from functools import partial
 from minikafka.coordinators.runtime import partition_for
 from minikafka.wire.errors import Error
 from tests.conformance.raw import batch
+from tests.conformance.same_answers import UNKNOWN_ID
 from tests.conformance.scenarios_groups import find
 from tests.conformance.scenarios_offsets import committing, fetching
 
@@ -204,6 +205,22 @@ def see_offsets(side, what):
         )
 
 
+def offsets_by_topic_id(side, markers):
+    """KIP-1319, with errors of their own."""
+    by_id = committing(side, (0, 14), (9, 14))
+    by_id["topics"][0]["topic_id"] = side.topic_id(side.name)
+    for what, asked in {
+        "by id": {},
+        "an unknown id": {"topics": [by_id["topics"][0] | {"topic_id": UNKNOWN_ID}]},
+        "no id": {"topics": [by_id["topics"][0] | {"topic_id": bytes(16)}]},
+        "by id, of no group": {"generation_id_or_member_epoch": 1},
+    }.items():
+        who = {"transactional_id": "t", "producer_id": ONE, "producer_epoch": 3}
+        pending(side, f"before {what}", ONE, (0, 13), versions=(0,), epoch=3)
+        side.ask(what, "TxnOffsetCommit", 6, **by_id | who | asked)
+        end(side, f"after {what}", ONE, True, epoch=3, **markers)
+
+
 def offsets_in_a_transaction(side):
     """KIP-98; KIP-447."""
     side.create_topic(partitions=3)
@@ -243,13 +260,14 @@ def offsets_in_a_transaction(side):
     pending(side, "long note", ONE, (0, 1, "x" * 4097), (1, 2), epoch=3)
     end(side, "without the note", ONE, True, epoch=3, **markers)
     for what, who in {
-        "a generation": {"generation_id": 1},
+        "a generation": {"generation_id_or_member_epoch": 1},
         "a member": {"member_id": "who"},
         "an instance": {"group_instance_id": "who"},
         "no group": {"group_id": ""},
     }.items():
         pending(side, what, ONE, (0, 1), epoch=3, versions=(3, 4), **who)
         end(side, f"after {what}", ONE, True, epoch=3, **markers)
+    offsets_by_topic_id(side, markers)
     pending(side, "to be deleted", ONE, (0, 20), epoch=3)
     topics = [
         {

@@ -1,4 +1,4 @@
-"""Every config of Apache Kafka 4.3 is here: described alike, and changed where it may
+"""Every config of Apache Kafka 4.4 is here: described alike, and changed where it may
 be changed there.
 
 differences_configs.toml lists where the two differ on purpose: scenario -> pattern of

@@ -15,7 +15,7 @@ from tests.conformance.java_admin import JavaAdmin
 from tests.conformance.same_answers import differences, unexpected
 from tests.conformance.test_all_configs import DIFFERENCES
 from tests.conformance.test_same_answers_of_three import LIKE_THEIRS
-from tests.kafka import SMALL_JVM, ApacheKafka, an_address, java_tool
+from tests.kafka import CONFIG_COMMAND, SMALL_JVM, ApacheKafka, an_address, java_tool
 
 pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.nightly]
 
@@ -27,7 +27,6 @@ OF_THREE = {
     "transaction.state.log.min.isr": "2",
     "transaction.state.log.replication.factor": "3",
 }
-CONFIG_COMMAND = "kafka.admin.ConfigCommand"
 FEATURE_COMMAND = "org.apache.kafka.tools.FeatureCommand"  # it ends its JVM
 
 
@@ -184,8 +183,8 @@ def test_kip_1022_a_release_brings_all_features_and_kraft_version_stays(java, on
     for bootstrap in one:
         found = {}
         for what, *args in (
-            ("tried", "upgrade", "--release-version", "4.3", "--dry-run"),
-            ("done", "upgrade", "--release-version", "4.3"),
+            ("tried", "upgrade", "--release-version", "4.4", "--dry-run"),
+            ("done", "upgrade", "--release-version", "4.4"),
             ("again", "upgrade", "--feature", "kraft.version=1"),
         ):
             options = ("--bootstrap-server", bootstrap)

@@ -28,7 +28,7 @@ def body(api, version, topic, topic_id, member=NOBODY):
     is named as the topic is.
     """
     bodies = of_groups(version, topic, member, topic_id)
-    bodies |= of_transactions(topic) | OF_NO_TOPIC | of_tokens(version)
+    bodies |= of_transactions(version, topic) | OF_NO_TOPIC | of_tokens(version)
     bodies |= of_share_groups(version, topic, topic_id)
     return bodies[api] if api in bodies else of_topics(api, version, topic, topic_id)
 
@@ -108,6 +108,11 @@ def of_modern_groups(name):
             "warmup_tasks": [],
         },
         "StreamsGroupDescribe": {"group_ids": [name]},
+        "StreamsGroupTopologyDescriptionUpdate": {
+            "group_id": name,
+            "member_id": "one",
+            "topology_description": {"subtopologies": [], "global_stores": []},
+        },
     }
 
 
@@ -189,9 +194,10 @@ def of_share_states(version, name, topic_id):
     }
 
 
-def of_transactions(topic):
+def of_transactions(version, topic):
     here = [{"name": topic, "partition_indexes": [0]}]
     at = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+    nowhere = {"name": "nowhere"}
     return {
         "WriteTxnMarkers": {
             "markers": [{"producer_id": 7, "topics": here, "transaction_result": True}]
@@ -201,7 +207,7 @@ def of_transactions(topic):
             "transactional_id": "t",
             "group_id": "g",
             "producer_id": 7,
-            "topics": [{"name": "nowhere", "partitions": [at]}],
+            "topics": [({} if version >= 6 else nowhere) | {"partitions": [at]}],
         },
     }
 
@@ -352,6 +358,7 @@ OF_NO_TOPIC = {
     "DescribeTransactions": {"transactional_ids": ["nobody"]},
     "ListTransactions": {},
     "UnregisterBroker": {"broker_id": 77},
+    "UnregisterController": {"controller_id": 77},
     "ListConfigResources": {},
 }
 
@@ -377,6 +384,8 @@ NO_TOKENS = Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 REFUSED = {
     "DescribeAcls": Error.SECURITY_DISABLED,
     "UnregisterBroker": Error.BROKER_ID_NOT_REGISTERED,
+    "UnregisterController": Error.CONTROLLER_ID_NOT_REGISTERED,
+    "StreamsGroupTopologyDescriptionUpdate": Error.UNSUPPORTED_VERSION,
     "SaslHandshake": Error.ILLEGAL_SASL_STATE,
     "SaslAuthenticate": Error.ILLEGAL_SASL_STATE,
     "CreateDelegationToken": NO_TOKENS,
@@ -387,6 +396,7 @@ REFUSED = {
     "RemoveRaftVoter": Error.UNSUPPORTED_VERSION,
     "ShareAcknowledge": Error.SHARE_SESSION_NOT_FOUND,
     "TxnOffsetCommit": Error.UNKNOWN_TOPIC_OR_PARTITION,
+    ("TxnOffsetCommit", 6): Error.UNKNOWN_TOPIC_ID,
     "AddOffsetsToTxn": Error.INVALID_PRODUCER_ID_MAPPING,
     "EndTxn": Error.INVALID_PRODUCER_ID_MAPPING,
     "DescribeTransactions": Error.TRANSACTIONAL_ID_NOT_FOUND,
@@ -422,7 +432,7 @@ def test_every_version_that_is_advertised_is_served(broker, topic, api, version)
     comes_again = (
         {Error.MEMBER_ID_REQUIRED} if api == "JoinGroup" and version >= 4 else {0}
     )
-    refused = REFUSED.get(api)
+    refused = REFUSED.get((api, version), REFUSED.get(api))
     assert errors_in(answer) in (({refused},) if refused else (set(), comes_again))
 
 

@@ -1,4 +1,4 @@
-"""Every method of Java's AdminClient 4.3.1 hears the same from minikafka as from Apache
+"""Every method of Java's AdminClient 4.4.0 hears the same from minikafka as from Apache
 Kafka, from one broker and from three.
 """
 

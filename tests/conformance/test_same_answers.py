@@ -76,6 +76,10 @@ NO_EMPTY_ID = (
     "a group without a name is refused everywhere; Apache Kafka lets old clients keep"
     " offsets there (KIP-289)"
 )
+SAME_LOAD = (
+    "which of two processes with the same load comes first, the order of ids decides;"
+    " there it is the order of a hash map"
+)
 ABSENT = "Apache Kafka tells what one may do with a topic that is not there"
 
 DELIBERATE = {
@@ -99,6 +103,10 @@ DELIBERATE = {
             "a group is found by the state that it is listed with; Apache Kafka finds"
             " one that is NotReady as not_ready alone"
         ),
+    },
+    "the_first_members_are_waited_for": {
+        "each is to have one*.target_assignment.*": SAME_LOAD,
+        "it gets one: *.active_tasks.*": SAME_LOAD,
     },
     "produce_checks_sizes_and_times": {
         "*.log_start_offset": REFUSED_WITH_START,

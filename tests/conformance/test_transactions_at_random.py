@@ -75,7 +75,7 @@ class Story:
             "topics": self.offset(),
         }
         asked |= {
-            "generation_id": self.dice.choice(GENERATIONS),
+            "generation_id_or_member_epoch": self.dice.choice(GENERATIONS),
             "member_id": self.dice.choice(MEMBERS),
         }
         return self.of_a_group("TxnOffsetCommit", 3, **asked, **self.producer())

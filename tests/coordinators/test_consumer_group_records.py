@@ -79,6 +79,7 @@ def test_a_leaver_is_written_as_kafka_writes_it(coordinator):
         ("ConsumerGroupTargetAssignmentMember", True),
         ("ConsumerGroupMemberMetadata", True),
         ("ConsumerGroupMetadata", False),
+        ("ConsumerGroupTargetAssignmentMetadata", False),
     ]
 
 

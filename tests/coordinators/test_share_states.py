@@ -70,7 +70,7 @@ class Coordinator:
     def begin(self, state_epoch=2, start_offset=0):
         self.ask("initialize", state_epoch=state_epoch, start_offset=start_offset)
 
-    def write(self, *batches, start=0, leader=-1, epoch=2, done=0):
+    def write(self, *batches, start=0, leader=0, epoch=2, done=0):
         names = StateBatch._fields
         listed = [dict(zip(names, batch, strict=True)) for batch in batches]
         fields = {"state_epoch": epoch, "leader_epoch": leader, "start_offset": start}
@@ -152,7 +152,7 @@ def test_kip_932_what_was_delivered_before_it_began_anew_counts_no_more(coordina
     coordinator.begin(state_epoch=3, start_offset=0)
     batch = (0, 4, ACKNOWLEDGED, 1)
     assert refused(coordinator.write, batch, epoch=2) == "FENCED_STATE_EPOCH"
-    assert coordinator.ask("read", leader_epoch=-1)["state_batches"] == []
+    assert coordinator.ask("read", leader_epoch=0)["state_batches"] == []
     fields = {"state_epoch": 1, "start_offset": 0}
     assert refused(coordinator.ask, "initialize", **fields) == "FENCED_STATE_EPOCH"
 

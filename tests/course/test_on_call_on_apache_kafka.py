@@ -21,7 +21,7 @@ from minikafka.course.on_call import (
 from minikafka.course.on_call.incident import Incident
 from tests.clients.brokers import until
 from tests.course.processes import NOBODY, running, sent
-from tests.kafka import APACHE_KAFKA, java_tool
+from tests.kafka import APACHE_KAFKA, CONFIG_COMMAND, java_tool
 
 pytestmark = [
     pytest.mark.nightly,
@@ -38,7 +38,7 @@ CLASSES = {
     "kafka-log-dirs": f"{PACKAGE}.LogDirsCommand",
     "kafka-metadata-quorum": f"{PACKAGE}.MetadataQuorumCommand",
     "kafka-transactions": f"{PACKAGE}.TransactionsCommand",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": CONFIG_COMMAND,
     "kafka-leader-election": f"{PACKAGE}.LeaderElectionCommand",
     "kafka-get-offsets": f"{PACKAGE}.GetOffsetShell",
     "kafka-reassign-partitions": f"{PACKAGE}.reassign.ReassignPartitionsCommand",

@@ -4,7 +4,7 @@ set up with controller.quorum.voters, run on one.
 
 import pytest
 
-from tests.kafka import ApacheKafka, java_tool
+from tests.kafka import CONFIG_COMMAND, ApacheKafka, java_tool
 
 pytestmark = [
     pytest.mark.nightly,
@@ -15,7 +15,6 @@ pytestmark = [
 
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +68,10 @@ def test_kip_853_a_static_quorum_has_kraft_version_0_and_refuses_to_remove_a_con
 def test_a_release_version_brings_kraft_version_1_with_it_and_a_named_feature_does_not(
     tool,
 ):
-    _, listed = tool(FEATURES, "version-mapping", "--release-version", "4.3")
-    assert {"metadata.version=30 (4.3)", "kraft.version=1"} <= set(listed.splitlines())
+    _, listed = tool(FEATURES, "version-mapping", "--release-version", "4.4")
+    assert {"metadata.version=33 (4.4)", "kraft.version=1"} <= set(listed.splitlines())
     tried = "upgrade", "--dry-run"
-    _, said = tool(FEATURES, *tried, "--release-version", "4.3")
+    _, said = tool(FEATURES, *tried, "--release-version", "4.4")
     assert "kraft.version can be upgraded to 1" in said, said
     _, said = tool(FEATURES, *tried, "--feature", "kraft.version=1")
     assert "kraft.version can be upgraded to 1" in said, said
@@ -83,10 +82,10 @@ def test_a_release_version_brings_kraft_version_1_with_it_and_a_named_feature_do
 
 def test_some_settings_of_a_broker_change_without_a_restart_and_others_do_not(tool):
     broker = "--entity-type", "brokers", "--entity-name", "1", "--alter"
-    code, said = tool(CONFIGS, *broker, "--add-config", "num.io.threads=9")
+    code, said = tool(CONFIG_COMMAND, *broker, "--add-config", "num.io.threads=9")
     assert not code, said
     code, said = tool(
-        CONFIGS, *broker, "--add-config", "broker.session.timeout.ms=7000"
+        CONFIG_COMMAND, *broker, "--add-config", "broker.session.timeout.ms=7000"
     )
     assert code and "Cannot update these configs dynamically" in said
 

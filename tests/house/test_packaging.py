@@ -68,7 +68,8 @@ def test_the_oracle_is_one_version_of_apache_kafka_everywhere():
 
     pom = (ROOT / "tests/pom.xml").read_text()
     assert f"<kafka.version>{kafka.VERSION}</kafka.version>" in pom
-    assert tasks.KAFKA_VERSION == kafka.VERSION
+    assert kafka.VERSION == tasks.KAFKA_VERSION
+    assert kafka.PREVIOUS == tasks.PREVIOUS_KAFKA
 
 
 def test_pyspark_its_connector_and_delta_are_of_one_line():

@@ -14,7 +14,7 @@ from minikafka.course.client_defaults import settings
 from minikafka.course.places import NOTEBOOKS
 from minikafka.server.embedded import Served
 from tests.chromium import running_chromium
-from tests.kafka import java_tool
+from tests.kafka import CONFIG_COMMAND, java_tool
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ TEXT = SHEET.read_text(encoding="utf-8")
 TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-configs.sh": CONFIG_COMMAND,
     "kafka-groups.sh": "org.apache.kafka.tools.GroupsCommand",
     "kafka-consumer-groups.sh": (
         "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
@@ -119,6 +119,6 @@ def test_its_defaults_are_javas():
 
 
 def test_it_is_dated_and_its_marks_are_balanced():
-    assert "Kafka 4.3" in TEXT
+    assert "Kafka 4.4" in TEXT
     for mark in ("section", "table", "div", "pre", "ul", "code"):
         assert len(re.findall(f"<{mark}[ >]", TEXT)) == TEXT.count(f"</{mark}>"), mark

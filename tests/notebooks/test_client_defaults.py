@@ -112,7 +112,7 @@ def compared(setting, client):
 @pytest.mark.java
 @pytest.mark.parametrize("setting", settings(), ids=lambda setting: setting.name)
 def test_javas_defaults(setting):
-    assert word(java(setting.of)[setting.name]) == compared(setting, "Java 4.3")
+    assert word(java(setting.of)[setting.name]) == compared(setting, "Java 4.4")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there the library lies elsewhere")

@@ -61,7 +61,7 @@ def at_work(found):
     section = found.section("at work")
     return (
         bool(section)
-        and "Kafka 4.3" in section.heading + section.text
+        and "Kafka 4.4" in section.heading + section.text
         and "```" in section.text
     )
 

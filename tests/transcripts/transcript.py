@@ -21,7 +21,7 @@ from minikafka.trace import SENTENCES, Event
 
 Detail = dict[str, Any]
 COLUMNS = 88
-SHARE_STATES = {0: "available", 2: "acknowledged", 4: "archived"}
+SHARE_STATES = {0: "available", 2: "acknowledged", 3: "archiving", 4: "archived"}
 WHO_COLUMNS = 9
 # members are called "A-aa1536e1-d3e4-4e61-8b6f-f12a12740cab": the name is enough
 UUID_AT_END = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

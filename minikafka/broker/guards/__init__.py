@@ -121,6 +121,7 @@ GUARDS: dict[str, Guard] = {
     "ConsumerGroupHeartbeat": groups.heartbeat,
     "ShareGroupHeartbeat": groups.heartbeat,
     "StreamsGroupHeartbeat": groups.streams_heartbeat,
+    "StreamsGroupTopologyDescriptionUpdate": Group(Operation.READ),
     "ShareFetch": share_group,
     "ShareAcknowledge": share_group,
     "OffsetCommit": groups.offset_commit,
@@ -189,6 +190,7 @@ GUARDS: dict[str, Guard] = {
     "DescribeQuorum": Cluster(Operation.DESCRIBE),
     "UpdateFeatures": Cluster(Operation.ALTER),
     "UnregisterBroker": Cluster(Operation.ALTER),
+    "UnregisterController": Cluster(Operation.ALTER),
     "AddRaftVoter": refused_with(Operation.ALTER, {}),
     "RemoveRaftVoter": refused_with(Operation.ALTER, {}),
     # of brokers; what else they send each other is not served to clients

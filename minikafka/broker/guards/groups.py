@@ -104,7 +104,7 @@ def committed(
 
 def not_committed(call: Call, topic: Any, error: Error) -> Answer:
     """A topic of a commit that is refused."""
-    by_id = call.api == "OffsetCommit" and call.version >= FETCHED_BY_ID
+    by_id = call.version >= COMMITTED_BY_ID[call.api]
     named = {"topic_id": topic.topic_id} if by_id else {"name": topic.name}
     partitions = [
         {"partition_index": one.partition_index, "error_code": error}

@@ -340,7 +340,7 @@ _TABLE: tuple[Handler[Handlers], ...] = (
     Handler("DescribeGroups", (0, 6), lambda handlers: handlers.groups.describe_groups),
     Handler("ListGroups", (0, 5), lambda handlers: handlers.groups.list_groups),
     Handler("SaslHandshake", (0, 1), lambda handlers: handlers.security.sasl_handshake),
-    Handler("ApiVersions", (0, 4), lambda handlers: handlers.features.api_versions),
+    Handler("ApiVersions", (0, 5), lambda handlers: handlers.features.api_versions),
     Handler(
         "CreateTopics",
         (2, 7),
@@ -391,7 +391,7 @@ _TABLE: tuple[Handler[Handlers], ...] = (
     ),
     Handler(
         "TxnOffsetCommit",
-        (0, 5),
+        (0, 6),
         lambda handlers: handlers.group_offsets.txn_offset_commit,
     ),
     Handler("DescribeAcls", (1, 3), lambda handlers: handlers.acls.describe_acls),
@@ -460,7 +460,7 @@ _TABLE: tuple[Handler[Handlers], ...] = (
         (1, 3),
         lambda handlers: handlers.security.describe_delegation_token,
     ),
-    Handler("DeleteGroups", (0, 2), lambda handlers: handlers.groups.delete_groups),
+    Handler("DeleteGroups", (0, 3), lambda handlers: handlers.groups.delete_groups),
     Handler(
         "ElectLeaders",
         (0, 2),
@@ -687,12 +687,12 @@ _TABLE: tuple[Handler[Handlers], ...] = (
     ),
     Handler(
         "StreamsGroupHeartbeat",
-        (0, 0),
+        (0, 1),
         lambda handlers: handlers.streams_groups.streams_group_heartbeat,
     ),
     Handler(
         "StreamsGroupDescribe",
-        (0, 0),
+        (0, 1),
         lambda handlers: handlers.streams_groups.streams_group_describe,
     ),
     Handler(
@@ -709,6 +709,19 @@ _TABLE: tuple[Handler[Handlers], ...] = (
         "DeleteShareGroupOffsets",
         (0, 0),
         lambda handlers: handlers.share_groups.delete_share_group_offsets,
+    ),
+    Handler(
+        "StreamsGroupTopologyDescriptionUpdate",
+        (0, 0),
+        lambda handlers: (
+            handlers.streams_groups.streams_group_topology_description_update
+        ),
+    ),
+    Handler(
+        "UnregisterController",
+        (0, 0),
+        lambda handlers: handlers.nodes.unregister_controller,
+        controller_only=True,
     ),
 )
 

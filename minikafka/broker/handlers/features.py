@@ -18,18 +18,22 @@ from minikafka.cluster.features import (
     METADATA_FEATURE,
     level,
 )
-from minikafka.cluster.metadata import Image, MetadataRecord
+from minikafka.cluster.metadata import Image, feature_records
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.wire.errors import Error, KafkaError
 
+# the levels of metadata.version that changed records: nobody goes back over one
+METADATA_CHANGES = {8, 11, 13, 14, 15, 17, 23, 30, 32, 33}
 # upgrade types of UpdateFeatures
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 # Produce 0 to 2 are refused, but librdkafka before 2.8 stops compressing where 0 is not
 # advertised (KAFKA-18659).
 ADVERTISED_FROM = {0: 0}
-NAMES_SOFTWARE = 3  # the first version of ApiVersions with these fields
+# the first versions of ApiVersions in which a client names its software, and the node
+# that it means
+NAMES_SOFTWARE, NAMES_NODE = 3, 5
 
 
 @dataclass(eq=False, repr=False)
@@ -51,17 +55,27 @@ class FeatureHandlers:
           does that).
         - The response header is version 0 always, even where the body is flexible.
 
-        Versions: 0 to 4.
+        Versions: 0 to 5.
 
         - 3 lets the client name its software, which must match Kafka's pattern, and
           adds features.
+        - 5 lets it name the node that it means: another one has taken over the address
+          if that is wrong, and REBOOTSTRAP_REQUIRED says so (KIP-1242).
         """
         if request.version >= NAMES_SOFTWARE:
             name = request.body.client_software_name
             version = request.body.client_software_version
             if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
                 return {"error_code": Error.INVALID_REQUEST}
+            is_whole = (request.body.cluster_id is None) == (request.body.node_id == -1)
+            if not is_whole:
+                return {"error_code": Error.INVALID_REQUEST}
         among_nodes = request.client.listener == CONTROLLER_LISTENER
+        if request.version >= NAMES_NODE and not among_nodes:
+            cluster_id, node_id = request.body.cluster_id, request.body.node_id
+            here = (self.quorum.cluster_id, self.node_id)
+            if cluster_id is not None and (cluster_id, node_id) != here:
+                return {"error_code": Error.REBOOTSTRAP_REQUIRED}
         api_keys = []
         for key in sorted(self.served):
             handler = self.served[key]
@@ -86,8 +100,10 @@ class FeatureHandlers:
         - group.version 0 turns the consumer protocol off.
         - eligible.leader.replicas.version stays 1: without it nothing here would lead
           safely.
-        - metadata.version stays: all records are written at its newest level.
-        - share.version 0 turns share groups off, streams.version 0 streams groups.
+        - metadata.version goes down only over levels that changed no record. Here
+          records are written as at the newest level.
+        - share.version 0 turns share groups off, 1 their dead letters (KIP-1191);
+          streams.version 0 turns streams groups off.
         - kraft.version 1 is kept and told, and there is no way back. It changes nothing
           here: the voters are fixed when a node starts, and nobody joins later.
 
@@ -96,7 +112,7 @@ class FeatureHandlers:
         - 0 says only whether it may be a downgrade, 1 of which kind, and can validate.
         - 2 lists no results.
         """
-        records = []
+        changed: dict[str, int] = {}
         results = []
         for asked in request.body.feature_updates:
             name, wanted = asked.feature, asked.max_version_level
@@ -111,12 +127,15 @@ class FeatureHandlers:
                     f" an error: {error.message}"
                 )
                 raise KafkaError(error.error, why) from None
-            fields = {"name": name, "feature_level": wanted}
-            records.append(MetadataRecord("FeatureLevelRecord", 0, fields))
+            if name == METADATA_FEATURE and wanted != level(self.image, name):
+                # what a new cluster begins with doesn't come with an upgrade
+                changed = undecided_levels(self.image) | changed
+            changed[name] = wanted
             results.append({"feature": name, "error_message": None})
         answer = {"error_code": Error.NONE, "error_message": None, "results": results}
         if request.body.validate_only:
             return answer
+        records = feature_records(changed)
         return self.active_controller.commit(records, now, lambda: answer)
 
     def check(self, name: str, wanted: int, kind: int) -> None:
@@ -126,7 +145,8 @@ class FeatureHandlers:
             what = f"Invalid update version {wanted} for feature {name}. {why}"
             raise KafkaError(Error.INVALID_UPDATE_VERSION, what)
         current = level(self.image, name)
-        if wanted < current and name == METADATA_FEATURE:
+        crossed = METADATA_CHANGES & set(range(wanted + 1, current + 1))
+        if name == METADATA_FEATURE and crossed:
             why = (
                 "Refusing to perform the requested downgrade because it might delete"
                 " metadata information."
@@ -161,6 +181,17 @@ class FeatureHandlers:
         if wanted > current and kind != UPGRADE:
             return "Can't downgrade to a newer version."
         return None
+
+
+def undecided_levels(image: Image) -> dict[str, int]:
+    """The levels of the features that depend on metadata.version, where the cluster
+    never set one.
+    """
+    found = {}
+    for name, levels in FEATURES.items():
+        if levels.highest_since and name not in image.features:
+            found[name] = level(image, name)
+    return found
 
 
 def described(image: Image) -> Answer:

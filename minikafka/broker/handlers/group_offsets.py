@@ -18,12 +18,14 @@ from minikafka.coordinators.transaction_requests import Identity, TransactionVer
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
-ABORTABLE, IMPLICIT_JOIN = 4, 5  # the versions of TxnOffsetCommit
+# the versions of TxnOffsetCommit
+ABORTABLE, IMPLICIT_JOIN, OWN_ERRORS = 4, 5, 6
 # the first versions of OffsetFetch with an error of the whole, that ask for many
 # groups, and that name the member which asks
 TOP_LEVEL_ERROR, MANY_GROUPS, MEMBER_EPOCHS = 2, 8, 9
 Results = dict[Hashable, Answer]  # by name or id of the topic
-TOPIC_IDS = 10  # the first version of OffsetCommit and of OffsetFetch that has them
+# the first versions that name topics by id, also of OffsetFetch
+TOPIC_IDS, TOPIC_IDS_IN_TRANSACTION = 10, 6
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +56,7 @@ class GroupOffsetHandlers:
         - 9 brings the consumer protocol's epochs.
         - 10 names topics by id, so that nobody commits to a namesake made later.
         """
-        results = self.set_unknown_aside(request)
+        results = self.set_unknown_aside(request, request.version >= TOPIC_IDS)
         refuse = partial(refused_commit, request, results)
         return self.written(request, results, refuse, now)
 
@@ -95,19 +97,21 @@ class GroupOffsetHandlers:
         - Nobody reads the offsets until the transaction's marker is in the group's
           partition of the offsets topic.
 
-        Versions: 0 to 5.
+        Versions: 0 to 6.
 
         - 2 carries leader epochs.
         - 3 says which member read the input, so that an evicted one can't commit
           (KIP-447).
         - 4 may be answered with TRANSACTION_ABORTABLE.
         - 5 adds the partition to the transaction (KIP-890).
+        - 6 names topics by id, and may be answered with GROUP_ID_NOT_FOUND or
+          STALE_MEMBER_EPOCH, which was ILLEGAL_GENERATION before (KIP-1319).
         """
         body = request.body
         producer = Identity(body.producer_id, body.producer_epoch)
-        results = self.set_unknown_aside(request)
+        by_id = request.version >= TOPIC_IDS_IN_TRANSACTION
+        results = self.set_unknown_aside(request, by_id)
         refuse = partial(refused_in_transaction, request, results)
-        body.generation_id_or_member_epoch = body.generation_id
         body.retention_time_ms = NOTHING
         try:
             number = self.groups.partition(body.group_id)
@@ -136,13 +140,12 @@ class GroupOffsetHandlers:
             return write(now)
         return verification.wait.go_on_with(write)
 
-    def set_unknown_aside(self, request: Call) -> Results:
+    def set_unknown_aside(self, request: Call, by_id: bool = False) -> Results:
         """Takes the partitions that don't exist out of a request; the results by topic,
-        with those.
+        with those. by_id: it names topics by id.
         """
         body = request.body
         results: Results = {}
-        by_id = request.version >= TOPIC_IDS
         if by_id:
             self.find_names(body.topics)
         for topic in body.topics:
@@ -277,11 +280,14 @@ class GroupOffsetHandlers:
 def refused_in_transaction(
     request: Call, results: Results, error: KafkaError
 ) -> Answer:
-    """Producers know generations; and no COORDINATOR_LOAD_IN_PROGRESS before version
-    2.
+    """Before version 6 producers know generations only; and no
+    COORDINATOR_LOAD_IN_PROGRESS before version 2.
     """
     code = error.error
-    if code is Error.STALE_MEMBER_EPOCH:
+    knows_generations = request.version < OWN_ERRORS
+    if code in (Error.STALE_MEMBER_EPOCH, Error.GROUP_ID_NOT_FOUND) and (
+        knows_generations
+    ):
         error = KafkaError(Error.ILLEGAL_GENERATION)
     elif code is Error.COORDINATOR_LOAD_IN_PROGRESS and request.version < 2:
         error = KafkaError(Error.COORDINATOR_NOT_AVAILABLE)

@@ -268,9 +268,11 @@ class GroupHandlers:
         - Only an empty group can be deleted (NON_EMPTY_GROUP).
         - Each group has its own verdict.
 
-        Versions: 0 to 2.
+        Versions: 0 to 3.
 
         - 2 is flexible.
+        - 3 has a message, with which a plugin of the broker may say why a streams
+          group wasn't deleted: there is none here (KIP-1331).
         """
         deletions: dict[str, Wait] = {}
         for group_id in dict.fromkeys(request.body.groups_names):

@@ -13,7 +13,7 @@ from minikafka.broker.incarnation import Incarnation
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster import controller
-from minikafka.cluster.features import KRAFT_FEATURE
+from minikafka.cluster.features import KRAFT_FEATURE, METADATA_FEATURE, level
 from minikafka.cluster.metadata import METADATA_TOPIC, Image, MetadataRecord
 from minikafka.cluster.quorum import READ_SIZE, Quorum
 from minikafka.cluster.replica import Follower
@@ -25,6 +25,7 @@ from minikafka.wire.schema import Message
 NO_DIRECTORY = bytes(16)
 METADATA_LOG = [(METADATA_TOPIC, [0])]  # as a request names it
 ADDRESSES = 2  # the first version of DescribeQuorum with addresses
+UNREGISTERS_CONTROLLERS = 33  # the metadata.version: 4.4-IV2
 
 
 @dataclass(eq=False, repr=False)
@@ -308,6 +309,23 @@ class NodeHandlers:
         )
         answer = {"error_code": Error.NONE, "error_message": None}
         return self.active_controller.commit(records, now, lambda: answer)
+
+    def unregister_controller(self, request: Call, now: Now) -> Answer:
+        """UnregisterController (KIP-1312): a controller gone for good is forgotten.
+        Here the controllers are the voters, who are named at the start and stay known.
+        Version 0.
+        """
+        if level(self.image, METADATA_FEATURE) < UNREGISTERS_CONTROLLERS:
+            why = (
+                "The current MetadataVersion is too old to support controller"
+                " unregistration."
+            )
+            raise KafkaError(Error.UNSUPPORTED_VERSION, why)
+        controller_id = request.body.controller_id
+        if controller_id not in self.quorum.replica.partition.replicas:
+            why = f"Controller ID {controller_id} is not currently registered."
+            raise KafkaError(Error.CONTROLLER_ID_NOT_REGISTERED, why)
+        return {"error_code": Error.NONE, "error_message": None}
 
     def add_raft_voter(self, request: Call, now: Now) -> Answer:
         """AddRaftVoter (KIP-853): the voters are fixed when a node starts, so

@@ -23,6 +23,7 @@ from minikafka.wire.errors import Error, KafkaError
 STREAMS_FEATURE = "streams.version"
 HEARTBEATS_UNTIL_RETRY = 2  # of a topic that could not be created
 MOST_FAILURES = 3  # that one answer tells
+DESCRIPTION_NOT_STORED = 1  # a TopologyDescriptionStatus of StreamsGroupDescribe
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +53,10 @@ class StreamsGroupHandlers:
           that are missing are created; the next heartbeat sees them.
         - Member epoch 0 joins, -1 leaves. There are no static members yet.
 
-        Version: 0.
+        Versions: 0 to 1.
+
+        - 1 tells how far behind a copy of a task's state may be, and that client tags
+          are missing.
         """
         body = request.body
         self.check_enabled()
@@ -101,10 +105,31 @@ class StreamsGroupHandlers:
         """StreamsGroupDescribe (KIP-1071): streams groups with their topology, and with
         the tasks that each member has and is to have.
 
+        Versions: 0 to 1.
+
+        - 1 tells the assignor (KIP-1357), and may ask for the description of the
+          topology, which nobody keeps here (KIP-1331).
+        """
+        self.check_enabled()
+        answer = described(self.groups, request, StreamsGroup)
+        if request.body.include_topology_description:
+            for group in answer["groups"]:
+                if group["error_code"] == Error.NONE:
+                    group["topology_description_status"] = DESCRIPTION_NOT_STORED
+        return answer
+
+    def streams_group_topology_description_update(
+        self, request: Call, now: Now
+    ) -> Answer:
+        """StreamsGroupTopologyDescriptionUpdate (KIP-1331): a member describes its
+        topology for a plugin of the broker. There are no plugins here, so it is
+        refused, as by Apache Kafka without one.
+
         Version: 0.
         """
         self.check_enabled()
-        return described(self.groups, request, StreamsGroup)
+        why = "The broker has no streams group topology description plugin configured."
+        raise KafkaError(Error.UNSUPPORTED_VERSION, why)
 
 
 def not_to_create(request: Call, topics: list[str]) -> list[str]:

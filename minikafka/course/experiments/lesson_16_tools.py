@@ -21,7 +21,7 @@ CLASSES = {
         "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
     ),
     "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-configs.sh": "org.apache.kafka.tools.ConfigCommand",
     "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
 }
 LEADER_RATE = "leader.replication.throttled.rate"

@@ -106,7 +106,7 @@ def listed(brokers: Iterable[int]) -> str:
 
 
 def lines_of(case: Described) -> list[str]:
-    """The lines as Apache Kafka 4.3 prints them; without Elr and LastKnownElr, as older
+    """The lines as Apache Kafka 4.4 prints them; without Elr and LastKnownElr, as older
     versions do.
     """
     lines = []

@@ -1,4 +1,4 @@
-"""kafka-configs, with the lines of Apache Kafka 4.3.1's."""
+"""kafka-configs, with the lines of Apache Kafka 4.4.0's."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""kafka-console-consumer, with the lines of Apache Kafka 4.3.1's. Without an end the
+"""kafka-console-consumer, with the lines of Apache Kafka 4.4.0's. Without an end the
 real one would go on forever: this one shows what is there.
 """
 

@@ -1,4 +1,4 @@
-"""kafka-consumer-groups, with the columns of Apache Kafka 4.3.1's."""
+"""kafka-consumer-groups, with the columns of Apache Kafka 4.4.0's."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""kafka-log-dirs and kafka-metadata-quorum, with Apache Kafka 4.3.1's columns."""
+"""kafka-log-dirs and kafka-metadata-quorum, with Apache Kafka 4.4.0's columns."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """kafka-topics, kafka-get-offsets, kafka-leader-election and
 kafka-reassign-partitions --list, with the columns of Apache
-Kafka 4.3.1's.
+Kafka 4.4.0's.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""kafka-transactions, with the columns of Apache Kafka 4.3.1's."""
+"""kafka-transactions, with the columns of Apache Kafka 4.4.0's."""
 
 from typing import Any
 

@@ -12,7 +12,8 @@ from minikafka.theatre.text import key_part
 AVAILABLE, ACQUIRED = "available", "acquired"
 ACKNOWLEDGED, ARCHIVED = "acknowledged", "archived"
 # as brokers tell them
-STATES = {0: AVAILABLE, 1: ACQUIRED, 2: ACKNOWLEDGED, 4: ARCHIVED}
+# 3: archiving, until the dead letter is written
+STATES = {0: AVAILABLE, 1: ACQUIRED, 2: ACKNOWLEDGED, 3: ARCHIVED, 4: ARCHIVED}
 FINAL = (ACKNOWLEDGED, ARCHIVED)
 NEAR = 40  # records that are in a scene
 
