@@ -34,6 +34,9 @@ COORDINATED = {
     SHARE: ResourceType.CLUSTER,
 }
 
+# the first versions that name the topics of a commit by id
+COMMITTED_BY_ID = {"OffsetCommit": 10, "TxnOffsetCommit": 6}
+
 
 def find_coordinator(asked: Asked) -> Answer | None:
     """DESCRIBE on the groups or the transactional ids; for share partitions
