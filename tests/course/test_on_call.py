@@ -117,7 +117,7 @@ def test_the_solution_ends_its_incident_by_what_is_shown(night):
     incident, found = ending(night)
     assert found.right, found
     assert incident.outcome().wrong == ()
-    refused = [text for text in incident.told if "It goes so:" in text]
+    refused = [text for text in incident.told if "Usage:\n" in text]
     assert not refused
 
 
@@ -417,6 +417,15 @@ def test_the_report_says_who_handled_orders_twice_and_why(night):
     assert all("by billing-a" in line for line in reasons)
     [row] = [row for row in ended.lines() if row.startswith("handled twice")]
     assert ended.lines()[ended.lines().index(row) + 1].strip() == count
+
+
+@at_night("night-04")
+def test_lost_orders_count_as_lost_and_not_as_an_outage(night):
+    """Nobody will ever handle them, so their outage would have no end."""
+    ended = night.outcome()
+    assert ended.lost >= 5 and ended.minutes == 0
+    [row] = [row for row in ended.lines() if row.startswith("minutes of outage")]
+    assert row.endswith("lost orders don't count here")
 
 
 @at_night("quiet-night")

@@ -6,6 +6,7 @@ import pytest
 
 from minikafka.course.on_call import plans, screen, shell
 from minikafka.course.on_call.incident import Incident
+from minikafka.course.on_call.log_lines import clock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -80,6 +81,7 @@ def test_without_a_line_it_says_what_there_is(night):
     assert "kafka-metadata-quorum describe --status" in night.told[-1]
     night.act()
     assert "kafka-leader-election" in night.told[-1]
+    assert "[--to-datetime YYYY-MM-DDThh:mm:ss.sss]" in night.told[-1]
 
 
 @pytest.mark.parametrize("given", [0, 5, "2", True, None])
@@ -91,7 +93,7 @@ def test_a_cause_is_a_number_of_the_list(given):
 
 def test_a_quiet_night_has_no_cause_to_name(night):
     night.cause(1)
-    assert night.told[-1] == "There is nothing to name on this night."
+    assert night.told[-1] == "On this night there is no cause to name."
     assert night.opening() == night.plan.opens
 
 
@@ -247,6 +249,38 @@ def test_what_a_shift_types_is_understood(night, line, words):
             "kubectl get pods --field-selector=status.phase=Running",
             "| grep Running after",
         ),
+        ("kubectl get events -A --field-selector type=Warning", "put | grep Warning"),
+        (
+            "kubectl get po --field-selector status.phase!=Running,spec.nodeName=worker-1",
+            "put | grep -v Running -o wide | grep worker-1 after",
+        ),
+        (
+            "kubectl get pods -o json | jq '.items[].metadata.name'",
+            "-o takes wide here, not 'json'",
+        ),
+        ("kubectl get pods -o name | xyz", "| awk '{print $1}' after the line"),
+        ("kafka-log-dirs --describe | jq .", "--describe | grep '^{' | jq ."),
+        ("kafka-log-dirs --describe | jq '.brokers[0]'", "grep '^{' | jq ."),
+        ("BS=kafka-1:9092", "no variables here: write kafka-1:9092"),
+        ("export bs='kafka-1:9092 '", "no variables here: write kafka-1:9092"),
+        ("echo $BS", "no variables here: write kafka-1:9092"),
+        (
+            "kafka-topics --bootstrap-server $BS --list",
+            "write kafka-1:9092 for $BS",
+        ),
+        ("alias k=kubectl", "k is kubectl here"),
+        ("man kafka-topics", "incident.ask() lists"),
+        ("clear", "There is no need to"),
+        ("oc get pods", "kubectl get pods instead"),
+        ("terraform apply", "kubectl set env and kubectl scale"),
+        ("kubectl get pods | awk '/a/ {c++} END {print c}'", "| grep -c commit counts"),
+        (
+            "kubectl get pods | awk 'NR>1 {s+=$6} END {print s}'",
+            "metrics has the whole",
+        ),
+        ("kubectl get pods | tr -s ' '", "awk '{print $6}' picks a column"),
+        ("kubectl get pods | tee pods.txt", "Leave it out"),
+        ("kubectl get pods && kubectl get events", "events: Nothing was run. One"),
         ("kubectl logs billing-a1 --since yesterday", "such as 10m or 1h30m"),
         ("kubectl logs billing-a1 --since-time 2026", "--since 10m"),
         ("kubectl delete deployment billing", "--replicas 0 stops it"),
@@ -304,11 +338,94 @@ def test_what_is_not_there_is_said_with_what_is(night, line, words):
     assert words in night.told[-1]
 
 
-@pytest.mark.parametrize("line", ["kubectl get pods -n shop", "top", "ls | wc -l"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kubectl get pods -n shop",
+        "kubectl get pods -o yaml",
+        "kubectl get pods | jq .items",
+        "top",
+        "ls | wc -l",
+    ],
+)
 def test_a_line_that_can_not_be_meant_costs_no_time(night, line):
     before_ms = night.world.now_ms
     night.ask(line)
     assert night.world.now_ms == before_ms
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("kubectl get events | grep Normal", "Started container"),
+        ("kubectl get pods | awk '{print $1}'", "\nNAME\nshop-a1\nbilling-a1\n"),
+        ("kubectl get pods -o wide | grep -v Running", "NODE"),
+        ("kafka-log-dirs --describe | grep '^{' | jq . | head -2", '"brokers": ['),
+        ("kubectl get pods | tail -n +2 | awk '{print $3}' | sort | uniq -c", "4 Runn"),
+        ("kafka-get-offsets --topic orders | cut -d: -f2 | wc -l", "\n3"),
+        ("metrics | head -1", "lag(billing)"),
+    ],
+)
+def test_what_a_refusal_names_instead_works(night, line, words):
+    night.ask(line)
+    assert words in night.told[-1]
+
+
+def test_date_is_the_nights_and_costs_no_time(night):
+    before_ms = night.world.now_ms
+    night.ask("date -u")
+    time = clock(before_ms)
+    assert night.told[-1].splitlines()[-1] == f"Thu Jan  1 {time} UTC 2026"
+    assert night.world.now_ms == before_ms
+
+
+@pytest.mark.parametrize("which", ["deploy/billing -p", "-l app=billing --previous"])
+def test_pods_that_never_restarted_have_no_earlier_log(night, which):
+    night.ask(f"kubectl logs {which}")
+    assert night.told[-1].splitlines()[1:] == [
+        "Error from server (BadRequest): previous terminated container"
+        ' "billing" in pod "billing-a1" not found'
+    ]
+
+
+def test_a_name_without_an_address_is_not_resolved(night):
+    """A client gives up at once, unless another of its addresses is known."""
+    line = "kafka-topics --bootstrap-server {} --list"
+    before_ms = night.world.now_ms
+    night.ask(line.format("kafka-9:9092"))
+    assert "DNS resolution failed for kafka-9 (" in night.told[-1]
+    assert "No resolvable bootstrap urls given" in night.told[-1]
+    assert night.world.now_ms - before_ms < 60_000
+    for known in ("kafka-9:9092,kafka-3:9092", "localhost:9092"):
+        night.ask(line.format(known))
+        assert night.told[-1].endswith("\norders")
+
+
+def test_a_tool_waits_a_minute_for_a_broker_that_is_down():
+    """default.api.timeout.ms: a broker that is down has a name and no open port."""
+    night = begun("quiet-night")
+    night.act("systemctl stop kafka-2")
+    line = "kafka-topics --bootstrap-server {} --list"
+    before_ms = night.world.now_ms
+    night.ask(line.format("kafka-2:9092"))
+    assert "node -1 (kafka-2:9092) could not be established" in night.told[-1]
+    assert night.told[-1].endswith("Timed out waiting for a node assignment.")
+    assert night.world.now_ms - before_ms > 60_000
+    night.ask(f"ssh kafka-2 {line.format('localhost:9092')}")
+    assert "node -1 (kafka-2:9092) could not be established" in night.told[-1]
+    night.ask(line.format("kafka-2:9092,kafka-3:9092"))
+    assert night.told[-1].endswith("\norders")
+
+
+@pytest.mark.nightly
+def test_the_earlier_log_of_a_deployment_is_of_the_pods_that_were_restarted():
+    night = begun("night-04")
+    night.ask("kubectl logs deployment/billing --previous --tail -1")
+    restarted = [pod for pod in night.world.apps["billing"].pods if pod.restarts]
+    lines = night.told[-1].splitlines()[1:]
+    assert lines and {line.split()[1] for line in lines} == {
+        pod.name for pod in restarted
+    }
 
 
 NUMBERS = (
@@ -540,6 +657,8 @@ def test_more_that_a_shift_does_is_understood():
         "kubectl scale --replicas=0 deploy/billing": "scaled",
         "kafka-consumer-groups --reset-offsets --group billing --topic orders"
         " --to-datetime 2026-01-01T00:00:30.000 --execute": "billing         orders",
+        "kafka-consumer-groups --reset-offsets --group billing --topic orders"
+        " --to-datetime 2026-11-29T00:00:30.000 --execute": "still to come on this",
         "kafka-consumer-groups --reset-offsets --group billing --topic orders:0"
         " --shift-by -900 --execute": "is lower than earliest offset for topic",
         "kafka-consumer-groups --reset-offsets --group billing --all-topics"

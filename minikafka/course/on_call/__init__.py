@@ -18,7 +18,8 @@ Open, to change
     what a learner can do           incident.py
     which command lines there are   tools.py; usage.py has their grammar, shell.py and
                                     filters.py what a shell does, habits.py what people
-                                    type instead, elsewhere.py what isn't there
+                                    type instead, elsewhere.py what isn't there,
+                                    addresses.py which brokers a line asks
     what a command prints           tools_*.py, by the tool; columns.py, screen.py
     what is measured                monitoring.py; metrics.py has the names, strip.py
                                     the picture, live.py draws it while time passes

@@ -33,6 +33,15 @@ NO_ZOOKEEPER = (
 )
 BY_SYSTEMCTL = "systemctl start kafka-1, stop and restart do that here."
 NO_KILL = "systemctl stop kafka-1 stops a broker, kubectl delete pod POD a pod."
+NO_MANUAL = (
+    "incident.ask() lists the lines that look, and incident.act() those that change"
+    " something."
+)
+NO_REPOSITORY = (
+    "Nothing is rolled out from a repository at night: kubectl set env and kubectl"
+    " scale change a program, kafka-configs a topic or a broker, and systemctl restarts"
+    " a broker."
+)
 NO_FILTER_FIRST = (
     "There are no files for {} to read, so put it behind a command and |. For a"
     " broker's log type journalctl kafka-1."
@@ -76,6 +85,10 @@ NOT_HERE = {
     ),
     "docker": "The programs are pods: kubectl get pods, kubectl logs POD.",
     "xargs": "One command per line: type one after the other.",
+    "alias": "k is kubectl here, and there are no other aliases: write the whole line.",
+    "echo": "There are no variables here: write kafka-1:9092 in each line.",
+    "clear": "There is no need to: each cell prints only what its own lines say.",
+    "oc": "It's kubectl here: kubectl get pods instead of oc get pods.",
     "rm": (
         "Never delete a broker's files by hand: a broker that runs has them open, and"
         " one that starts wants them whole. Kafka's own tools change a topic:"
@@ -107,6 +120,11 @@ ALIKE = {
         "mount", "fdisk", "vgextend", "smartctl",
     ),
     NO_ZOOKEEPER: ("zookeeper-shell", "zkCli", "zookeeper-server-start"),
+    NO_MANUAL: ("man", "help", "info", "tldr", "apropos", "which", "history"),
+    NO_REPOSITORY: (
+        "terraform", "tofu", "pulumi", "ansible", "ansible-playbook", "argocd", "flux",
+        "git", "kustomize",
+    ),
     NO_KILL: ("kill", "pkill", "killall", "reboot", "shutdown"),
 }  # fmt: skip
 for said, programs in ALIKE.items():
@@ -123,6 +141,8 @@ for program in (
     "uniq",
     "cut",
     "awk",
+    "tr",
+    "tee",
 ):
     NOT_HERE[program] = NO_FILTER_FIRST.format(program)
 
@@ -185,7 +205,6 @@ OPTIONS = {
     ),
     "kubectl": {
         "--since-time": "--since takes a duration: --since 10m.",
-        "--field-selector": "Leave it out, and put | grep Running after the line.",
     },
 }
 KUBECTL = {

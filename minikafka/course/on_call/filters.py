@@ -21,6 +21,22 @@ BASIC = re.compile(
 )  # which grep without -E reads the other way
 DEFAULT_LINES = 10
 MOST_LINES = 1_000_000
+NOT_THERE = "There is no {!r} behind |: {}"
+INSTEAD = {
+    "sed": (
+        "grep picks lines, tail -n +2 leaves the first out, and awk '{print $1}' or"
+        " cut -d: -f2 picks a part of each."
+    ),
+    "tr": (
+        "awk '{print $6}' picks a column however many spaces are before it, and cut -d,"
+        " -f1 what is before a comma."
+    ),
+    "tee": (
+        "nothing can be written to a file here. Leave it out; the output stays in the"
+        " cell."
+    ),
+    "xargs": "one command per line. Type one after the other.",
+}
 
 
 def read(words: list[str]) -> Filter:
@@ -31,10 +47,8 @@ def read(words: list[str]) -> Filter:
         return list
     if name not in FILTERS:
         known = ", ".join(sorted({*FILTERS, *AS_IT_IS}))
-        raise Refused(
-            f"There is no {name!r} behind |: there are {known}. For more, run the"
-            " line without it."
-        )
+        others = f"there are {known}. For more, run the line without it."
+        raise Refused(NOT_THERE.format(name, INSTEAD.get(name, others)))
     return FILTERS[name](rest)
 
 
@@ -237,16 +251,26 @@ def _uniq(words: list[str]) -> Filter:
 def _jq(words: list[str]) -> Filter:
     """jq . shows JSON on several lines."""
     if [word for word in words if word not in ("-r", "-S", "-C")] not in ([], ["."]):
-        raise Refused("Here jq shows everything: jq . is its only form.")
+        raise Refused(_JQ)
 
     def opened(lines: list[str]) -> list[str]:
+        if not lines:
+            return []
         try:
             found = json.loads("\n".join(lines))
-        except ValueError as error:
-            return [f"jq: parse error: {error}"]
+        except ValueError:
+            return [_NO_JSON]
         return json.dumps(found, indent=2).splitlines()
 
     return opened
+
+
+_ONLY = (
+    "only kafka-log-dirs prints JSON, on its last line: kafka-log-dirs --describe"
+    " | grep '^{' | jq ."
+)
+_JQ = f"Here jq shows everything, and {_ONLY}"
+_NO_JSON = f"jq: parse error: Invalid literal at line 1. Here {_ONLY}"
 
 
 # -- cut and awk: parts of a line
@@ -305,7 +329,11 @@ def _awk(words: list[str]) -> Filter:
     return lambda lines: [picked(line) for line in lines if wanted.search(line)]
 
 
-_AWK = "awk prints columns here: awk '{print $1, $6}', or awk '/orders/ {print $6}'."
+_AWK = (
+    "awk prints columns here: awk '{print $1, $6}', or awk '/orders/ {print $6}'."
+    " | tail -n +2 leaves the head out, | grep -c commit counts lines, and"
+    " | sort | uniq -c equal ones. metrics has the whole lag of each group."
+)
 
 FILTERS: dict[str, Callable[[list[str]], Filter]] = {
     "grep": _grep,

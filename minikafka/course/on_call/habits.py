@@ -52,6 +52,7 @@ WITHOUT_VALUE = {
     ),
     "journalctl": ("-e", "-x", "-q", "-a", "--no-pager", "--pager-end", "--catalog"),
     "systemctl": ("--no-pager", "-l", "--full"),
+    "date": ("-u", "--utc"),
     "df": ("-T", "-H", "-i", "-l", "-k", "-P"),
     "du": ("-s", "-c", "-a", "-x", "-k"),
 }
@@ -85,6 +86,11 @@ NO_NAMESPACE = (
     "There is nothing in the namespace {!r}: the shop's programs are in default, so"
     " leave {} out."
 )
+NO_FORM = (
+    "-o takes wide here, not {!r}. Leave it out: | awk '{{print $1}}' after the line"
+    " picks a column, and kubectl describe shows the rest."
+)
+NO_FIELDS = "Leave --field-selector out, and put {} after the line."
 ONE_KIND = (
     "One kind of thing at a time: kubectl get pods, then kubectl get deployments."
 )
@@ -132,6 +138,8 @@ def plain(
         kept = _kubectl(kept)
     short = SHORT.get(program, {})
     kept = [_long(word, options, short) for word in kept]
+    if program == "kubectl":
+        _check_form(kept)
     if program in OF_MACHINES:
         kept = _on(host, kept)
     return kept
@@ -190,6 +198,7 @@ def _without(names: Collection[str], words: list[str], has_value: bool) -> list[
 def _kubectl(words: list[str]) -> list[str]:
     """The words without their namespace, each thing by its full name."""
     _check_namespace(words)
+    _check_fields(words)
     verb, *rest = _without(NAMESPACE, words, has_value=True) or [""]
     if verb == "get":
         return [verb, *_got(rest)]
@@ -238,12 +247,38 @@ def _got(words: list[str]) -> list[str]:
 
 def _check_namespace(words: list[str]) -> None:
     """Refuse another one than default."""
+    for name, asked in _values(NAMESPACE, words):
+        if asked != "default":
+            raise Refused(NO_NAMESPACE.format(asked, name))
+
+
+def _check_form(words: list[str]) -> None:
+    """Refuse JSON and the like."""
+    for _, form in _values(("--output",), words):
+        if form not in ("", "wide"):
+            raise Refused(NO_FORM.format(form))
+
+
+def _check_fields(words: list[str]) -> None:
+    """Refuse a selector of fields, and say which greps select the same lines."""
+    for _, selector in _values(("--field-selector",), words):
+        greps = []
+        for field in selector.split(","):
+            name, _, value = field.rpartition("=")
+            wide = "-o wide " if "nodeName" in name else ""
+            inverted = "-v " if name.endswith("!") else ""
+            greps.append(f"{wide}| grep {inverted}{value or 'Running'}")
+        raise Refused(NO_FIELDS.format(" ".join(greps)))
+
+
+def _values(names: Collection[str], words: list[str]) -> list[tuple[str, str]]:
+    """These options in a line, each with its value; "" where it has none."""
+    found = []
     for at, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if name in NAMESPACE:
-            asked = value if equals else "".join(words[at + 1 : at + 2])
-            if asked != "default":
-                raise Refused(NO_NAMESPACE.format(asked, name))
+        if name in names:
+            found.append((name, value if equals else "".join(words[at + 1 : at + 2])))
+    return found
 
 
 # -- machines

@@ -164,7 +164,8 @@ class Incident:
             return
         try:
             call = tools.understood(str(line), acts)
-            self.world.run(LOOKING_S)
+            if call.tool.usage.program not in tools.AT_ONCE:
+                self.world.run(LOOKING_S)
             if acts:
                 self.curves.mark(self.world.now_ms, line)
             said = tools.printed(call, self.world)

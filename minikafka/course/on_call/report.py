@@ -60,6 +60,8 @@ class Outcome(NamedTuple):
     def _outage(self) -> str:
         """How long it was, and how much of it was before the call."""
         before = f"{self.before:.1f} of them before you were called"
+        if self.lost:
+            before += "; lost orders don't count here"
         return f"{self.minutes:.1f}, {before}"
 
 

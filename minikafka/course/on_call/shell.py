@@ -17,13 +17,18 @@ Filter = Callable[[list[str]], list[str]]
 
 DROPPED, MERGED, SHOWN = "dropped", "merged", "shown"  # what a line wants of errors
 REDIRECTED = re.compile(r"\s(2>&1|2>\s*/dev/null|&>\s*/dev/null|\|&)(?=\s|$)")
-PREFIXES = ("sudo", "time", "nohup", "command", "exec")
-NEXT_COMMAND = "One command per line: there is no {!r} here. Type one after the other."
+PREFIXES = ("sudo", "time", "nohup", "command", "exec", "export")
+ASSIGNED = re.compile(r"[A-Za-z_]\w*=(.*)")
+NEXT_COMMAND = (
+    "Nothing was run. One command per line: there is no {!r} here. Type one after the"
+    " other."
+)
 NO_FILES = (
     "Nothing can be written to a file here: leave out {!r} and what follows it."
     " The output stays in the cell."
 )
 WATCHES = "{0} would run it again and again: incident.wait(minutes=1), then {1} again."
+NO_VARIABLES = "There are no variables here: write {} in each line."
 NO_LOOPS = (
     "There are no loops here: one command per line. Python's for works in a cell."
 )
@@ -43,13 +48,18 @@ class Said(NamedTuple):
 
 class Line(NamedTuple):
     """words: the command, its program first. host: the machine that ssh names, or "".
-    pipe: what its output goes through. errors: one of DROPPED, MERGED, SHOWN.
+    pipe: the commands that its output goes through. errors: one of DROPPED, MERGED,
+    SHOWN.
     """
 
     words: list[str]
     host: str
-    pipe: tuple[Filter, ...]
+    pipe: tuple[list[str], ...]
     errors: str
+
+    def filters(self) -> list[Filter]:
+        """What the commands of the pipe do. Raises Refused."""
+        return [filters.read(words) for words in self.pipe]
 
     def shown(self, said: Said) -> str:
         """What is left on the screen."""
@@ -59,7 +69,7 @@ class Line(NamedTuple):
         if self.errors != SHOWN:
             err = end = ""
         lines = out.splitlines()
-        for each in self.pipe:
+        for each in self.filters():
             lines = each(lines)
         return _together(err, "\n".join(lines), end)
 
@@ -92,8 +102,7 @@ def read(text: str) -> Line:
     inner = Line(words, host, (), SHOWN)
     if host and len(words) == 1 and " " in words[0]:  # quoted as a whole
         inner = read(words[0])._replace(host=host)
-    pipe = tuple(filters.read(words) for words in others)
-    return inner._replace(pipe=(*inner.pipe, *pipe), errors=errors)
+    return inner._replace(pipe=(*inner.pipe, *others), errors=errors)
 
 
 def _kept_pipe(found: re.Match[str]) -> str:
@@ -119,10 +128,12 @@ def split(text: str, marks: str = "") -> list[str]:
 
 def _command(words: list[str]) -> tuple[list[str], str]:
     """The command without what is before it, and its host. Raises Refused."""
-    host = ""
+    host = value = ""
     rest = list(words)
     while rest:
-        if rest[0] in PREFIXES or re.fullmatch(r"[A-Z_]+=\S*", rest[0]):
+        assigned = ASSIGNED.fullmatch(rest[0])
+        if rest[0] in PREFIXES or assigned:
+            value = assigned[1] if assigned else value
             rest.pop(0)
         elif rest[0] == "ssh":
             host, rest = _remote(rest[1:])
@@ -134,6 +145,8 @@ def _command(words: list[str]) -> tuple[list[str], str]:
             return rest, host
     if host:
         raise Refused(f"Say what {host} should run, for example ssh {host} df -h.")
+    if value:
+        raise Refused(NO_VARIABLES.format(value))
     raise Refused("The line is empty.")
 
 

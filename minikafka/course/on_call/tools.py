@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from minikafka.clients.errors import IllegalStateError, KafkaTimeoutError
 from minikafka.course.on_call import (
+    addresses,
     metrics,
     tools_configs,
     tools_console,
@@ -82,6 +83,7 @@ ASKED: dict[str, Run] = {
     "kubectl rollout status deployment/APP": tools_pods.roll_out_status,
     "kubectl rollout history deployment/APP": tools_pods.history,
     "kubectl set env deployment/APP --list": tools_pods.env,
+    "date": tools_machines.date,
     "df [-h] [BROKER]": tools_machines.free_space,
     "du [-h] [BROKER]": tools_machines.used_space,
     "systemctl status [BROKER]": tools_machines.status,
@@ -105,8 +107,8 @@ DONE: dict[str, Run] = {
     "kafka-consumer-groups --delete --group GROUPS": tools_groups.delete,
     "kafka-consumer-groups --reset-offsets --group GROUP [--topic TOPIC]"
     " [--all-topics] [--to-earliest] [--to-latest] [--to-current] [--to-offset N]"
-    " [--shift-by N] [--by-duration PT] [--to-datetime TIME] [--dry-run]"
-    " [--execute]": tools_groups.reset,
+    " [--shift-by N] [--by-duration PT] [--to-datetime YYYY-MM-DDThh:mm:ss.sss]"
+    " [--dry-run] [--execute]": tools_groups.reset,
     "kafka-leader-election --election-type KIND [--topic TOPIC] [--partition N]"
     " [--all-topic-partitions]": tools_topics.elect,
     "kafka-transactions forceTerminateTransaction --transactionalId ID": (
@@ -130,6 +132,7 @@ DONE: dict[str, Run] = {
 LOOKING = [Tool(Usage(line), run, acts=False) for line, run in ASKED.items()]
 ACTING = [Tool(Usage(line), run, acts=True) for line, run in DONE.items()]
 TOOLS = (*LOOKING, *ACTING)
+AT_ONCE = ("date",)  # programs that cost no time: there is a clock on the wall
 OF_PLANS = (*TOOLS, Tool(Usage("mishap WHAT..."), mishap, acts=True))
 OF_SIMULATION = re.compile(r"\bbroker-([123])\b")  # its hosts' names: here kafka-1
 
@@ -148,6 +151,8 @@ def understood(text: str, acts: bool) -> Call:
     """
     line = read(text)
     tool, given = found(TOOLS, line.words, line.host)
+    line.filters()
+    addresses.asked(line.words, line.host)
     if tool.acts and not acts:
         raise Refused("That changes something: incident.act(...) does it.")
     if acts and not tool.acts:
@@ -165,6 +170,14 @@ def printed(call: Call, world: World) -> str:
     """What is on the screen after a line. Raises Refused for a value that makes no
     sense.
     """
+    named = addresses.asked(call.line.words, call.line.host)
+    errors = addresses.unreachable(world.brokers, named)
+    if errors:
+        *warnings, error = errors
+        if error == addresses.NO_NODE:
+            world.run(addresses.GIVES_UP_S)
+        told = "\n".join([*warnings, f"{call.tool.usage.program}: {error}"])
+        return call.line.shown(Said("", told))
     return call.line.shown(said(call.tool, world, call.given))
 
 
@@ -176,7 +189,7 @@ def said(tool: Tool, world: World, given: Given) -> Said:
     try:
         found = tool.run(world, given)
     except KafkaTimeoutError:
-        return Said("", f"{program}: {NO_NODE}")
+        return Said("", f"{program}: {addresses.NO_NODE}")
     except IllegalStateError as error:
         return Said("", f"{program}: no answer ({error})")
     except KafkaError as error:
@@ -185,10 +198,6 @@ def said(tool: Tool, world: World, given: Given) -> Said:
     return told._replace(out=OF_SIMULATION.sub(r"kafka-\1", told.out))
 
 
-NO_NODE = (
-    "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"
-    " assignment."
-)
 VARIABLES = """
 What a program's own variables say (kubectl set env ... --list shows their values; all
 others are configs of its Kafka client):

@@ -83,6 +83,10 @@ UNITS_MS = {
     "M": 60_000,
     "S": 1000,
 }
+TO_COME = (
+    "{} is still to come on this night, so it would skip all there is. date says which"
+    " day it is, and what time, in UTC; --to-latest skips all."
+)
 RESETS = (
     "--to-earliest",
     "--to-latest",
@@ -450,6 +454,8 @@ class _Place(NamedTuple):
         # a time: the first record since then, if there is one
         if how == "--to-datetime":
             since_ms = timestamp_ms(how, given[how])
+            if since_ms > MIDNIGHT_MS + self.world.now_ms:
+                raise Refused(TO_COME.format(given[how]))
         else:
             ago_ms = _duration_ms(given[how])
             since_ms = MIDNIGHT_MS + self.world.now_ms - ago_ms

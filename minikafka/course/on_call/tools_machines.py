@@ -1,9 +1,10 @@
-"""systemctl, journalctl, df, du and lvextend for the brokers' machines: as much of them
-as somebody on call needs.
+"""systemctl, journalctl, date, df, du and lvextend for the brokers' machines: as much of
+them as somebody on call needs.
 """
 
 import math
 from collections import Counter
+from datetime import UTC, datetime
 
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call import log_lines
@@ -13,6 +14,7 @@ from minikafka.course.on_call.habits import VOLUMES
 from minikafka.course.on_call.moments import moment_ms
 from minikafka.course.on_call.usage import Given, Refused, number_in, whole_or
 from minikafka.course.on_call.world import World
+from minikafka.simulation.clock import MIDNIGHT_MS
 
 STOP_S = 120
 KIB = 1024
@@ -48,6 +50,12 @@ def journal(world: World, given: Given) -> str:
     if "--reverse" in given:
         said = "\n".join(reversed(said.splitlines()))
     return said or "-- No entries --"
+
+
+def date(world: World, given: Given) -> str:
+    """date: the day and the time of the night, in UTC."""
+    now = datetime.fromtimestamp((MIDNIGHT_MS + world.now_ms) / 1000, UTC)
+    return f"{now:%a %b} {now.day:2} {now:%H:%M:%S} UTC {now.year}"
 
 
 # -- disks

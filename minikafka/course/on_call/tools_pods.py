@@ -23,7 +23,10 @@ NO_POD = (
     "There is no pod {name!r}; there are {known}. All pods of a deployment together:"
     " deployment/APP."
 )
-NO_PREVIOUS = 'Error: previous terminated container "{}" not found'
+NO_PREVIOUS = (
+    'Error from server (BadRequest): previous terminated container "{}" in pod "{}" not'
+    " found"
+)
 NO_RESOURCES = "No resources found in default namespace."
 LABELS = ("app", "app.kubernetes.io/name", "name")
 WORKERS = 3
@@ -45,7 +48,7 @@ class Owned(NamedTuple):
 
 def pods(world: World, given: Given) -> str:
     """kubectl get pods: the pods of all deployments, or one of them."""
-    is_wide = _is_wide(given)
+    is_wide = given.get("--output") == "wide"
     wanted = given.get("POD", "").split()
     known = [pod.name for _, pod in _all_pods(world)]
     for name in wanted:
@@ -98,16 +101,6 @@ def _labelled(selector: str) -> str:
     return value
 
 
-def _is_wide(given: Given) -> bool:
-    """Whether a line has -o wide. Raises Refused for another form."""
-    form = given.get("--output", "")
-    if form not in ("", "wide"):
-        raise Refused(
-            f"-o takes wide here, not {form!r}: kubectl describe shows the rest."
-        )
-    return form == "wide"
-
-
 def _node(pod: Pod) -> str:
     """The machine that it runs on: there are three."""
     last = int(pod.address.rpartition(".")[2])
@@ -116,7 +109,6 @@ def _node(pod: Pod) -> str:
 
 def deployments(world: World, given: Given) -> str:
     """kubectl get deployments"""
-    _is_wide(given)
     rows = [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]]
     for app in world.apps.values():
         if given.get("APP", app.name) != app.name:
@@ -265,9 +257,17 @@ def describe_app(world: World, given: Given) -> str:
 
 
 def app_logs(world: World, given: Given) -> str:
-    """kubectl logs deployment/APP: of all its pods, and all their lives."""
+    """kubectl logs deployment/APP: of all its pods, and all their lives; with
+    --previous, of the earlier life of those that were restarted.
+    """
     app = _app(world, given)
     lines = log_lines.of_pods(world.brokers.events, app)
+    if "--previous" in given:
+        restarted = [pod for pod in app.pods if _life(world, given, pod)]
+        if not restarted:
+            names = [pod.name for pod in app.pods]
+            return NO_PREVIOUS.format(app.name, names[0]) if names else NO_RESOURCES
+        lines = [line for pod in restarted for line in _of(world, given, app, pod)]
     return _shown(world, given, lines, app.name)
 
 
@@ -294,20 +294,31 @@ def _shown(world: World, given: Given, lines: list[log_lines.Line], name: str) -
 def pod_logs(world: World, given: Given) -> str:
     """kubectl logs POD: of its life now, or with --previous the one before."""
     app, pod = _owned(world, given["POD"])
+    if _life(world, given, pod) is None:
+        return NO_PREVIOUS.format(app.name, pod.name)
+    return _shown(world, given, _of(world, given, app, pod), pod.name)
+
+
+def _life(world: World, given: Given, pod: Pod) -> tuple[int, int] | None:
+    """When the life began whose log is meant, and when it ended; None if there was
+    none.
+    """
     # a dead pod has no life now: then both are of the one that it had
     wants_earlier = "--previous" in given and pod.is_up
-    if wants_earlier and not pod.restarts:
-        return NO_PREVIOUS.format(app.name)
-    began_ms = pod.lives[-1]
-    ended_ms = world.now_ms + 1
-    if wants_earlier:
-        began_ms, ended_ms = pod.lives[-2:]
+    if not wants_earlier:
+        return pod.lives[-1], world.now_ms + 1
+    return (pod.lives[-2], pod.lives[-1]) if pod.restarts else None
+
+
+def _of(world: World, given: Given, app: App, pod: Pod) -> list[log_lines.Line]:
+    """The lines that a pod logged in the life that is meant."""
+    began_ms, ended_ms = _life(world, given, pod) or (0, 0)
     lines = []
     for line in log_lines.of_pods(world.brokers.events, app):
         is_its = line.words.startswith(f"{pod.name} ")
         if is_its and began_ms <= line.at_ms < ended_ms:
             lines.append(line)
-    return _shown(world, given, lines, pod.name)
+    return lines
 
 
 def env(world: World, given: Given) -> str:
