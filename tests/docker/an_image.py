@@ -77,11 +77,11 @@ class Images:
         self._buildah = ["buildah", "--root", str(folder / "store")]
         self._buildah += ["--runroot", str(folder / "run")]
 
-    def do(self, *words: str) -> str:
+    def do(self, *words: str, where: Path = ROOT) -> str:
         """Runs buildah: what it says. Errors: AssertionError with the last lines."""
         done = subprocess.run(
             [*self._buildah, *words],
-            cwd=ROOT,
+            cwd=where,
             env={**os.environ, "PATH": _path()},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -109,10 +109,13 @@ class Images:
         )
         self.do("commit", "--quiet", "--rm", container, f"docker.io/library/{name}")
 
-    def build(self) -> None:
-        """Every step of the Dockerfile, in order."""
-        words = ["build", "--isolation", "chroot", "--pull-never", "--quiet"]
-        self.do(*words, "--file", str(DOCKERFILE), "--tag", IMAGE, ".")
+    def build(self, project: Path = ROOT) -> str:
+        """Every step of the Dockerfile, in order, of a checkout; a step is kept for the
+        next build, as Docker keeps it. Returns what is said of the steps.
+        """
+        words = ["build", "--isolation", "chroot", "--pull-never", "--layers"]
+        file = str(project / "docker" / "Dockerfile")
+        return self.do(*words, "--file", file, "--tag", IMAGE, ".", where=project)
 
     def run(self, *command: str) -> str:
         """A command in a container of the image: what it writes."""
