@@ -432,6 +432,16 @@ QUESTIONS = (
         )(names),
         "with a topology",
     ),
+    Question(
+        "StreamsGroupTopologyDescriptionUpdate",
+        0,
+        lambda names: {
+            "group_id": names.group,
+            "member_id": "A" * 22,
+            "topology_epoch": 0,
+            "topology_description": {"subtopologies": [], "global_stores": []},
+        },
+    ),
     *(
         Question(
             "OffsetCommit",
@@ -889,6 +899,7 @@ QUESTIONS = (
             "feature_updates": [{"feature": "no.feature", "max_version_level": 1}],
         },
     ),
+    Question("UnregisterController", 0, lambda names: {"controller_id": 99}),
     Question("UnregisterBroker", 0, lambda names: {"broker_id": 99}),
     Question(
         "AddRaftVoter",
