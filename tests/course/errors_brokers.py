@@ -9,11 +9,10 @@ from types import MappingProxyType
 
 from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
+from tests.clients.brokers import overrides
 from tests.course.provoking import Elsewhere
-from tests.kafka import BOTH, MINIKAFKA, ApacheKafka, free_ports
+from tests.kafka import MINIKAFKA, ApacheKafka, free_ports
 
-# minikafka has neither TLS nor SASL
-HAVE_LOCKS = [each for each in BOTH if each != MINIKAFKA]
 LOCKED_PORTS = (9093, 9094, 9095, 9096, 9097)
 
 
@@ -21,21 +20,36 @@ LOCKED_PORTS = (9093, 9094, 9095, 9096, 9097)
 def one_broker(kind, server, folder=None, ports=MappingProxyType({})):
     """folder: where the keys are. ports: of other listeners, by the page's port."""
     if kind == MINIKAFKA:
-        words = shlex.split(server.minikafka)[2:] if server else ()
+        words = shlex.split(server.minikafka)[2:] if server and server.minikafka else ()
+        if server and server.keys:
+            [port] = free_ports(1)
+            mine = dict(_here(server, folder, {**ports, 9092: port}))
+            words = overrides(mine | {"listeners": _of_clients(mine["listeners"])})
         with Served(options=tuple(words)) as served:
             yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
         return
     apache = ApacheKafka()
-    for line in server.properties if server else ():
-        name, value = line.split("=", 1)
-        mine = {9091: apache.controller_port, 9092: apache.port, **ports}
-        for shown, port in mine.items():
-            value = value.replace(f"localhost:{shown}", f"127.0.0.1:{port}")
-            value = value.replace(f":{shown}", f":{port}")
-        is_file = value.endswith(".pem")
-        apache.properties[name] = str(folder / value) if is_file else value
+    mine = {9091: apache.controller_port, 9092: apache.port, **ports}
+    apache.properties.update(_here(server, folder, mine))
     with apache:
         yield apache.bootstrap
+
+
+def _here(server, folder, ports):
+    """The page's properties, with the ports and the folder of this test."""
+    for line in server.properties if server else ():
+        name, value = line.split("=", 1)
+        for shown, port in ports.items():
+            value = value.replace(f"localhost:{shown}", f"127.0.0.1:{port}")
+            value = value.replace(f":{shown}", f":{port}")
+        yield name, str(folder / value) if value.endswith(".pem") else value
+
+
+def _of_clients(listeners):
+    """Without the nodes' own, which a minikafka of one node has not."""
+    return ",".join(
+        each for each in listeners.split(",") if not each.startswith("CONTROLLER:")
+    )
 
 
 @contextmanager

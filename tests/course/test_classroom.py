@@ -26,6 +26,7 @@ from minikafka.wire.compression import CODECS
 from minikafka.wire.records import encode_batch
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
+from tests.kafka import free_ports
 from tests.wire.bombs import BOMBS, NOW_MS, bomb
 
 pytestmark = pytest.mark.slow
@@ -137,11 +138,22 @@ def test_two_learners_of_one_name_have_a_row_each():
     assert shown == {"ada", "ada (2)", "x" * 24, "x" * 24 + " (2)"}
 
 
-def test_two_who_share_a_laptop_have_a_row_each():
-    """One folder, and another MINIKAFKA_NAME after the break."""
-    seen = board_of(record(b"ada/1/05"), record(b"bob/1/05", timestamp=1))
-    names = [row[:2] for row in rows_of(seen.text(unreadable=0))]
-    assert names == [["ada", "05"], ["bob", "05"]]
+def test_a_message_that_was_tried_again_and_comes_late_changes_nothing():
+    """The producer of a kernel may still have it when the broker is back."""
+    seen = board_of(
+        record(b"ada/1/05", value(solved=[1], question=""), timestamp=2_000),
+        record(b"ada/1/05", value(question="What is lag?"), timestamp=1_000),
+    )
+    assert "lag" not in seen.text(unreadable=0)
+
+
+def test_a_hand_is_up_in_another_lesson_too():
+    seen = board_of(
+        record(b"ada/1/05", value(question="What is lag?"), timestamp=1_000),
+        record(b"ada/1/06", timestamp=2_000),
+    )
+    [row] = seen.text(unreadable=0).splitlines()[1:]
+    assert row.split()[1] == "05" and row.endswith("asks: What is lag?")
 
 
 def test_a_lesson_without_an_exit_ticket_waits_for_none():
@@ -310,6 +322,15 @@ def running(serve):
             yield broker
         finally:
             broker.kill()
+
+
+def test_the_command_says_when_the_broker_tells_its_clients_an_old_address(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        old = str(closed.getsockname()[1])
+    [port] = free_ports(1)
+    with Served(port=port, options=("--advertised-port", old)):
+        assert main(["class", "--bootstrap", f"127.0.0.1:{port}"]) == 1
+    assert f"sends its clients to 127.0.0.1:{old}" in capsys.readouterr().err
 
 
 def test_the_command_says_when_nobody_answers(monkeypatch, capsys):

@@ -17,7 +17,7 @@ from minikafka.__main__ import parser
 from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
 from tests.clients.test_tools import Tools
-from tests.course.errors_brokers import HAVE_LOCKS, with_locks
+from tests.course.errors_brokers import with_locks
 from tests.course.provoking import tool_name
 from tests.kafka import BOTH, ApacheKafka, java_tool
 
@@ -187,7 +187,7 @@ def test_what_another_program_is_told_it_understands(command):
         assert is_told, said
 
 
-@pytest.fixture(scope="module", params=HAVE_LOCKS)
+@pytest.fixture(scope="module", params=BOTH)
 def locked(request, tmp_path_factory):
     with with_locks(request.param, tmp_path_factory.mktemp("locks")) as here:
         with_orders(here.address)

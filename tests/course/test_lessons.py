@@ -92,7 +92,7 @@ def test_an_exit_ticket_says_why_for_each_answer(lesson):
 
 
 def test_an_unknown_lesson_or_exercise_says_which_there_are(lesson):
-    with pytest.raises(ValueError, match='there are checks for "01"'):
+    with pytest.raises(ValueError, match=r'there is no lesson .99., but "00", "01"'):
         lessons.lesson("99")
     for said in (lesson.check(4, wrong), lesson.hint(4), lesson.solution(4)):
         assert str(said) == "lesson 02 has the exercises 1, 2, 3, not 4"
@@ -147,10 +147,19 @@ def test_every_exercise_has_three_hints_that_stop_short_and_a_solution(path):
         )
 
 
+def test_a_lesson_without_exercises_is_there_to_raise_a_hand_in(monkeypatch):
+    asked = []
+    monkeypatch.setenv("MINIKAFKA_CLASS", "127.0.0.1:1")
+    monkeypatch.setenv("MINIKAFKA_NAME", "ada")
+    monkeypatch.setattr(lessons.progress, "asks", lambda *told: asked.append(told))
+    assert "Your hand is up" in str(lessons.lesson("00").raise_hand("What is a log?"))
+    assert asked == [("00", "What is a log?")]
+
+
 def test_a_lessons_exercises_may_stand_in_several_files(tmp_path, monkeypatch):
     for folder, text in (("checks", "def exercise_{}(): ..."), ("solutions", "{}")):
         (tmp_path / folder).mkdir()
-        for exercise, name in enumerate(("lesson_99", "lesson_99_more"), 1):
+        for exercise, name in enumerate(("lesson_01", "lesson_01_more"), 1):
             source = text.format(exercise)
             if folder == "solutions":
                 source = (
@@ -158,6 +167,6 @@ def test_a_lessons_exercises_may_stand_in_several_files(tmp_path, monkeypatch):
                 )
             (tmp_path / folder / f"{name}.py").write_text(source)
     monkeypatch.setattr(lessons, "NOTEBOOKS", tmp_path)
-    found = lessons.lesson.__wrapped__("99")
+    found = lessons.lesson.__wrapped__("01")
     assert list(found._exercises()) == [1, 2]
-    assert lessons.solutions("99") == {"1": "x = 1", "2": "x = 2"}
+    assert lessons.solutions("01") == {"1": "x = 1", "2": "x = 2"}

@@ -52,11 +52,6 @@ class Place:
     at: float
 
     @property
-    def who(self) -> tuple[str, str]:
-        """What tells one learner from another: the folder, and the name used in it."""
-        return self.learner, self.name
-
-    @property
     def stuck_in(self) -> list[int]:
         """Exercises with several wrong answers, and not solved."""
         return sorted(
@@ -112,8 +107,7 @@ class Board:
     """What everybody has done, and how many records said nothing about that."""
 
     def __init__(self) -> None:
-        # a learner is a folder and a name: two may share a laptop, one after the other
-        self._places: dict[tuple[str, str], dict[str, Place]] = {}  # by lesson
+        self._places: dict[str, dict[str, Place]] = {}  # learner -> lesson
         self._strange = 0
 
     def take(self, records: Iterable[Any]) -> None:
@@ -121,17 +115,23 @@ class Board:
             if place is None or not self._has_room_for(place):
                 self._strange += 1
             else:
-                self._places.setdefault(place.who, {})[place.lesson] = place
+                lessons = self._places.setdefault(place.learner, {})
+                known = lessons.get(place.lesson)
+                # one that was tried again may come after those that were made later
+                if known is None or place.at >= known.at:
+                    lessons[place.lesson] = place
 
     def _has_room_for(self, place: Place) -> bool:
-        return place.who in self._places or len(self._places) < _MOST_LEARNERS
+        return place.learner in self._places or len(self._places) < _MOST_LEARNERS
 
     def places(self, lesson: str | None = None) -> list[Place]:
-        """Where every learner was last; with a lesson, where they got in it."""
+        """Where every learner was last, or where a hand is still up; with a lesson,
+        where they got in it.
+        """
         latest = []
         for lessons in self._places.values():
             known = [each for each in lessons.values() if lesson in (None, each.lesson)]
-            latest += [max(known, key=attrgetter("at"))] if known else []
+            latest += [max(known, key=_asks_or_latest)] if known else []
         return latest
 
     def every_place(self, lesson: str | None = None) -> list[Place]:
@@ -140,14 +140,14 @@ class Board:
         every.sort(key=attrgetter("name", "learner", "lesson"))
         return [each for each in every if lesson in (None, each.lesson)]
 
-    def _names(self) -> dict[tuple[str, str], str]:
-        """The name of each learner in the table; the second Ada is called Ada (2)."""
+    def _names(self) -> dict[str, str]:
+        """Learner -> the name in the table; the second Ada is called Ada (2)."""
         counts, names = Counter[str](), {}
-        for who in self._places:
-            _, name = who
+        for learner, lessons in self._places.items():
+            name = list(lessons.values())[-1].name
             counts[name] += 1
             number = counts[name]
-            names[who] = name if number == 1 else f"{name} ({number})"
+            names[learner] = name if number == 1 else f"{name} ({number})"
         return names
 
     def text(self, unreadable: int, lesson: str | None = None) -> str:
@@ -156,7 +156,7 @@ class Board:
         """
         places = self.places(lesson)
         names = self._names()
-        parts = [table([(names[each.who], each) for each in places])]
+        parts = [table([(names[each.learner], each) for each in places])]
         if lesson is not None:
             parts.append(histogram(lesson, places))
         passed_over = []
@@ -172,6 +172,10 @@ class Board:
         if passed_over:
             parts.append(f"Passed over: {' and '.join(passed_over)}.")
         return "\n\n".join(parts)
+
+
+def _asks_or_latest(place: Place) -> tuple[bool, float]:
+    return bool(place.question), place.at
 
 
 def table(places: list[tuple[str, Place]]) -> str:

@@ -16,6 +16,8 @@ from minikafka.course.contents import contents
 
 _NOBODY = """minikafka class: nobody answers at {bootstrap}. A broker for the class, on this machine:
   minikafka serve --host 0.0.0.0 --advertised-host ADDRESS-OF-THIS-MACHINE --data build/class-broker"""
+_ELSEWHERE = """minikafka class: the broker at {bootstrap} sends its clients to {told}, where nobody answers.
+  That's the --advertised-host with which it was started: start it again with the address that this machine has now."""
 _ASK_AGAIN_S = 1
 
 
@@ -37,8 +39,8 @@ def main(args: argparse.Namespace) -> int:
         seen = watch(args, stopping)
         if args.csv is not None:
             save(seen, Path(args.csv), args.lesson)
-    except NobodyAnswers:
-        print(_NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
+    except NobodyAnswers as error:
+        print(str(error) or _NOBODY.format(bootstrap=args.bootstrap), file=sys.stderr)
         return 1
     except OSError as error:
         print(f"minikafka class: {error}", file=sys.stderr)
@@ -53,8 +55,7 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
     now; with --csv not at all. Returns what was read.
     """
     connection = Connection(args.bootstrap)
-    if not any(map(reachable.listens, args.bootstrap.split(","))):
-        raise NobodyAnswers
+    _check(args.bootstrap)
     connection.check()
     _create_topic(connection)
     seen, shown, silent = board.Board(), "", False
@@ -83,6 +84,16 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
                 print(f"{clear}{text}", flush=True)
                 shown = text
     return seen
+
+
+def _check(bootstrap: str) -> None:
+    """Raises NobodyAnswers where no client would get anywhere."""
+    asked = [address for address in bootstrap.split(",") if reachable.listens(address)]
+    if not asked:
+        raise NobodyAnswers
+    told = reachable.brokers(asked[0]) or []
+    if told and not any(map(reachable.listens, told)):
+        raise NobodyAnswers(_ELSEWHERE.format(bootstrap=asked[0], told=", ".join(told)))
 
 
 def save(seen: board.Board, path: Path, lesson: str | None) -> None:

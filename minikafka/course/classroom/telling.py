@@ -19,6 +19,8 @@ TOPIC = "minikafka-class"
 BROKER, NAME = "MINIKAFKA_CLASS", "MINIKAFKA_NAME"
 
 _DELIVER_WITHIN_MS = 10_000
+# less, so that a producer that was given up doesn't go on with an old record
+_PRODUCER_GIVES_UP_MS = 8_000
 _TRY_AGAIN_S = 5.0
 
 # key -> the latest record of it that the broker hasn't acknowledged
@@ -42,7 +44,8 @@ def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
         _say_once(
             f"minikafka: you are in a class as {name}. Your teacher sees which lesson"
             " you are in, what you predicted, and which exercises you have tried."
-            f' lesson("{lesson}").raise_hand("your question") calls for help.'
+            f' lesson("{lesson}").raise_hand("your question") calls for help (first:'
+            " from minikafka import lesson)."
         )
         _messenger(broker).put((f"{name}/{learner}/{lesson}", done))
     elif broker:
@@ -93,7 +96,10 @@ def _deliver(broker: str, waiting: Waiting, messages: _Messages) -> None:
     """Sends what waits and what comes, for as long as the broker takes it."""
     reachable.connected(broker.split(",")[0]).close()  # a client would try for a minute
     producer = Connection(broker).producer(
-        bootstrap_timeout_ms=_DELIVER_WITHIN_MS, max_block_ms=_DELIVER_WITHIN_MS
+        bootstrap_timeout_ms=_DELIVER_WITHIN_MS,
+        max_block_ms=_DELIVER_WITHIN_MS,
+        request_timeout_ms=_PRODUCER_GIVES_UP_MS - 1_000,
+        delivery_timeout_ms=_PRODUCER_GIVES_UP_MS,
     )
     try:
         while True:
