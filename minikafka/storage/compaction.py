@@ -266,6 +266,7 @@ class Compaction:
         """
         with as_storage_errors(self.log.directory):
             try:
+                self._check_segments()  # it may have begun before others worked
                 yield from self._note_keys()
                 for group in self._groups():
                     yield from self._rewrite(group)
@@ -485,6 +486,10 @@ class Compaction:
         """Let others work, then make sure that the segments haven't changed."""
         work_bytes, self._work_bytes = self._work_bytes, 0
         yield work_bytes * DECODING_COST
+        self._check_segments()
+
+    def _check_segments(self) -> None:
+        """Errors: LogChanged."""
         found = self.log.segments[: len(self._segments)]
         sizes = [segment.size for segment in found]
         if found != self._segments or sizes != self._sizes:

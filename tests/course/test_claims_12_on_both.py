@@ -140,10 +140,10 @@ def test_brokers_keep_the_bytes_that_producers_have_compressed(kafka):
 
 
 def test_kip_511_only_api_versions_is_answered_in_a_version_that_nobody_knows(kafka):
-    for version in (5, 99):
+    for version in (6, 99):
         asked = runs.of_the_future("ApiVersions", version, CORRELATION_ID, CLIENT)
         answer = answer_to(kafka, asked)
-        assert answer.hex() == "00000007002300000001001200000004"
+        assert answer.hex() == "00000007002300000001001200000005"
     for api in ("Produce", "Fetch", "Metadata", "FindCoordinator"):
         asked = runs.of_the_future(api, 99, CORRELATION_ID, CLIENT)
         assert answer_to(kafka, asked) is None

@@ -4,8 +4,10 @@ and how much work it is.
 
 import pytest
 
+from minikafka.server.folder_disk import FolderDisk
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.storage.compaction import DECODING_COST, Compaction
+from minikafka.storage.log import BELOW_START
 from minikafka.storage.segment import MAX_RELATIVE_OFFSET
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import read_header, stamp
@@ -202,6 +204,20 @@ def test_a_pass_is_given_up_if_the_log_is_cut_meanwhile(cut, after):
         assert not names(log, ".cleaned") and not names(log, ".swap")
     if cut == "truncate":
         assert table(log).keys() == {f"key {number}" for number in range(100)}
+
+
+def test_a_pass_is_given_up_if_its_segments_were_deleted_before_it_began(tmp_path):
+    """Retention and compaction may be due in the same tick. The log is so small that a
+    pass over it never pauses, and the disk is a real one, which has lost the files.
+    """
+    log = open_table(FolderDisk(tmp_path))
+    for key in ("bob", "alice", "alice"):
+        put(log, (key, "1 Oak Road"))
+        roll(log)
+    work = Compaction(log, log.log_end_offset, 0, 1 << 20).run()
+    log.delete_segments(lambda _, end: end <= 3, BELOW_START)
+    assert list(work) == []
+    assert entries(log) == [] and log.log_start_offset == 3
 
 
 def test_a_pass_that_runs_out_of_memory_for_keys_ends_there_and_the_next_goes_on():
