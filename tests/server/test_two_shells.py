@@ -230,7 +230,7 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_in_the_simula
     processes[0].restart()
     again = processes[0].broker
     assert kernel.advance(lambda: len(again.peers.versions) == 2, 120_000)
-    assert again.peers.versions[2][18] == (0, 4)
+    assert again.peers.versions[2][18] == (0, 5)
 
 
 def test_clients_are_refused_until_the_broker_knows_the_cluster_as_by_apache_kafka():
@@ -316,4 +316,4 @@ def test_three_nodes_of_one_cluster_id_learn_what_the_others_speak_over_tcp():
         await asyncio.gather(*running)
         return ids, servers[1].broker.peers.versions[3][18]
 
-    assert asyncio.run(asyncio.wait_for(run(), 300)) == ({CLUSTER_ID}, (0, 4))
+    assert asyncio.run(asyncio.wait_for(run(), 300)) == ({CLUSTER_ID}, (0, 5))
