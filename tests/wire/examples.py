@@ -42,6 +42,22 @@ VERSIONS = [
     for name, api in API.items()
     for version in range(api.min_version, api.max_version + 1)
 ]
+# what came with Kafka 4.4, and other implementations don't know yet
+NEW = {
+    ("ApiVersions", 5),
+    ("DeleteGroups", 3),
+    ("StreamsGroupDescribe", 1),
+    ("StreamsGroupHeartbeat", 1),
+    ("StreamsGroupTopologyDescriptionUpdate", 0),
+    ("TxnOffsetCommit", 6),
+    ("UnregisterController", 0),
+}
+KNOWN_VERSIONS = [each for each in VERSIONS if each not in NEW]
+# 4.4's name of a field -> the one that they have
+OLD_NAMES = {
+    "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
+    "generation_id_or_member_epoch": "generation_id",
+}
 
 
 @cache
