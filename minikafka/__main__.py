@@ -34,8 +34,8 @@ With --brokers 2 or more, so that a broker that is gone is noticed in two second
   replica.fetch.backoff.ms 100, controller.quorum.election.timeout.ms 50, controller.quorum.fetch.timeout.ms 900
 Listeners with locks, as in Apache Kafka (SECURITY.md says what they promise; minikafka keys DIR makes certificates):
   --override listeners=PLAINTEXT://:9092,SASL_SSL://:9095 and advertised.listeners, instead of --port and
-  --advertised-host; an empty host is --host. More brokers take the next port of each listener: with --brokers 3 the
-  ports must be 3 apart. What `ready` prints is the first listener. For all, or for one as listener.name.NAME.CONFIG:
+  --advertised-host; an empty host means --host. With --brokers 3, every listener needs three consecutive ports.
+  `ready` prints the first listener. For all listeners, or for one as listener.name.NAME.CONFIG:
   ssl.keystore.location (PEM or PKCS12), ssl.truststore.location, ssl.client.auth, ssl.principal.mapping.rules,
   sasl.enabled.mechanisms (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER), connections.max.reauth.ms.
 """
@@ -493,7 +493,7 @@ COMMANDS = {
         "server.keys",
         "make keys and certificates for listeners with TLS",
         "Make a certificate authority for practice, and certificates for a broker and a"
-        " client, in PEM and PKCS12; and print the configuration of each client.",
+        " client, in PEM and PKCS12, and print the settings that clients need.",
         add_keys_options,
         {"cryptography": "cryptography"},
         extra="keys",

@@ -125,7 +125,7 @@ class Parting(NamedTuple):
 
 
 class Welcome(NamedTuple):
-    """The answer to whoever has just logged in."""
+    """The answer to a client that has just logged in."""
 
     answer: Answer | Raw
 

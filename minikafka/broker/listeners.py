@@ -20,7 +20,7 @@ PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = (
     "SASL_PLAINTEXT",
     "SASL_SSL",
 )
-# the place of each is its number in metadata records
+# in the order of their numbers in metadata records
 PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
 WITH_TLS = (SSL, SASL_SSL)
 WITH_SASL = (SASL_PLAINTEXT, SASL_SSL)
@@ -78,7 +78,7 @@ def listeners_in(text: str) -> list[Listener]:
 
 
 def protocol_map(text: str) -> dict[str, str]:
-    """The security protocol of each listener's name. Errors: INVALID_CONFIG."""
+    """Listener's name -> its security protocol. Errors: INVALID_CONFIG."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, colon, protocol = (each.strip() for each in part.partition(":"))

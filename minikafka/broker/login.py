@@ -49,9 +49,9 @@ USER_OPTION = "user_"
 
 
 class Entrance(NamedTuple):
-    """What one listener asks of those who log in. begin: a new exchange of each
-    mechanism that is enabled. most_ms: how long a login by it is good; 0: as long as
-    what was shown. delay_ms: how long a failed login waits for its answer.
+    """What a listener demands at a login. begin: starts an exchange, for every mechanism
+    that is enabled. most_ms: how long such a login lasts; 0: as long as the credential
+    itself. delay_ms: how long a failed login waits for its answer.
     """
 
     begin: Mapping[str, Callable[[], Exchange]]
@@ -282,7 +282,7 @@ def plain_passwords(config: BrokerConfig, listener: str) -> dict[str, str]:
 
 
 def token_validator(config: BrokerConfig, listener: str) -> Any:
-    """Who says whose a token is. Errors: INVALID_CONFIG."""
+    """What checks tokens and tells their owner. Errors: INVALID_CONFIG."""
     from minikafka.broker.tokens import Expected, Signed, Unsecured, keys_in
 
     def of(name: str) -> Any:

@@ -42,7 +42,7 @@ class BadToken(Exception):
 
 
 class Shown(NamedTuple):
-    """Who shows a token, and until when it is good (wall-clock ms)."""
+    """The owner of a token, and when it expires (wall-clock ms)."""
 
     user: str
     ends_ms: int

@@ -1,9 +1,9 @@
-"""Connections on a listener with a lock whose client hasn't shown yet who it is: by its
-TLS handshake, by its login, or by both.
+"""Connections to a listener with a lock whose client hasn't proved yet who it is, by a
+TLS handshake, a login, or both.
 
-Whoever reaches the port can be one, so there are few of them at a time, and none for
-long. When there are too many, the one that has taken longest gives way: whoever knows
-what to say is let in within a moment.
+Anybody who reaches the port can open one, so they are limited in number and in time.
+When there are too many, the one that has waited longest is closed, because a client
+with the right credentials needs only a moment.
 """
 
 import asyncio

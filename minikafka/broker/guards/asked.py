@@ -49,7 +49,7 @@ class Asked:
         return self.image.topic_names.get(topic.topic_id, "")
 
     def then(self, whole: Callable[[Answer], Answer]) -> None:
-        """What is to be done with the answer."""
+        """Change the answer with this function before it is sent."""
 
         def answered(answer: Answered) -> Answered:
             return whole(answer) if isinstance(answer, dict) else answer

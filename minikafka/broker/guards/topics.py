@@ -245,8 +245,8 @@ class Configs:
 
 
 def init_producer_id(asked: Asked) -> None:
-    """WRITE on the transactional id; without one, whoever may write to some topic may
-    be idempotent (KIP-679).
+    """WRITE on the transactional id. Without one, a client that may write to any topic
+    may also be idempotent (KIP-679).
     """
     access = asked.access
     transactional_id = asked.body.transactional_id

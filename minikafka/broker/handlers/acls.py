@@ -32,7 +32,7 @@ from minikafka.wire.errors import Error, KafkaError
 CIDR_LEVEL = 32  # of metadata.version: 4.4-IV1
 MOST_CHANGES = 10_000  # rules that one request adds or removes
 NOTHING: Answer = {"error_code": Error.NONE, "error_message": None}
-UNKNOWN = 0  # of each of these codes
+UNKNOWN = 0  # in all of these enumerations
 CODES = (
     "resource_type",
     "resource_type_filter",
