@@ -13,8 +13,8 @@ from tests.course.wrong_answers.lesson_15_stories import ANSWERS, FIRST
 
 pytestmark = pytest.mark.slow
 
-LESSON = "15_stories"
-STORIES = lesson(LESSON)._module.STORIES
+LESSON = "15"
+STORIES = lesson(LESSON)._more[0].STORIES
 HOLDS = {
     "thumbnails": ["share group", "queue"],
     "transfers": ["consumer group"],
