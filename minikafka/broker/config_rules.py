@@ -22,6 +22,7 @@ from minikafka.broker.config_table import (
     Config,
     Type,
     invalid,
+    is_of_plugin,
     parse,
     unknown,
 )
@@ -269,6 +270,7 @@ def check_broker_configs(
     """
     known = {name: text for name, text in configs.items() if name in BROKER_CONFIGS}
     rows = [BROKER_CONFIGS[name] for name in known]
+    rows = [row for row in rows if not is_of_plugin(row)]
     _refuse_those(rows, READ_ONLY, "Cannot update these configs dynamically")
     why = (
         "These security configs can be dynamically updated only per-listener using the"

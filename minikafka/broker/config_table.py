@@ -327,6 +327,14 @@ def is_read_only(kind: int, row: Config) -> bool:
     return kind == BROKER_RESOURCE and row.update == READ_ONLY
 
 
+def is_of_plugin(row: Config) -> bool:
+    """Whether a class that the broker loads reads it, such as the authorizer. The
+    broker keeps whatever it is set to at run time, and the class, as in Apache Kafka,
+    goes on with what it was at the start.
+    """
+    return row.type is Type.UNKNOWN
+
+
 def is_internal(name: str) -> bool:
     """Whether it is for tests and lessons, and described nowhere."""
     return name.startswith("internal.")

@@ -93,6 +93,26 @@ def test_allow_everyone_holds_for_what_no_rule_is_about():
     assert describe(node, "orders") == Error.TOPIC_AUTHORIZATION_FAILED
 
 
+@pytest.mark.parametrize("broker", ["1", ""])
+def test_the_authorizer_goes_on_with_what_it_was_started_with(node, broker):
+    configs = [
+        {"name": name, "config_operation": 0, "value": value}
+        for name, value in (
+            ("super.users", "User:alice"),
+            ("allow.everyone.if.no.acl.found", "true"),
+        )
+    ]
+    resource = {"resource_type": 4, "resource_name": broker, "configs": configs}
+    answer = node.call("IncrementalAlterConfigs", 1, resources=[resource])
+    assert answer.responses[0].error_code == Error.NONE
+    for user, error in (
+        ("alice", Error.TOPIC_AUTHORIZATION_FAILED),
+        ("root", Error.NONE),
+    ):
+        as_user(node, user)
+        assert describe(node, "orders") == error
+
+
 def test_another_authorizer_is_refused_with_what_to_write():
     with pytest.raises(KafkaError, match=f"authorizer.class.name={AUTHORIZER}"):
         BrokerConfig(properties={"authorizer.class.name": "com.acme.Authorizer"})

@@ -67,6 +67,22 @@ def which_may_change(side):
     alter(side, "three of them", "1", *three, kind=BROKER, versions=(1,))
 
 
+def what_the_authorizer_reads(side):
+    """The broker doesn't know these: it keeps and tells them. Ends as it began."""
+    wanted = {"super.users": "User:a", "allow.everyone.if.no.acl.found": "true"}
+    for broker in ("1", ""):
+        sets = [(SET, name, value) for name, value in wanted.items()]
+        alter(side, f"set for {broker}", broker, *sets, kind=BROKER, versions=(1,))
+        side.settle()
+        describe(side, f"set for {broker}", broker, *wanted, kind=BROKER)
+        describe(side, f"this one, set for {broker}", "1", *wanted, kind=BROKER)
+    for broker in ("1", ""):
+        back = [(DELETE, name, None) for name in wanted]
+        alter(side, f"back for {broker}", broker, *back, kind=BROKER, versions=(1,))
+    side.settle()
+    describe(side, "in the end", "1", *wanted, kind=BROKER)
+
+
 BAD = {
     "num.io.threads": ("x", "100"),
     "ssl.keystore.location": ("/x",),
@@ -387,6 +403,7 @@ def numbers(side):
 SCENARIOS = (
     what_is_described,
     which_may_change,
+    what_the_authorizer_reads,
     which_values_are_legal,
     how_many_must_be_in_sync,
     retention_in_other_units,
