@@ -30,6 +30,7 @@ from minikafka.course.experiments.lesson_20_picture import who_notices_the_silen
 from minikafka.course.experiments.lesson_21_picture import nine_bytes
 from minikafka.course.experiments.lesson_22_picture import a_night
 from minikafka.course.experiments.lesson_23_picture import who_wants_to_come_in
+from minikafka.course.experiments.lesson_24_picture import three_locks
 from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre import picture, svg
 from minikafka.theatre.drawing import WIDE, Drawing
@@ -324,6 +325,7 @@ HOOKS = {
     "21": nine_bytes,
     "22": a_night,
     "23": who_wants_to_come_in,
+    "24": three_locks,
 }
 ALL = HOOKS | {"hero": hero, "the_larger_number": the_larger_number}
 
