@@ -2,15 +2,14 @@
 solved edition.
 """
 
-from minikafka import lesson
-
-
-# %% exercise 1
 import base64
 import hashlib
 import hmac
 
+from minikafka import lesson
 
+
+# %% exercise 1
 class Scram:
     """One login by SCRAM-SHA-256."""
 

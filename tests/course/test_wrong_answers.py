@@ -34,6 +34,7 @@ LESSONS = (
     "19",
     "20",
     "21",
+    "24",
 )
 ANSWERS = {
     number: (

@@ -3,27 +3,26 @@ and what somebody can do who has stolen the broker's entry of a user, or recorde
 """
 
 import base64
-import contextlib
 import hashlib
 import hmac
 import socket
 import tempfile
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from minikafka.course.experiments import lesson_24_wire as wire
 from minikafka.course.experiments.lesson_24_wire import (
+    MECHANISM,
     PATIENCE_S,
     Wiretap,
     free_port,
 )
-from minikafka.server.embedded import Served
 from minikafka.server.proxy import LOOPBACK, read_frame, send_frame
 from minikafka.wire.internal_records import decode_record
 from minikafka.wire.messages import decode_response, encode_request
 from minikafka.wire.records import batches, decode_batch
 
-MECHANISM = "SCRAM-SHA-256"
 USER, PASSWORD = "alice", "correct horse"
 NONCE = "till-7-monday"
 SHOWN = 16  # letters of a value
@@ -93,15 +92,10 @@ class KafkaPythons:
         return True
 
 
-@contextlib.contextmanager
-def a_broker(port: int, folder: Path) -> Iterator[Served]:
-    """One that knows alice's password, and keeps its files in this folder."""
-    listener = f"SASL_PLAINTEXT://{LOOPBACK}:{port}"
-    configs = [f"listeners={listener}", f"sasl.enabled.mechanisms={MECHANISM}"]
-    words = [word for each in configs for word in ("--override", each)]
-    user = f"{MECHANISM}=[name={USER},password={PASSWORD}]"
-    with Served(folder, options=(*words, "--add-scram", user)) as served:
-        yield served
+def knows_alice(port: int, folder: Path) -> AbstractContextManager[None]:
+    """A broker that has alice's entry, and keeps its files in this folder."""
+    users = {USER: PASSWORD}
+    return wire.broker("SASL_PLAINTEXT", port, users=users, data=folder)
 
 
 class Line:
@@ -151,7 +145,7 @@ def log_in(scram: Any) -> None:
     who said what, and what the listener has.
     """
     port = free_port()
-    with tempfile.TemporaryDirectory() as folder, a_broker(port, Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, knows_alice(port, Path(folder)):
         with Wiretap(port) as tap, Line(tap.port) as line:
             client = scram(USER, PASSWORD, NONCE)
             try:
@@ -284,7 +278,7 @@ def thefts(port: int, folder: Path, nonce: str = NONCE) -> dict[str, str]:
 def thief_tries() -> list[str]:
     """Prints what the broker says to each thief, and returns what lets one in."""
     port = free_port()
-    with tempfile.TemporaryDirectory() as name, a_broker(port, Path(name)):
+    with tempfile.TemporaryDirectory() as name, knows_alice(port, Path(name)):
         found = thefts(port, Path(name))
     for stolen, said in found.items():
         print(f"{stolen}: {said}")

@@ -6,18 +6,18 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from minikafka.course.experiments import lesson_24_wire as wire
 from minikafka.course.experiments.lesson_24_wire import (
+    MECHANISM,
     PATIENCE_S,
     free_port,
 )
-from minikafka.server.embedded import Served
 from minikafka.server.proxy import LOOPBACK
 
 ORDERS, ARCHIVE = "orders", "orders-archive"
 ADMIN, SECRET = "admin", "practice"
 USERS = (ADMIN, "alice", "bob", "carol")
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-MECHANISM = "SCRAM-SHA-256"
 
 
 class Rule(NamedTuple):
@@ -31,11 +31,6 @@ class Rule(NamedTuple):
     kind: str
     name: str
     prefixed: bool
-
-    def __str__(self) -> str:
-        verb = "allow" if self.allows else "deny"
-        names = f"{self.name}..." if self.prefixed else self.name
-        return f"{verb} {self.user} {self.operation} {self.kind} {names}"
 
 
 def allow(user: str, operation: str, **resource: Any) -> Rule:
@@ -92,19 +87,16 @@ def as_user(address: str, user: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def guarded(rules: Iterable[Rule]) -> Iterator[str]:
     """The address of a broker with these rules and two topics, one order in each."""
-    listener = f"SASL_PLAINTEXT://{LOOPBACK}:{free_port()}"
+    port = free_port()
     configs = {
-        "listeners": listener,
-        "sasl.enabled.mechanisms": MECHANISM,
         "authorizer.class.name": AUTHORIZER,
         "super.users": f"User:{ADMIN}",
     }
-    words = [f"--override={name}={value}" for name, value in configs.items()]
-    for user in USERS:
-        words.append(f"--add-scram={MECHANISM}=[name={user},password={SECRET}]")
-    with Served(options=tuple(words)) as served:
-        prepare(as_user(served.bootstrap, ADMIN), rules)
-        yield served.bootstrap
+    users = dict.fromkeys(USERS, SECRET)
+    with wire.broker("SASL_PLAINTEXT", port, configs=configs, users=users):
+        address = f"{LOOPBACK}:{port}"
+        prepare(as_user(address, ADMIN), rules)
+        yield address
 
 
 def prepare(told: dict[str, Any], rules: Iterable[Rule]) -> None:

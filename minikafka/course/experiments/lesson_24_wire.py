@@ -19,6 +19,7 @@ from minikafka.server.proxy import LOOPBACK, hang_up
 
 TOPIC, KEY, VALUE = "orders", "alice", "one bicycle, 480 euros"
 CLIENT_ID = "till-7"
+MECHANISM = "SCRAM-SHA-256"
 PATIENCE_S, IMPATIENCE_S = 60, 3
 ALL_BYTES = 65_536
 
@@ -77,22 +78,27 @@ class Wiretap:
 def broker(
     protocol: str,
     port: int,
-    advertised: str,
+    *,
+    advertised: str = "",
     configs: Mapping[str, str] = MappingProxyType({}),
-    *options: str,
-) -> Iterator[Served]:
-    """A broker with one listener, on this port. advertised: host:port. options: more of
-    `minikafka serve`.
+    users: Mapping[str, str] = MappingProxyType({}),
+    data: Path | None = None,
+) -> Iterator[None]:
+    """A broker with one listener, on this port. advertised: host:port, if that's another
+    place. users: their passwords, for SCRAM. data: a folder to keep.
     """
+    here = f"{LOOPBACK}:{port}"
     found = {
-        "listeners": f"{protocol}://{LOOPBACK}:{port}",
-        "advertised.listeners": f"{protocol}://{advertised}",
+        "listeners": f"{protocol}://{here}",
+        "advertised.listeners": f"{protocol}://{advertised or here}",
+        "sasl.enabled.mechanisms": MECHANISM,
         **configs,
     }
-    told = [f"{name}={value}" for name, value in found.items()]
-    words = [word for each in told for word in ("--override", each)]
-    with Served(options=(*words, *options)) as served:
-        yield served
+    words = [f"--override={name}={value}" for name, value in found.items()]
+    for name, password in users.items():
+        words.append(f"--add-scram={MECHANISM}=[name={name},password={password}]")
+    with Served(data, options=tuple(words)):
+        yield
 
 
 def broker_keys(folder: Path) -> dict[str, str]:
@@ -119,7 +125,7 @@ def overheard(protocol: str) -> bytes:
     port = free_port()
     with made_keys("localhost") as folder, Wiretap(port) as tap:
         address = f"localhost:{tap.port}"
-        with broker(protocol, port, address, broker_keys(folder)):
+        with broker(protocol, port, advertised=address, configs=broker_keys(folder)):
             send_one(address, protocol, folder)
         return bytes(tap.heard)
 
@@ -152,9 +158,12 @@ def order_over_tls(names: Sequence[str], advertised: str) -> int:
     """
     port = free_port()
     address = f"{advertised}:{port}"
-    with made_keys(*names) as folder, heard_errors() as said:
-        with broker("SSL", port, address, broker_keys(folder)):
-            refused_at = one_order(f"localhost:{port}", folder)
+    with (
+        made_keys(*names) as folder,
+        heard_errors() as said,
+        broker("SSL", port, advertised=address, configs=broker_keys(folder)),
+    ):
+        refused_at = one_order(f"localhost:{port}", folder)
     print(in_short(said[0]) if refused_at else "the order is stored")
     return refused_at
 
