@@ -81,7 +81,7 @@ PARTS = {
     "09": "Brokers that fail",
     "12": "Bytes and promises",
     "16": "At work, and with Spark",
-    "21": "Around Kafka, on call, your own",
+    "21": "Around Kafka, on call, your own, with locks",
 }
 CARD_LETTERS = 150
 # what one can do here: where it is, its name, and a sentence
