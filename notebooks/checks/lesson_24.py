@@ -22,18 +22,18 @@ EXIT_TICKET = (
         "a third broker shows a copy of the first one's certificate",
         right=2,
         why=(
-            "2. The first connection and Metadata are fine. Broker 3's name isn't in the"
-            " certificate that it shows, so the program never reaches the partitions"
-            " that it leads."
+            "2. The first connection and Metadata are fine. Broker 3's name isn't in"
+            " the certificate that it shows, so the program never reaches the"
+            " partitions that it leads."
         ),
     ),
     Question(
         "ten times as many iterations",
         right=3,
         why=(
-            "3. Whoever begins with a password has to do all of them: the thief for each"
-            " guess, the client for each login. The broker has the keys already, and"
-            " computes two HMACs."
+            "3. Whoever begins with a password has to do all of them: the thief for"
+            " each guess, the client for each login. The broker has the keys already,"
+            " and computes two HMACs."
         ),
     ),
     Question(
@@ -57,8 +57,8 @@ EXIT_TICKET = (
         "what a listener with SASL says before the login",
         right=2,
         why=(
-            "2. A client asks ApiVersions before it logs in, to learn how it may do that."
-            " After any other request, Metadata too, the broker hangs up."
+            "2. A client asks ApiVersions before it logs in, to learn how it may do"
+            " that. After any other request, Metadata too, the broker hangs up."
         ),
         lesson="12",
     ),
@@ -77,8 +77,8 @@ SCENARIOS = 100  # each is some thousand hashes
 
 
 class Case(NamedTuple):
-    """A login. added: the broker's part of the nonce. answer: what the broker says, if it
-    isn't what it should.
+    """A login. added: the broker's part of the nonce. answer: what the broker says, if
+    it isn't what it should.
     """
 
     user: str
@@ -163,21 +163,21 @@ HINTS = (
         " first equals sign: a nonce and a salt may have more of them."
     ),
     (
-        "HMAC(key, text) is hmac.digest(key, text.encode(), 'sha256'). Keys and the salt"
-        " are bytes: base64.b64decode makes bytes of the salt, and b64encode(...)"
+        "HMAC(key, text) is hmac.digest(key, text.encode(), 'sha256'). Keys and the"
+        " salt are bytes: base64.b64decode makes bytes of the salt, and b64encode(...)"
         ".decode() makes text of the proof."
     ),
     (
         "bytes(a ^ b for a, b in zip(one, other)) lays one over the other. What both"
         " sign has three parts with commas between them: the first message without n,,"
-        " and the challenge as it came, and c=biws,r=... of the final one. Keep it, with"
-        " the salted password, for trusts."
+        " and the challenge as it came, and c=biws,r=... of the final one. Keep it,"
+        " with the salted password, for trusts."
     ),
 )
 
 
 def exercise_1():
-    """A login in four rungs: who I am; the proof; false challenges; the broker's turn."""
+    """A login in four rungs: the name; the proof; false challenges; the broker."""
     return Exercise(
         name="Scram",
         right="your client logs in, and lets no false broker fool it.",

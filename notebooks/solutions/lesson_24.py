@@ -1,5 +1,5 @@
-"""Lesson 24, doors and keys: one solution an exercise. Each part replaces the stub in the
-solved edition.
+"""Lesson 24, doors and keys: one solution an exercise. Each part replaces the stub in
+the solved edition.
 """
 
 import base64

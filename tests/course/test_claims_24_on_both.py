@@ -30,8 +30,8 @@ SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;
 
 @contextmanager
 def apache_kafka(protocol, port, *, advertised="", configs=None, users=None, data=None):
-    """Apache Kafka instead of lesson_24_wire.broker. Nodes, and who adds the users, come
-    by a second listener without a lock, and may do everything.
+    """Apache Kafka instead of lesson_24_wire.broker. Nodes, and who adds the users,
+    come by a second listener without a lock, and may do everything.
     """
     inside, controller = free_ports(2)
     here = f"127.0.0.1:{port}"

@@ -1,5 +1,6 @@
 """Lesson 24's logins: SCRAM with a real broker, by whatever code the learner hands in;
-and what somebody can do who has stolen the broker's entry of a user, or recorded a login.
+and what somebody can do who has stolen the broker's entry of a user, or recorded a
+login.
 """
 
 import base64

@@ -1,5 +1,5 @@
-"""The picture at the top of lesson 24: a till, a wire with somebody who listens, and three
-locks before the topic orders.
+"""The picture at the top of lesson 24: a till, a wire with somebody who listens, and
+three locks before the topic orders.
 """
 
 from minikafka.theatre.drawing import WIDE, Drawing

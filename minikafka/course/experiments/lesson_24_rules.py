@@ -21,8 +21,8 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 class Rule(NamedTuple):
-    """One ACL. kind: "topic" or "group". prefixed: it is about all names that begin with
-    this one.
+    """One ACL. kind: "topic" or "group". prefixed: it is about all names that begin
+    with this one.
     """
 
     allows: bool
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
 
 def allow(user: str, operation: str, **resource: Any) -> Rule:
-    """allow("alice", "Read", topic="orders"); prefixed=True for a beginning of names."""
+    """allow("alice", "Read", topic="orders"); prefixed=True for beginnings."""
     return _rule(True, user, operation, **resource)
 
 

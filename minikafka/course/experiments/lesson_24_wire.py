@@ -1,5 +1,5 @@
-"""Lesson 24's wire: a broker with a lock on its listener, somebody who listens between it
-and a client, and certificates for one name or another.
+"""Lesson 24's wire: a broker with a lock on its listener, somebody who listens between
+it and a client, and certificates for one name or another.
 """
 
 import contextlib
@@ -32,8 +32,8 @@ def free_port() -> int:
 
 
 class Wiretap:
-    """Passes on all bytes between clients and a port, and keeps them. port: where clients
-    connect. heard: the bytes of both directions.
+    """Passes on all bytes between clients and a port, and keeps them. port: where
+    clients connect. heard: the bytes of both directions.
     """
 
     def __init__(self, target: int) -> None:
@@ -84,8 +84,8 @@ def broker(
     users: Mapping[str, str] = MappingProxyType({}),
     data: Path | None = None,
 ) -> Iterator[None]:
-    """A broker with one listener, on this port. advertised: host:port, if that's another
-    place. users: their passwords, for SCRAM. data: a folder to keep.
+    """A broker with one listener, on this port. advertised: host:port, if that's
+    another place. users: their passwords, for SCRAM. data: a folder to keep.
     """
     here = f"{LOOPBACK}:{port}"
     found = {
@@ -152,8 +152,8 @@ def searched(heard: bytes, *words: str) -> list[str]:
 
 
 def order_over_tls(names: Sequence[str], advertised: str) -> int:
-    """A till that is told localhost sends one order to a broker whose certificate is for
-    these names, and which advertises this one. Returns at which connection the till
+    """A till that is told localhost sends one order to a broker whose certificate is
+    for these names, and which advertises this one. Returns at which connection the till
     gives up; 0 if its order is stored. Prints what it says.
     """
     port = free_port()
