@@ -11,11 +11,11 @@ LOCKS = (
     ("ACL", "may it do that?"),
 )
 
-_MIDDLE = 96
+_MIDDLE = 50
 _TILL, _TILL_WIDTH = 16, 130
-_EAR = 224  # the middle of who listens
-_LOCKS, _LOCK, _STEP = 310, 130, 160  # left of the first, its width, to the next
-_TOPIC, _TOPIC_WIDTH = 800, 150
+_EAR = 214  # the middle of who listens
+_LOCKS, _LOCK, _STEP = 290, 120, 150  # left of the first, its width, to the next
+_TOPIC, _TOPIC_WIDTH = 742, 150
 
 
 def three_locks() -> str:
@@ -33,7 +33,7 @@ def three_locks() -> str:
         end = left + _STEP if number < len(LOCKS) - 1 else _TOPIC
         body.arrow(f"{lock}/on", left + _LOCK + 6, _MIDDLE, end - 8, _MIDDLE)
     _box(body, "topic", _TOPIC, _TOPIC_WIDTH, "orders")
-    said = "Three locks stand before the orders. Which one said no?"
+    said = "Three locks are between a program and the orders. Which one said no?"
     return svg(
         body,
         title="doors and keys",
