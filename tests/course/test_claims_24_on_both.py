@@ -46,8 +46,9 @@ def apache_kafka(protocol, port, *, advertised="", configs=None, users=None, dat
         "advertised.listeners": (
             f"{protocol}://{advertised or here},PLAINTEXT://127.0.0.1:{inside}"
         ),
-        "listener.security.protocol.map": (
-            f"PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{protocol}:{protocol}"
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{'PLAINTEXT' if name == 'CONTROLLER' else name}"
+            for name in {"PLAINTEXT", "CONTROLLER", protocol}
         ),
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "inter.broker.listener.name": "PLAINTEXT",
