@@ -31,9 +31,9 @@ EXIT_TICKET = (
         "ten times as many iterations",
         right=3,
         why=(
-            "3. Whoever begins with a password has to do all of them: the thief for"
-            " each guess, the client for each login. The broker has the keys already,"
-            " and computes two HMACs."
+            "3. All of them are between a password and its keys: the thief does"
+            " them for every guess, the client for every login. The broker has the keys"
+            " already, and computes two HMACs."
         ),
     ),
     Question(
@@ -48,8 +48,8 @@ EXIT_TICKET = (
         "a second program with another program's group",
         right=3,
         why=(
-            "3. Read on a group is the right to be its member, and a member gets"
-            " partitions. So alice's program takes them from the one that was there."
+            "3. Read on a group is the right to be a member of it, and members get"
+            " partitions. So alice's program takes some from the one that was there."
         ),
         lesson="05",
     ),

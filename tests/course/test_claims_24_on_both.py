@@ -25,6 +25,7 @@ from tests.kafka import BOTH, MINIKAFKA, ApacheKafka, free_ports
 pytestmark = pytest.mark.slow
 
 ITERATIONS, PATIENCE_S = 4096, 60
+PATIENT_S = 20  # a broker that has just started makes a topic
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 
@@ -87,6 +88,7 @@ def kafka(request, monkeypatch):
     """The lesson's experiments run on either broker."""
     if request.param != MINIKAFKA:
         monkeypatch.setattr(wire, "broker", apache_kafka)
+        monkeypatch.setattr(wire, "IMPATIENCE_S", PATIENT_S)
     return request.param
 
 

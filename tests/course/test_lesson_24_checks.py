@@ -4,20 +4,22 @@ RFC 7677 and with a broker. And the lines of *At work* are what the clients take
 
 import ast
 import re
+import shlex
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 
 from minikafka.course import lessons
 from minikafka.course.contents import contents
 from minikafka.course.experiments import lesson_24_logins as logins
 from minikafka.course.experiments import lesson_24_wire as wire
 from minikafka.course.experiments.lesson_24_logins import KafkaPythons
+from minikafka.course.experiments.lesson_24_rules import AUTHORIZER
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.course.answers import solution, verdict
-from tests.kafka import java_tool
+from tests.kafka import CONFIG_COMMAND, java_tool
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +28,10 @@ USER, PASSWORD = "alice", "correct-horse"
 MECHANISM = "SCRAM-SHA-512"
 PATIENCE_S = 60
 CLIENTS = ("Java", "librdkafka", "kafka-python", "Spark")
+TOOLS = {
+    "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
+    "kafka-configs.sh": CONFIG_COMMAND,
+}
 
 
 def test_rfc_7677_the_example_of_the_task():
@@ -89,12 +95,17 @@ def test_what_is_no_class_hears_so():
 # --- At work
 
 
-def lines_for():
-    """client -> its lines in the block of At work."""
+def blocks():
+    """The lines for each client, and the commands."""
     section = contents()["24"].section("at work").text
-    block = re.search(r"```\n(.*?)```", section, re.DOTALL)[1]
+    return re.findall(r"```\n(.*?)```", section, re.DOTALL)
+
+
+def lines_for():
+    """client -> its lines."""
+    lines, _ = blocks()
     parts = re.split(
-        r"^# (Java|librdkafka|kafka-python|Spark)\b.*\n", block, flags=re.M
+        r"^# (Java|librdkafka|kafka-python|Spark)\b.*\n", lines, flags=re.M
     )
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert tuple(found) == CLIENTS
@@ -106,13 +117,17 @@ def lines_for():
 
 @pytest.fixture(scope="module")
 def locked():
-    """A broker as the block means it: host:port, and the authority's certificate."""
+    """A broker as the lines mean it, whose authorizer lets the user do everything:
+    host:port, and the authority's certificate.
+    """
     with wire.made_keys("localhost") as folder:
         port = wire.free_port()
         properties = {
             "listeners": f"SASL_SSL://127.0.0.1:{port}",
             "advertised.listeners": f"SASL_SSL://localhost:{port}",
             "sasl.enabled.mechanisms": MECHANISM,
+            "authorizer.class.name": AUTHORIZER,
+            "super.users": f"User:{USER}",
             **wire.broker_keys(folder),
         }
         user = f"{MECHANISM}=[name={USER},password={PASSWORD}]"
@@ -128,16 +143,18 @@ def properties_of(lines, ca):
     }
 
 
-def test_the_lines_for_kafka_python_connect(locked):
+def as_kafka_python(locked):
+    """What its lines tell a client of this broker."""
     address, ca = locked
-    given = properties_of(lines_for()["kafka-python"], ca)
-    told = {
-        name: value if name == "ssl_cafile" else ast.literal_eval(value)
-        for name, value in given.items()
-    }
-    told["ssl_cafile"] = str(ca)
-    admin = KafkaAdminClient(bootstrap_servers=address, **told)
-    assert admin.list_topics() == []
+    given = dict(line.split("=", 1) for line in lines_for()["kafka-python"])
+    told = {name: ast.literal_eval(value) for name, value in given.items()}
+    assert told["ssl_cafile"] == "ca.pem"
+    return told | {"ssl_cafile": str(ca), "bootstrap_servers": address}
+
+
+def test_the_lines_for_kafka_python_connect(locked):
+    admin = KafkaAdminClient(**as_kafka_python(locked))
+    assert USER in admin.describe_user_scram_credentials([USER])
     admin.close()
 
 
@@ -145,26 +162,65 @@ def test_the_lines_for_librdkafka_connect(locked):
     address, ca = locked
     told = properties_of(lines_for()["librdkafka"], ca)
     told |= {"bootstrap.servers": address, "broker.address.family": "v4"}
-    assert AdminClient(told).list_topics(timeout=PATIENCE_S).topics == {}
+    admin = AdminClient(told)
+    found = admin.describe_user_scram_credentials([USER])
+    assert len(found[USER].result(PATIENCE_S).scram_credential_infos) == 1
+
+
+def run(command, locked, folder):
+    """What a tool prints that logs in with Java's lines."""
+    address, ca = locked
+    config = folder / "client.properties"
+    told = properties_of(lines_for()["Java"], ca)
+    config.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    filled = {"H": address, "FILE": str(config)}
+    tool, *words = shlex.split(command)
+    done = java_tool(TOOLS[tool], *(filled.get(word, word) for word in words))
+    assert not done.returncode, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.java
-def test_the_lines_for_java_connect(locked, tmp_path):
-    address, ca = locked
-    told = properties_of(lines_for()["Java"], ca)
-    config = tmp_path / "client.properties"
-    config.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
-    done = java_tool(
-        "org.apache.kafka.tools.TopicCommand",
-        *("--bootstrap-server", address, "--command-config", str(config), "--list"),
-    )
-    assert not done.returncode, done.stdout + done.stderr
+def test_javas_lines_and_the_commands_show_and_make_rules_and_show_entries(
+    locked, tmp_path
+):
+    _, commands = blocks()
+    show, make, entries = commands.splitlines()
+    assert "(principal=User:alice" in run(make, locked, tmp_path)
+    shown = run(show, locked, tmp_path)
+    assert "resourceType=TOPIC, name=orders, patternType=LITERAL" in shown
+    assert "operation=READ, permissionType=ALLOW" in shown
+    assert f"{MECHANISM}=iterations=4096" in run(entries, locked, tmp_path)
 
 
-def test_the_options_for_spark_are_javas_lines_with_kafka_in_front():
-    options = [
+def options_for_spark():
+    return [
         ast.literal_eval(re.fullmatch(r"\.option(\(.*\))", line)[1])
         for line in lines_for()["Spark"]
     ]
+
+
+def test_the_options_for_spark_are_javas_lines_with_kafka_in_front():
     java = [tuple(line.split("=", 1)) for line in lines_for()["Java"]]
-    assert options == [(f"kafka.{name}", value) for name, value in java]
+    assert options_for_spark() == [(f"kafka.{name}", value) for name, value in java]
+
+
+@pytest.mark.spark
+@pytest.mark.nightly
+def test_spark_reads_a_topic_with_the_options_for_spark(locked):
+    from minikafka.course.spark import session
+
+    address, ca = locked
+    producer = KafkaProducer(**as_kafka_python(locked))
+    producer.send("for-spark", b"one bicycle").get(PATIENCE_S)
+    producer.close()
+    spark = session("lesson 24")
+    try:
+        reader = spark.read.format("kafka").option("subscribe", "for-spark")
+        reader = reader.option("kafka.bootstrap.servers", address)
+        for name, value in options_for_spark():
+            reader = reader.option(name, str(ca) if value == "ca.pem" else value)
+        [row] = reader.load().select("value").collect()
+    finally:
+        spark.stop()
+    assert bytes(row.value) == b"one bicycle"

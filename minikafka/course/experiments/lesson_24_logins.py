@@ -246,8 +246,8 @@ class Again:
 
 
 def client_key(entry: Entry, login: Recorded) -> bytes:
-    """The proof is the client key, with a signature laid over it, and whoever has the
-    stored key can make that signature.
+    """The proof is the client key with a signature laid over it, and the stored key is
+    all one needs to make that signature.
     """
     proof = base64.b64decode(login.final.rpartition(",p=")[2])
     return xor(proof, signature(entry.stored_key, login.said))
