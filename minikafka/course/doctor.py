@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from minikafka.course import connect
+from minikafka.course.classroom import telling
 from minikafka.course.clusters import compose, reachable
 from minikafka.course.places import IS_INSTALLED
 from minikafka.course.spark import SparkMissing, packages, require_java, require_pyspark
@@ -79,8 +80,8 @@ class Report(tuple[Fact, ...]):
             last = "Do what the arrows say, then run the doctor again."
         elif not all(fact.good for fact in self):
             last = (
-                "The lessons without Spark can run here. What the notes are about is"
-                " needed for some of the others."
+                "The lessons without Spark can run here. The notes say what else you"
+                " may want to do."
             )
         return "\n".join([*map(str, self), "", last])
 
@@ -104,6 +105,7 @@ def examine() -> Report:
         _docker,
         _three_ports,
         _cluster,
+        _class,
     ]
     return Report(fact for look in looks for fact in look())
 
@@ -525,3 +527,36 @@ def _cluster() -> Iterator[Fact]:
         )
     )
     yield Fact(what, found, False, fix=fix)
+
+
+def _class() -> Iterator[Fact]:
+    """Whether the teacher will see this learner: nothing where nobody joins a class.
+    The lessons go on without it.
+    """
+    address = telling.broker()
+    if not address:
+        return
+    what = f"class {address}"
+    told = next(filter(None, map(reachable.brokers, address.split(","))), None)
+    if told is None:
+        fix = (
+            f"compare {telling.BROKER} with the address that your teacher gave you"
+            " (host:port), and look whether you are in the class's network.\n"
+            "If both are right, tell your teacher: the broker isn't running, or a"
+            " firewall or the Wi-Fi keeps laptops apart"
+        )
+        yield Fact(what, "doesn't answer", False, needed=False, fix=fix)
+        return
+    lost = [each for each in told if not reachable.listens(each)]
+    if lost:
+        fix = (
+            "tell your teacher to start the broker again with --advertised-host and"
+            " the address that the class uses"
+        )
+        found = f"answers, but sends you on to {lost[0]}, where nobody answers"
+        yield Fact(what, found, False, needed=False, fix=fix)
+    elif not telling.name():
+        fix = f"set {telling.NAME}, too: your teacher doesn't see you without a name"
+        yield Fact(what, "answers", False, needed=False, fix=fix)
+    else:
+        yield Fact(what, f"answers, and you are in it as {telling.name()}")

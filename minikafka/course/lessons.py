@@ -195,16 +195,23 @@ class Lesson:
                 "You aren't in a class, so nobody would see it. (A teacher says how to"
                 " join one: MINIKAFKA_CLASS and MINIKAFKA_NAME.)"
             )
-        progress.asks(self.number, question)
+        later = f'When you have your answer:  lesson("{self.number}").lower_hand()'
+        if progress.asks(self.number, question):
+            return Said(f"Your hand is up. {later}")
         return Said(
-            "Your hand is up. When you have your answer:"
-            f' lesson("{self.number}").lower_hand()'
+            "Your teacher can't see your hand yet, because the class's broker"
+            f" {telling.broker()} doesn't answer. It goes up when the broker is back;"
+            f" until then, just call. {later}"
         )
 
     def lower_hand(self) -> Said:
         """You have your answer."""
-        progress.asks(self.number, "")
-        return Said("Your hand is down.")
+        if progress.asks(self.number, "") or not telling.joined():
+            return Said("Your hand is down.")
+        return Said(
+            "Your hand is down. Your teacher sees that when the class's broker answers"
+            " again."
+        )
 
     def _offer(self, exercise: int) -> str:
         if self._hints_read.get(exercise, 0) >= 3:

@@ -25,8 +25,9 @@ MY = my()
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}},
 # and for a class "chosen": {number of the question: option}, "wrong" and "hints":
-# {exercise: how many}, "question": what a raised hand asks
-_LEARNER = "learner"  # beside the lessons
+# {exercise: how many}, "question": what a raised hand asks. Beside the lessons, for a
+# class: whose they are, {"id": ..., "name": ...}, and by name what others did here
+_LEARNER, _OTHERS = "learner", "others"
 _in_this_kernel: dict[str, dict[str, Any]] = {}
 
 
@@ -73,9 +74,12 @@ def hinted(number: str, exercise: int, read: int) -> None:
     _note(number, "hints", exercise, read)
 
 
-def asks(number: str, question: str) -> None:
-    """A hand was raised with a question, or lowered with none."""
+def asks(number: str, question: str) -> bool:
+    """A hand was raised with a question, or lowered with none. Whether the class has
+    heard of it.
+    """
     _write(number, "question", question)
+    return telling.joined() and telling.heard()
 
 
 def answered(number: str, right: int, of: int) -> None:
@@ -211,14 +215,35 @@ def _tell(number: str, done: dict[str, Any]) -> None:
 
 
 def _learner() -> str:
-    """What tells this learner from another of the same name: made once for a folder."""
+    """What tells this learner from another of the same name: made once for a folder and
+    a name.
+    """
     done = _done()
-    known = done.get(_LEARNER, {}).get("id", "")
-    if not known:
-        known = uuid.uuid4().hex[:12]
-        _in_this_kernel[_LEARNER] = {"id": known}
-        _keep({**done, _LEARNER: {"id": known}})
-    return known
+    known = done.get(_LEARNER, {})
+    mine = {"id": known.get("id") or uuid.uuid4().hex[:12], "name": telling.name()}
+    if known != mine:
+        _in_this_kernel[_LEARNER] = mine
+        _keep({**done, _LEARNER: mine})
+    return mine["id"]
+
+
+def _of_this_learner(kept: dict[str, Any]) -> dict[str, Any]:
+    """What is kept in a folder, with the lessons of the learner who has joined a class
+    in it. Two may share a laptop, and nobody gets the other's marks.
+    """
+    name = telling.name() if telling.joined() else ""
+    owner = kept.get(_LEARNER, {}).get("name", name)
+    if not name or owner == name:
+        return kept
+    others = dict(kept.get(_OTHERS, {}))
+    others[owner] = {what: of for what, of in kept.items() if what != _OTHERS}
+    if name not in others:
+        telling.say_once(
+            f"minikafka: what was done in this folder counts for {owner}, so {name}"
+            f" begins with nothing done. If you are {owner}, start JupyterLab again with"
+            f" {telling.NAME}={owner}."
+        )
+    return {**others.pop(name, {}), _OTHERS: others}
 
 
 def _done() -> dict[str, dict[str, Any]]:
@@ -228,7 +253,7 @@ def _done() -> dict[str, dict[str, Any]]:
         found = json.loads(_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):  # not there yet, or somebody has edited it
         found = {}
-    return found if isinstance(found, dict) else {}
+    return _of_this_learner(found) if isinstance(found, dict) else {}
 
 
 def _here() -> bool:

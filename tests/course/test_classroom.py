@@ -1,9 +1,9 @@
 """A class: opt-in, over a broker that all reach, and never in the lesson's way."""
 
 import csv
+import io
 import json
 import os
-import queue
 import signal
 import socket
 import subprocess
@@ -17,8 +17,10 @@ from unittest.mock import Mock
 import pytest
 
 from minikafka.__main__ import main
+from minikafka.course import lessons, progress
 from minikafka.course.classroom import board, command, telling
 from minikafka.course.classroom.topic import Reader
+from minikafka.course.clusters import reachable
 from minikafka.course.connect import Connection as Clients
 from minikafka.course.contents import contents
 from minikafka.server.embedded import Served
@@ -39,9 +41,11 @@ def served():
 
 
 @pytest.fixture(autouse=True)
-def nobody_was_told_yet():
+def nobody_was_told_yet(monkeypatch):
+    # a thread that a test leaves behind doesn't speak in another one
+    monkeypatch.setattr(telling, "_TRY_AGAIN_S", 3600)
     telling._messenger.cache_clear()
-    telling._say_once.cache_clear()
+    telling.say_once.cache_clear()
 
 
 def joins(monkeypatch, broker, name):
@@ -136,6 +140,47 @@ def test_two_learners_of_one_name_have_a_row_each():
     assert len(names) == 4
     shown = {line[:28].strip() for line in seen.text(unreadable=0).splitlines()[1:]}
     assert shown == {"ada", "ada (2)", "x" * 24, "x" * 24 + " (2)"}
+
+
+def test_who_has_done_less_comes_first_however_often_the_others_are_heard_of():
+    records = [
+        record(b"ada/1/05", value(predictions={"1": 2}), timestamp=1_000),
+        record(b"bob/2/05", timestamp=2_000),
+        record(b"cem/3/05", timestamp=3_000),
+    ]
+    again = record(b"bob/2/05", timestamp=4_000)
+    names = [row[0] for row in board_of(*records).rows()]
+    assert names == ["bob", "cem", "ada"]
+    assert [row[0] for row in board_of(*records, again).rows()] == names
+
+
+def test_a_name_with_a_number_stays_with_the_one_who_chose_it():
+    seen = board_of(
+        *(record(key) for key in (b"ada/1/05", b"ada (2)/2/05", b"ada/3/05"))
+    )
+    assert {name for name, _ in seen.rows()} == {"ada", "ada (2)", "ada (3)"}
+
+
+def test_the_rows_for_a_spreadsheet_have_the_names_of_the_table_in_its_order():
+    seen = board_of(
+        record(b"ada/9/05", timestamp=1_000),
+        record(b"ada/1/05", value(question="What is lag?"), timestamp=2_000),
+        record(b"ada/9/04", timestamp=3_000),
+        record(b"ada/1/04", timestamp=4_000),
+    )
+    file = io.StringIO()
+    board.write_csv(seen.every_row(), file)
+    written = [
+        (row["name"], row["learner"], row["lesson"])
+        for row in csv.DictReader(file.getvalue().splitlines())
+    ]
+    assert [name for name, _ in seen.rows()] == ["ada (2)", "ada"]
+    assert written == [
+        ("ada (2)", "1", "04"),
+        ("ada (2)", "1", "05"),
+        ("ada", "9", "04"),
+        ("ada", "9", "05"),
+    ]
 
 
 def test_a_message_that_was_tried_again_and_comes_late_changes_nothing():
@@ -243,37 +288,84 @@ def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
 
 def test_who_joins_is_told_once_what_the_teacher_sees(monkeypatch, capsys):
     joins(monkeypatch, "127.0.0.1:1", "ada")
-    monkeypatch.setattr(telling, "_messenger", lambda _: queue.SimpleQueue())
+    monkeypatch.setattr(telling, "_messenger", Mock())
     for _ in range(3):
         telling.tell("1", "05", done())
     assert capsys.readouterr().err.count("Your teacher sees which lesson") == 1
 
 
-class _End(Exception):
-    """Ends a thread that has no end."""
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:{closed}", "nonsense", "host:"])
-def test_a_broker_that_is_not_there_is_said_at_once_and_stops_nothing(
-    address, monkeypatch
-):
-    said = []
+def closed_port():
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = address.format(closed=closed.getsockname()[1])
-    monkeypatch.setattr(telling, "_say_once", said.append)
-    waits = iter([("ada/1/05", done()), queue.Empty(), queue.Empty()])
+        return closed.getsockname()[1]
 
-    def get(timeout=None):
-        message = next(waits, _End())
-        if isinstance(message, Exception):
-            raise message
-        return message
 
-    with pytest.raises(_End):  # the messages are all there are
-        telling._carry(address, SimpleNamespace(get=get))
-    assert len(said) == 3 and all(
-        address in sentence and "The lesson goes on" in sentence for sentence in said
-    )
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:{closed}", "nonsense", "host:", ":9092", "127.0.0.1:99999", "a..b:1"],
+)
+def test_a_broker_that_is_not_there_is_said_once_and_stops_nothing(
+    address, monkeypatch, capsys
+):
+    address = address.format(closed=closed_port())
+    joins(monkeypatch, address, "ada")
+    for solved in ([], [1]):
+        telling.tell("1", "05", done(solved=solved))
+        assert not telling.heard()
+    err = capsys.readouterr().err
+    assert err.count("doesn't answer") == 1
+    assert f"your class's broker {address} doesn't answer. The lesson goes on" in err
+
+
+def test_a_broker_that_is_silent_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(reachable, "PATIENCE_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        joins(monkeypatch, f"127.0.0.1:{silent.getsockname()[1]}", "ada")
+        telling.tell("1", "05", done())
+        assert not telling.heard()
+
+
+def test_a_hand_is_up_once_the_classs_broker_has_it(served, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    lesson = lessons.lesson.__wrapped__("05")
+    joins(monkeypatch, f"127.0.0.1:{closed_port()}", "ada")
+    assert "can't see your hand yet" in lesson.raise_hand("What is lag?")
+    joins(monkeypatch, served.bootstrap, "ada")
+    assert lesson.raise_hand("What is lag?").startswith("Your hand is up.")
+    assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
+    assert "asks: What is lag?" in capsys.readouterr().out
+
+
+_LEARNER = """
+from minikafka.course.classroom import telling
+
+done = {what}
+for what in ("before", "dead", "still dead"):
+    input()
+    telling.tell("1", "05", done)
+    print(telling.heard(), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
+def test_a_kernel_ends_without_a_word_about_a_broker_that_died(monkeypatch):
+    with Served() as kafka:
+        joins(monkeypatch, kafka.bootstrap, "ada")
+        program = _LEARNER.format(what=NOTHING)
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as learner:
+            learner.stdin.write("\n")
+            learner.stdin.flush()
+            assert learner.stdout.readline() == "True\n"
+            kafka.kill()
+            out, err = learner.communicate("\n\n")
+    assert out == "False\nFalse\n" and learner.returncode == 0
+    joined, silent = err.splitlines()
+    assert "you are in a class" in joined and "doesn't answer" in silent
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are Unix")
@@ -281,8 +373,8 @@ def test_a_broker_that_is_not_there_is_said_at_once_and_stops_nothing(
 def test_learners_messages_survive_a_broker_that_is_killed(
     keeps, tmp_path, monkeypatch, capsys
 ):
-    """The same kernel, with the same producer's thread, before, meanwhile and after. A
-    broker without its data hands out the same producer ids once more.
+    """The same kernel before, meanwhile and after. A broker without its data has no
+    topic any more.
     """
     monkeypatch.setattr(telling, "_TRY_AGAIN_S", 0.2)
     port = free_port()
@@ -489,6 +581,24 @@ def test_the_table_comes_back_with_its_broker_and_the_silence_is_said_once(
     out, err = capsys.readouterr()
     assert out.count("needs help") == 2
     assert err.count("does not answer just now (refused)") == 1
+
+
+def test_a_table_that_did_not_change_is_not_shown_again(served, capsys, monkeypatch):
+    """A prediction is several records, and the last ones say nothing new."""
+    stopping = threading.Event()
+    reads = []
+
+    def read(reader):
+        reads.append(reader)
+        reader.caught_up = True
+        if len(reads) == 4:
+            stopping.set()
+        return [record(value=value(solved=[1] if len(reads) > 2 else []))]
+
+    monkeypatch.setattr(Reader, "read", read)
+    args = Namespace(bootstrap=served.bootstrap, lesson=None, once=False, csv=None)
+    command.watch(args, stopping)
+    assert capsys.readouterr().out.count("needs help") == 2
 
 
 def test_a_class_has_so_many_learners_and_no_more():

@@ -158,6 +158,35 @@ def test_two_learners_of_one_name_are_two(tmp_path, monkeypatch, told):
     assert len(told) == 4 and len({learner for learner, _, _ in told}) == 2
 
 
+def test_two_who_share_a_folder_have_their_own_marks(my, told, monkeypatch, capsys):
+    telling.say_once.cache_clear()
+    asked = contents()["05"].predictions[0]
+    progress.solved("05", 1)
+    progress.asks("05", "What is an epoch?")
+    monkeypatch.setenv(telling.NAME, "cem")
+    predictions.predict(asked.question, asked.options)
+    progress.solved("06", 1)
+    monkeypatch.setenv(telling.NAME, "ada")
+    progress.answered("05", 4, 5)
+    (ada, _, _), _, (cem, _, five), (still_cem, _, six), (ada_again, _, last) = told
+    assert ada == ada_again != cem == still_cem
+    assert (five["solved"], five["question"]) == ([], "") and six["solved"] == [1]
+    assert last["solved"] == [1] and last["question"] == "What is an epoch?"
+    assert "0 of 1" in progress.progress("06")
+    [said] = capsys.readouterr().err.splitlines()
+    assert "counts for ada" in said and "MINIKAFKA_NAME=ada" in said
+
+
+def test_who_joins_a_class_later_has_what_was_done_before(my, told, monkeypatch):
+    monkeypatch.delenv(telling.NAME)
+    progress.solved("05", 1)
+    monkeypatch.setenv(telling.NAME, "ada")
+    progress.answered("05", 4, 5)
+    assert told[-1][-1]["solved"] == [1]
+    monkeypatch.delenv(telling.BROKER)
+    assert "1 of 1" in progress.progress("05")
+
+
 def test_a_hand_raised_outside_of_a_class_says_that_nobody_sees_it(my, monkeypatch):
     monkeypatch.delenv(telling.BROKER, raising=False)
     said = lessons.lesson.__wrapped__("05").raise_hand("Why?")

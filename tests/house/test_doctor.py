@@ -279,6 +279,52 @@ def test_a_broker_that_advertises_an_address_that_nobody_reaches_is_named(monkey
     )
 
 
+@pytest.fixture
+def in_a_class(monkeypatch):
+    def joins(address, name="ada"):
+        monkeypatch.setenv("MINIKAFKA_CLASS", address)
+        monkeypatch.setenv("MINIKAFKA_NAME", name)
+
+    return joins
+
+
+def test_who_is_in_no_class_hears_nothing_of_it(in_a_class):
+    in_a_class("")
+    assert list(doctor._class()) == []
+
+
+def test_a_class_whose_broker_does_not_answer_is_a_note_that_says_what_to_do(
+    in_a_class,
+):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    in_a_class(address)
+    found = fact(doctor._class)
+    assert (found.what, found.found) == (f"class {address}", "doesn't answer")
+    assert not found.good and not found.needed
+    assert "compare MINIKAFKA_CLASS with the address" in found.fix
+
+
+@pytest.mark.slow
+def test_a_class_whose_broker_answers_sees_who_has_a_name(in_a_class):
+    with Served() as kafka:
+        in_a_class(kafka.bootstrap)
+        assert fact(doctor._class).found == "answers, and you are in it as ada"
+        in_a_class(kafka.bootstrap, name="")
+        found = fact(doctor._class)
+        assert not found.good and "set MINIKAFKA_NAME, too" in found.fix
+
+
+@pytest.mark.slow
+def test_a_class_whose_broker_sends_its_clients_elsewhere_is_a_note(in_a_class):
+    with Served(options=("--advertised-host", "kafka.invalid")) as kafka:
+        port = kafka.bootstrap.rpartition(":")[2]
+        in_a_class(f"127.0.0.1:{port}")
+        found = fact(doctor._class)
+    assert not found.good
+    assert f"sends you on to kafka.invalid:{port}, where nobody answers" in found.found
+
+
 def test_what_is_no_kafka_is_not_taken_for_one():
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         address = f"127.0.0.1:{stranger.getsockname()[1]}"

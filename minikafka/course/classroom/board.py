@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
+from itertools import chain, count, filterfalse
 from typing import Any, TextIO
 
 from minikafka.course.contents import contents
@@ -107,7 +107,8 @@ class Board:
     """What everybody has done, and how many records said nothing about that."""
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[str, Place]] = {}  # learner -> lesson
+        # learner -> lesson, the one with the latest news last
+        self._places: dict[str, dict[str, Place]] = {}
         self._strange = 0
 
     def take(self, records: Iterable[Any]) -> None:
@@ -119,6 +120,7 @@ class Board:
                 known = lessons.get(place.lesson)
                 # one that was tried again may come after those that were made later
                 if known is None or place.at >= known.at:
+                    lessons.pop(place.lesson, None)
                     lessons[place.lesson] = place
 
     def _has_room_for(self, place: Place) -> bool:
@@ -131,34 +133,49 @@ class Board:
         latest = []
         for lessons in self._places.values():
             known = [each for each in lessons.values() if lesson in (None, each.lesson)]
-            latest += [max(known, key=_asks_or_latest)] if known else []
+            # of two in the same millisecond the later one
+            latest += [max(reversed(known), key=_asks_or_latest)] if known else []
         return latest
 
-    def every_place(self, lesson: str | None = None) -> list[Place]:
-        """How far everybody got in every lesson that they opened, or in this one."""
-        every = [each for lessons in self._places.values() for each in lessons.values()]
-        every.sort(key=attrgetter("name", "learner", "lesson"))
-        return [each for each in every if lesson in (None, each.lesson)]
+    def rows(self, lesson: str | None = None) -> list[tuple[str, Place]]:
+        """The table's names and places: raised hands first, then who is stuck, then the
+        one furthest behind.
+        """
+        names = self._names()
+        places = self.places(lesson)
+        return sorted(((names[each.learner], each) for each in places), key=_urgency)
+
+    def every_row(self, lesson: str | None = None) -> list[tuple[str, Place]]:
+        """How far everybody got in every lesson that they opened, or in this one: with
+        the names of the table, and in its order.
+        """
+        every = []
+        for name, shown in self.rows(lesson):
+            for number, place in sorted(self._places[shown.learner].items()):
+                if lesson in (None, number):
+                    every.append((name, place))
+        return every
 
     def _names(self) -> dict[str, str]:
         """Learner -> the name in the table; the second Ada is called Ada (2)."""
-        counts, names = Counter[str](), {}
+        names: dict[str, str] = {}
+        taken = set[str]()
         for learner, lessons in self._places.items():
             name = list(lessons.values())[-1].name
-            counts[name] += 1
-            number = counts[name]
-            names[learner] = name if number == 1 else f"{name} ({number})"
+            numbered = (f"{name} ({number})" for number in count(2))
+            free = filterfalse(taken.__contains__, chain([name], numbered))
+            names[learner] = next(free)
+            taken.add(names[learner])
         return names
 
     def text(self, unreadable: int, lesson: str | None = None) -> str:
         """The table; with a lesson, also what was predicted there; and what was passed
         over. unreadable: batches that nobody could decode.
         """
-        places = self.places(lesson)
-        names = self._names()
-        parts = [table([(names[each.learner], each) for each in places])]
+        shown = self.rows(lesson)
+        parts = [table(shown)]
         if lesson is not None:
-            parts.append(histogram(lesson, places))
+            parts.append(histogram(lesson, [place for _, place in shown]))
         passed_over = []
         if self._strange:
             records = "record" if self._strange == 1 else "records"
@@ -179,9 +196,7 @@ def _asks_or_latest(place: Place) -> tuple[bool, float]:
 
 
 def table(places: list[tuple[str, Place]]) -> str:
-    """A line for each learner: raised hands first, then who is stuck, then the one
-    furthest behind.
-    """
+    """A line for each learner."""
     rows = [
         (
             "name",
@@ -193,7 +208,7 @@ def table(places: list[tuple[str, Place]]) -> str:
             "needs help",
         )
     ]
-    for name, place in sorted(places, key=_urgency):
+    for name, place in places:
         lesson = contents()[place.lesson]
         exercises = place.solved.intersection(lesson.exercises)
         rows.append(
@@ -215,9 +230,11 @@ def table(places: list[tuple[str, Place]]) -> str:
     return "\n".join(lines)
 
 
-def _urgency(named: tuple[str, Place]) -> tuple[bool, bool, str, float, str]:
+def _urgency(named: tuple[str, Place]) -> tuple[bool, bool, str, int, int, str]:
+    """Without the time, or rows would change places whenever somebody is heard of."""
     name, place = named
-    return not place.question, not place.stuck_in, place.lesson, place.at, name
+    done = len(place.solved), len(place.predictions)
+    return not place.question, not place.stuck_in, place.lesson, *done, name
 
 
 def _ticket(place: Place) -> str:
@@ -279,21 +296,21 @@ COLUMNS = (
 )
 
 
-def write_csv(places: list[Place], file: TextIO) -> None:
+def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
     """A row for each learner and lesson, under COLUMNS.
 
-    predictions: question:option for each one made. exercises: how many of the lesson's
+    name: as in the table. predictions: question:option for each one made. exercises: how many of the lesson's
     own are solved; exercises_solved: their numbers, extra ones too. ticket: right
     answers, empty if it wasn't handed in.
     """
     rows = csv.writer(file)
     rows.writerow(COLUMNS)
-    for place in places:
+    for name, place in places:
         lesson = contents()[place.lesson]
         right, of = place.ticket or ("", "")
         last_seen = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(place.at))
         row = (
-            place.name,
+            name,
             place.learner,
             place.lesson,
             " ".join(

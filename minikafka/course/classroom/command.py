@@ -59,7 +59,7 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
     connection.check()
     _create_topic(connection)
     seen, shown, silent = board.Board(), "", False
-    clear = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""
+    before = "\x1b[H\x1b[2J" if sys.stdout.isatty() else ""  # clears the screen
     with closing(Reader(args.bootstrap, TOPIC)) as reader:
         while not (stopping.is_set() or (args.once and shown)):
             try:
@@ -80,9 +80,9 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
             if args.csv is not None and reader.caught_up:
                 break
             text = seen.text(reader.unreadable, args.lesson)
-            if reader.caught_up and (records or text != shown):
-                print(f"{clear}{text}", flush=True)
-                shown = text
+            if reader.caught_up and text != shown:
+                print(f"{before}{text}", flush=True)
+                shown, before = text, before or "\n"
     return seen
 
 
@@ -98,7 +98,7 @@ def _check(bootstrap: str) -> None:
 
 def save(seen: board.Board, path: Path, lesson: str | None) -> None:
     """Write a row for each learner and lesson, of one lesson or all."""
-    places = seen.every_place(lesson)
+    places = seen.every_row(lesson)
     with path.open("w", encoding="utf-8", newline="") as file:
         board.write_csv(places, file)
     rows = "row" if len(places) == 1 else "rows"

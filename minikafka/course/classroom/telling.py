@@ -5,32 +5,36 @@ JupyterLab is started. A record has all that is told of one learner and one less
 only the latest one counts, and one that couldn't be sent is replaced by the next.
 """
 
+import json
 import os
 import sys
 import threading
+import time
 from functools import cache
-from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
-from minikafka.course.clusters import reachable
-from minikafka.course.connect import Connection
+from minikafka.course.classroom import topic
 
 TOPIC = "minikafka-class"
 BROKER, NAME = "MINIKAFKA_CLASS", "MINIKAFKA_NAME"
 
-_DELIVER_WITHIN_MS = 10_000
-# less, so that a producer that was given up doesn't go on with an old record
-_PRODUCER_GIVES_UP_MS = 8_000
 _TRY_AGAIN_S = 5.0
+_HEARD_WITHIN_S = 5.0  # more than an attempt takes at an address where nobody is
 
-# key -> the latest record of it that the broker hasn't acknowledged
-Waiting = dict[str, dict[str, Any]]
-_Messages = SimpleQueue[tuple[str, dict[str, Any]]]
+
+def broker() -> str:
+    """host:port of the class's broker, or an empty text."""
+    return os.environ.get(BROKER, "").strip()
+
+
+def name() -> str:
+    """What this learner is called in the class, or an empty text."""
+    return os.environ.get(NAME, "").strip()
 
 
 def joined() -> bool:
     """Whether this kernel is in a class."""
-    return all(os.environ.get(each, "").strip() for each in (BROKER, NAME))
+    return bool(broker() and name())
 
 
 def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
@@ -39,89 +43,96 @@ def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
 
     learner: differs between two learners with one name.
     """
-    broker, name = os.environ.get(BROKER, "").strip(), os.environ.get(NAME, "").strip()
-    if broker and name:
-        _say_once(
-            f"minikafka: you are in a class as {name}. Your teacher sees which lesson"
-            " you are in, what you predicted, and which exercises you have tried."
-            f' lesson("{lesson}").raise_hand("your question") calls for help (first:'
-            " from minikafka import lesson)."
+    if joined():
+        say_once(
+            f"minikafka: you are in a class as {name()}. Your teacher sees which lesson"
+            " you are in, what you predict, which exercises you try, with wrong answers"
+            " and hints, and the result of your exit ticket, but not your code. If you"
+            f' have a question:  from minikafka import lesson; lesson("{lesson}")'
+            '.raise_hand("your question")'
         )
-        _messenger(broker).put((f"{name}/{learner}/{lesson}", done))
-    elif broker:
-        _say_once(
+        _messenger(broker()).put(f"{name()}/{learner}/{lesson}", done)
+    elif broker():
+        say_once(
             f"minikafka: {BROKER} is set and {NAME} isn't, so your class can't see"
             " how far you are."
         )
 
 
-@cache
-def _messenger(broker: str) -> _Messages:
-    messages: _Messages = SimpleQueue()
-    threading.Thread(
-        target=_carry, args=(broker, messages), name="class", daemon=True
-    ).start()
-    return messages
-
-
-def _carry(broker: str, messages: _Messages) -> None:
-    """Send messages as they come. What a broker that is away didn't get is sent when it
-    is back, by a new producer: one that has lost its data may give the old one's
-    producer id to somebody else.
+def heard() -> bool:
+    """Whether the class's broker has all that this kernel has told. Waits a few
+    seconds for it, if the broker is slow.
     """
-    waiting: Waiting = {}
-    while True:
-        key, done = messages.get()
-        waiting[key] = done
-        while waiting:
-            try:
-                _deliver(broker, waiting, messages)
-            except _refusals() as error:
-                why = str(error) or type(error).__name__
-                _say_once(
-                    f"minikafka: your class's broker {broker} doesn't answer ({why})."
-                    " The lesson goes on, and your teacher hears of you when it is"
-                    " back."
-                )
-                _collect(messages, waiting, _TRY_AGAIN_S)
-
-
-def _refusals() -> tuple[type[Exception], ...]:
-    from kafka.errors import KafkaError
-
-    return KafkaError, OSError, ValueError
-
-
-def _deliver(broker: str, waiting: Waiting, messages: _Messages) -> None:
-    """Sends what waits and what comes, for as long as the broker takes it."""
-    reachable.connected(broker.split(",")[0]).close()  # a client would try for a minute
-    producer = Connection(broker).producer(
-        bootstrap_timeout_ms=_DELIVER_WITHIN_MS,
-        max_block_ms=_DELIVER_WITHIN_MS,
-        request_timeout_ms=_PRODUCER_GIVES_UP_MS - 1_000,
-        delivery_timeout_ms=_PRODUCER_GIVES_UP_MS,
-    )
-    try:
-        while True:
-            for key in list(waiting):
-                producer.send(TOPIC, key=key, value=waiting[key]).get(
-                    timeout=_DELIVER_WITHIN_MS / 1000
-                )
-                del waiting[key]
-            _collect(messages, waiting, None)
-    finally:
-        producer.close(timeout=0)
-
-
-def _collect(messages: _Messages, waiting: Waiting, timeout_s: float | None) -> None:
-    """Wait for one more message, for ever without a timeout."""
-    try:
-        key, done = messages.get(timeout=timeout_s)
-    except Empty:
-        return
-    waiting[key] = done
+    return _messenger(broker()).heard(_HEARD_WITHIN_S)
 
 
 @cache
-def _say_once(sentence: str) -> None:
+def _messenger(address: str) -> "_Messenger":
+    return _Messenger(address)
+
+
+class _Message(NamedTuple):
+    """What was told, and when."""
+
+    done: dict[str, Any]
+    at_ms: int
+
+
+class _Messenger:
+    """Sends what is told as it comes, in a thread of its own. What a broker that is away
+    didn't get is sent when it is back.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        # key -> the latest message of it that the broker hasn't acknowledged
+        self._waiting: dict[str, _Message] = {}
+        self._refused = False  # the latest attempt failed, and nothing new has come
+        self._changed = threading.Condition()
+        threading.Thread(target=self._carry, name="class", daemon=True).start()
+
+    def put(self, key: str, done: dict[str, Any]) -> None:
+        with self._changed:
+            self._waiting[key] = _Message(done, int(time.time() * 1000))
+            self._refused = False
+            self._changed.notify_all()
+
+    def heard(self, within_s: float) -> bool:
+        """Waits until everything is acknowledged, or an attempt has failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._refused or not self._waiting, within_s)
+            return not self._waiting
+
+    def _carry(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                key, message = next(iter(self._waiting.items()))
+            try:
+                self._send(key, message)
+            except OSError:
+                say_once(
+                    f"minikafka: your class's broker {self._address} doesn't answer."
+                    " The lesson goes on, and when the broker is back, your teacher"
+                    " sees what you have done."
+                )
+                with self._changed:
+                    self._refused = True
+                    self._changed.notify_all()
+                    self._changed.wait_for(lambda: not self._refused, _TRY_AGAIN_S)
+
+    def _send(self, key: str, message: _Message) -> None:
+        value = json.dumps(message.done).encode()
+        topic.append(
+            self._address, TOPIC, key.encode(errors="replace"), value, message.at_ms
+        )
+        with self._changed:
+            if self._waiting[key] is message:  # nothing newer came meanwhile
+                del self._waiting[key]
+            self._changed.notify_all()
+
+
+@cache
+def say_once(sentence: str) -> None:
+    """Once in a kernel, beside what its cells print."""
     print(sentence, file=sys.stderr)

@@ -58,11 +58,14 @@ def ask(
 
 
 def connected(address: str) -> socket.socket:
-    """A connection to host:port."""
+    """A connection to host:port. Errors: OSError, also where it is no host:port."""
     host, _, port = address.strip().rpartition(":")
-    if not port.isdecimal():
+    if not host or not port.isdecimal():
         raise OSError(f"{address} is no host:port")
-    return socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+    try:
+        return socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+    except (ValueError, OverflowError) as error:  # no host's name, no port's number
+        raise OSError(f"{address} is no host:port") from error
 
 
 def _read(broker: socket.socket, size: int) -> bytes:
