@@ -13,8 +13,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
@@ -248,9 +246,13 @@ def server_of(
 
 
 def files_of(properties: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """What stands in the files that properties name by URL, which the broker is told,
-    for it reads none itself. Errors: CannotServe.
+    """URL -> the text of the file that a property names by it: the broker reads no
+    files itself. Errors: CannotServe.
     """
+    # loads http and email, which few need: a node starts faster without them
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     found = {}
     for name, url in properties:
         if not name.endswith(KEYS_URL) or not url:

@@ -6,7 +6,8 @@ better (more MB/s, less time, less memory); its spread is that of the rounds. Th
 has no counterpart: the rebalance of a large simulated group, and what a learner feels
 of a picture. `--only start`: nothing but how soon they answer after they were started;
 `--only nodes`: three brokers each, and three copies of each record;
-`--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions.
+`--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions;
+`--only tls`: what TLS costs.
 What Spark makes of minikafka and of the compose file's three Apache Kafkas is measured
 with `--only pipeline` alone, and the course in a browser with `--only site`. With
 --against, another version of minikafka takes the place of Apache Kafka: what a change
@@ -34,6 +35,7 @@ from tests.bench import (
     rebalance,
     share,
     site,
+    tls,
     transactions,
 )
 from tests.kafka import SERVE, ApacheKafka, answers, java_missing
@@ -216,6 +218,7 @@ def arguments():
         "transactions",
         "partitions",
         "share",
+        "tls",
         "rebalance",
         "pictures",
         "faults",
@@ -259,6 +262,8 @@ def main():
         compare_partitions()
     if args.only == "share":
         compare_shares(args)
+    if args.only == "tls":
+        compare_tls(args)
     if args.only == "pipeline":
         compare_pipelines(args)
     if args.only in (None, "rebalance"):
@@ -295,6 +300,15 @@ def compare_shares(args):
         for name, broker in brokers.items():
             started[name] = broker().start()
         share.measure(results, started, rounds, scale, turns)
+
+
+def compare_tls(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
+    need_java()
+    results = Results([MINIKAFKA, APACHE])
+    with tls.brokers(results.names) as at:
+        tls.measure(results, at, rounds, scale, turns)
+    print("\n" + results.table())
 
 
 @contextmanager

@@ -40,13 +40,14 @@ def delete_topic(bootstrap, topic):
     admin.delete_topics([topic])[topic].result(30)
 
 
-def produce_with_librdkafka(bootstrap, topic, size, count):
-    """MB/s from the first send to the last acknowledgement, acks=all."""
+def produce_with_librdkafka(bootstrap, topic, size, count, more=None):
+    """MB/s from the first send to the last acknowledgement, acks=all. more: configs."""
     options = {
         "linger.ms": 5,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": 1 << 20,
     }
+    options |= more or {}
     producer = Producer({"bootstrap.servers": bootstrap, **options, **QUIET})
     producer.list_topics(topic, timeout=30)
     value = (bytes(range(256)) * (size // 256 + 1))[:size]
@@ -81,13 +82,14 @@ def produce_with_java(bootstrap, topic, size, count):
     return float(re.findall(r"\(([\d.]+) MB/sec\)", done.stdout)[-1]) * 1.048576
 
 
-def consume_with_librdkafka(bootstrap, topic, size, count):
-    """MB/s from assign to the last record."""
+def consume_with_librdkafka(bootstrap, topic, size, count, more=None):
+    """MB/s from assign to the last record. more: configs."""
     options = {
         "group.id": "unused",
         "enable.auto.commit": False,
         "auto.offset.reset": "earliest",
     }
+    options |= more or {}
     consumer = Consumer({"bootstrap.servers": bootstrap, **options, **QUIET})
     consumer.list_topics(topic, timeout=30)
     began = time.perf_counter()
