@@ -20,6 +20,7 @@ from minikafka.broker.config_table import (
     WITHOUT_EFFECT,
     parse,
     show,
+    without_row,
 )
 from minikafka.broker.listeners import (
     PLAINTEXT,
@@ -244,7 +245,8 @@ class BrokerConfig:
         names = []
         while name is not None:
             names.append(name)
-            name = BROKER_CONFIGS[name].synonym
+            row = BROKER_CONFIGS.get(name) or without_row(name)
+            name = row.synonym
         places: list[tuple[Source, Mapping[str, str]]] = [
             (Source.DYNAMIC_BROKER, image.config(BROKER_RESOURCE, str(broker_id))),
             (Source.DYNAMIC_DEFAULT_BROKER, self.of_all(image)),
@@ -257,6 +259,20 @@ class BrokerConfig:
                 if each in configs:
                     levels.append(Level(each, configs[each], source))
         return levels
+
+    def without_row(self, image: Image, broker_id: int) -> dict[str, list[Level]]:
+        """The configs of a broker that are in no table, with their levels."""
+        places = (
+            image.config(BROKER_RESOURCE, str(broker_id)),
+            image.config(BROKER_RESOURCE, ""),
+            self.properties,
+        )
+        names = [name for configs in places for name in configs]
+        return {
+            name: _from_name(self._broker_levels(image, broker_id, name), name)
+            for name in names
+            if name not in BROKER_CONFIGS
+        }
 
     def of_all(self, image: Image) -> dict[str, str]:
         """The configs set at run time for all brokers. With eligible leader replicas
@@ -321,7 +337,7 @@ class _Static(dict[str, Any]):
 def _defaults(names: list[str]) -> dict[str, str]:
     found = {}
     for name in names:
-        text = show(BROKER_CONFIGS[name].default)
+        text = show(BROKER_CONFIGS[name].default) if name in BROKER_CONFIGS else None
         if text is not None:
             found[name] = text
     return found

@@ -24,7 +24,7 @@ from minikafka.broker.config_table import (
     invalid,
     is_of_plugin,
     parse,
-    unknown,
+    without_row,
 )
 from minikafka.broker.durations import duration_ms
 from minikafka.broker.listeners import PROTOCOL_MAP, of_listener, protocol_map
@@ -54,6 +54,13 @@ BY_DURATION = "by_duration:"
 DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 TASK_ASSIGNOR = "streams.assignor.name"
 REPLICA = re.compile("[0-9]+:[0-9]+|")
+OF_LISTENER = "listener.name."
+# the configs of a listener that may be set for all brokers at once
+OF_ALL_BROKERS = (
+    "max.connection.creation.rate",
+    "max.connections",
+    "num.network.threads",
+)
 LIMIT = re.compile(r"[^,:\s]+:([-+]?\d{1,10})")
 
 
@@ -279,6 +286,7 @@ def check_broker_configs(
     _refuse_those(rows, PER_LISTENER, why)
     try:
         checked(known, BROKER_CONFIGS, "broker config name")
+        _check_of_listeners(configs)
         _refuse_told(known if of_one else {})
         for name, text in known.items():
             _check_bounds(name, name, text, config)
@@ -293,12 +301,23 @@ def check_broker_configs(
         _refuse_those(rows + _of_listeners(configs), PER_BROKER, why)
 
 
+def _check_of_listeners(configs: Mapping[str, str]) -> None:
+    """Check whether the configs of single listeners are legal for all of them. Errors:
+    INVALID_CONFIG.
+    """
+    for name, text in configs.items():
+        of_one = of_listener(name)
+        if of_one is not None and of_one.name in BROKER_CONFIGS:
+            check_value(BROKER_CONFIGS[of_one.name], text)
+
+
 def _of_listeners(configs: Mapping[str, str]) -> list[Config]:
-    """The configs of single listeners: each broker has its own listeners."""
+    """The configs of single listeners that a broker has for itself."""
     found = []
     for name in configs:
-        if name.startswith("listener.name."):
-            found.append(unknown(name)._replace(update=PER_BROKER))
+        _, _, of_all = name.removeprefix(OF_LISTENER).partition(".")
+        if name.startswith(OF_LISTENER) and of_all not in OF_ALL_BROKERS:
+            found.append(without_row(name)._replace(update=PER_BROKER))
     return found
 
 

@@ -19,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minikafka.broker.listeners import of_listener
 from minikafka.cluster.metadata import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -299,10 +300,17 @@ TABLES: dict[int, Table] = {
 }
 
 
-def unknown(name: str) -> Config:
-    """A broker's config that is not in the table, for a plugin perhaps: kept, and its
-    name told.
+def without_row(name: str) -> Config:
+    """A broker's config that is not in the table. One of a single listener is like the
+    config of all listeners, its synonym. Any other, for a plugin perhaps, is kept, and
+    its name told.
     """
+    of_one = of_listener(name)
+    if of_one is not None and of_one.name in BROKER_CONFIGS:
+        row = BROKER_CONFIGS[of_one.name]
+        return row._replace(
+            name=name, documentation=None, synonym=row.name, update=READ_ONLY
+        )
     return Config(name, Type.UNKNOWN, default=None, documentation=None)
 
 

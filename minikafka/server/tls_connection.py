@@ -33,6 +33,9 @@ NO_TLS = (
     "UNEXPECTED_MESSAGE",
 )
 
+# a fatal alert of TLS 1.2, as Java's TLS sends it then: some clients recognize it
+INTERNAL_ERROR = bytes.fromhex("15 0303 0002 02 50")
+
 
 class NoPrincipal(Exception):
     """No rule says who the client is. str(): what is wrong with its certificate."""
@@ -84,7 +87,9 @@ class TlsConnection(Connection):
         except NoPrincipal as error:
             self.refuse(str(error))
         except ssl.SSLError as error:
-            self._post()  # OpenSSL's last word to the client: what is wrong
+            if not self._goes.pending:  # OpenSSL has no word for who speaks no TLS
+                self.transport.write(INTERNAL_ERROR)
+            self._post()  # its last word to the client: what is wrong
             self.refuse(what_failed(error, self._is_known))
 
     def _shake_hands(self) -> None:

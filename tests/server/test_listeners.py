@@ -237,6 +237,19 @@ def test_without_a_certificate_nobody_comes_in_where_one_is_required(folder):
         assert "peer did not return a certificate" in kafka.said()
 
 
+@pytest.mark.parametrize("said", [b"\0\0\0\x0f\0\x12\0\0", b"GET / HTTP/1.1\r\n\r\n"])
+def test_who_speaks_no_tls_hears_an_alert_and_is_gone(folder, said):
+    """As from Java's TLS: some clients tell their user what it means."""
+    properties = tls_options(folder, more={"listeners": "SSL://localhost:0"})
+    with (
+        Served(options=overrides(properties)) as kafka,
+        connected(kafka.bootstrap) as sock,
+    ):
+        sock.sendall(said)
+        heard = b"".join(iter(lambda: sock.recv(100), b""))
+    assert heard == bytes.fromhex("15 0303 0002 02 50")
+
+
 def test_whoever_hangs_up_politely_is_gone(folder):
     """A goodbye of TLS (close_notify) is the end, and nobody waits for more."""
     properties = tls_options(folder, more={"listeners": "SSL://localhost:0"})

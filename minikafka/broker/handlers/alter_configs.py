@@ -10,7 +10,7 @@ from minikafka.broker import config_rules
 from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call, error_fields, results_of
 from minikafka.broker.config import MIN_ISR, BrokerConfig, InForce
-from minikafka.broker.config_table import TABLES, Config, Type, unknown
+from minikafka.broker.config_table import TABLES, Config, Type, without_row
 from minikafka.broker.forwarding import Split
 from minikafka.broker.handlers.configs import check_own_id, identity, named
 from minikafka.broker.loggers import Loggers
@@ -254,7 +254,7 @@ def without_secrets(kind: int, new: dict[str, str | None]) -> dict[str, str | No
     """
     told = dict(new)
     for name, text in new.items():
-        row = TABLES[kind].get(name) or unknown(name)
+        row = TABLES[kind].get(name) or without_row(name)
         if row.is_sensitive and text is not None:
             told[name] = HIDDEN
     return told

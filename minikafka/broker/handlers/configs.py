@@ -19,7 +19,7 @@ from minikafka.broker.config_table import (
     is_read_only,
     parse,
     show,
-    unknown,
+    without_row,
 )
 from minikafka.broker.loggers import Loggers
 from minikafka.clock import Now
@@ -187,7 +187,7 @@ class ConfigHandlers:
         if not name:
             source = Source.DYNAMIC_DEFAULT_BROKER
             for key, text in self.config.of_all(self.image).items():
-                row = table.get(key) or unknown(key)
+                row = table.get(key) or without_row(key)
                 yield row, Value(text, source, [Level(key, text, source)])
             return
         places = dict(self.config.places(self.node_id, str(self.disk)))
@@ -199,21 +199,10 @@ class ConfigHandlers:
             is_shown = is_set or row.name not in SHOWN_WHERE_SET
             if is_shown and not is_internal(row.name):
                 yield row, places.get(row.name, value)
-        yield from self.unknown_ones(name)
-
-    def unknown_ones(self, name: str) -> Iterator[tuple[Config, Value]]:
-        """Configs set for this broker or for all brokers that are in no table."""
-        levels: dict[str, list[Level]] = {}
-        for source, configs in (
-            (Source.DYNAMIC_BROKER, self.image.config(BROKER_RESOURCE, name)),
-            (Source.DYNAMIC_DEFAULT_BROKER, self.image.config(BROKER_RESOURCE, "")),
-        ):
-            for key, text in configs.items():
-                if key not in TABLES[BROKER_RESOURCE]:
-                    levels.setdefault(key, []).append(Level(key, text, source))
-        for key, found in levels.items():
-            strongest = found[0]
-            yield unknown(key), Value(strongest.text, strongest.source, found)
+        beside = self.config.without_row(self.image, self.node_id)
+        for key, levels in beside.items():
+            strongest = levels[0]
+            yield without_row(key), Value(strongest.text, strongest.source, levels)
 
     def list_config_resources(self, request: Call, now: Now) -> Answer:
         """ListConfigResources (KIP-1142): what may have configs of its own.
