@@ -165,6 +165,11 @@ class Login:
         return 0 if self.ends_ms is None else max(0, self.ends_ms - now.monotonic_ms)
 
     @property
+    def is_over(self) -> bool:
+        """Whether the client is in."""
+        return self.state == IN
+
+    @property
     def is_going_on(self) -> bool:
         """Whether the client is in the middle of it."""
         return self.state in (EXCHANGING, RAW)
@@ -283,10 +288,17 @@ def plain_passwords(config: BrokerConfig, listener: str) -> dict[str, str]:
 
 def token_validator(config: BrokerConfig, listener: str) -> Any:
     """What checks tokens and tells their owner. Errors: INVALID_CONFIG."""
-    from minikafka.broker.tokens import Expected, Signed, Unsecured, keys_in
+    from minikafka.broker.tokens import Expected, KeySet, Signed, Unsecured
 
     def of(name: str) -> Any:
         return config.of_listener(listener, name, OAUTHBEARER)
+
+    def claimed(name: str, allowed: str) -> str:
+        """What tokens must say; "": anything, which has to be allowed."""
+        expected: str = of(name) or ""
+        if not expected.strip(",") and not of(allowed):
+            raise ValueError(f"set {name}, or {allowed}=true if it may be anything")
+        return expected
 
     # Apache Kafka's own validators; which one it is follows from the keys
     of("sasl.server.callback.handler.class")
@@ -303,18 +315,24 @@ def token_validator(config: BrokerConfig, listener: str) -> Any:
                     " sasl.oauthbearer.jwks.endpoint.url names a file with keys"
                 )
             return Unsecured(jaas.options)
-        text = config.files.get(url)
-        if text is None:
-            raise ValueError(f"there is nothing to read at {printable(url)}")
-        audience = of("sasl.oauthbearer.expected.audience")
+        keys = KeySet(config.files, url)
+        keys.keys()
+        audience = claimed(
+            "sasl.oauthbearer.expected.audience",
+            "sasl.oauthbearer.allow.unverified.audience",
+        )
+        issuer = claimed(
+            "sasl.oauthbearer.expected.issuer",
+            "sasl.oauthbearer.allow.unverified.issuer",
+        )
         expected = Expected(
-            [each for each in (audience or "").split(",") if each],
-            of("sasl.oauthbearer.expected.issuer"),
+            [each for each in audience.split(",") if each],
+            issuer or None,
             of("sasl.oauthbearer.sub.claim.name"),
             of("sasl.oauthbearer.scope.claim.name"),
             of("sasl.oauthbearer.clock.skew.seconds") * 1000,
         )
-        return Signed(keys_in(text), expected)
+        return Signed(keys, expected)
     except ValueError as error:
         raise _bad(listener, f"OAUTHBEARER: {error}") from None
 

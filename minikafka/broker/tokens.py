@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minikafka.broker.mechanisms import NotAuthenticated
 from minikafka.clock import Now
+from minikafka.trace import printable
 
 _SASLNAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIR = r"[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01"
@@ -154,10 +155,31 @@ class Key(NamedTuple):
     exponent: int
 
 
+class KeySet:
+    """The keys that are at a URL now: they may be exchanged while the broker runs, as in
+    Apache Kafka. files: what is at each URL.
+    """
+
+    def __init__(self, files: Mapping[str, str], url: str) -> None:
+        self._files = files
+        self._url = url
+        self._text: str | None = None
+        self._keys: Sequence[Key] = ()
+
+    def keys(self) -> Sequence[Key]:
+        """Errors: ValueError, which says why there is none."""
+        text = self._files.get(self._url)
+        if text is None:
+            raise ValueError(f"there is nothing to read at {printable(self._url)}")
+        if text != self._text:
+            self._keys, self._text = keys_in(text), text
+        return self._keys
+
+
 class Signed:
     """Tokens that one of these keys has signed."""
 
-    def __init__(self, keys: Sequence[Key], expected: Expected) -> None:
+    def __init__(self, keys: KeySet, expected: Expected) -> None:
         self._keys = keys
         self._expected = expected
 
@@ -168,8 +190,12 @@ class Signed:
         said = token.rpartition(".")[0].encode()
         if algorithm not in DIGESTS or "crit" in header:
             raise BadToken
+        try:
+            keys = self._keys.keys()
+        except ValueError:
+            raise BadToken from None
         is_signed = False
-        for key in self._keys:
+        for key in keys:
             may_be = named is None or key.name is None or key.name == named
             if may_be and key.algorithm in (None, algorithm):
                 is_signed = is_signed or is_signed_by(key, algorithm, said, signature)
@@ -193,6 +219,7 @@ class Signed:
         named = {audience} if isinstance(audience, str) else scope_of(audience)
         if expected.audience and not named & set(expected.audience):
             raise BadToken
+        check_scope(claims.get(expected.scope_claim))
         name = claims.get(expected.subject_claim)
         if not isinstance(name, str) or not name.strip():
             raise BadToken
@@ -254,6 +281,14 @@ def scope_of(claim: Any) -> set[str]:
     if not isinstance(claim, list):
         return set()
     return {each.strip() for each in claim if isinstance(each, str) and each.strip()}
+
+
+def check_scope(claim: Any) -> None:
+    """Errors: BadToken, for a scope that says nothing, or the same twice."""
+    if isinstance(claim, str):
+        claim = [claim]
+    if isinstance(claim, list) and len(scope_of(claim)) != len(claim):
+        raise BadToken
 
 
 # -- keys

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.broker import Broker
@@ -41,6 +40,7 @@ from minikafka.server.doors import (
     warn_of_open_doors,
 )
 from minikafka.server.folder_disk import FolderDisk
+from minikafka.server.key_files import key_files
 from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from minikafka.broker.counters import Counters
     from minikafka.server.connection import Watcher
 
-KEYS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 # settings of `serve` that differ from Kafka's: serve --help says why
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
@@ -211,7 +210,7 @@ def server_of(
             places.voters,
             shared.cluster_id,
             args.add_scram,
-            files_of(args.override),
+            key_files(args.override),
         )
     except KafkaError as error:
         raise CannotServe(f"--override: {error.message}") from error
@@ -243,32 +242,6 @@ def server_of(
         verbose=args.verbose,
         after_turn=shared.after_turn,
     )
-
-
-def files_of(properties: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """URL -> the text of the file that a property names by it: the broker reads no
-    files itself. Errors: CannotServe.
-    """
-    # loads http and email, which few need: a node starts faster without them
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    found = {}
-    for name, url in properties:
-        if not name.endswith(KEYS_URL) or not url:
-            continue
-        parts = urlsplit(url)
-        if parts.scheme != "file":
-            raise CannotServe(
-                f"--override {name}: the keys are read from a file here, file:///PATH;"
-                " save what is at the address that you name."
-            )
-        try:
-            found[url] = Path(url2pathname(parts.path)).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
-            raise CannotServe(f"--override {name}: can't read {url}: {why}.") from error
-    return found
 
 
 def properties_of(

@@ -29,6 +29,7 @@ from minikafka.trace import Trace
 from minikafka.wire import messages
 from minikafka.wire.errors import Error, KafkaError
 from tests.broker.node import WALL_MS, Node
+from tests.broker.signed_tokens import key_set, signed
 
 NOW = Now(0, WALL_MS)
 MODULE = "org.apache.kafka.common.security.{}LoginModule required"
@@ -152,10 +153,13 @@ def test_plain_says_what_apache_kafka_says(message, why):
 
 
 class Door:
-    """A broker whose listener DOOR asks for a login, and one connection to it."""
+    """A broker whose listener DOOR asks for a login, and one connection to it. files:
+    what stands at URLs.
+    """
 
-    def __init__(self, **properties):
+    def __init__(self, files=None, **properties):
         prefix = "listener.name.door."
+        self.files = files or {}
         self.node = Node()
         given = {
             "listener.security.protocol.map": "DOOR:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -171,6 +175,7 @@ class Door:
             {"PLAINTEXT": ("localhost", 9092), "DOOR": ("localhost", 9093)},
             given,
             first_users=[(UserMechanism("alice", 1), known)],
+            files=self.files,
         )
         self.node.new_broker = lambda: Broker(
             1, config, self.node.disk, Random(7), Trace("broker 1")
@@ -178,8 +183,14 @@ class Door:
         self.node.disk = MemoryDisk()  # the users are those of a new cluster
         self.node.start()
         self.broker = self.node.broker
+        self.again()
+
+    def again(self):
+        """The client hangs up, and comes again."""
+        self.broker.disconnected("door")
         self.broker.connected("door", "DOOR", "127.0.0.1")
         self.broker.outbox.clear()
+        return self
 
     @property
     def client(self):
@@ -410,6 +421,173 @@ def test_a_token_that_will_not_do_is_refused_in_two_steps(shown):
     assert door.ask("SaslAuthenticate", 2, auth_bytes=b"\1") is None
     refused = door.later(DELAY_MS, "SaslAuthenticate", 2)
     assert refused.error_message == '{"status":"invalid_token"}'
+
+
+# -- tokens that somebody has signed (KIP-768)
+
+KEYS = "file:///keys.json"
+GOOD = {"sub": "carol", "exp": SOON, "iat": SOON - 4000, "iss": "us", "aud": "kafka"}
+
+
+def door_of_tokens(written, **properties):
+    """written: the key set."""
+    given = {
+        "sasl_oauthbearer_jwks_endpoint_url": KEYS,
+        "sasl_oauthbearer_expected_audience": "other,kafka",
+        "sasl_oauthbearer_expected_issuer": "us",
+    }
+    return Door({KEYS: written}, **(given | properties))
+
+
+def who_shows(door, shown):
+    """Who is let in with this token; None: nobody, and it is said why in two steps."""
+    door.ask("SaslHandshake", 1, mechanism="OAUTHBEARER")
+    told = door.ask("SaslAuthenticate", 2, auth_bytes=first_message(shown))
+    assert told.error_code == 0
+    if not told.auth_bytes:
+        return door.client.principal.name
+    assert told.auth_bytes == b'{"status":"invalid_token"}'
+    assert not door.admitted
+    return None
+
+
+@pytest.mark.parametrize("algorithm", ["RS256", "RS384", "RS512"])
+@pytest.mark.parametrize("header", [{}, {"kid": "ours"}])
+def test_kip_768_a_signed_token_says_whose_it_is(algorithm, header):
+    door = door_of_tokens(key_set("other", "ours"))
+    shown = signed(GOOD, "ours", algorithm, **header)
+    assert who_shows(door, shown) == "carol"
+
+
+def without(claim):
+    """A good token, but for a claim that it lacks."""
+    return signed({name: each for name, each in GOOD.items() if name != claim})
+
+
+def changed(**claims):
+    """A good token, but for these claims."""
+    return signed(GOOD | claims)
+
+
+REFUSED = {
+    "another key's": lambda: signed(GOOD, "other"),
+    "another key's, by our name": lambda: signed(GOOD, "other", kid="ours"),
+    "our key's, by another name": lambda: signed(GOOD, kid="other"),
+    "unsigned": lambda: token(GOOD),
+    "unsigned, with our key's name": lambda: token(
+        GOOD, {"alg": "none", "kid": "ours"}
+    ),
+    "signed, and said to be unsigned": lambda: ".".join(
+        [token(GOOD).partition(".")[0], *signed(GOOD).split(".")[1:]]
+    ),
+    "with what must be understood": lambda: signed(GOOD, crit=["x"]),
+    "over": lambda: changed(exp=SOON - 3600 - 31),
+    "not yet good": lambda: changed(nbf=SOON - 3600 + 31),
+    "without an end": lambda: without("exp"),
+    "without a beginning": lambda: without("iat"),
+    "from somebody else": lambda: changed(iss="them"),
+    "from nobody": lambda: without("iss"),
+    "for somebody else": lambda: changed(aud="shop"),
+    "for some others": lambda: changed(aud=["shop", "kafk"]),
+    "for nobody": lambda: without("aud"),
+    "nobody's": lambda: changed(sub=" "),
+    "with a scope twice": lambda: changed(scope=["a", " a"]),
+    "with an empty scope": lambda: changed(scope=["a", ""]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_kip_768_a_signed_token_that_will_not_do_lets_nobody_in(what):
+    door = door_of_tokens(key_set("ours"))
+    assert who_shows(door, REFUSED[what]()) is None
+
+
+@pytest.mark.parametrize(
+    "part", [0, 1, 2], ids=["the header", "the claims", "the signature"]
+)
+def test_kip_768_no_part_of_a_signed_token_can_be_exchanged(part):
+    parts = signed(GOOD).split(".")
+    others = signed(GOOD | {"sub": "mallory"}, "ours", "RS512").split(".")
+    parts[part] = others[part]
+    door = door_of_tokens(key_set("ours"))
+    assert who_shows(door, ".".join(parts)) is None
+
+
+def test_kip_768_clocks_may_differ_as_far_as_it_is_said():
+    just_over = signed(GOOD | {"exp": SOON - 3600 - 29})
+    almost = signed(GOOD | {"nbf": SOON - 3600 + 29})
+    door = door_of_tokens(key_set("ours"))
+    assert who_shows(door, almost) == "carol"
+    for seconds, who in ((30, "carol"), (28, None)):
+        door = door_of_tokens(
+            key_set("ours"), sasl_oauthbearer_clock_skew_seconds=seconds
+        )
+        assert who_shows(door, just_over) == who
+
+
+def test_kip_768_the_claim_that_says_whose_a_token_is_has_another_name():
+    door = door_of_tokens(key_set("ours"), sasl_oauthbearer_sub_claim_name="email")
+    shown = signed(GOOD | {"email": "carol@example.org"})
+    assert who_shows(door, shown) == "carol@example.org"
+
+
+def test_kip_768_keys_are_exchanged_while_the_broker_runs():
+    """By a set that has both, as an issuer does it."""
+    old, new = (signed(GOOD, name, kid=name) for name in ("old", "new"))
+    door = door_of_tokens(key_set("old"))
+
+    def let_in():
+        return [who_shows(door.again(), shown) is not None for shown in (old, new)]
+
+    assert let_in() == [True, False]
+    door.files[KEYS] = key_set("old", "new")
+    assert let_in() == [True, True]
+    door.files[KEYS] = key_set("new")
+    assert let_in() == [False, True]
+    for broken in ("", '{"keys": []}'):
+        door.files[KEYS] = broken
+        assert let_in() == [False, False]
+    del door.files[KEYS]
+    assert let_in() == [False, False]
+
+
+@pytest.mark.parametrize("what", ["audience", "issuer"])
+def test_kip_768_a_token_for_anybody_or_from_anybody_has_to_be_allowed(what):
+    """Apache Kafka 4.4 does not start either."""
+    other = {"audience": "aud", "issuer": "iss"}[what]
+    free = {f"sasl_oauthbearer_expected_{what}": ""}
+    with pytest.raises(KafkaError, match=f"set sasl.oauthbearer.expected.{what}, or"):
+        door_of_tokens(key_set("ours"), **free)
+    allowed = free | {f"sasl_oauthbearer_allow_unverified_{what}": "true"}
+    door = door_of_tokens(key_set("ours"), **allowed)
+    assert who_shows(door, signed(GOOD | {other: "x"})) == "carol"
+
+
+KEYLESS = {
+    "nothing": (lambda: None, "nothing to read at file:///keys.json"),
+    "no set": (lambda: "{}", "no JSON Web Key Set"),
+    "an empty file": (lambda: "", "no JSON Web Key Set"),
+    "an empty set": (lambda: '{"keys": []}', "no RSA key of 2048 bits or more"),
+    "a small key": (lambda: key_set("small", bits=1024), "no RSA key of 2048 bits"),
+    "a key to encrypt with": (lambda: key_set("ours", use="enc"), "no RSA key"),
+}
+
+
+@pytest.mark.parametrize("what", KEYLESS)
+def test_kip_768_a_key_set_that_has_no_key_is_refused_at_the_start(what):
+    make, why = KEYLESS[what]
+    written = make()
+    given = {
+        "listener.security.protocol.map": "DOOR:SASL_SSL",
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": KEYS,
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "us",
+    }
+    files = {} if written is None else {KEYS: written}
+    config = BrokerConfig({"DOOR": ("localhost", 9093)}, given, files=files)
+    with pytest.raises(KafkaError, match=why):
+        check_logins(config, "DOOR")
 
 
 # -- configs
