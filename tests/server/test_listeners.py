@@ -303,61 +303,6 @@ def test_strangers_are_few_and_those_that_wait_longest_give_way(folder, monkeypa
     site.unlink()
 
 
-HANDSHAKES, FRAMES = 300, 1000
-BROKEN = (
-    b"GET / HTTP/1.1\r\n\r\n",
-    b"\0\0\0\x20" + b"\0\x12\0\0" + b"\0" * 28,
-    b"\x16\x03\x01\xff\xff" + b"\1" * 300,
-    b"\x16\x03\x01\0\5" + b"\1\0\0\1\0",
-    b"",
-)
-
-
-@pytest.mark.parametrize(
-    ("handshakes", "frames"),
-    [
-        (HANDSHAKES, FRAMES),
-        pytest.param(20_000, 100_000, marks=pytest.mark.nightly),
-    ],
-)
-def test_garbage_before_a_login_hurts_nobody(folder, handshakes, frames):
-    """Broken handshakes and senseless frames: the node lives, its memory holds, and
-    whoever knows what to say is let in.
-    """
-    jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    more = {
-        "listeners": "SASL_SSL://localhost:0,SASL_PLAINTEXT://localhost:0,PLAINTEXT://:0",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": f'{jaas} user_a="b";',
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{jaas} user_a="b";',
-        "connection.failed.authentication.delay.ms": 0,
-    }
-    with Served(options=overrides(tls_options(folder, more=more))) as kafka:
-        port = int(kafka.bootstrap.rpartition(":")[2])
-        plain = port_of(kafka, "SASL_PLAINTEXT")
-        before = memory_kb(kafka.process.pid)
-        for at in range(handshakes):
-            with socket.create_connection((HOST, port), 60) as sock:
-                sock.sendall(BROKEN[at % len(BROKEN)])
-        sent = 0
-        while sent < frames:
-            with socket.create_connection((HOST, plain), 60) as sock:
-                try:
-                    for _ in range(100):
-                        sent += 1
-                        body = sent.to_bytes(4, "big") * (1 + sent % 50)
-                        sock.sendall(struct.pack(">i", len(body)) + body)
-                except OSError:
-                    pass
-        with sealed(port, folder) as sock:
-            assert ask(sock, "SaslHandshake", 1, mechanism="PLAIN").error_code == 0
-            answer = ask(sock, "SaslAuthenticate", 1, auth_bytes=b"\0a\0b")
-            assert answer.error_code == 0
-            assert ask(sock, "Metadata", 1, topics=[]).brokers
-        assert memory_kb(kafka.process.pid) - before < 60_000
-        assert "b;" not in kafka.said() and "Traceback" not in kafka.said()
-
-
 def test_before_a_login_a_request_is_small(folder):
     """sasl.server.max.receive.size"""
     jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -375,45 +320,3 @@ def test_before_a_login_a_request_is_small(folder):
             ask(sock, "SaslAuthenticate", 1, auth_bytes=b"\0a\0b")
             topics = [{"name": "x" * 200} for _ in range(5000)]
             assert ask(sock, "Metadata", 1, topics=topics).topics
-
-
-def port_of(kafka, name):
-    """Of a listener, found in what the process listens on: it tells nobody before a
-    login.
-    """
-    own = {
-        line.split()[9]
-        for table in ("/proc/net/tcp", "/proc/net/tcp6")
-        for line in Path(table).read_text().splitlines()[1:]
-        if line.split()[3] == "0A"
-    }
-    held = set()
-    for handle in Path(f"/proc/{kafka.process.pid}/fd").iterdir():
-        try:
-            target = str(handle.readlink())
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            held.add(target[8:-1])
-    ports = []
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in own & held:
-                ports.append(int(fields[1].rpartition(":")[2], 16))
-    first = int(kafka.bootstrap.rpartition(":")[2])
-    for port in ports:
-        if port != first:
-            with socket.create_connection((HOST, port), 60) as sock:
-                try:
-                    ask(sock, "Metadata", 1, topics=[])
-                except EOFError:
-                    return port
-    raise AssertionError(f"no {name} among {ports}")
-
-
-def memory_kb(pid):
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1])
-    return 0
