@@ -14,6 +14,11 @@ class Now(NamedTuple):
     wall_ms: int
 
 
+def no_time() -> int:
+    """A stopwatch that doesn't run."""
+    return 0
+
+
 class NodeClock:
     """The time at which a node was last called. Parts that are called back without the
     time read it here.

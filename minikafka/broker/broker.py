@@ -9,6 +9,7 @@ way, from a frame to an answer, is in requests.py. How far the node has come in 
 is in lifecycle.py.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from minikafka.broker.config import BrokerConfig, Random
@@ -19,7 +20,7 @@ from minikafka.broker.lifecycle import LOGS_OPENED, RECOVERING, STOPS
 from minikafka.broker.mutations import limit_mutations
 from minikafka.broker.parts import Parts
 from minikafka.broker.requests import Requests
-from minikafka.clock import Now
+from minikafka.clock import Now, no_time
 from minikafka.cluster.metadata import METADATA_TOPIC
 from minikafka.cluster.principals import ANONYMOUS, Principal
 from minikafka.cluster.timers import NEVER_MS
@@ -36,7 +37,7 @@ IDLE_MS = 1000  # without any timer, as long as the node is not in the cluster y
 
 class Broker(Parts):
     """A node: broker and controller in one. now: of the last time that somebody called
-    it.
+    it. stopwatch: ns since any moment, to measure how long requests take.
     """
 
     def __init__(
@@ -47,8 +48,9 @@ class Broker(Parts):
         random: Random,
         trace: Trace,
         counters: Counters | None = None,
+        stopwatch: Callable[[], int] = no_time,
     ) -> None:
-        super().__init__(node_id, config, disk, random, trace, counters)
+        super().__init__(node_id, config, disk, random, trace, counters, stopwatch)
         self.requests = Requests(
             Handlers(self),
             self.forwarding,
@@ -64,6 +66,7 @@ class Broker(Parts):
             self.image,
             self.authorizer,
             self.login_of,
+            self.throttling,
             partial(
                 limit_mutations,
                 throttling=self.throttling,

@@ -59,6 +59,11 @@ class Client:
     login: "Login | None" = None
     early: dict[int, Effect] = field(default_factory=dict)
 
+    @property
+    def is_logging_in(self) -> bool:
+        """Whether it has to show who it is before anything else."""
+        return self.login is not None and not self.login.is_over
+
 
 @dataclass(slots=True, eq=False)
 class Itself:
@@ -73,6 +78,8 @@ class Itself:
 class Call:
     """A request on its way through a handler. number: 1 for the first one of its
     connection. size_bytes: of its frame. access: what its client may do; None: all.
+    began_ns: since when the broker works at it, by its stopwatch, where that counts for a
+    quota. is_timed: its answer says for how long the time that it took is punished.
     whole(answer): the answer with what was refused before the request came to its
     handler (guards/, mutations.py). is_limited: its client's quota of mutations has
     been asked.
@@ -88,6 +95,8 @@ class Call:
     number: int = 0
     size_bytes: int = 0
     access: Access | None = None
+    began_ns: int | None = None
+    is_timed: bool = False
     whole: "Callable[[Answered], Answered] | None" = None
     is_limited: bool = False
 

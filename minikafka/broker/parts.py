@@ -8,7 +8,7 @@ parts react to that and to appended records (node_events.py), and what each stat
 node's life begins with (lifecycle.py).
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from minikafka.broker.access import authorizer_of
@@ -48,7 +48,7 @@ from minikafka.broker.share_partitions import SharePartitions
 from minikafka.broker.share_sessions import ShareSessions
 from minikafka.broker.sharing import Sharing
 from minikafka.broker.throttling import Throttling
-from minikafka.clock import NodeClock, Now
+from minikafka.clock import NodeClock, Now, no_time
 from minikafka.cluster.metadata import (
     OFFSETS_TOPIC,
     SHARE_STATE_TOPIC,
@@ -88,6 +88,7 @@ class Parts:
         random: Random,
         trace: Trace,
         counters: Counters | None = None,
+        stopwatch: Callable[[], int] = no_time,
     ) -> None:
         self.node_id = node_id
         self.config = config
@@ -202,7 +203,7 @@ class Parts:
         self.fetch_sessions = FetchSessions(
             config["max.incremental.fetch.session.cache.slots"]
         )
-        self.throttling = Throttling(self.image, self.clock, config)
+        self.throttling = Throttling(self.image, self.clock, config, stopwatch)
         self.leader_quota = self._quota(AS_LEADER)
         # of groups and transactions
         host = Host(

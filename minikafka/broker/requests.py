@@ -54,6 +54,7 @@ from minikafka.broker.loggers import Loggers
 from minikafka.broker.mutations import STRICT
 from minikafka.broker.node_events import NodeEvents
 from minikafka.broker.peers import CONTROLLER_LISTENER, OwnRequest
+from minikafka.broker.throttling import Throttling
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster.acls import Who
 from minikafka.cluster.metadata import Image
@@ -98,6 +99,7 @@ class Requests:
     _image: Image
     _authorizer: Authorizer | None
     _login_of: Callable[[str], "Login | None"]
+    _throttling: Throttling
     _limit: Callable[[Call], Answer | None]
     clients: dict[Connection, Client] = field(default_factory=dict)
     answered_bytes: int = 0
@@ -324,12 +326,16 @@ class Requests:
         trace = self._trace
         if trace and not isinstance(call.connection, Itself):
             trace.cause = (str(call.connection), call.correlation_id)
+        if self._image.users.quotas:
+            self._throttling.works_at(call)
         try:
             do(*args)
         except AssertionError:
             raise
         except Exception as error:
             self._met_a_bug(call, error)
+        if call.began_ns is not None:
+            self._throttling.rests(call)
         trace.cause = None
 
     def _met_a_bug(self, call: Call, error: Exception) -> None:
@@ -358,6 +364,8 @@ class Requests:
         if isinstance(answer, Raw):
             frame = [answer.content]
         elif isinstance(answer, dict):
+            if call.began_ns is not None and not call.is_timed:
+                answer = self._throttled(call, answer)
             if self._trace:
                 self._tell_refusal(call, answer)
             frame = messages.encode_response(
@@ -379,6 +387,17 @@ class Requests:
         else:
             effect = Done(call.connection)
         self._finish(call.client, call.number, effect)
+
+    def _throttled(self, call: Call, answer: Answer) -> Answer:
+        """The answer, which says for how long its client is throttled, if its API has a
+        field for that.
+        """
+        said = "throttle_time_ms"
+        throttle_ms = self._throttling.throttle_time(call)
+        fields = messages.API[call.api].response.struct.by_attribute
+        if not throttle_ms or said not in fields:
+            return answer
+        return answer | {said: max(throttle_ms, answer.get(said, 0))}
 
     def _tell_refusal(self, call: Call, answer: Answer) -> None:
         refused = member_refusal(call, answer)

@@ -2,10 +2,10 @@
 applies to a client, and for how long a client that wrote or read too much must be
 silent. And how bytes per second are measured, those of replication (KIP-73) too.
 
-Produce and Fetch are measured, in bytes per second, by the broker that serves them
-(broker/throttling.py); changes of topics in partitions a second (KIP-599,
-broker/mutations.py). Quotas of other kinds are stored and described, but nothing
-enforces them.
+Each broker measures what it serves (broker/throttling.py): Produce and Fetch in bytes
+per second, all requests by the time that they take (KIP-124), new connections of an
+address per second (KIP-612); and changes of topics in partitions per second (KIP-599,
+broker/mutations.py).
 """
 
 import ipaddress
@@ -20,19 +20,22 @@ from minikafka.wire.errors import Error, KafkaError
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
+REQUESTS = "request_percentage"
 MUTATIONS = "controller_mutation_rate"
+CONNECTIONS = "connection_creation_rate"
 DOUBLE, INT, LONG = "DOUBLE", "INT", "LONG"
 OF_CLIENTS = {
     PRODUCE: LONG,
     FETCH: LONG,
-    "request_percentage": DOUBLE,
+    REQUESTS: DOUBLE,
     MUTATIONS: DOUBLE,
 }
-OF_ADDRESSES = {"connection_creation_rate": INT}
+OF_ADDRESSES = {CONNECTIONS: INT}
 LARGEST = {INT: 2.0**31 - 1, LONG: float(2**63 - 1)}
 ARTICLES = {INT: "an INT", LONG: "a LONG"}
 # quota.window.size.seconds and quota.window.num
 WINDOW_MS, WINDOWS = 1000, 11
+LOCALHOST = "127.0.0.1"
 LONGEST_MS = 2**31 - 1
 
 
@@ -121,8 +124,8 @@ def unusable_quotas(
 
 
 class Limit(NamedTuple):
-    """The quota that applies to a client. per_second: bytes, or partitions. shared_by:
-    the entity whose clients share this limit.
+    """The quota that applies to a client. per_second: bytes, or partitions, or percent
+    of a second. shared_by: the entity whose clients share this limit.
     """
 
     per_second: float
@@ -152,12 +155,29 @@ def limit(
     return None
 
 
+def connection_limit(
+    quotas: Mapping[Entity, Mapping[str, float]], host: str
+) -> Limit | None:
+    """How many connections an address may open a second; None: any number. Each address
+    is counted for itself, by the default, too.
+    """
+    names: tuple[str | None, ...] = host, None
+    if host == LOCALHOST:
+        names = host, "localhost", None
+    for name in names:
+        found = _of(quotas, ((IP, name),), CONNECTIONS)
+        if found is not None:
+            return Limit(found, ((IP, host),))
+    return None
+
+
 def _of(
     quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, key: str
 ) -> float | None:
     """The quota of an entity if it is legal: one that was stored earlier may not be."""
     found = quotas.get(entity, {}).get(key)
-    if found is None or what_is_wrong(OF_CLIENTS, key, found) is not None:
+    types = OF_ADDRESSES if key == CONNECTIONS else OF_CLIENTS
+    if found is None or what_is_wrong(types, key, found) is not None:
         return None
     return found
 
@@ -204,11 +224,12 @@ class Windows:
 
 
 class Rate(Windows):
-    """Bytes per second of a client, over the last ten windows and the one that has
-    begun: a client that was silent may write or read ten windows' worth at once.
+    """Bytes per second of a client, or whatever else is counted, over the last ten
+    windows and the one that has begun: a client that was silent may write or read ten
+    windows' worth at once.
     """
 
-    def throttle_ms(self, bytes_per_second: float, now_ms: int) -> int:
+    def throttle_ms(self, per_second: float, now_ms: int) -> int:
         """How long it takes until the rate is back at the limit if nothing more is
         counted.
         """
@@ -218,9 +239,9 @@ class Rate(Windows):
         missing = max(0, self._most_windows - 1 - since_ms // self._window_ms)
         whole_ms = since_ms + missing * self._window_ms
         rate = self._counted() * 1000 / whole_ms
-        if not rate > bytes_per_second:
+        if not rate > per_second:
             return 0
-        over = (rate - bytes_per_second) / bytes_per_second
+        over = (rate - per_second) / per_second
         return min(int(over * whole_ms + 0.5), LONGEST_MS)
 
 

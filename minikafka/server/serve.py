@@ -8,6 +8,7 @@ import random
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -232,7 +233,15 @@ def server_of(
         doors = doors_of(config)
     trace = Trace(f"broker {node}", shared.listening)
     counters = None if args.metrics is None else new_counters()
-    broker = Broker(node, config, disk, random.SystemRandom(), trace, counters)
+    broker = Broker(
+        node,
+        config,
+        disk,
+        random.SystemRandom(),
+        trace,
+        counters,
+        time.perf_counter_ns,
+    )
     return Server(
         broker,
         max_connections=shared.most_connections,

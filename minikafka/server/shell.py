@@ -100,6 +100,8 @@ class Server:
             if secret is None
             else NodeHandshakes(secret, self._most_connections // 2, self._let_in_node)
         )
+        # of addresses that have opened too many; each is closed in a moment
+        self._held: dict[socket.socket, asyncio.TimerHandle] = {}
         self._doors = doors or {}
         self._newcomers = Newcomers(self._most_connections // 2)
         # nodes whose place is taken by a stranger, as far as we have reported
@@ -165,6 +167,8 @@ class Server:
             if self._node_handshakes is not None:
                 self._node_handshakes.close()
             self._newcomers.close()
+            for held in list(self._held):
+                self._drop(held)
             for listener in listeners.values():
                 listener.close()
             if of_nodes is not None:
@@ -217,7 +221,7 @@ class Server:
         while True:
             try:
                 client, address = await self._loop.sock_accept(listener)
-                waiting = (
+                waiting = len(self._held) + (
                     0 if self._node_handshakes is None else len(self._node_handshakes)
                 )
                 if len(self.connections) + waiting >= self._most_connections:
@@ -227,6 +231,9 @@ class Server:
                     await asyncio.sleep(0)
                 elif handshakes is not None:
                     handshakes.begin(client, named(address))
+                    await asyncio.sleep(0)
+                elif held_ms := self._held_ms(name, address[0]):
+                    self._hold(client, held_ms)
                     await asyncio.sleep(0)
                 else:
                     await self._let_in(client, name)
@@ -238,6 +245,24 @@ class Server:
                     f" {ONCE_SECONDS:.0f} s."
                 )
                 await asyncio.sleep(ONCE_SECONDS)
+
+    def _held_ms(self, name: str, host: str) -> int:
+        """0, or for how long a connection of this address is held. Nodes have no
+        quota.
+        """
+        if name == CONTROLLER_LISTENER:
+            return 0
+        return self.broker.throttling.connected(host, now())
+
+    def _hold(self, client: "socket.socket", held_ms: int) -> None:
+        """One too many of its address (KIP-612): it is closed after a while, unheard, so
+        that its client doesn't come again at once.
+        """
+        self._held[client] = self._loop.call_later(held_ms / 1000, self._drop, client)
+
+    def _drop(self, client: "socket.socket") -> None:
+        self._held.pop(client).cancel()
+        client.close()
 
     async def _let_in(self, client: "socket.socket", name: str) -> None:
         await self._loop.connect_accepted_socket(

@@ -1,18 +1,24 @@
-"""Quotas of clients that write and read (KIP-13) and change topics (KIP-599), and that
-the broker doesn't hear those who go beyond (KIP-219).
+"""Quotas of clients that write and read (KIP-13), take the broker's time (KIP-124) and
+change topics (KIP-599), and that the broker doesn't hear those who go beyond (KIP-219);
+and of addresses that open connections (KIP-612).
 """
 
 import math
 import sys
+from random import Random
 
 import pytest
 
+from minikafka.broker.broker import Broker
 from minikafka.broker.effects import Notice
+from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.cluster.quotas import (
+    CONNECTIONS,
     FETCH,
     MUTATIONS,
     PRODUCE,
+    REQUESTS,
     Rate,
     SimpleRate,
     limit,
@@ -119,6 +125,185 @@ def test_quotas_are_there_after_a_restart(node):
     set_quota(node, PRODUCE, None, client_id="test")
     assert node.broker.image.users.quotas == {}
     assert produced(node, *MUCH, *MUCH) == 0
+
+
+# -- KIP-124
+
+
+class SlowNode(Node):
+    """A node that takes a while for everything: each look at its stopwatch is so many ms
+    after the one before. It looks when it begins with a request, when it has the answer,
+    and when it is done with it.
+    """
+
+    work_ms = elapsed_ms = looks = 0
+
+    def new_broker(self):
+        plain = super().new_broker()
+        said = plain.config, self.disk, Random(7), plain.trace
+        return Broker(self.node_id, *said, stopwatch=self.look)
+
+    def look(self):
+        self.looks += 1
+        self.elapsed_ms += self.work_ms
+        return self.elapsed_ms * 1_000_000
+
+
+@pytest.fixture
+def slow():
+    node = SlowNode()
+    node.create_topic("orders")
+    return node
+
+
+def throttled_ms(node):
+    """For how long its client is told to be silent."""
+    return node.call("Metadata", 12, topics=[]).throttle_time_ms
+
+
+def test_kip_124_who_takes_more_than_its_share_of_the_time_is_told_and_not_heard(slow):
+    """A tenth of the time is one second in ten."""
+    set_quota(slow, REQUESTS, 10.0, client_id="test")
+    slow.work_ms = 200
+    assert [throttled_ms(slow) for _ in range(3)] == [0, 0, 0]
+    throttle_ms = throttled_ms(slow)
+    assert throttle_ms == 1000
+    slow.send("Metadata", 12, topics=[])
+    assert slow.answer() is None
+    slow.connect("another client")
+    slow.send("Metadata", 12, "another client", topics=[])
+    assert slow.answer(), "only this connection is muted"
+    slow.pass_time(999)
+    assert slow.answer() is None
+    slow.pass_time(1)
+    assert slow.answer("Metadata", 12)
+
+
+def test_kip_124_a_throttle_lasts_until_the_share_is_kept_and_a_second_at_most(slow):
+    set_quota(slow, REQUESTS, 10.0, client_id="test")
+    slow.work_ms = 1001
+    assert throttled_ms(slow) == 10
+    slow.pass_time(12_000)
+    slow.work_ms = 60_000
+    assert throttled_ms(slow) == 1000
+
+
+def test_kip_124_what_was_long_ago_does_not_count(slow):
+    set_quota(slow, REQUESTS, 10.0, client_id="test")
+    for _ in range(3):
+        slow.work_ms = 500
+        assert throttled_ms(slow) == 0
+        slow.pass_time(12_000)
+
+
+def test_kip_124_a_percent_is_one_of_a_thread_so_more_than_a_hundred_is_no_limit(slow):
+    set_quota(slow, REQUESTS, 120.0, client_id="test")
+    for _ in range(30):
+        slow.work_ms = 500
+        assert throttled_ms(slow) == 0
+        slow.pass_time(1000)
+
+
+def test_kip_124_a_produce_is_carried_out_and_a_fetch_has_nothing(slow):
+    slow.produce("orders", "a")
+    set_quota(slow, REQUESTS, 1.0, client_id="test")
+    slow.work_ms = 1000
+    assert produced(slow, "b") == 1000
+    slow.pass_time(12_000)
+    slow.send_fetch("orders")
+    answer = slow.answer()
+    assert (answer.responses, answer.throttle_time_ms) == ([], 1000)
+    slow.work_ms = 0
+    slow.pass_time(22_000)
+    assert slow.values("orders") == ["a", "b"]
+
+
+def test_kip_124_the_longer_of_two_throttles_is_told(slow):
+    set_quota(slow, REQUESTS, 1.0, client_id="test")
+    slow.work_ms = 1000
+    set_quota(slow, PRODUCE, 900.0, client_id="test")
+    slow.pass_time(1000)
+    assert produced(slow, *MUCH) > 1000
+    slow.pass_time(60_000)
+    set_quota(slow, PRODUCE, 100_000.0, client_id="test")
+    slow.pass_time(60_000)
+    assert produced(slow, *MUCH) == 1000
+
+
+def test_kip_124_a_request_that_waits_takes_no_time(slow):
+    """As a Fetch of a consumer does that has read everything."""
+    set_quota(slow, REQUESTS, 1.0, client_id="test")
+    slow.work_ms = 1
+    slow.send_fetch("orders", max_wait_ms=60_000, min_bytes=1)
+    assert slow.answer() is None
+    slow.pass_time(60_000)
+    assert slow.answer().throttle_time_ms == 0
+
+
+def test_kip_124_the_time_of_a_producer_without_answers_does_not_count(slow):
+    set_quota(slow, REQUESTS, 1.0, client_id="test")
+    slow.work_ms = 10_000
+    for _ in range(3):
+        assert slow.produce("orders", "a", acks=0) is None
+    slow.work_ms = 0
+    assert throttled_ms(slow) == 0
+
+
+def test_kip_124_nodes_have_no_quota(slow):
+    set_quota(slow, REQUESTS, 1.0, client_id=None)
+    slow.broker.connected("node", CONTROLLER_LISTENER, "127.0.0.1")
+    slow.work_ms = 10_000
+    for _ in range(3):
+        slow.send("Metadata", 12, "node", topics=[])
+        assert slow.answer().throttle_time_ms == 0
+
+
+def test_kip_124_where_nobody_has_a_quota_nothing_is_measured(slow):
+    before = slow.looks
+    throttled_ms(slow)
+    assert slow.looks == before
+    set_quota(slow, PRODUCE, 1000.0, client_id="another")
+    slow.work_ms = 10_000
+    assert throttled_ms(slow) == 0
+
+
+def test_kip_124_in_the_simulation_a_request_takes_no_time(node):
+    set_quota(node, REQUESTS, 0.001, client_id="test")
+    assert [throttled_ms(node) for _ in range(100)] == [0] * 100
+
+
+# -- KIP-612
+
+
+def connections(node, host, count=1):
+    """For how long each of its new connections is held before it is closed."""
+    return [node.broker.throttling.connected(host, node.now) for _ in range(count)]
+
+
+def test_kip_612_an_address_opens_ten_seconds_worth_at_once_and_then_its_rate(node):
+    set_quota(node, CONNECTIONS, 2.0, ip="10.0.0.1")
+    assert connections(node, "10.0.0.1", 20) == [0] * 20
+    assert connections(node, "10.0.0.1", 3) == [500] * 3, "those held don't count"
+    assert connections(node, "10.0.0.2", 99) == [0] * 99, "others have no limit"
+    node.pass_time(11_000)
+    assert connections(node, "10.0.0.1", 21) == [0] * 20 + [500]
+
+
+def test_kip_612_a_connection_is_held_for_a_second_at_most(node):
+    set_quota(node, CONNECTIONS, 100.0, ip=None)
+    connections(node, "10.0.0.1", 300)
+    set_quota(node, CONNECTIONS, 1.0, ip=None)
+    assert connections(node, "10.0.0.1") == [1000]
+
+
+def test_kip_612_the_default_is_counted_for_each_address(node):
+    set_quota(node, CONNECTIONS, 1.0, ip=None)
+    set_quota(node, CONNECTIONS, 3.0, ip="localhost")
+    for host, most in (("10.0.0.1", 10), ("10.0.0.2", 10), ("127.0.0.1", 30)):
+        held = connections(node, host, most + 1)
+        assert held[:most] == [0] * most and held[most] > 0, host
+    set_quota(node, CONNECTIONS, None, ip=None)
+    assert connections(node, "10.0.0.1", 50) == [0] * 50
 
 
 # -- numbers that are none, or next to nothing

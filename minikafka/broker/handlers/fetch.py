@@ -370,7 +370,7 @@ class Fetching:
         throttle_ms = 0
         if is_consumer:
             throttle_ms = self.handlers.throttling.throttle(
-                self.request.client, FETCH, read.size_bytes
+                self.request, FETCH, read.size_bytes
             )
         if throttle_ms:
             return self.nothing(throttle_ms)

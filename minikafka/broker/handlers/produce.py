@@ -118,7 +118,8 @@ class ProduceHandlers:
                 answer["topic_id"] = topic.topic_id
             topics.append(answer)
         if body.acks == NONE:
-            self.throttling.throttle(request.client, PRODUCE, request.size_bytes)
+            request.began_ns = None  # its time doesn't count, as in Apache Kafka
+            self.throttling.throttle(request, PRODUCE, request.size_bytes)
             if not producing.failed:
                 return None
             error = Error(producing.failed).name
@@ -174,9 +175,7 @@ class ProduceHandlers:
         """The whole answer, with the leaders of the partitions that this node does not
         lead, and for how long the client is throttled.
         """
-        throttle_ms = self.throttling.throttle(
-            request.client, PRODUCE, request.size_bytes
-        )
+        throttle_ms = self.throttling.throttle(request, PRODUCE, request.size_bytes)
         whole: Answer = {"responses": topics, "throttle_time_ms": throttle_ms}
         if request.version < CURRENT_LEADERS:
             return whole
