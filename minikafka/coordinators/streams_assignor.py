@@ -1,11 +1,12 @@
 """The assignor of streams groups (KIP-1071), `sticky`: which member runs which task,
 and which members keep copies of its state.
 
-Moving a task means copying its state, so a task stays where it was as long as that
-member has room for it; otherwise it goes to a member with a standby copy, or else to
-the process with the least load. Tasks that no member ever had are dealt out in order,
-so that neighbours of a subtopology meet in one member. A standby task never shares a
-process with another copy of the same state: both would be lost together.
+Moving a task means copying its state, so a task stays where it is as long as that
+member has room for it; otherwise it goes to a member with a standby copy, or to one
+that says that it has the state on its disk, or else to the process with the least load.
+Tasks that no member ever had are dealt out in order, so that neighbours of a
+subtopology meet in one member. A standby task never shares a process with another copy
+of the same state: both would be lost together.
 
 The result is that of Java's StickyTaskAssignor. If two processes or two members have
 the same load, Java's hash map decides there, and the order of ids here.
@@ -15,6 +16,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from minikafka.coordinators.streams_tasks import NO_TASKS, Task, Tasks, TaskSet
@@ -23,11 +25,14 @@ BY_PARTITION = itemgetter(1, 0)
 
 
 class MemberSpec(NamedTuple):
-    """A member as the assignor sees it. active, standby: its last target."""
+    """A member as the assignor sees it. active, standby: the tasks that it has.
+    offsets: how far it says that the state on its disk goes, by task.
+    """
 
     process_id: str
     active: TaskSet = NO_TASKS
     standby: TaskSet = NO_TASKS
+    offsets: Mapping[Task, int] = MappingProxyType({})
 
 
 class SubtopologySpec(NamedTuple):
@@ -139,11 +144,15 @@ class _Assignment:
         self._processes: dict[str, _Process] = {}
         self._process_of: dict[str, _Process] = {}
         self._was_active: dict[Task, str] = {}
-        self._was_standby: dict[Task, list[str]] = {}
+        # the members that have a standby task, then those whose disk has its state; the
+        # most state comes first
+        self._have_state: dict[Task, list[str]] = {}
         self._active: dict[str, set[Task]] = {}
         self._standby: dict[str, set[Task]] = {}
         for member_id in sorted(members):
             self._add(member_id, members[member_id])
+        for task, member_ids in self._have_state.items():
+            member_ids.sort(key=lambda each: _state_of(task, members[each]))
 
     def _add(self, member_id: str, spec: MemberSpec) -> None:
         process = self._processes.setdefault(spec.process_id, _Process())
@@ -154,8 +163,8 @@ class _Assignment:
         self._standby[member_id] = set()
         for task in spec.active:
             self._was_active[task] = member_id
-        for task in spec.standby:
-            self._was_standby.setdefault(task, []).append(member_id)
+        for task in spec.standby | spec.offsets.keys():
+            self._have_state.setdefault(task, []).append(member_id)
 
     def result(self) -> dict[str, Tasks]:
         found = {}
@@ -177,8 +186,7 @@ class _Assignment:
                 self._give_active(member_id, task)
         never_had = []
         for task in left:
-            had_copy = self._was_standby.get(task, ())
-            member_id = self._least_loaded(had_copy)
+            member_id = self._least_loaded(self._have_state.get(task, ()))
             if member_id is None or not self._has_room(member_id):
                 never_had.append(task)
             else:
@@ -225,25 +233,24 @@ class _Assignment:
         self, member_ids: Iterable[str], task: Task | None = None
     ) -> str | None:
         """The member with the least load, in a process without the task. As in Java, a
-        member replaces the first one only if it is less loaded itself and its process
-        is too; and if the task is in the first one's process, there is none.
+        member replaces the one before only if it is less loaded itself and its process
+        is too.
         """
-        candidates = list(member_ids)
-        if not candidates:
-            return None
-        first = candidates[0]
-        found = first
-        for member_id in candidates[1:]:
+        found: str | None = None
+        for member_id in member_ids:
             process = self._process_of[member_id]
             if task in process.tasks:
                 continue
-            if process.load >= self._process_of[found].load:
-                continue
-            if self._count(member_id) < self._count(found):
+            if found is None or self._is_less_loaded(member_id, found):
                 found = member_id
-        if task in self._process_of[first].tasks:
-            return None
         return found
+
+    def _is_less_loaded(self, member_id: str, other: str) -> bool:
+        """Whether both a member and its process are."""
+        process, of_other = self._process_of[member_id], self._process_of[other]
+        return process.load < of_other.load and (
+            process.counts[member_id] < of_other.counts[other]
+        )
 
     def assign_standby(self) -> None:
         """Give standby tasks to members that have the state, else to the processes with
@@ -268,7 +275,7 @@ class _Assignment:
         was_active = self._was_active.get(task)
         if was_active is not None and self._may_copy(was_active, task):
             return was_active
-        found = self._least_loaded(self._was_standby.get(task, ()), task)
+        found = self._least_loaded(self._have_state.get(task, ()), task)
         if found is not None and self._count(found) < self._quota.each:
             return found
         return None
@@ -293,3 +300,8 @@ class _Assignment:
         for entry in taken_out:
             heapq.heappush(queue, entry)
         return was_given
+
+
+def _state_of(task: Task, spec: MemberSpec) -> tuple[bool, int]:
+    """Less for a member with a standby task, and for one that has more of its state."""
+    return task not in spec.standby, -spec.offsets.get(task, 0)

@@ -26,7 +26,7 @@ A heartbeat takes these steps, each with its own records:
 (streams_group_state.py). Soft state, which a new coordinator does without: when
 sessions end and by when tasks must be given up, the topics as they were when they were
 looked at, whether a member requested the application's shutdown, how often the
-addresses for queries changed.
+addresses for queries changed, how far members say that they have tasks' states.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,12 @@ from minikafka.coordinators.streams_group_state import StreamsGroupState
 from minikafka.coordinators.streams_member import StreamsMember, target_record
 from minikafka.coordinators.streams_reconciliation import Goal, reconcile
 from minikafka.coordinators.streams_target import Looked, look_again, new_target
-from minikafka.coordinators.streams_tasks import NOTHING_HELD, Tasks, said_to_own
+from minikafka.coordinators.streams_tasks import (
+    NOTHING_HELD,
+    Reported,
+    Tasks,
+    said_to_own,
+)
 from minikafka.coordinators.streams_topology import (
     Configured,
     Status,
@@ -89,6 +94,7 @@ class Draft:
     starts_delay: bool = False
     ends_delay: bool = False
     replaces: str = ""
+    reported: Reported | None = None
 
 
 class StreamsGroup(ReconcilingGroup[StreamsMember]):
@@ -109,6 +115,7 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         self._looked = Looked()
         self._shutdown_by: str | None = None
         self._endpoint_epoch = 0
+        self._reported: dict[str, Reported] = {}  # by member id
 
     # -- requests and deadlines: decide
 
@@ -135,6 +142,9 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         assert configured is not None, "it was just looked at"
         if configured.is_ready:
             messages.check_owned(owned, configured)
+        if body.task_offsets is not None or body.task_end_offsets is not None:
+            last = self._reported.get(body.member_id, Reported())
+            draft.reported = last.updated(body)
         has_changed = messages.matters(was, member)
         group_epoch = self._next_group_epoch(draft.looked, has_changed, draft)
         self._note_arrival(member, draft)
@@ -190,7 +200,10 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         """Apply one of this group's records, live or in a replay."""
         self.state.apply(name, key, value)
         member_id = getattr(key, "member_id", "")
-        self._timers.follow(member_id, self.state.members.get(member_id))
+        member = self.state.members.get(member_id)
+        self._timers.follow(member_id, member)
+        if member is None:
+            self._reported.pop(member_id, None)
 
     def committed(self, draft: Draft, now: Now) -> None:
         """The records of a draft have been applied."""
@@ -199,6 +212,8 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         self._shutdown_by = self._shutdown_by or draft.shutdown_by
         if not self.state.members:
             self._shutdown_by = None
+        if draft.reported is not None:
+            self._reported[draft.heard] = draft.reported
         if draft.ends_delay:
             self._delay.set(INITIAL_DELAY, None)
         if draft.starts_delay and self._delay.at(INITIAL_DELAY) is None:
@@ -223,7 +238,7 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
 
     def describe(self) -> dict[str, Any]:
         configured = self._looked.configured
-        return messages.described(self.group_id, self.state, configured)
+        return messages.described(self.group_id, self.state, configured, self._reported)
 
     # -- the steps of a heartbeat
 
@@ -387,12 +402,10 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         """A new target for all members, without tasks while the topics are not ready.
         Errors: those of new_target.
         """
-        replicas = self._standby_replicas
-        before = dict(self.state.target)
-        if draft.replaces:
-            (new,) = members.keys() - self.state.members.keys()
-            before[new] = before.pop(draft.replaces, Tasks())
-        target = new_target(members, before, configured, replicas)
+        reported = dict(self._reported)
+        if draft.reported is not None:
+            reported[draft.heard] = draft.reported
+        target = new_target(members, reported, configured, self._standby_replicas)
         for member_id, tasks in target.items():
             if self.state.target.get(member_id) != tasks:
                 record = target_record(self.group_id, member_id, tasks)
@@ -428,6 +441,7 @@ class StreamsGroup(ReconcilingGroup[StreamsMember]):
         draft.endpoint_epoch = 0
         draft.looked = None
         draft.shutdown_by = None
+        draft.reported = None
 
     # -- leaving
 

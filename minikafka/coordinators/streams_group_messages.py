@@ -24,7 +24,14 @@ from minikafka.coordinators.streams_member import (
     listed_tags,
     tags_of,
 )
-from minikafka.coordinators.streams_tasks import KINDS, Task, Tasks, flat, listed
+from minikafka.coordinators.streams_tasks import (
+    KINDS,
+    Reported,
+    Task,
+    Tasks,
+    flat,
+    listed,
+)
 from minikafka.coordinators.streams_topology import Configured, Status, Topology
 from minikafka.wire.errors import MOST_MESSAGE, Error, KafkaError
 from minikafka.wire.schema import Message, nested
@@ -292,10 +299,13 @@ def _partitions_of(
 
 
 def described(
-    group_id: str, state: StreamsGroupState, configured: Configured | None
+    group_id: str,
+    state: StreamsGroupState,
+    configured: Configured | None,
+    reported: Mapping[str, Reported],
 ) -> dict[str, Any]:
     """A DescribedGroup of StreamsGroupDescribe. The topology is shown with what is
-    known about its topics, or as its first member described it.
+    known about its topics, or as its first member described it. reported: by member id.
     """
     topology = None
     if state.topology is not None:
@@ -305,12 +315,13 @@ def described(
     members = []
     for member_id in sorted(state.members):
         target = state.target.get(member_id, Tasks())
-        members.append(_described_member(state.members[member_id], target))
+        row = _described_member(state.members[member_id], target)
+        members.append(row | reported.get(member_id, Reported()).listed())
     own = {"topology": topology, "assignor_name": ASSIGNOR}
     return state.described(group_id, members) | own
 
 
-def _described_member(member: StreamsMember, target: Tasks) -> Mapping[str, Any]:
+def _described_member(member: StreamsMember, target: Tasks) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "member_epoch": member.member_epoch,

@@ -19,7 +19,7 @@ from minikafka.coordinators.streams_assignor import (
     assign_sticky,
 )
 from minikafka.coordinators.streams_member import StreamsMember
-from minikafka.coordinators.streams_tasks import Tasks
+from minikafka.coordinators.streams_tasks import Reported, Tasks
 from minikafka.coordinators.streams_topology import Configured, Topology, configure
 from minikafka.coordinators.subscriptions import SeenTopics, look_at
 
@@ -70,20 +70,24 @@ def check_size(configured: Configured, standby_replicas: int) -> None:
 
 def new_target(
     members: Mapping[str, StreamsMember],
-    last: Mapping[str, Tasks],
+    reported: Mapping[str, Reported],
     configured: Configured,
     standby_replicas: int,
 ) -> dict[str, Tasks]:
-    """The new target of every member: no tasks while the topics are not ready. last:
-    the current one, which the assignor keeps as far as it can. Errors:
-    UNKNOWN_SERVER_ERROR, as in Apache Kafka, if it would be too large.
+    """The new target of every member: no tasks while the topics are not ready. A task
+    stays where it is as far as it can. Errors: UNKNOWN_SERVER_ERROR, as in Apache
+    Kafka, if the target would be too large.
     """
     if configured.is_ready:
         check_size(configured, standby_replicas)
     specs = {}
     for member_id, member in members.items():
-        tasks = last.get(member_id, Tasks())
-        specs[member_id] = MemberSpec(member.process_id, tasks.active, tasks.standby)
+        specs[member_id] = MemberSpec(
+            member.process_id,
+            frozenset(member.tasks.active),
+            member.tasks.standby,
+            reported.get(member_id, Reported()).offsets,
+        )
     topology = {}
     if configured.is_ready:
         for name, subtopology in sorted(configured.subtopologies.items()):

@@ -4,13 +4,15 @@ A topology consists of subtopologies, which share no state. Each has as many tas
 its widest input topic has partitions: task 2 of a subtopology reads partition 2 of all
 its inputs. A member has three kinds of tasks: active ones, which process; standby ones,
 which keep a copy of the state of a task that is active elsewhere; warm-up ones, which
-build such a copy to become active (Kafka 4.3 has the field, and assigns none).
+build such a copy to become active (Kafka 4.4 has the field, and assigns none).
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message, nested
 
 Task = tuple[str, int]  # subtopology, partition
@@ -96,6 +98,51 @@ def flat(rows: Iterable[Message]) -> TaskSet:
         for number in row.partitions:
             tasks.add((row.subtopology_id, number))
     return frozenset(tasks)
+
+
+class Reported(NamedTuple):
+    """How far a member says that it has the states of tasks, and where their changelogs
+    end: sums over the changelogs of a task.
+    """
+
+    offsets: Mapping[Task, int] = MappingProxyType({})
+    end_offsets: Mapping[Task, int] = MappingProxyType({})
+
+    def updated(self, body: Message) -> "Reported":
+        """With what a heartbeat says; null has not changed. Errors: INVALID_REQUEST."""
+        offsets, ends = body.task_offsets, body.task_end_offsets
+        return Reported(
+            self.offsets if offsets is None else _offsets(offsets),
+            self.end_offsets if ends is None else _offsets(ends),
+        )
+
+    def listed(self) -> dict[str, Any]:
+        """As StreamsGroupDescribe lists them."""
+        return {
+            "task_offsets": _listed_offsets(self.offsets),
+            "task_end_offsets": _listed_offsets(self.end_offsets),
+        }
+
+
+def _offsets(rows: Iterable[Message]) -> dict[Task, int]:
+    found: dict[Task, int] = {}
+    for row in rows:
+        task = row.subtopology_id, row.partition
+        if task in found:
+            why = (
+                "Task offsets contain a duplicate entry for subtopology"
+                f" {row.subtopology_id} and partition {row.partition}."
+            )
+            raise KafkaError(Error.INVALID_REQUEST, why)
+        found[task] = row.offset
+    return found
+
+
+def _listed_offsets(offsets: Mapping[Task, int]) -> list[dict[str, Any]]:
+    return [
+        {"subtopology_id": subtopology, "partition": number, "offset": offset}
+        for (subtopology, number), offset in sorted(offsets.items())
+    ]
 
 
 def said_to_own(body: Message) -> Tasks | None:

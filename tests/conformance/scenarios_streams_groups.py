@@ -84,8 +84,12 @@ def configure(side, **configs):
     side.settle()
 
 
-def look(side, what):
+def show(side, what):
     side.ask(what, "StreamsGroupDescribe", 0, 1, group_ids=[side.name])
+
+
+def look(side, what):
+    show(side, what)
     side.ask(
         f"{what}, whole",
         "StreamsGroupDescribe",
@@ -533,6 +537,49 @@ def standby_tasks_of_a_streams_group(side):
     look(side, "nobody is to have a copy")
 
 
+def states_on_the_disks_of_streams_members(side):
+    """A task that nobody has goes to who says that it has most of its state."""
+    side.create_topic(partitions=2)
+    find(side)
+    side.create_topic("-store-changelog", partitions=2)
+    configure(side)
+    store = internal(f"{side.name}-store-changelog")
+    stateful = plain(side, state_changelog_topics=[store])
+
+    def on_disk(**offsets):
+        """task_offsets=[(partition, offset), ...]"""
+        return {
+            name: [
+                {"subtopology_id": "0", "partition": number, "offset": offset}
+                for number, offset in each
+            ]
+            for name, each in offsets.items()
+        }
+
+    side.ask("it joins", HEARTBEAT, 0, **starting(side, "one", stateful))
+    side.ask("it has both", HEARTBEAT, 0, **beating(side, "one", 2))
+    ends = [(0, 20), (1, 20)]
+    states = on_disk(task_offsets=[(0, 5), (1, 5)], task_end_offsets=ends)
+    joins = starting(side, "two", stateful, **states)
+    side.ask("another has some of both", HEARTBEAT, 0, **joins)
+    states = on_disk(task_offsets=[(0, 10), (7, 1)])
+    joins = starting(side, "three", stateful, **states)
+    side.ask("a third has more of one", HEARTBEAT, 0, **joins)
+    show(side, "all said so")
+    twice = on_disk(task_offsets=[(0, 5), (0, 6)])
+    side.ask("one twice", HEARTBEAT, 0, **beating(side, "two", 3, **twice))
+    none = on_disk(task_end_offsets=[])
+    side.ask("no ends", HEARTBEAT, 0, **beating(side, "two", 3, **none))
+    show(side, "the offsets stay")
+    side.ask("the first leaves", HEARTBEAT, 0, **beating(side, "one", -1))
+    side.ask("the second", HEARTBEAT, 0, **beating(side, "two", 3, **NO_TASKS))
+    side.ask("the third", HEARTBEAT, 0, **beating(side, "three", 4, **NO_TASKS))
+    show(side, "each has its own")
+    side.ask("the second leaves", HEARTBEAT, 0, **beating(side, "two", -1))
+    side.ask("the third leaves", HEARTBEAT, 0, **beating(side, "three", -1))
+    side.ask("the group goes", "DeleteGroups", 2, groups_names=[side.name])
+
+
 def the_first_members_are_waited_for(side):
     side.create_topic(partitions=2)
     find(side)
@@ -592,6 +639,7 @@ SCENARIOS = (
     topologies_that_differ,
     an_application_is_shut_down,
     standby_tasks_of_a_streams_group,
+    states_on_the_disks_of_streams_members,
     the_first_members_are_waited_for,
     kinds_of_groups_do_not_mix_with_streams,
     a_topology_is_described,

@@ -25,8 +25,9 @@ from tests.recording import Recording
 RECORDING = Recording(__file__)
 
 CHAINS, LINKS = 60, 8
+FAR = 2**40  # an offset that py4j hands over as a Long
 MEMBER = re.compile(
-    r"(m\d+)=MemberAssignment\[activeTasks=\{(.*?)\}, standbyTasks=\{(.*?)\},"
+    r"(m\d+)=MemberAssignment\(activeTasks=\{(.*?)\}, standbyTasks=\{(.*?)\}"
 )
 SHARE = re.compile(r"(\w+)=\[([^\]]*)\]")
 
@@ -37,6 +38,7 @@ class JavaSticky:
     def __init__(self, gateway):
         self.jvm = gateway.jvm
         self.group = self.jvm.org.apache.kafka.coordinator.group.streams
+        self.no_tags = self.jvm.java.util.List.of()
         runtime = self.jvm.org.apache.kafka.coordinator.common.runtime
         self.no_image = runtime.CoordinatorMetadataImage.EMPTY
         self.nothing = self.jvm.java.util.Optional.empty()
@@ -59,16 +61,22 @@ class JavaSticky:
             numbers.setdefault(subtopology, []).append(number)
         return self.map((name, self.set(each)) for name, each in numbers.items())
 
+    def offsets(self, offsets):
+        sums = {}
+        for (subtopology, number), offset in offsets.items():
+            sums.setdefault(subtopology, []).append((number, offset))
+        return self.map((name, self.map(each)) for name, each in sums.items())
+
     def member(self, spec):
-        return self.group.assignor.AssignmentMemberSpec(
+        return self.group.assignor.MemberMetadataAndStateImpl(
             self.nothing,
             self.nothing,
+            spec.process_id,
+            self.map(),
             self.tasks(spec.active),
             self.tasks(spec.standby),
             self.map(),
-            spec.process_id,
-            self.map(),
-            self.map(),
+            self.offsets(spec.offsets),
             self.map(),
         )
 
@@ -86,7 +94,7 @@ class JavaSticky:
 
     def assign(self, members, topology, replicas):
         specs = self.map((name, self.member(spec)) for name, spec in members.items())
-        configs = self.map([("num.standby.replicas", str(replicas))])
+        configs = self.group.assignor.AssignmentConfigsImpl(replicas, self.no_tags)
         described = self.map(
             (name, self.subtopology(spec)) for name, spec in topology.items()
         )
@@ -136,8 +144,12 @@ class Chain:
     def change(self, target):
         for member_id, tasks in target.items():
             was = self.members[member_id]
+            on_disk = was.active | was.standby | was.offsets.keys()
+            offsets = {task: FAR + self.below(5) for task in sorted(on_disk)}
             self.members[member_id] = was._replace(
-                active=tasks.active, standby=tasks.standby
+                active=tasks.active,
+                standby=tasks.standby,
+                offsets=offsets if self.below(2) else {},
             )
         if self.below(2) or len(self.members) == 1:
             self.join()

@@ -6,6 +6,11 @@ import random
 
 import pytest
 
+from minikafka.coordinators.streams_assignor import (
+    MemberSpec,
+    SubtopologySpec,
+    assign_sticky,
+)
 from minikafka.wire.errors import Error, KafkaError
 from tests.coordinators.modern_groups import Topics, beat_until_quiet, hard_state
 from tests.coordinators.purity import state_of
@@ -151,6 +156,16 @@ def test_kip_1071_the_tasks_of_who_dies_go_where_copies_are_while_there_is_room(
     assert lost <= b.active | c.active
     for each, copies in had_copies:
         assert copies <= each.active or len(each.active) == 3
+
+
+def test_kip_1071_a_task_that_nobody_has_goes_to_whose_disk_has_most_of_its_state():
+    task, other = ("0", 0), ("0", 1)
+    members = {
+        "a": MemberSpec("process of a", offsets={task: 5, other: 5}),
+        "b": MemberSpec("process of b", offsets={task: 9}),
+    }
+    target = assign_sticky(members, {"0": SubtopologySpec(2, True)}, 0)
+    assert (target["a"].active, target["b"].active) == ({other}, {task})
 
 
 def test_kip_1071_a_new_coordinator_goes_on_where_the_last_one_was(coordinator):
