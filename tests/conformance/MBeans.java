@@ -1,5 +1,4 @@
 import com.sun.tools.attach.VirtualMachine;
-import java.util.Set;
 import java.util.TreeSet;
 import javax.management.InstanceNotFoundException;
 import javax.management.MBeanServerConnection;
@@ -12,7 +11,8 @@ import javax.management.remote.JMXServiceURL;
  * this; a line is: process, MBean, attribute, value, with tabs between them.
  */
 public class MBeans {
-    private static final Set<String> ATTRIBUTES = Set.of("Value", "Count", "50thPercentile", "999thPercentile", "group-count", "consumer-group-count");
+    // a bean leaves out those that it doesn't have
+    private static final String[] ATTRIBUTES = {"Value", "Count", "50thPercentile", "999thPercentile", "group-count", "consumer-group-count"};
 
     public static void main(String[] processes) throws Exception {
         for (var process : processes) {
@@ -28,10 +28,9 @@ public class MBeans {
     private static void print(String process, MBeanServerConnection broker) throws Exception {
         for (var bean : new TreeSet<>(broker.queryNames(new ObjectName("kafka.*:*"), null))) {
             try {
-                for (var attribute : broker.getMBeanInfo(bean).getAttributes()) {
-                    var name = attribute.getName();
-                    if (ATTRIBUTES.contains(name) && broker.getAttribute(bean, name) instanceof Number value) {
-                        System.out.println(String.join("\t", process, bean.toString(), name, value.toString()));
+                for (var attribute : broker.getAttributes(bean, ATTRIBUTES).asList()) {
+                    if (attribute.getValue() instanceof Number value) {
+                        System.out.println(String.join("\t", process, bean.toString(), attribute.getName(), value.toString()));
                     }
                 }
             } catch (InstanceNotFoundException gone) {
