@@ -98,11 +98,11 @@ RESETS = (
 )
 TOO_HIGH = (
     "WARN New offset ({}) is higher than latest offset for topic partition {}. Value"
-    " will be set to {} (org.apache.kafka.tools.OffsetsUtils)"
+    " will be set to {}. (org.apache.kafka.tools.GroupOffsetsResetter)"
 )
 TOO_LOW = (
     "WARN New offset ({}) is lower than earliest offset for topic partition {}. Value"
-    " will be set to {} (org.apache.kafka.tools.OffsetsUtils)"
+    " will be set to {}. (org.apache.kafka.tools.GroupOffsetsResetter)"
 )
 DELETED = "Deletion of requested consumer groups ({}) was successful."
 NOT_DELETED = "Error: Deletion of some consumer groups failed:"
