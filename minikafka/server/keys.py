@@ -259,8 +259,9 @@ A broker with TLS on port 9093, which knows {client} by the certificate:
 kafka-python and aiokafka (which wants ssl_context=ssl_context instead of the three files):
   KafkaProducer(bootstrap_servers="localhost:9093", security_protocol="SSL", ssl_cafile="{folder}/ca.pem",
                 ssl_certfile="{folder}/client.pem", ssl_keyfile="{folder}/client.pem")
-  ssl_context = aiokafka.helpers.create_ssl_context(cafile="{folder}/ca.pem",
-                certfile="{folder}/client.pem", keyfile="{folder}/client.pem")
+  from aiokafka.helpers import create_ssl_context
+  ssl_context = create_ssl_context(cafile="{folder}/ca.pem", certfile="{folder}/client.pem",
+                keyfile="{folder}/client.pem")
 
 confluent-kafka and everything else on librdkafka:
   bootstrap.servers=localhost:9093
