@@ -16,8 +16,10 @@ from confluent_kafka.admin import (
 from kafka import KafkaAdminClient, KafkaConsumer
 
 from minikafka.course.experiments import lesson_24_logins as logins
+from minikafka.course.experiments import lesson_24_quota as quota
 from minikafka.course.experiments import lesson_24_rules as rules
 from minikafka.course.experiments import lesson_24_wire as wire
+from minikafka.course.experiments.lesson_24_quota import Writer
 from minikafka.course.experiments.lesson_24_rules import allow, deny, reads, writes
 from tests.clients.brokers import until
 from tests.kafka import BOTH, MINIKAFKA, ApacheKafka, free_ports
@@ -175,3 +177,21 @@ def test_a_listener_with_sasl_tells_strangers_its_versions_and_nothing_else():
             assert line.ask("ApiVersions", 0).api_keys
         with logins.Line(port) as line, pytest.raises(logins.NotIn):
             line.ask("Metadata", 5, topics=None)
+
+
+def test_kip_55_a_quota_by_client_id_is_for_a_name_and_one_by_user_for_a_login():
+    renamed = Writer("loader", "archive", 900_000)
+    by_name, by_login = quota.by_client_id, quota.by_user
+    assert quota.silent_for(by_name("loader", 50_000), [renamed]) == [0]
+    [seconds] = quota.silent_for(by_login("loader", 50_000), [renamed])
+    assert seconds > 0
+
+
+def test_kip_55_all_programs_of_a_user_share_its_quota():
+    writers = [
+        Writer("loader", "loader", 450_000),
+        Writer("loader", "archive", 450_000),
+        Writer("billing", "loader", 450_000),
+    ]
+    found = quota.silent_for(quota.by_user("loader", 50_000), writers)
+    assert [each > 0 for each in found] == [False, True, False]
