@@ -278,6 +278,7 @@ def of_the_cluster(admin):
         options(admin, "UpdateFeatures"),
     )
     ask("no broker", "unregisterBroker", 99)
+    ask("no controller", "unregisterController", 99)
     ask("a voter comes", "addRaftVoter", 9, admin.no_id(), endpoints(admin))
     ask("a voter goes", "removeRaftVoter", 9, admin.no_id())
     duration = admin._jvm.java.time.Duration.ofSeconds(2)
