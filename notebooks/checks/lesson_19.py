@@ -29,11 +29,11 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "pandas counts more than Spark",
-        right=1,
+        "a checkpoint that was put back",
+        right=2,
         why=(
-            "1. A batch that ran again has files that are in no list of"
-            " _spark_metadata. (3) would show in both counts."
+            "2. The copy goes on at batch 41, and the sink adds nothing before batch"
+            " 53. It compares two numbers, and doesn't look at the postings."
         ),
     ),
     Question(
@@ -56,195 +56,7 @@ EXIT_TICKET = (
     ),
 )
 
-# --- 1: what runs again ---
-
-
-HINTS_1 = (
-    (
-        "Only the newest plan matters: max(offsets). If its number is among the"
-        " commits, nothing runs again."
-    ),
-    (
-        "A plan says where the micro-batch ends. It begins where the plan"
-        " before it ended: offsets[newest - 1]."
-    ),
-    (
-        "For each partition of the newest plan: from .get(partition, 0) of the"
-        " plan before, which is {} for the first one, to the plan's offset."
-        " Leave out a partition where the two are equal."
-    ),
-)
-
-
-COMMITTED = {
-    "the first one": ({0: {0: 5}}, {0}),
-    "three done": ({0: {0: 5}, 1: {0: 9}, 2: {0: 12}}, {0, 1, 2}),
-    "never started": ({}, set()),
-    "the second example": (
-        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}},
-        {0, 1},
-    ),
-    "older commits": ({9: {0: 7}, 10: {0: 9}}, {8, 9, 10}),
-}
-OPEN = {
-    "one partition": ({0: {0: 5}, 1: {0: 9}}, {0}),
-    "two partitions": ({0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}}, {0}),
-    "the first one": ({0: {0: 30, 1: 20}}, set()),
-}
-STILL_OR_NEW = {
-    "partition 1 has nothing new": (
-        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 20}},
-        {0},
-    ),
-    "partition 1 is new": ({0: {0: 30}, 1: {0: 55, 1: 7}}, {0}),
-    "an empty micro-batch": ({0: {0: 30}, 1: {0: 30}}, {0}),
-    "partition 1 was empty": (
-        {0: {0: 30, 1: 0}, 1: {0: 55, 1: 7}},
-        {0},
-    ),
-    "a new partition without records": (
-        {0: {0: 30}, 1: {0: 55, 1: 0}},
-        {0},
-    ),
-    "a dozen partitions": (
-        {
-            0: dict.fromkeys(range(12), 5),
-            1: dict.fromkeys(range(12), 9),
-        },
-        {0},
-    ),
-}
-OLD_FILES = {
-    "9 and 10": ({10: {0: 88}, 9: {0: 80}}, {9}),
-    "from 37 on": ({38: {0: 70}, 39: {0: 90}, 37: {0: 50}}, {37, 38}),
-}
-
-
-def exercise_1():
-    """The newest plan, if it has no commit, from where the plan before it ended."""
-    common = {
-        "broken": not_what_runs_again,
-        "smaller": fewer_files,
-        "describe": as_files,
-    }
-    return Exercise(
-        name="again",
-        right="that is what the sink is given when the query starts.",
-        hints=HINTS_1,
-        rungs=(
-            Rung(
-                holds="nothing, if the newest plan is committed",
-                cases=COMMITTED,
-                scenario=lambda source: a_checkpoint(source, committed=True),
-                **common,
-            ),
-            Rung(
-                holds="else from the plan before to the newest one",
-                cases=OPEN,
-                scenario=lambda source: a_checkpoint(source, committed=False, plans=6),
-                **common,
-            ),
-            Rung(
-                holds=(
-                    "a partition without new records is left out, a new one begins at 0"
-                ),
-                cases=STILL_OR_NEW,
-                scenario=lambda source: a_checkpoint(
-                    source, committed=False, plans=6, new=2, still=True
-                ),
-                **common,
-            ),
-            Rung(
-                holds="old files may be gone, and files come in any order",
-                cases=OLD_FILES,
-                scenario=lambda source: a_checkpoint(
-                    source, committed=False, plans=6, new=1, still=True, old=95
-                ),
-                **common,
-            ),
-        ),
-    )
-
-
-def a_checkpoint(source, committed, plans=4, new=0, still=False, old=0):
-    """(offsets, commits): plans with ends that grow; old: the number of the first may
-    be so large.
-    """
-    first = source.randint(0, old)
-    partitions = source.choice((1, 2, 3, 11)) if old else source.randint(1, 3)
-    ends = {partition: source.randrange(50) for partition in range(partitions)}
-    plans = source.randint(1 if first == 0 else 2, plans)
-    offsets = {}
-    for number in range(first, first + plans):
-        if new and source.random() < 0.3:
-            ends[len(ends)] = 0
-        for partition in ends:
-            ends[partition] += source.randrange(0 if still else 1, 40)
-        offsets[number] = dict(ends)
-    commits = set(offsets) if committed else set(offsets) - {number}
-    if first and source.random() < 0.5:
-        commits.add(first - 1)
-    if old:
-        numbers = list(offsets)
-        source.shuffle(numbers)
-        offsets = {number: offsets[number] for number in numbers}
-    return offsets, commits
-
-
-def fewer_files(case):
-    offsets, commits = case
-    for gone in sorted(offsets)[:-2]:
-        yield (
-            {number: ends for number, ends in offsets.items() if number != gone},
-            commits - {gone},
-        )
-    for partition in {each for ends in offsets.values() for each in ends}:
-        without = {
-            number: {each: end for each, end in ends.items() if each != partition}
-            for number, ends in offsets.items()
-        }
-        if all(without.values()):
-            yield without, commits
-
-
-def as_files(case):
-    offsets, commits = case
-    return f"offsets {offsets}, commits {commits or '{}'}"
-
-
-def runs_again(offsets, commits):
-    newest = max(offsets, default=None)
-    if newest is None or newest in commits:
-        return {}
-    before = offsets.get(newest - 1, {})
-    ranges = {
-        partition: (before.get(partition, 0), end)
-        for partition, end in offsets[newest].items()
-    }
-    return {partition: pair for partition, pair in ranges.items() if pair[0] < pair[1]}
-
-
-def not_what_runs_again(answer, case):
-    offsets, commits = case
-    truth = runs_again(offsets, commits)
-    found = answer(dict(offsets), set(commits))
-    if not isinstance(found, dict):
-        raise WrongKind(
-            f"it returned {found!r}, and should return a dict: partition -> (from, to)."
-        )
-    for pair in found.values():
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise WrongKind(
-                f"it returned {found}, and should have a pair for each partition:"
-                " (from, to)."
-            )
-    found = {partition: tuple(pair) for partition, pair in found.items()}
-    if found == truth:
-        return None
-    return f"it says {found}, and {truth} is true."
-
-
-# --- 2: a sink that may be killed ---
+# --- 1: a sink that may be killed ---
 
 
 class Killed(BaseException):
@@ -264,7 +76,7 @@ class Plan(NamedTuple):
     kills: object = None
 
 
-def exercise_2():
+def exercise_1():
     return Exercise(
         name="write",
         right="killed before each of its calls, it added every sum once.",
@@ -523,3 +335,191 @@ def as_plan(plan):
         for query, batch_id, rows in plan.batches
     )
     return shown + (", each of them twice" if plan.again else "")
+
+
+# --- 2: what runs again ---
+
+
+HINTS_2 = (
+    (
+        "Only the newest plan matters: max(offsets). If its number is among the"
+        " commits, nothing runs again."
+    ),
+    (
+        "A plan says where the micro-batch ends. It begins where the plan"
+        " before it ended: offsets[newest - 1]."
+    ),
+    (
+        "For each partition of the newest plan: from .get(partition, 0) of the"
+        " plan before, which is {} for the first one, to the plan's offset."
+        " Leave out a partition where the two are equal."
+    ),
+)
+
+
+COMMITTED = {
+    "the first one": ({0: {0: 5}}, {0}),
+    "three done": ({0: {0: 5}, 1: {0: 9}, 2: {0: 12}}, {0, 1, 2}),
+    "never started": ({}, set()),
+    "the second example": (
+        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}},
+        {0, 1},
+    ),
+    "older commits": ({9: {0: 7}, 10: {0: 9}}, {8, 9, 10}),
+}
+OPEN = {
+    "one partition": ({0: {0: 5}, 1: {0: 9}}, {0}),
+    "two partitions": ({0: {0: 30, 1: 20}, 1: {0: 55, 1: 41}}, {0}),
+    "the first one": ({0: {0: 30, 1: 20}}, set()),
+}
+STILL_OR_NEW = {
+    "partition 1 has nothing new": (
+        {0: {0: 30, 1: 20}, 1: {0: 55, 1: 20}},
+        {0},
+    ),
+    "partition 1 is new": ({0: {0: 30}, 1: {0: 55, 1: 7}}, {0}),
+    "an empty micro-batch": ({0: {0: 30}, 1: {0: 30}}, {0}),
+    "partition 1 was empty": (
+        {0: {0: 30, 1: 0}, 1: {0: 55, 1: 7}},
+        {0},
+    ),
+    "a new partition without records": (
+        {0: {0: 30}, 1: {0: 55, 1: 0}},
+        {0},
+    ),
+    "a dozen partitions": (
+        {
+            0: dict.fromkeys(range(12), 5),
+            1: dict.fromkeys(range(12), 9),
+        },
+        {0},
+    ),
+}
+OLD_FILES = {
+    "9 and 10": ({10: {0: 88}, 9: {0: 80}}, {9}),
+    "from 37 on": ({38: {0: 70}, 39: {0: 90}, 37: {0: 50}}, {37, 38}),
+}
+
+
+def exercise_2():
+    """The newest plan, if it has no commit, from where the plan before it ended."""
+    common = {
+        "broken": not_what_runs_again,
+        "smaller": fewer_files,
+        "describe": as_files,
+    }
+    return Exercise(
+        name="again",
+        right="that is what the sink is given when the query starts.",
+        hints=HINTS_2,
+        rungs=(
+            Rung(
+                holds="nothing, if the newest plan is committed",
+                cases=COMMITTED,
+                scenario=lambda source: a_checkpoint(source, committed=True),
+                **common,
+            ),
+            Rung(
+                holds="else from the plan before to the newest one",
+                cases=OPEN,
+                scenario=lambda source: a_checkpoint(source, committed=False, plans=6),
+                **common,
+            ),
+            Rung(
+                holds=(
+                    "a partition without new records is left out, a new one begins at 0"
+                ),
+                cases=STILL_OR_NEW,
+                scenario=lambda source: a_checkpoint(
+                    source, committed=False, plans=6, new=2, still=True
+                ),
+                **common,
+            ),
+            Rung(
+                holds="old files may be gone, and files come in any order",
+                cases=OLD_FILES,
+                scenario=lambda source: a_checkpoint(
+                    source, committed=False, plans=6, new=1, still=True, old=95
+                ),
+                **common,
+            ),
+        ),
+    )
+
+
+def a_checkpoint(source, committed, plans=4, new=0, still=False, old=0):
+    """(offsets, commits): plans with ends that grow; old: the number of the first may
+    be so large.
+    """
+    first = source.randint(0, old)
+    partitions = source.choice((1, 2, 3, 11)) if old else source.randint(1, 3)
+    ends = {partition: source.randrange(50) for partition in range(partitions)}
+    plans = source.randint(1 if first == 0 else 2, plans)
+    offsets = {}
+    for number in range(first, first + plans):
+        if new and source.random() < 0.3:
+            ends[len(ends)] = 0
+        for partition in ends:
+            ends[partition] += source.randrange(0 if still else 1, 40)
+        offsets[number] = dict(ends)
+    commits = set(offsets) if committed else set(offsets) - {number}
+    if first and source.random() < 0.5:
+        commits.add(first - 1)
+    if old:
+        numbers = list(offsets)
+        source.shuffle(numbers)
+        offsets = {number: offsets[number] for number in numbers}
+    return offsets, commits
+
+
+def fewer_files(case):
+    offsets, commits = case
+    for gone in sorted(offsets)[:-2]:
+        yield (
+            {number: ends for number, ends in offsets.items() if number != gone},
+            commits - {gone},
+        )
+    for partition in {each for ends in offsets.values() for each in ends}:
+        without = {
+            number: {each: end for each, end in ends.items() if each != partition}
+            for number, ends in offsets.items()
+        }
+        if all(without.values()):
+            yield without, commits
+
+
+def as_files(case):
+    offsets, commits = case
+    return f"offsets {offsets}, commits {commits or '{}'}"
+
+
+def runs_again(offsets, commits):
+    newest = max(offsets, default=None)
+    if newest is None or newest in commits:
+        return {}
+    before = offsets.get(newest - 1, {})
+    ranges = {
+        partition: (before.get(partition, 0), end)
+        for partition, end in offsets[newest].items()
+    }
+    return {partition: pair for partition, pair in ranges.items() if pair[0] < pair[1]}
+
+
+def not_what_runs_again(answer, case):
+    offsets, commits = case
+    truth = runs_again(offsets, commits)
+    found = answer(dict(offsets), set(commits))
+    if not isinstance(found, dict):
+        raise WrongKind(
+            f"it returned {found!r}, and should return a dict: partition -> (from, to)."
+        )
+    for pair in found.values():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise WrongKind(
+                f"it returned {found}, and should have a pair for each partition:"
+                " (from, to)."
+            )
+    found = {partition: tuple(pair) for partition, pair in found.items()}
+    if found == truth:
+        return None
+    return f"it says {found}, and {truth} is true."

@@ -5,7 +5,15 @@ Spark's micro-batches, exercise 2 in PySpark's own TwsTester.
 from collections import Counter, defaultdict
 
 from minikafka.course.experiments.lesson_20_runs import GAP_MS, cut
-from minikafka.course.judging.checks import Exercise, Rung, WrongKind, a_class, short
+from minikafka.course.judging.checks import (
+    Exercise,
+    NotAttempted,
+    Rung,
+    WrongKind,
+    a_class,
+    is_stub,
+    short,
+)
 from minikafka.course.judging.micro_batches import run
 from minikafka.course.judging.source_offsets import (
     GONE,
@@ -77,14 +85,13 @@ THE_END = ("zzz", 10_000)  # moves the watermark past all others
 
 HINTS_1 = (
     (
-        "State: the times of the user's events that stand in no told session"
-        " yet, as a list state. Each event appends its time, and registers a"
-        " timer 30 minutes later."
+        "A timer only says: look again. Which of the user's clicks are still in"
+        " self.times, and which sessions are they? cut(ms for (ms,) in"
+        " self.times.get()) tells you."
     ),
     (
-        "When a timer goes off, cut(...) all times of the state. A piece is over"
-        " when the watermark has reached its last time plus 30 minutes; not every"
-        " timer ends a session."
+        "A piece is over when timerValues.getCurrentWatermarkInMs() has reached its"
+        " last time plus GAP_MS. Most timers end no session, and one may end two."
     ),
     (
         "Keep the pieces that are not over: times.clear(), then"
@@ -153,7 +160,7 @@ def exercise_1():
             "sessions are told once, when they are over, and nothing of them is kept."
         ),
         hints=HINTS_1,
-        takes=a_class,
+        takes=a_processor,
         rungs=(
             Rung(
                 holds=(
@@ -184,6 +191,13 @@ def exercise_1():
             ),
         ),
     )
+
+
+def a_processor(answer):
+    """A class that says what a timer does."""
+    if is_stub(getattr(a_class(answer), "handleExpiredTimer", None)):
+        raise NotAttempted("Sessions.handleExpiredTimer is still the stub.")
+    return answer
 
 
 USERS = ("wanda", "bruno", "Wanda", "wan", "łucja", "10", "1")

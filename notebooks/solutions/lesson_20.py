@@ -1,5 +1,5 @@
 """Lesson 20, Spark IV: one solution an exercise. Each part replaces the stub in the
-solved edition; exercise 3 stands in the extra notebook.
+solved edition; exercises 2 and 3 are in extra notebooks.
 """
 
 from pyspark.sql import Row

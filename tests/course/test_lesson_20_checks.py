@@ -35,13 +35,17 @@ def test_a_stub_is_not_an_attempt():
     class Sessions(StatefulProcessor):
         """One row for each session."""
 
-        def init(self, handle): ...
+        def init(self, handle):
+            self.times = handle.getListState("times", "ms long")
 
-        def handleInputRows(self, key, rows, timerValues): ...
+        def handleInputRows(self, key, rows, timerValues):
+            return iter([])
 
         def handleExpiredTimer(self, key, timerValues, expiredTimerInfo): ...
 
-    assert not verdict("20", 1, Sessions).attempted
+    said = verdict("20", 1, Sessions)
+    assert not said.attempted
+    assert "Sessions.handleExpiredTimer is still the stub" in str(said)
     assert "should be the class itself" in str(verdict("20", 1, lambda: Sessions))
 
     def try_out(processor):
