@@ -29,14 +29,22 @@ GO_PROGRAMS = Path(__file__).resolve().parents[1] / "sessions" / "franz_go"
 
 
 class Kept(logging.Handler):
-    """The first error that a logger is told."""
+    """The errors that a logger is told."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
-        self.first = ""
+        self.said = []
 
     def emit(self, record):
-        self.first = self.first or record.getMessage()
+        self.said.append(record.getMessage())
+
+    @property
+    def first(self):
+        """ "" if there is none. That the broker hung up, kafka-python says before it says
+        why, or after it: that counts where it is all.
+        """
+        why = [each for each in self.said if not each.endswith("socket disconnected")]
+        return (why or self.said or [""])[0]
 
 
 # --- kafka-python ---
