@@ -188,7 +188,9 @@ class Signed:
         algorithm = header.get("alg")
         named = header.get("kid")
         said = token.rpartition(".")[0].encode()
-        if algorithm not in DIGESTS or "crit" in header:
+        if not isinstance(algorithm, str) or algorithm not in DIGESTS:
+            raise BadToken
+        if "crit" in header:
             raise BadToken
         try:
             keys = self._keys.keys()
@@ -207,7 +209,7 @@ class Signed:
         expected = self._expected
         begins_ms, ends_ms = times_of(claims)
         not_before_ms = ms_of(claims.get("nbf"))
-        if begins_ms is None:
+        if begins_ms is None or begins_ms < 0:
             raise BadToken
         if now_ms - expected.skew_ms >= ends_ms:
             raise BadToken

@@ -485,6 +485,7 @@ REFUSED = {
     "not yet good": lambda: changed(nbf=SOON - 3600 + 31),
     "without an end": lambda: without("exp"),
     "without a beginning": lambda: without("iat"),
+    "from before all times": lambda: changed(iat=-1),
     "from somebody else": lambda: changed(iss="them"),
     "from nobody": lambda: without("iss"),
     "for somebody else": lambda: changed(aud="shop"),
@@ -500,6 +501,30 @@ REFUSED = {
 def test_kip_768_a_signed_token_that_will_not_do_lets_nobody_in(what):
     door = door_of_tokens(key_set("ours"))
     assert who_shows(door, REFUSED[what]()) is None
+
+
+STRANGE = [None, [], {}, [[]], [{}], ["RS256"], 1, -1.5, 1e308, 10**400, "", True]
+
+
+@pytest.mark.parametrize("field", ["alg", "kid", "crit", "typ"])
+def test_kip_768_a_header_may_say_anything_and_lets_nobody_in(field):
+    for value in STRANGE:
+        door = door_of_tokens(key_set("ours"))
+        header = {"alg": "RS256"} | {field: value}
+        assert who_shows(door, token(GOOD, header, b"x")) is None, value
+
+
+@pytest.mark.parametrize("claim", ["exp", "iat", "nbf", "iss", "aud", "sub", "scope"])
+def test_kip_768_a_claim_may_be_of_any_type_and_harms_nobody(claim):
+    """Whoever signs tokens may be mistaken; without a signature anybody writes them."""
+    for value in STRANGE:
+        shown = GOOD | {claim: value}
+        for door, written in (
+            (door_of_tokens(key_set("ours")), signed(shown)),
+            (Door(), token(shown)),
+        ):
+            assert who_shows(door, written) in (None, "carol"), value
+            assert door.closed is None, value
 
 
 @pytest.mark.parametrize(

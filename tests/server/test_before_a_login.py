@@ -235,6 +235,7 @@ def message(dice):
                 f"n,,\1auth=Bearer {shown}\1\1".encode()
                 for shown in (
                     token(claims),
+                    token(claims, {"alg": ["RS256"]}),
                     right,
                     right[: dice.randrange(len(right))],
                     signed(claims, "theirs", kid="ours"),
