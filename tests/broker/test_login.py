@@ -120,6 +120,17 @@ def test_scram_says_nothing_of_why_it_lets_nobody_in():
         assert login.user is None, what
 
 
+@pytest.mark.parametrize(("letters", "is_heard"), [(16_000, True), (16_400, False)])
+def test_a_message_of_scram_that_is_far_too_long_is_not_read(letters, is_heard):
+    name = "x" * letters
+    known = {UserMechanism(name, 1): credential_of("SCRAM-SHA-256", "a", b"s", 4096)}
+    login = Scram("SCRAM-SHA-256", known, "servernonce")
+    try:
+        assert login.answer(f"n,,n={name},r=x".encode(), NOW) and is_heard
+    except NotAuthenticated:
+        assert not is_heard
+
+
 @pytest.mark.parametrize(
     ("message", "why"),
     [
