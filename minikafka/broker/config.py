@@ -47,6 +47,8 @@ from minikafka.cluster.snapshots import SnapshotConfig
 from minikafka.cluster.users import Credential, UserMechanism
 
 MIN_ISR = "min.insync.replicas"
+# how the names of configs begin that a single listener may have for itself
+OF_EACH_LISTENER = ("ssl.", "sasl.", "connections.max.reauth.ms")
 # said for one mechanism of one listener, or not at all
 ONLY_OF_MECHANISMS = ("sasl.jaas.config",)
 MOST_IN_FORCE = 10_000  # of what follows from configs, and is kept
@@ -157,6 +159,7 @@ class BrokerConfig:
                 or (base.startswith("ssl.") and not has_tls)
                 or (base.startswith("sasl.") and not has_sasl)
                 or (of_one is not None and of_one.listener not in listeners)
+                or (of_one is not None and not base.startswith(OF_EACH_LISTENER))
                 or (of_one is None and base in ONLY_OF_MECHANISMS)
             )
             if is_idle:

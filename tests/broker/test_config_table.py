@@ -153,6 +153,19 @@ def test_what_a_node_is_cannot_be_given():
         BrokerConfig(properties={"node.id": "7"})
 
 
+def test_a_limit_on_all_connections_has_no_effect_for_one_listener():
+    of_one = {
+        "listener.name.ssl.max.connections": "5",
+        "listener.name.ssl.ssl.client.auth": "none",
+        "listener.name.other.ssl.client.auth": "none",
+    }
+    config = BrokerConfig({"SSL": ("localhost", 9092)}, of_one)
+    assert config.without_effect == [
+        "listener.name.ssl.max.connections",
+        "listener.name.other.ssl.client.auth",
+    ]
+
+
 def test_a_property_without_effect_is_kept_and_named():
     given = {"num.io.threads": "2", "num.partitions": "2"}
     config = BrokerConfig(properties=given)
