@@ -75,8 +75,16 @@ class Link:
         return self.name
 
 
+def _everybody(link: Link) -> bool:
+    """Whom a network admits unless told otherwise."""
+    return True
+
+
 class Network:
-    """latency_ms: shortest and longest time that a message takes."""
+    """latency_ms: shortest and longest time that a message takes. admits: whether both
+    sides of a new connection accept each other, as in a TLS handshake; where they
+    don't, it is closed at once.
+    """
 
     def __init__(
         self,
@@ -90,6 +98,7 @@ class Network:
         self._random = random
         self._plan = plan
         self._trace = trace
+        self.admits: Callable[[Link], bool] = _everybody
         self._shortest, self._spread = latency_ms[0], latency_ms[1] - latency_ms[0] + 1
         self._listening: dict[Address, Server] = {}
         self._links: dict[Link, None] = {}
@@ -114,10 +123,11 @@ class Network:
                 server is not None and server.state == "down" and server.silent
             ):
                 return
-            if server is not None and server.accept(link):
+            is_let_in = server is None or server.state == "down" or self.admits(link)
+            if server is not None and is_let_in and server.accept(link):
                 link.server = server
             else:
-                self.close(link, by_caller=False)  # connection refused
+                self.close(link, by_caller=False)  # refused, or no handshake
 
         self._carry(link, True, arrive)
         return link

@@ -1,4 +1,4 @@
-"""Lesson 22, on call: twelve incidents, each judged by what became of the orders."""
+"""Lesson 22, on call: thirteen incidents, each judged by what became of the orders."""
 
 from minikafka.course.judging.checks import (
     Exercise,
@@ -179,3 +179,7 @@ def exercise_11():
 
 def exercise_12():
     return exercise("night-12")
+
+
+def exercise_13():
+    return exercise("night-13")

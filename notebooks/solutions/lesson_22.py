@@ -155,5 +155,21 @@ incident.act("systemctl start kafka-2")
 incident.wait(minutes=5)
 lesson("22").check(12, incident)
 
+# %% exercise 13
+incident = on_call("night-13")
+incident.ask("kubectl logs deployment/shop")  # node 2, SSL handshake failed
+incident.ask("openssl s_client -connect kafka-2:9094 -CAfile /etc/kafka/ssl/ca.pem")
+incident.ask("kafka-configs --describe --entity-type brokers")  # 1 and 3, not 2
+incident.ask(
+    "ssh kafka-2 openssl x509 -noout -enddate -in /etc/kafka/ssl/broker-2026.pem"
+)
+incident.cause(3)
+incident.act(
+    "kafka-configs --alter --entity-type brokers --entity-name 2 --add-config"
+    " listener.name.clients.ssl.keystore.location=/etc/kafka/ssl/broker-2026.pem"
+)
+incident.wait(minutes=4)
+lesson("22").check(13, incident)
+
 # %% exit ticket
 lesson("22").exit_ticket(3, 1, 3, 2, 2)

@@ -62,4 +62,14 @@ RIGHT = {
         ],
     ),
     "night-12": (1, ["ssh kafka-2 systemctl restart kafka", 5]),
+    "night-13": (
+        3,
+        [
+            "systemctl stop kafka-2",  # others lead its partitions, and let clients in
+            "systemctl start kafka-2",
+            f"{CONFIG} --broker 2 --add-config listener.name.clients.ssl.keystore"
+            ".location=/etc/kafka/ssl/broker-2026.pem",
+            8,
+        ],
+    ),
 }

@@ -98,6 +98,9 @@ OPENINGS = {
         last(night).lag["billing"] < 10 and len(lost(night)) >= 20
     ),
     "night-12": lambda night: last(night).controllers == 0 and last(night).refused,
+    "night-13": lambda night: (
+        last(night).waiting > 0 and last(night).lag["billing"] < 10
+    ),
 }
 
 
@@ -109,7 +112,7 @@ def test_an_opening_is_true_when_somebody_is_called(night):
 
 def test_each_exercise_is_one_incident():
     exercises = sorted(plans.read(name).exercise for name in NIGHTS)
-    assert exercises == list(range(1, 13))
+    assert exercises == list(range(1, 14))
 
 
 @at_night(*NIGHTS)
@@ -227,6 +230,8 @@ WORSE = [
         [RETENTION.format("orders", "min.insync.replicas=1"), 3],
         is_not_over,
     ),
+    ("night-13", ["kubectl rollout undo deployment/shop", 3], is_not_over),
+    ("night-13", ["kubectl rollout restart deployment/billing", 3], is_not_over),
 ]
 
 
@@ -342,7 +347,7 @@ run = "kubectl scale deployment/billing --replicas 0"
 """
 
 
-def test_a_teacher_writes_a_thirteenth(tmp_path, capsys):
+def test_a_teacher_writes_a_fourteenth(tmp_path, capsys):
     file = tmp_path / "small-hours.toml"
     file.write_text(MINE, encoding="utf-8")
     incident = on_call(str(file))

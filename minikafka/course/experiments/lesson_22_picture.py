@@ -42,7 +42,7 @@ def a_night() -> str:
         title="On call",
         scenario="three brokers, one shop",
         sentence=said,
-        corner="twelve nights",
+        corner="thirteen nights",
         time="00:09",
         alt=f"{said} The lag of the group billing begins to rise; all else is flat.",
     )

@@ -23,6 +23,7 @@ Open, to change
     what a command prints           tools_*.py, by the tool; columns.py, screen.py
     what is measured                monitoring.py; metrics.py has the names, strip.py
                                     the picture, live.py draws it while time passes
+    the listener with TLS           tls.py, certificates.py; x509.py has OpenSSL's words
     the machines and the programs   brokers.py, disks.py, log_lines.py; apps.py,
                                     programs.py; all together in world.py
     the fate of the orders          orders.py, fates.py (lost), again.py (repeated)

@@ -13,6 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 from minikafka.clients import consumer_config, producer_config
 from minikafka.clients.errors import KafkaTimeoutError
 from minikafka.course.on_call.orders import Orders
+from minikafka.course.on_call.tls import (
+    HOST,
+    OF_CLIENT,
+    OF_CLIENTS,
+    PORT,
+    PROTOCOL,
+    check_client,
+)
 from minikafka.course.on_call.usage import LONG_MAX, Refused, number_in, whole
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.handles import checked_config
@@ -70,6 +78,7 @@ class Pod:
 
     lives: when each began. death: the end of the last that has ended. due_ms: when the
     next begins, while the pod is dead. pause_s: how long it is or was dead.
+    is_turned_away: in this life a TLS handshake with a broker has failed.
     """
 
     def __init__(self, name: str, client: Any, address: str) -> None:
@@ -85,6 +94,7 @@ class Pod:
         self.pause_s = 0
         self.hand: set[int] = set()  # orders that it has polled and not handled yet
         self.sent: set[int] = set()  # orders that it has sent
+        self.is_turned_away = False
 
     @property
     def is_up(self) -> bool:
@@ -177,6 +187,7 @@ class App:
 
     def set_env(self, changes: dict[str, str | None]) -> None:
         """Set other values, and roll the pods out. None unsets a variable."""
+        check_client({name: value or "" for name, value in changes.items()})
         for name in changes:
             if not self._knows(name):
                 raise Refused(self._unknown(name))
@@ -213,6 +224,18 @@ class App:
         """Add a line to the program's own log."""
         self.log.append((self.cluster.now_ms, f"{pod.name} {line}"))
 
+    def turned_away(self, pod: Pod, broker: int) -> None:
+        """A TLS handshake with a broker has failed: its client logs that."""
+        pod.is_turned_away = True
+        line = OF_CLIENT.format(
+            kind=self.kind.capitalize(),
+            client=pod.name,
+            broker=broker,
+            host=HOST.format(broker),
+            port=PORT,
+        )
+        self.say(pod, line)
+
     # inside
 
     def _end(self, pod: Pod, reason: str, exit_code: int) -> None:
@@ -229,6 +252,7 @@ class App:
     def _begins(self, pod: Pod) -> None:
         """A pod's container starts, for the first time or again."""
         pod.lives.append(self.cluster.now_ms)
+        pod.is_turned_away = False
         self.say(pod, "starts")
         self._happens("Started", f"pod/{pod.name}", f"Started container {self.name}")
 
@@ -308,12 +332,14 @@ class App:
         """The variables that belong to the client."""
         found = {}
         for name, value in env.items():
-            if name not in self.own:
+            if name not in self.own and name not in OF_CLIENTS:
                 found[name.replace(".", "_")] = _typed(value)
         return found
 
     def _knows(self, name: str) -> bool:
         """Whether there is such a variable."""
+        if name in OF_CLIENTS:
+            return PROTOCOL in self.env
         return name in self.own or name.replace(".", "_") in self.known
 
     def _unknown(self, name: str) -> str:

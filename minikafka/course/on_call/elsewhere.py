@@ -42,6 +42,14 @@ NO_REPOSITORY = (
     " scale change a program, kafka-configs a topic or a broker, and systemctl restarts"
     " a broker."
 )
+BY_OPENSSL = (
+    "openssl s_client -connect kafka-1:9094 shows the certificate of a port with TLS,"
+    " ssh kafka-1 openssl x509 -noout -enddate -in FILE the one in a file."
+)
+NO_COPIES = (
+    "Files stay as they are here. Which of them a broker reads is among its configs,"
+    " and kafka-configs changes those."
+)
 NO_FILTER_FIRST = (
     "There are no files for {} to read, so put it behind a command and |. For a"
     " broker's log type journalctl kafka-1."
@@ -125,6 +133,8 @@ ALIKE = {
         "terraform", "tofu", "pulumi", "ansible", "ansible-playbook", "argocd", "flux",
         "git", "kustomize",
     ),
+    BY_OPENSSL: ("keytool", "nmap", "sslscan", "testssl", "gnutls-cli", "certtool"),
+    NO_COPIES: ("cp", "mv", "ln", "scp", "rsync", "chmod", "chown"),
     NO_KILL: ("kill", "pkill", "killall", "reboot", "shutdown"),
 }  # fmt: skip
 for said, programs in ALIKE.items():
@@ -203,6 +213,14 @@ OPTIONS = {
         ("-l", "--extents"),
         "Say how much is added: lvextend --resizefs --size +100K kafka-1.",
     ),
+    "openssl": {
+        **dict.fromkeys(
+            ("pkcs12", "storeutl", "rsa", "ec", "pkey", "req", "ca", "ciphers"),
+            f"Certificates are PEM here: {BY_OPENSSL}",
+        ),
+        "-starttls": "Kafka's TLS begins at once: leave -starttls out.",
+        "-dateopt": "Dates are as openssl prints them by itself: leave -dateopt out.",
+    },
     "kubectl": {
         "--since-time": "--since takes a duration: --since 10m.",
     },

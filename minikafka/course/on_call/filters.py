@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from itertools import groupby
 
+from minikafka.course.on_call.certificates import by_pem
 from minikafka.course.on_call.usage import Refused, number_in
+from minikafka.course.on_call.x509 import NOT_READ, OPTIONS, x509_lines
 
 Filter = Callable[[list[str]], list[str]]
 
@@ -299,6 +301,26 @@ def _cut(words: list[str]) -> Filter:
     return parts
 
 
+def _openssl(words: list[str]) -> Filter:
+    """openssl x509 -noout -enddate: of the certificate in its input."""
+    first, *asked = words or [""]
+    if first != "x509":
+        raise Refused(
+            "Behind | openssl reads a certificate: openssl x509 -noout -dates."
+        )
+    values = {"subjectAltName"}
+    for word in asked:
+        if word not in OPTIONS and word not in values:
+            known = ", ".join(OPTIONS)
+            raise Refused(f"openssl x509 has no {word} behind |: it has {known}.")
+
+    def shown(lines: list[str]) -> list[str]:
+        found = by_pem("\n".join(lines))
+        return NOT_READ.splitlines() if found is None else x509_lines(found, asked)
+
+    return shown
+
+
 def _awk(words: list[str]) -> Filter:
     """awk '{print $1, $6}', with a pattern before it: '/orders/ {print $6}'."""
     if len(words) != 1:
@@ -346,4 +368,5 @@ FILTERS: dict[str, Callable[[list[str]], Filter]] = {
     "uniq": _uniq,
     "cut": _cut,
     "awk": _awk,
+    "openssl": _openssl,
 }

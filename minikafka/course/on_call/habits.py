@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 
 from minikafka.course.on_call import elsewhere
+from minikafka.course.on_call.certificates import FOLDER
 from minikafka.course.on_call.usage import Refused
 
 # options with a value that make no difference here, by how programs' names begin
@@ -34,6 +35,7 @@ WITH_VALUE = {
     ),
     "journalctl": ("-o", "--output"),
     "du": ("-d", "--max-depth"),
+    "openssl": ("-servername", "-verify_hostname", "-verify", "-nameopt", "-inform"),
 }
 # and without a value
 WITHOUT_VALUE = {
@@ -55,6 +57,15 @@ WITHOUT_VALUE = {
     "date": ("-u", "--utc"),
     "df": ("-T", "-H", "-i", "-l", "-k", "-P"),
     "du": ("-s", "-c", "-a", "-x", "-k"),
+    "ls": ("-a", "-h", "-t", "-r", "-A"),
+    "openssl": (
+        "-showcerts",
+        "-verify_return_error",
+        "-tls1_2",
+        "-tls1_3",
+        "-sha256",
+        "-status",
+    ),
 }
 NAMESPACE = ("-n", "--namespace")
 # by program, the long form of short options
@@ -113,7 +124,8 @@ GOT = {
 # kubectl's words before which a deployment's name may be separate: scale deployment APP
 PARTS_NAMES = ("scale", "rollout", "set", "describe", "logs")
 OF_MACHINES = ("df", "du", "journalctl", "systemctl", "lvextend")
-IN_ONE_WORD = ("df", "du", "journalctl", "lvextend")  # -xeu is -x -e -u
+IN_ONE_WORD = ("df", "du", "journalctl", "ls", "lvextend")  # -xeu is -x -e -u
+WITH_FILES = ("ls", "openssl")  # on a machine that ssh names
 VOLUMES = "/dev/data/"
 UNITS = ("kafka", "kafka.service")
 
@@ -142,6 +154,10 @@ def plain(
         _check_form(kept)
     if program in OF_MACHINES:
         kept = _on(host, kept)
+    if program == "ls" and not any(word.startswith(FOLDER) for word in kept):
+        raise Refused(elsewhere.NO_FOLDERS)
+    if program in WITH_FILES and host:
+        kept = [*kept, host]
     return kept
 
 

@@ -127,6 +127,8 @@ class Reader(App):
         client.subscribe([self.topic], listener=done)
         while not pod.stopping:
             polled = client.poll(timeout_ms=1000)
+            if pod.is_turned_away:
+                raise SslAuthenticationException("SSL handshake failed")
             pod.hand = set(_numbers(polled))
             if polled and self.commits_first:
                 self.commit(pod, client.commit)
@@ -182,6 +184,10 @@ class Reader(App):
             self.say(pod, f"commit failed: {error}")
             return f"the first commit failed, {error.error.name}"
         return ""
+
+
+class SslAuthenticationException(Failed):
+    """poll() of Java's consumer raises it when a TLS handshake has failed."""
 
 
 class DeserializationError(Failed):

@@ -17,6 +17,8 @@ Filter = Callable[[list[str]], list[str]]
 
 DROPPED, MERGED, SHOWN = "dropped", "merged", "shown"  # what a line wants of errors
 REDIRECTED = re.compile(r"\s(2>&1|2>\s*/dev/null|&>\s*/dev/null|\|&)(?=\s|$)")
+NOTHING_IN = re.compile(r"\s*<\s*/dev/null(?=\s|$)")
+SILENT = ("echo", "printf", "true", "yes")  # what ends openssl s_client at once
 PREFIXES = ("sudo", "time", "nohup", "command", "exec", "export")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=(.*)")
 NEXT_COMMAND = (
@@ -81,6 +83,7 @@ def _together(*texts: str) -> str:
 
 def read(text: str) -> Line:
     """A line as a shell reads it. Raises Refused."""
+    text = NOTHING_IN.sub("", text)
     found = REDIRECTED.findall(text)
     errors = SHOWN
     if found:
@@ -95,6 +98,9 @@ def read(text: str) -> Line:
             raise Refused(NO_FILES.format(word))
         else:
             commands[-1].append(word)
+    is_fed = len(commands) > 1 and "openssl" in commands[1]
+    if is_fed and commands[0][:1] and commands[0][0] in SILENT:
+        commands.pop(0)
     first, *others = commands
     if not all(others):
         raise Refused("Nothing follows the |.")
@@ -137,6 +143,8 @@ def _command(words: list[str]) -> tuple[list[str], str]:
             rest.pop(0)
         elif rest[0] == "ssh":
             host, rest = _remote(rest[1:])
+        elif rest[0] == "timeout" and len(rest) > 1:
+            rest = rest[2:]
         elif rest[0] == "watch":
             raise Refused(WATCHES.format("watch", "the command"))
         elif rest[0] in LOOPS:

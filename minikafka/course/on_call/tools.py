@@ -14,6 +14,7 @@ from minikafka.course.on_call import (
     tools_machines,
     tools_nodes,
     tools_pods,
+    tools_tls,
     tools_topics,
     tools_transactions,
 )
@@ -86,6 +87,14 @@ ASKED: dict[str, Run] = {
     "date": tools_machines.date,
     "df [-h] [BROKER]": tools_machines.free_space,
     "du [-h] [BROKER]": tools_machines.used_space,
+    "ls [-l] FOLDER [BROKER]": tools_tls.listed,
+    "openssl s_client -connect ADDRESS [-CAfile FILE] [-brief] [BROKER]": (
+        tools_tls.s_client
+    ),
+    "openssl verify -CAfile FILE PATH [BROKER]": tools_tls.verify,
+    "openssl x509 -in FILE [-noout] [-subject] [-issuer] [-serial] [-dates]"
+    " [-startdate] [-enddate] [-ext NAMES] [-fingerprint] [-text]"
+    " [-checkend SECONDS] [BROKER]": tools_tls.x509,
     "systemctl status [BROKER]": tools_machines.status,
     "systemctl is-active BROKER": tools_machines.is_active,
     "journalctl [BROKER] [--unit BROKER] [--lines N] [--since TIME] [--until TIME]"
@@ -172,6 +181,9 @@ def printed(call: Call, world: World) -> str:
     """
     named = addresses.asked(call.line.words, call.line.host)
     errors = addresses.unreachable(world.brokers, named)
+    turned_away = tools_tls.handshake(world, call.line.words, named)
+    if turned_away:
+        return call.line.shown(Said("", turned_away))
     if errors:
         *warnings, error = errors
         if error == addresses.NO_NODE:

@@ -43,6 +43,7 @@ OTHERS = {
 }
 BROKER_DEFAULTS = "brokers in the cluster"
 NOT_DONE = "Error while executing config command"
+FAILED = "java.util.concurrent.ExecutionException: "
 NO_TOPIC = "The topic '{}' doesn't exist and doesn't have dynamic config."
 
 
@@ -101,6 +102,8 @@ def _described(world: World, entity: Entity, every: bool) -> list[str]:
             is_its = config.config_source == DYNAMIC_DEFAULT
         if is_its or (every and entity.name):
             lines.append(_line(config))
+    if world.tls is not None:
+        return [world.tls.with_port(line) for line in lines]
     return lines
 
 
@@ -129,6 +132,12 @@ def alter_configs(world: World, given: Given) -> str | Said:
         changes[gone] = None
     if not changes:
         raise Refused("kafka-configs --alter needs --add-config or --delete-config.")
+    # a broker's own are asked of itself
+    node = number_in(entity.name) if entity.kind == "brokers" and entity.name else None
+    if node is not None and world.tls is not None:
+        why = world.tls.refusal(node, changes)
+        if why:
+            return Said("", f"{NOT_DONE}\n{FAILED}{why}")
     resource = {
         "resource_type": TYPES[entity.kind],
         "resource_name": entity.name,
@@ -138,13 +147,11 @@ def alter_configs(world: World, given: Given) -> str | Said:
         "resources": [resource],
         "validate_only": False,
     }
-    # a broker's own are asked of itself
-    node = number_in(entity.name) if entity.kind == "brokers" and entity.name else None
     [answer] = world.brokers.ask("IncrementalAlterConfigs", body, node).responses
     error = Error(answer.error_code)
     if error is not Error.NONE:
         words = f"{asking.java_class(error)}: {answer.error_message or error.message}"
-        return Said("", f"{NOT_DONE}\njava.util.concurrent.ExecutionException: {words}")
+        return Said("", f"{NOT_DONE}\n{FAILED}{words}")
     return f"Completed updating {entity.config}."
 
 

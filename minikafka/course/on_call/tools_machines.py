@@ -40,7 +40,12 @@ def journal(world: World, given: Given) -> str:
     until_ms = moment_ms("--until", given.get("--until", "now"), now_ms)
     wanted = given.get("--grep", "")
     lines = []
-    for line in log_lines.of_broker(world.brokers.events, _broker(given)):
+    broker = _broker(given)
+    logged = log_lines.of_broker(world.brokers.events, broker)
+    if world.tls is not None:
+        failures = world.tls.logged(broker, world.address_of)
+        logged += [log_lines.Line(*failure) for failure in failures]
+    for line in logged:
         if line.at_ms <= until_ms and wanted.lower() in line.words.lower():
             lines.append(line)
     is_asked = {"--since", "--grep", "--until"} & given.keys()

@@ -4,10 +4,12 @@ given. A test returns what is still wrong, in a few words, or None.
 
 import math
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from minikafka.course.on_call.apps import App
 from minikafka.course.on_call.brokers import BROKERS
+from minikafka.course.on_call.certificates import at
 from minikafka.course.on_call.disks import DELETE_DELAY_MS
 from minikafka.course.on_call.log_lines import clock
 from minikafka.course.on_call.programs import Payouts
@@ -216,6 +218,19 @@ def _up(world: World, given: Given) -> Wrong:
     return f"{', '.join(others)} and {last} are down"
 
 
+def _certificates(world: World, given: Given) -> Wrong:
+    """days: how long the certificate that each broker shows its clients is still valid,
+    at least.
+    """
+    if world.tls is None:
+        return None
+    latest = at(world.now_ms) + timedelta(days=given["days"])
+    for broker in BROKERS:
+        if not world.tls.shown(broker).is_valid(latest):
+            return f"kafka-{broker} turns new clients away"
+    return None
+
+
 TESTS: dict[str, Callable[[World, Given], Wrong]] = {
     "lag": _lag,
     "led": _led,
@@ -229,4 +244,5 @@ TESTS: dict[str, Callable[[World, Given], Wrong]] = {
     "disk": _disk,
     "lasts": _lasts,
     "up": _up,
+    "certificates": _certificates,
 }

@@ -13,6 +13,7 @@ from minikafka.course.on_call.monitoring import SAMPLE_MS, Sample, sample
 from minikafka.course.on_call.orders import Orders
 from minikafka.course.on_call.plans import Plan
 from minikafka.course.on_call.programs import KINDS, Reader
+from minikafka.course.on_call.tls import KEYSTORE, ClientsListener, Failure
 from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.topics import raise_refusal
 
@@ -41,7 +42,7 @@ def _nobody_watches() -> None:
 
 class World:
     """messages: what people have written. spare_bytes: how many are left for disks.
-    watch: called after each sample.
+    watch: called after each sample. tls: the listener for clients, if it has one.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -57,6 +58,11 @@ class World:
         )
         self.brokers = Brokers(self.cluster)
         self.watch: Callable[[], None] = _nobody_watches
+        self.tls: ClientsListener | None = None
+        if KEYSTORE in plan.brokers:
+            keystore = plan.brokers[KEYSTORE]
+            self.tls = ClientsListener(self.brokers, keystore, self._turned_away)
+            self.cluster.network.admits = self.tls.admits
         self._due: list[Due] = []
         for topic in plan.topics:
             self._create(topic)
@@ -83,6 +89,13 @@ class World:
                 if pod.name == client_id:
                     return pod.address
         return LEFT_HOST
+
+    def _turned_away(self, failure: Failure) -> None:
+        """Tell a pod that it doesn't accept a broker's certificate."""
+        for app in self.apps.values():
+            for pod in app.pods:
+                if pod.name == failure.client:
+                    app.turned_away(pod, failure.broker)
 
     # time
 
