@@ -166,7 +166,7 @@ def request(api, version, correlation_id, **body):
     return b"".join(encode_request(api, version, correlation_id, "stranger", body))
 
 
-METADATA = request("Metadata", 1, 99, topics=None)
+METADATA = request("Metadata", 1, 999, topics=None)
 
 
 def key_of(frame):
@@ -247,10 +247,40 @@ def message(dice):
     return dice.choice((found, found[: dice.randint(0, len(found))], garbage(dice)))
 
 
+def api_versions(dice, correlation_id):
+    version = dice.choice((0, 3, 4, 99))
+    if version == 99:
+        return struct.pack(">hhih", API_VERSIONS, version, correlation_id, -1)
+    names = {"client_software_name": "x", "client_software_version": "1"}
+    return request("ApiVersions", version, correlation_id, **names if version else {})
+
+
+def login(dice, mechanisms, correlation_id):
+    """The beginning of one, with up to two messages of the mechanism."""
+    version = dice.randrange(2)
+    mechanism = dice.choice(mechanisms)
+    found = [request("SaslHandshake", version, correlation_id, mechanism=mechanism)]
+    for more in range(dice.randint(0, 2)):
+        said = message(dice)
+        if version:
+            at = correlation_id + 1 + more
+            said = request("SaslAuthenticate", dice.randrange(3), at, auth_bytes=said)
+        found.append(said)
+    return found
+
+
 def frames(dice):
-    """Whole frames, of which the last one can't be asked before a login."""
+    """Whole frames, of which the last one can't be asked before a login; half of them
+    get as far as one can without a key, and ask then.
+    """
     found = []
-    for at in range(dice.randint(1, 25)):
+    if dice.random() < 0.5:
+        if dice.random() < 0.7:
+            found.append(api_versions(dice, 900))
+        if dice.random() < 0.5:
+            found += login(dice, MECHANISMS, 901)
+        found.append(dice.choice((METADATA, dice.choice(RECORDED))))
+    for at in range(0, 10 * dice.randint(1, 25), 10):
         kind = dice.randrange(6)
         if kind == 0:
             found.append(garbage(dice))
@@ -259,23 +289,9 @@ def frames(dice):
         elif kind == 2:
             found.append(mutated(dice, dice.choice(RECORDED)))
         elif kind == 3:
-            version = dice.choice((0, 3, 4, 99))
-            header = struct.pack(">hhih", API_VERSIONS, version, at, -1)
-            found.append(header + b"\0" * (version in (3, 4)) + garbage(dice))
+            found.append(api_versions(dice, at) + garbage(dice))
         else:
-            mechanism = dice.choice((*MECHANISMS, "GSSAPI", "", "x" * 300))
-            version = dice.randrange(2)
-            found.append(request("SaslHandshake", version, at, mechanism=mechanism))
-            for more in range(dice.randint(0, 2)):
-                said = message(dice)
-                if version:
-                    said = request(
-                        "SaslAuthenticate",
-                        dice.randrange(3),
-                        100 + 10 * at + more,
-                        auth_bytes=said,
-                    )
-                found.append(said)
+            found += login(dice, (*MECHANISMS, "GSSAPI", "", "x" * 300), at)
     return [*found, METADATA]
 
 
