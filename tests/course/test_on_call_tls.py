@@ -79,7 +79,7 @@ def test_x509_prints_what_openssl_prints(file):
 @NEEDS_OPENSSL
 def test_every_certificate_is_signed_by_the_authority(tmp_path):
     authority = tmp_path / "ca.pem"
-    authority.write_text(certificates.files()[1, tools_tls.CA_FILE].pem)
+    authority.write_text(certificates.files()[1, f"{certificates.FOLDER}/ca.pem"].pem)
     for found in certificates.files().values():
         day = str(int(found.begins.timestamp()) + 60)
         words = ("verify", "-attime", day, "-CAfile", str(authority))

@@ -16,7 +16,6 @@ from minikafka.course.on_call.usage import Given, Refused, number_in
 from minikafka.course.on_call.world import World
 from minikafka.course.on_call.x509 import date_of, name_of, x509_lines
 
-CA_FILE = f"{FOLDER}/ca.pem"
 NEW = timedelta(days=182)
 KEY_SIZE = 241  # of a private key, in the same file as its certificate
 WHICH = (
