@@ -240,7 +240,10 @@ def install_alone(extras, size, options):
         CACHE / "installed.json" if in_conda() else VENV / "minikafka-installed.json"
     )
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if done.get(",".join(extras)) == wanted:
+    if any(
+        set(extras) <= set(names.split(",")) and mark == fingerprint(names.split(","))
+        for names, mark in done.items()
+    ):
         return False
     say(f"Installing Python packages ({size}; later starts skip this) ...")
     pip(
@@ -387,7 +390,7 @@ def setup_from(folder):
     if not any(folder.glob("*.whl")):
         raise Stop(
             f"There are no wheels in {folder}. Fill it first, on a machine with a"
-            f" network:  tasks.py wheels {folder}"
+            f" network:  python3 (Windows: py) tasks.py wheels {folder}"
         )
     has_spark = any(folder.glob("pyspark-*.whl"))
     extras = ["lab", "spark"] if has_spark else ["lab"]

@@ -558,5 +558,8 @@ def _class() -> Iterator[Fact]:
     elif not telling.name():
         fix = f"set {telling.NAME}, too: your teacher doesn't see you without a name"
         yield Fact(what, "answers", False, needed=False, fix=fix)
+    elif telling.cut():
+        found = f"answers, and you are in it as {telling.name()}"
+        yield Fact(what, found, False, needed=False, fix=telling.cut())
     else:
         yield Fact(what, f"answers, and you are in it as {telling.name()}")

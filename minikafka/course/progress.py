@@ -76,8 +76,11 @@ def hinted(number: str, exercise: int, read: int) -> None:
 
 def asks(number: str, question: str) -> bool:
     """A hand was raised with a question, or lowered with none. Whether the class has
-    heard of it.
+    heard of it. A learner has one hand: it is down in all other lessons.
     """
+    for other in contents():
+        if other != number and _done().get(other, {}).get("question"):
+            _write(other, "question", "")
     _write(number, "question", question)
     return telling.joined() and telling.heard()
 
@@ -241,7 +244,7 @@ def _of_this_learner(kept: dict[str, Any]) -> dict[str, Any]:
         telling.say_once(
             f"minikafka: what was done in this folder counts for {owner}, so {name}"
             f" begins with nothing done. If you are {owner}, start JupyterLab again with"
-            f" {telling.NAME}={owner}."
+            f' {telling.NAME}="{owner}".'
         )
     return {**others.pop(name, {}), _OTHERS: others}
 

@@ -1,5 +1,6 @@
 """A class: opt-in, over a broker that all reach, and never in the lesson's way."""
 
+import codecs
 import csv
 import io
 import json
@@ -129,7 +130,7 @@ def test_a_raised_hand_comes_first_then_who_is_stuck():
 
 
 def test_two_learners_of_one_name_have_a_row_each():
-    same = "x" * 30
+    same = "x" * 70
     seen = board_of(
         record(b"ada/1/05"),
         record(b"ada/2/02"),
@@ -138,8 +139,8 @@ def test_two_learners_of_one_name_have_a_row_each():
     )
     names = [row[:-1] for row in rows_of(seen.text(unreadable=0))]
     assert len(names) == 4
-    shown = {line[:28].strip() for line in seen.text(unreadable=0).splitlines()[1:]}
-    assert shown == {"ada", "ada (2)", "x" * 24, "x" * 24 + " (2)"}
+    shown = {line[:68].strip() for line in seen.text(unreadable=0).splitlines()[1:]}
+    assert shown == {"ada", "ada (2)", "x" * 64, "x" * 64 + " (2)"}
 
 
 def test_who_has_done_less_comes_first_however_often_the_others_are_heard_of():
@@ -242,11 +243,12 @@ def test_grades_go_out_as_rows_that_a_spreadsheet_does_not_run(
     command = ["class", "--bootstrap", served.bootstrap, "--csv", str(file)]
     assert main(command) == 0
     assert capsys.readouterr().out == f"{file}: 2 rows\n"
-    with file.open(newline="", encoding="utf-8") as text:
+    assert file.read_bytes().startswith(codecs.BOM_UTF8)  # for Excel
+    with file.open(newline="", encoding="utf-8-sig") as text:
         five, six = csv.DictReader(text)
     lesson = contents()["05"]
     assert five["name"] == "'=ada()" and five["lesson"] == "05"
-    assert five["predictions"] == "1:2 3:1"
+    assert five["predictions"] == "1=2 3=1"
     assert five["predictions_of"] == str(len(lesson.predictions))
     assert (five["exercises"], five["exercises_of"]) == ("1", "1")
     assert (five["ticket"], five["ticket_of"], five["hints_read"]) == ("3", "5", "2")
@@ -273,6 +275,18 @@ def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkey
         teacher.send_signal(signal.SIGINT)
         teacher.stdout.read()
     assert teacher.returncode == 0
+
+
+def test_a_login_is_told_whole_and_a_longer_name_is_said_to_be_cut(monkeypatch, capsys):
+    monkeypatch.setattr(telling, "_messenger", Mock())
+    login = "katharina.schmidt@uni-example.de"
+    joins(monkeypatch, "127.0.0.1:1", f'"{login}"')  # as Windows' set keeps it
+    telling.tell("1", "05", done())
+    assert f"in a class as {login}." in capsys.readouterr().err
+    joins(monkeypatch, "127.0.0.1:1", "x" * 65)
+    telling.tell("1", "05", done())
+    said = capsys.readouterr().err
+    assert f"as {'x' * 64}." in said and "is cut after 64 characters" in said
 
 
 def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
@@ -395,7 +409,7 @@ def test_learners_messages_survive_a_broker_that_is_killed(
             file = tmp_path / "grades.csv"
             words = ["class", "--bootstrap", bootstrap, "--csv", str(file)]
             assert main(words) == 0
-            with file.open(newline="", encoding="utf-8") as text:
+            with file.open(newline="", encoding="utf-8-sig") as text:
                 return [row["lesson"] for row in csv.DictReader(text)]
 
         until(lambda: rows() == lessons)
@@ -467,7 +481,7 @@ def test_a_time_that_no_calendar_has_ends_nothing(monkeypatch):
 
 def test_a_name_cannot_move_the_terminals_cursor():
     place = board.place_of(record(key=b"\x1b[2Jada\n" + b"x" * 500 + b"/1/05"))
-    assert place.name.isprintable() and len(place.name) == 24
+    assert place.name.isprintable() and len(place.name) == 64
 
 
 def told(name, **options):

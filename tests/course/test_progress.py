@@ -147,6 +147,17 @@ def test_a_class_hears_the_first_choice_the_tries_the_hints_and_a_raised_hand(my
     assert len({learner for learner, _, _ in told}) == 1
 
 
+def test_a_learner_has_one_hand(my, told):
+    """Raised in lesson 00, and lowered or raised again in 05."""
+    start, groups = map(lessons.lesson.__wrapped__, ("00", "05"))
+    for then in (groups.lower_hand, groups.raise_hand):
+        start.raise_hand("What is a log?")
+        then()
+        asked = {number: done["question"] for _, number, done in told}
+        assert asked["00"] == ""
+    assert asked["05"] == "a question"
+
+
 def test_two_learners_of_one_name_are_two(tmp_path, monkeypatch, told):
     for folder in ("one", "other"):
         (tmp_path / folder).mkdir()
@@ -174,7 +185,7 @@ def test_two_who_share_a_folder_have_their_own_marks(my, told, monkeypatch, caps
     assert last["solved"] == [1] and last["question"] == "What is an epoch?"
     assert "0 of 1" in progress.progress("06")
     [said] = capsys.readouterr().err.splitlines()
-    assert "counts for ada" in said and "MINIKAFKA_NAME=ada" in said
+    assert "counts for ada" in said and 'MINIKAFKA_NAME="ada"' in said
 
 
 def test_who_joins_a_class_later_has_what_was_done_before(my, told, monkeypatch):

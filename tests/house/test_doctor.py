@@ -313,6 +313,9 @@ def test_a_class_whose_broker_answers_sees_who_has_a_name(in_a_class):
         in_a_class(kafka.bootstrap, name="")
         found = fact(doctor._class)
         assert not found.good and "set MINIKAFKA_NAME, too" in found.fix
+        in_a_class(kafka.bootstrap, name="x" * 65)
+        found = fact(doctor._class)
+        assert found.found.endswith(f"as {'x' * 64}") and "is cut" in found.fix
 
 
 @pytest.mark.slow

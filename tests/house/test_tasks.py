@@ -79,6 +79,22 @@ def test_what_is_installed_is_not_installed_again(monkeypatch, tmp_path):
     assert len(asked) == 2
 
 
+def test_what_a_stick_with_spark_has_installed_is_enough_to_start(
+    monkeypatch, tmp_path
+):
+    """Without a network: `setup --wheels` of a stick with Spark, then `lab`."""
+    asked = []
+    monkeypatch.setattr(tasks, "VENV", tmp_path)
+    monkeypatch.setattr(tasks, "make_venv", lambda: None)
+    monkeypatch.setattr(tasks, "configure_jupyter", lambda: None)
+    monkeypatch.setattr(tasks, "pip", lambda options, target: asked.append(options))
+    stick = ["--find-links=/stick", "--no-index"]
+    tasks.install(["lab", "spark"], "small", stick)
+    assert not tasks.install(["lab"], "small")
+    assert asked == [stick]
+    assert tasks.install(["lab", "test"], "small")
+
+
 SECOND = """
 import sys, tasks
 from pathlib import Path

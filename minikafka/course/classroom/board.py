@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import chain, count, filterfalse
 from typing import Any, TextIO
 
+from minikafka.course.classroom.telling import LONGEST_NAME
 from minikafka.course.contents import contents
 
-_LONGEST_NAME, _LONGEST_QUESTION = 24, 200
+_LONGEST_ID, _LONGEST_QUESTION = 24, 200
 _MOST_LEARNERS = 1000  # a class, and whatever else somebody writes
 _STUCK_AFTER = 3  # wrong answers to an exercise since the last right one
 _BAR = 30  # letters
@@ -71,8 +72,8 @@ def place_of(record: Any) -> Place | None:
             return None
         time.localtime(record.timestamp / 1000)
         return Place(
-            name=_printable(name, _LONGEST_NAME),
-            learner=_printable(learner, _LONGEST_NAME),
+            name=_printable(name, LONGEST_NAME),
+            learner=_printable(learner, _LONGEST_ID),
             lesson=lesson,
             predictions=_numbers(told["predictions"]),
             solved=frozenset(map(_number, told["solved"])),
@@ -299,9 +300,10 @@ COLUMNS = (
 def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
     """A row for each learner and lesson, under COLUMNS.
 
-    name: as in the table. predictions: question:option for each one made. exercises: how many of the lesson's
-    own are solved; exercises_solved: their numbers, extra ones too. ticket: right
-    answers, empty if it wasn't handed in.
+    name: as in the table. predictions: question=option for each one made, since a
+    spreadsheet takes 1:3 for a time. exercises: how many of the lesson's own are solved;
+    exercises_solved: their numbers, extra ones too. ticket: right answers, empty if it
+    wasn't handed in.
     """
     rows = csv.writer(file)
     rows.writerow(COLUMNS)
@@ -314,7 +316,7 @@ def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
             place.learner,
             place.lesson,
             " ".join(
-                f"{q}:{option}" for q, option in sorted(place.predictions.items())
+                f"{q}={option}" for q, option in sorted(place.predictions.items())
             ),
             len(lesson.predictions),
             len(place.solved.intersection(lesson.exercises)),

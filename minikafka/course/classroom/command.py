@@ -97,9 +97,11 @@ def _check(bootstrap: str) -> None:
 
 
 def save(seen: board.Board, path: Path, lesson: str | None) -> None:
-    """Write a row for each learner and lesson, of one lesson or all."""
+    """Write a row for each learner and lesson, of one lesson or all. The file begins
+    with a BOM, or Excel would take its UTF-8 for the system's code page.
+    """
     places = seen.every_row(lesson)
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
         board.write_csv(places, file)
     rows = "row" if len(places) == 1 else "rows"
     print(f"{path}: {len(places)} {rows}")

@@ -18,6 +18,8 @@ from minikafka.course.classroom import topic
 TOPIC = "minikafka-class"
 BROKER, NAME = "MINIKAFKA_CLASS", "MINIKAFKA_NAME"
 
+LONGEST_NAME = 64  # characters: an e-mail address as a login
+
 _TRY_AGAIN_S = 5.0
 _HEARD_WITHIN_S = 5.0  # more than an attempt takes at an address where nobody is
 
@@ -28,8 +30,21 @@ def broker() -> str:
 
 
 def name() -> str:
-    """What this learner is called in the class, or an empty text."""
-    return os.environ.get(NAME, "").strip()
+    """What this learner is called in the class, or an empty text. Quotes around it stay
+    there after Windows' `set`, and are no part of it.
+    """
+    return _whole_name()[:LONGEST_NAME]
+
+
+def cut() -> str:
+    """A sentence for the learner whose name is too long, or an empty text."""
+    if len(_whole_name()) <= LONGEST_NAME:
+        return ""
+    return f"{NAME} is cut after {LONGEST_NAME} characters: choose a shorter one."
+
+
+def _whole_name() -> str:
+    return os.environ.get(NAME, "").strip().strip('"').strip()
 
 
 def joined() -> bool:
@@ -51,6 +66,8 @@ def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
             f' have a question:  from minikafka import lesson; lesson("{lesson}")'
             '.raise_hand("your question")'
         )
+        if cut():
+            say_once(f"minikafka: {cut()}")
         _messenger(broker()).put(f"{name()}/{learner}/{lesson}", done)
     elif broker():
         say_once(
