@@ -314,7 +314,8 @@ def add_class_options(room: argparse.ArgumentParser) -> None:
     add(
         "--lesson",
         metavar="NN",
-        help="only this lesson, and how many chose which option of its predictions",
+        help="how many chose which option of this lesson's predictions, without names;"
+        " with --csv: only this lesson",
     )
     ends = room.add_mutually_exclusive_group().add_argument
     ends("--once", action="store_true", help="show the table as it is now, and end")

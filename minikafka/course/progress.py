@@ -25,7 +25,8 @@ MY = my()
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}},
 # and for a class "chosen": {number of the question: option}, "wrong" and "hints":
-# {exercise: how many}, "question": what a raised hand asks. Beside the lessons, for a
+# {exercise: how many}, "rungs": {exercise: [held, of]}, "question": what a raised hand
+# asks. Beside the lessons, for a
 # class: whose they are, {"id": ..., "name": ...}, and by name what others did here
 _LEARNER, _OTHERS = "learner", "others"
 _in_this_kernel: dict[str, dict[str, Any]] = {}
@@ -65,8 +66,15 @@ def solved(number: str, exercise: int) -> None:
 
 
 def failed(number: str, exercise: int, times: int) -> None:
-    """An answer was wrong. times: how many were since the last right one."""
+    """An answer was wrong. times: how many were since the last right one, or since the
+    last one that climbed a rung.
+    """
     _note(number, "wrong", exercise, times)
+
+
+def climbed(number: str, exercise: int, held: int, of: int) -> None:
+    """An answer isn't right yet, but more rungs hold than before."""
+    _note(number, "rungs", exercise, [held, of])
 
 
 def hinted(number: str, exercise: int, read: int) -> None:
@@ -180,7 +188,7 @@ def _add(number: str, what: str, which: Any) -> None:
         _write(number, what, [*before, which])
 
 
-def _note(number: str, what: str, which: int, value: int, again: bool = True) -> None:
+def _note(number: str, what: str, which: int, value: Any, again: bool = True) -> None:
     """Keep one more number. again: whether it takes the place of an earlier one."""
     before = _done().get(number, {}).get(what, {})
     if again or str(which) not in before:
@@ -210,6 +218,7 @@ def _tell(number: str, done: dict[str, Any]) -> None:
         "predictions": done.get("chosen", {}),
         "solved": done.get("exercises", []),
         "wrong": done.get("wrong", {}),
+        "rungs": done.get("rungs", {}),
         "hints": done.get("hints", {}),
         "ticket": done.get("ticket"),
         "question": done.get("question", ""),

@@ -24,6 +24,7 @@ from minikafka.course.classroom.topic import Reader
 from minikafka.course.clusters import reachable
 from minikafka.course.connect import Connection as Clients
 from minikafka.course.contents import contents
+from minikafka.course.judging.verdicts import Verdict
 from minikafka.server.embedded import Served
 from minikafka.wire.compression import CODECS
 from minikafka.wire.records import encode_batch
@@ -59,6 +60,7 @@ NOTHING = {
     "solved": [],
     "wrong": {},
     "hints": {},
+    "rungs": {},
     "ticket": None,
     "question": "",
 }
@@ -127,6 +129,31 @@ def test_a_raised_hand_comes_first_then_who_is_stuck():
     assert [row.split()[0] for row in rows] == ["asks", "stuck", "behind", "through"]
     assert rows[0].endswith("asks: What is lag?")
     assert rows[1].endswith("exercise 1: 4 wrong, 3 hints read")
+
+
+def test_a_rung_that_holds_is_shown_and_is_no_call_for_help(monkeypatch):
+    """Rungs 1 and 2 of an exercise, and then on, as a run sheet has it."""
+    heard = []
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    monkeypatch.setattr(telling, "tell", lambda *words: heard.append(words))
+    lesson = lessons.lesson.__wrapped__("05")
+    for held in (0, 0, 1, 1, 2):
+        verdict = Verdict("Not yet", False, rungs=(held, 3))
+        monkeypatch.setattr(lesson, "_judge", lambda *_, said=verdict: said)
+        lesson.check(1, print)
+    seen = board_of(record(value=json.dumps(heard[-1][-1]).encode()))
+    [row] = seen.text(unreadable=0).splitlines()[1:]
+    assert "0 of 1, 1: rung 2 of 3" in row and "wrong" not in row
+    for _ in range(3):
+        lesson.check(1, print)
+    seen = board_of(record(value=json.dumps(heard[-1][-1]).encode()))
+    [row] = seen.text(unreadable=0).splitlines()[1:]
+    assert row.endswith("exercise 1: 3 wrong, 0 hints read")
+
+
+def test_an_older_copy_of_the_course_tells_of_no_rungs():
+    told = {what: of for what, of in NOTHING.items() if what != "rungs"}
+    assert board.place_of(record(value=json.dumps(told).encode())).rungs == {}
 
 
 def test_two_learners_of_one_name_have_a_row_each():
@@ -214,14 +241,16 @@ def test_a_lessons_first_predictions_are_counted_and_what_is_right_is_not_told()
         record(b"a/1/05", value(predictions={"1": 2})),
         record(b"b/2/05", value(predictions={"1": 2})),
         record(b"c/3/05", value(predictions={"1": 1})),
-        record(b"d/4/06", value(predictions={"1": 3})),
+        record(b"d/4/05", value(question="What is an epoch?")),
+        record(b"e/5/06", value(predictions={"1": 3})),
     )
     text = seen.text(unreadable=0, lesson="05")
-    block = text[text.index(f"1. {asked.question}") :].splitlines()
+    block = text.splitlines()
+    assert block[0] == f"1. {asked.question} (3 of 4 have answered)"
     lengths = [(line.count("#"), line.split()[-1]) for line in block[1:4]]
     assert lengths == [(1, "1"), (2, "2"), (0, "0")]
     assert contents()["05"].predictions[1].question not in text
-    assert len(rows_of(text)) == 3
+    assert "epoch?" not in "\n".join(block[1:])
 
 
 def test_grades_go_out_as_rows_that_a_spreadsheet_does_not_run(
@@ -462,6 +491,7 @@ def test_the_command_says_when_nobody_answers(monkeypatch, capsys):
         record(value=value(solved=[True])),
         record(value=value(wrong={"1": 10**9})),
         record(value=value(ticket=[1])),
+        record(value=value(rungs={"1": 2})),
         record(value=value(question=7)),
         record(value=b"[" * 100_000),
         record(value=b'{"lesson":' * 100_000),

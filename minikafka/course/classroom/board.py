@@ -37,8 +37,9 @@ class Place:
 
     learner: an id that differs between two of the same name. predictions: number of the
     question -> the option chosen first. wrong, hints: exercise -> wrong answers since the
-    last right one, hints read. ticket: right answers and questions, or None. question:
-    what a raised hand asks, empty without one. at: seconds since 1970.
+    last right one or the last new rung, hints read. rungs: exercise -> how many held,
+    and of how many. ticket: right answers and questions, or None. question: what a raised
+    hand asks, empty without one. at: seconds since 1970.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Place:
     solved: frozenset[int]
     wrong: Mapping[int, int]
     hints: Mapping[int, int]
+    rungs: Mapping[int, tuple[int, int]]
     ticket: tuple[int, int] | None
     question: str
     at: float
@@ -67,7 +69,8 @@ def place_of(record: Any) -> Place | None:
     try:
         name, learner, lesson = record.key.decode().rsplit("/", 2)
         told = json.loads(record.value)
-        ticket = told["ticket"]
+        # a course's copy from before it told of rungs has none
+        ticket, rungs = told["ticket"], told.get("rungs", {})
         if lesson not in contents():
             return None
         time.localtime(record.timestamp / 1000)
@@ -79,7 +82,8 @@ def place_of(record: Any) -> Place | None:
             solved=frozenset(map(_number, told["solved"])),
             wrong=_numbers(told["wrong"]),
             hints=_numbers(told["hints"]),
-            ticket=None if ticket is None else (_number(ticket[0]), _number(ticket[1])),
+            rungs={_number(int(key[:3])): _pair(of) for key, of in rungs.items()},
+            ticket=None if ticket is None else _pair(ticket),
             question=_printable(told["question"], _LONGEST_QUESTION),
             at=record.timestamp / 1000,
         )
@@ -91,6 +95,10 @@ def _number(told: Any) -> int:
     if type(told) is not int or not 0 <= told < 1000:
         raise ValueError
     return told
+
+
+def _pair(told: Any) -> tuple[int, int]:
+    return _number(told[0]), _number(told[1])
 
 
 def _numbers(told: Any) -> dict[int, int]:
@@ -170,13 +178,13 @@ class Board:
         return names
 
     def text(self, unreadable: int, lesson: str | None = None) -> str:
-        """The table; with a lesson, also what was predicted there; and what was passed
-        over. unreadable: batches that nobody could decode.
+        """The table; with a lesson, what was predicted there instead, without a name;
+        and what was passed over. unreadable: batches that nobody could decode.
         """
-        shown = self.rows(lesson)
-        parts = [table(shown)]
-        if lesson is not None:
-            parts.append(histogram(lesson, [place for _, place in shown]))
+        if lesson is None:
+            parts = [table(self.rows())]
+        else:
+            parts = [histogram(lesson, self.places(lesson))]
         passed_over = []
         if self._strange:
             records = "record" if self._strange == 1 else "records"
@@ -211,13 +219,12 @@ def table(places: list[tuple[str, Place]]) -> str:
     ]
     for name, place in places:
         lesson = contents()[place.lesson]
-        exercises = place.solved.intersection(lesson.exercises)
         rows.append(
             (
                 name,
                 place.lesson,
                 f"{len(place.predictions)} of {len(lesson.predictions)}",
-                f"{len(exercises)} of {len(lesson.exercises)}",
+                _exercises(place),
                 _ticket(place),
                 time.strftime("%H:%M", time.localtime(place.at)),
                 _help(place),
@@ -236,6 +243,17 @@ def _urgency(named: tuple[str, Place]) -> tuple[bool, bool, str, int, int, str]:
     name, place = named
     done = len(place.solved), len(place.predictions)
     return not place.question, not place.stuck_in, place.lesson, *done, name
+
+
+def _exercises(place: Place) -> str:
+    """How many are solved, and how far the others are."""
+    own = contents()[place.lesson].exercises
+    climbed = "".join(
+        f", {exercise}: rung {held} of {of}"
+        for exercise, (held, of) in sorted(place.rungs.items())
+        if exercise not in place.solved
+    )
+    return f"{len(place.solved.intersection(own))} of {len(own)}{climbed}"
 
 
 def _ticket(place: Place) -> str:
@@ -257,7 +275,7 @@ def _help(place: Place) -> str:
 
 def histogram(lesson: str, places: list[Place]) -> str:
     """How many chose which option first, for the questions that somebody has answered.
-    It doesn't say what is right: the whole room can see it.
+    It says neither who nor what is right: the whole room can see it.
     """
     blocks = []
     for number, asked in enumerate(contents()[lesson].predictions, 1):
@@ -268,7 +286,8 @@ def histogram(lesson: str, places: list[Place]) -> str:
             continue
         width = max(map(len, asked.options))
         scale = min(1.0, _BAR / max(chosen.values()))
-        lines = [f"{number}. {asked.question}"]
+        answered = f"{chosen.total()} of {len(places)} have answered"
+        lines = [f"{number}. {asked.question} ({answered})"]
         for option, text in enumerate(asked.options, 1):
             count = chosen[option]
             bar = "#" * max(round(count * scale), min(count, 1))

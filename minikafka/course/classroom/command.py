@@ -22,8 +22,8 @@ _ASK_AGAIN_S = 1
 
 
 def main(args: argparse.Namespace) -> int:
-    """`minikafka class [--lesson 05] [--once | --csv FILE]`: the table, again whenever
-    somebody gets on; Ctrl-C ends it.
+    """`minikafka class [--lesson 05] [--once | --csv FILE]`: the table, or what
+    was predicted, again whenever somebody gets on; Ctrl-C ends it.
     """
     if args.lesson is not None and args.lesson not in contents():
         known = ", ".join(contents())

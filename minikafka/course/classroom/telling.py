@@ -61,8 +61,8 @@ def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
     if joined():
         say_once(
             f"minikafka: you are in a class as {name()}. Your teacher sees which lesson"
-            " you are in, what you predict, which exercises you try, with wrong answers"
-            " and hints, and the result of your exit ticket, but not your code. If you"
+            " you are in, what you predict, which exercises you try, with rungs,"
+            " wrong answers and hints, and the result of your exit ticket, but not your code. If you"
             f' have a question:  from minikafka import lesson; lesson("{lesson}")'
             '.raise_hand("your question")'
         )

@@ -20,7 +20,7 @@ import sysconfig
 import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -200,13 +200,15 @@ def examine(exercise: Exercise, answer: Any, seed: str) -> Verdict:
     if refusal is not None:
         return refusal
     held: list[str] = []
+    there_are = sum(not rung.stretch for rung in exercise.rungs)
     tried = 0
     with Watchdog(exercise.call_seconds) as watchdog:
         for number, rung in enumerate(exercise.rungs, 1):
             methods = {name: getattr(answer, name, _stub) for name in rung.needs}
             missing = [name for name in methods if is_stub(methods[name])]
             if missing:
-                return _waiting(exercise, rung, missing, held)
+                found = _waiting(exercise, rung, missing, held)
+                return replace(found, rungs=(len(held), there_are))
             source = random.Random(f"{seed}/{number}")
             try:
                 count, case, problem = _climb(rung, answer, watchdog, source)
@@ -214,7 +216,8 @@ def examine(exercise: Exercise, answer: Any, seed: str) -> Verdict:
                 return _not_your_fault(exercise, error)
             tried += count
             if problem:
-                return _not_yet(rung, answer, case, problem, held, watchdog)
+                found = _not_yet(rung, answer, case, problem, held, watchdog)
+                return replace(found, rungs=(len(held), there_are))
             held.append(rung.holds)
     lines = []
     if len(held) > 1:

@@ -41,7 +41,8 @@ class Verdict:
     ("right", "wrong" or "open").
 
     case: the smallest counterexample as the check made it, or None. picture: the
-    counterexample to play, or None.
+    counterexample to play, or None. rungs: how many held, and how many there are, the
+    stretch not counted; (0, 0) where none was tried.
     """
 
     headline: str
@@ -51,6 +52,7 @@ class Verdict:
     marks: tuple[str, ...] = field(default=(), kw_only=True)
     case: Any = None
     picture: Any = field(default=None, compare=False)
+    rungs: tuple[int, int] = (0, 0)
 
     def __bool__(self) -> bool:
         return self.right
