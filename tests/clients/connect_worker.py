@@ -3,14 +3,16 @@ kill, with the connectors that are Kafka's own, from a file and to a file.
 """
 
 import json
+import os
 import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 from tests.clients.brokers import until
-from tests.kafka import free_ports, java_command
+from tests.kafka import compiled, free_ports, java_command
 
+MOVED = Path(__file__).with_name("AppInfoParser.java")
 FILE = "org.apache.kafka.connect.file.FileStream"
 PLAIN = {
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -51,6 +53,8 @@ class Worker:
         self._command = java_command(
             "org.apache.kafka.connect.cli.ConnectDistributed", str(path)
         )
+        jars = self._command.index("-cp") + 1
+        self._command[jars] += f"{os.pathsep}{compiled(MOVED)}"
         self.start()
 
     def start(self) -> None:
