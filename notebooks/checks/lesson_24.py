@@ -28,7 +28,7 @@ EXIT_TICKET = (
         ),
     ),
     Question(
-        "ten times as many iterations",
+        "four times as many iterations",
         right=3,
         why=(
             "3. All of them are between a password and its keys: the thief does"
@@ -164,11 +164,11 @@ HINTS = (
     ),
     (
         "HMAC(key, text) is hmac.digest(key, text.encode(), 'sha256'). Keys and the"
-        " salt are bytes: base64.b64decode makes bytes of the salt, and b64encode(...)"
-        ".decode() makes text of the proof."
+        " salt are bytes: base64.b64decode turns the salt into bytes, and"
+        " b64encode(...).decode() turns the proof into text."
     ),
     (
-        "bytes(a ^ b for a, b in zip(one, other)) lays one over the other. What both"
+        "bytes(a ^ b for a, b in zip(one, other)) XORs the two. What both"
         " sign has three parts with commas between them: the first message without n,,"
         " and the challenge as it came, and c=biws,r=... of the final one. Keep it,"
         " with the salted password, for trusts."
@@ -180,7 +180,7 @@ def exercise_1():
     """A login in four rungs: the name; the proof; false challenges; the broker."""
     return Exercise(
         name="Scram",
-        right="your client logs in, and lets no false broker fool it.",
+        right="your client logs in, and isn't fooled by a false broker.",
         hints=HINTS,
         takes=a_class,
         rungs=(
@@ -202,7 +202,7 @@ def exercise_1():
                 needs=("final",),
             ),
             Rung(
-                holds="a challenge that isn't for this login is refused",
+                holds="false challenges and few iterations are refused",
                 broken=not_refused,
                 cases={
                     name: ALICE._replace(answer=answer)
@@ -326,9 +326,9 @@ def another_final(answer, case):
     wanted = without_proof(case)
     before, is_there, proof = found.partition(",p=")
     if not is_there:
-        return f"the final message is {found!r}, and no ,p= with a proof is in it."
+        return f"the final message is {found!r}, without ,p= and a proof."
     if before != wanted:
-        return f"the final message begins with {before!r}, and should with {wanted!r}."
+        return f"the final message begins with {before!r}, not with {wanted!r}."
     return f"the broker refuses the proof{reason(case, proof)}."
 
 
@@ -358,9 +358,11 @@ def mistakes(case):
     as_text = hashlib.pbkdf2_hmac(HASH, key, encoded, case.iterations)
     bare = true_first(case).removeprefix("n,,")
     said = f"{bare},{case.challenge},{without_proof(case)}"
+    raw = f"n={case.user},r={case.nonce},{case.challenge},{without_proof(case)}"
     return {
         "the salt was used as text, and should be decoded": proof_of(as_text, said),
         "the first message was signed with its n,,": proof_of(salted, f"n,,{said}"),
+        "the user's name was signed without =3D and =2C": proof_of(salted, raw),
         "the final message wasn't signed": proof_of(salted, f"{bare},{case.challenge}"),
         "it was signed by the client key, and should be by the stored key": proof_of(
             salted, said, signer=lambda client_key: client_key
@@ -391,7 +393,7 @@ def not_refused(answer, case):
     except ValueError:
         return None
     what = "it should raise ValueError"
-    return f"{what}, and answered {short(found)}."
+    return f"{what}, but returned {short(found)}."
 
 
 def misjudged(answer, judged):

@@ -11,7 +11,7 @@ from minikafka import lesson
 
 # %% exercise 1
 class Scram:
-    """One login by SCRAM-SHA-256."""
+    """One login with SCRAM-SHA-256."""
 
     def __init__(self, user, password, nonce):
         self.user, self.password, self.nonce = user, password, nonce

@@ -169,12 +169,14 @@ def test_read_on_a_group_is_the_right_to_join_those_who_are_there():
             each.close()
 
 
-def test_a_listener_with_sasl_tells_strangers_its_versions_and_nothing_else():
+def test_a_listener_with_sasl_tells_strangers_its_versions_and_mechanisms():
     port = wire.free_port()
     users = {"alice": "correct horse"}
     with wire.broker("SASL_PLAINTEXT", port, users=users):
         with logins.Line(port) as line:
             assert line.ask("ApiVersions", 0).api_keys
+            told = line.ask("SaslHandshake", 1, mechanism="none of them").mechanisms
+            assert list(told) == [wire.MECHANISM]
         with logins.Line(port) as line, pytest.raises(logins.NotIn):
             line.ask("Metadata", 5, topics=None)
 

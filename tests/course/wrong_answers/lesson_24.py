@@ -189,6 +189,14 @@ wrong(1, "refuses the proof: the final message wasn't signed")(
         said=lambda self, challenge, before: f"{self.bare()},{challenge}",
     )
 )
+wrong(1, "refuses the proof: the user's name was signed without =3D and =2C")(
+    login(
+        "the_name_as_it_is_signed",
+        said=lambda self, challenge, before: (
+            f"n={self.user},r={self.nonce},{challenge},{before}"
+        ),
+    )
+)
 wrong(1, "signed by the client key, and should be by the stored key")(
     login("signed_by_the_client_key", signer=lambda self, key: key)
 )
@@ -216,7 +224,7 @@ wrong(1, "the final message begins with 'r=")(
 wrong(1, "the final message begins with 'c=n,,")(
     login("the_binding_as_text", begins=lambda self, nonce: f"c=n,,,r={nonce}")
 )
-wrong(1, "no ,p= with a proof")(
+wrong(1, "without ,p= and a proof")(
     login(
         "two_commas_fewer",
         final=lambda self, challenge: Login.final(self, challenge).replace(",", ";"),
@@ -250,7 +258,7 @@ class OneForAll(Login):
 
 # --- false challenges ---
 
-wrong(1, "it should raise ValueError, and answered")(
+wrong(1, "it should raise ValueError, but returned")(
     login("checks_nothing", check=lambda self, nonce, iterations: None)
 )
 
@@ -280,22 +288,22 @@ def asserts(self, nonce, iterations):
     assert nonce.startswith(self.nonce) and iterations >= 4096
 
 
-wrong(1, "it should raise ValueError, and answered")(
+wrong(1, "it should raise ValueError, but returned")(
     login("any_nonce", check=any_nonce)
 )
-wrong(1, "it should raise ValueError, and answered")(
+wrong(1, "it should raise ValueError, but returned")(
     login("a_nonce_somewhere", check=somewhere)
 )
-wrong(1, "it should raise ValueError, and answered")(
+wrong(1, "it should raise ValueError, but returned")(
     login("a_nonce_in_small_letters", check=in_small_letters)
 )
-wrong(1, "it should raise ValueError, and answered")(login("few_iterations", least=1))
-wrong(1, "it should raise ValueError, and answered")(
+wrong(1, "it should raise ValueError, but returned")(login("few_iterations", least=1))
+wrong(1, "it should raise ValueError, but returned")(
     login("a_thousand_are_enough", least=1000)
 )
 wrong(1, "it raised ValueError: 4096")(login("more_than_4096", check=more_than_4096))
 wrong(1, "it raised AssertionError")(login("asserts", check=asserts))
-wrong(1, "it should raise ValueError, and answered None")(
+wrong(1, "it should raise ValueError, but returned None")(
     login(
         "says_none",
         final=lambda self, challenge: (
