@@ -114,12 +114,14 @@ def signed(signer: Signer, name: str, hosts: Sequence[str], days: int) -> Pair:
 
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = signer.certificate.subject
-    use = Usage.SERVER_AUTH if hosts else Usage.CLIENT_AUTH
+    uses = [Usage.CLIENT_AUTH]
+    if hosts:  # a broker is a client of the other brokers, too
+        uses.append(Usage.SERVER_AUTH)
     certificate = (
         begun(issuer, named(name), key.public_key(), days)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
     )
     if hosts:
         names = x509.SubjectAlternativeName([alternative(host) for host in hosts])

@@ -109,6 +109,7 @@ EXAMPLE = Case(
     base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="),
     4096,
 )
+OTHER = Case("somebody", "else", "now", "-broker", b"more salt", FEWEST)
 ALICE = Case("alice", "correct horse", "till-7", "-broker", b"salt of 16 bytes", 4096)
 
 NAMES = {
@@ -400,6 +401,8 @@ def misjudged(answer, judged):
     case, how = judged
     client = begun(answer, case)
     final = text(client.final(case.challenge), "final")
+    # another login goes on meanwhile: what is kept is the login's, not the class's
+    begun(answer, OTHER).final(OTHER.challenge)
     verdict = said_by(case, how, final)
     found = client.trusts(verdict)
     if not isinstance(found, bool):

@@ -7,7 +7,19 @@ import re
 import shlex
 
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from kafka import KafkaAdminClient, KafkaProducer
 
 from minikafka.course import lessons
@@ -19,7 +31,7 @@ from minikafka.course.experiments.lesson_24_rules import AUTHORIZER
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.course.answers import solution, verdict
-from tests.kafka import CONFIG_COMMAND, java_tool
+from tests.kafka import CONFIG_COMMAND, ApacheKafka, free_ports, java_tool
 
 pytestmark = pytest.mark.slow
 
@@ -96,14 +108,14 @@ def test_what_is_no_class_hears_so():
 
 
 def blocks():
-    """The lines for each client, and the commands."""
+    """The lines for each client, the commands, and a broker's lines."""
     section = contents()["24"].section("at work").text
     return re.findall(r"```\n(.*?)```", section, re.DOTALL)
 
 
 def lines_for():
     """client -> its lines."""
-    lines, _ = blocks()
+    lines, _, _ = blocks()
     parts = re.split(
         r"^# (Java|librdkafka|kafka-python|Spark)\b.*\n", lines, flags=re.M
     )
@@ -184,13 +196,94 @@ def run(command, locked, folder):
 def test_javas_lines_and_the_commands_show_and_make_rules_and_show_entries(
     locked, tmp_path
 ):
-    _, commands = blocks()
-    show, make, entries = commands.splitlines()
+    _, commands, _ = blocks()
+    change, entries, show, make = commands.splitlines()
+    assert "Completed updating config for user alice" in run(change, locked, tmp_path)
     assert "(principal=User:alice" in run(make, locked, tmp_path)
     shown = run(show, locked, tmp_path)
     assert "resourceType=TOPIC, name=orders, patternType=LITERAL" in shown
     assert "operation=READ, permissionType=ALLOW" in shown
     assert f"{MECHANISM}=iterations=4096" in run(entries, locked, tmp_path)
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_apache_kafka_starts_with_a_brokers_lines_and_tells_users_and_itself_apart():
+    """A node that is broker and controller, with this machine's name and its ports:
+    what clients may do without a login, with one and no rule, and with a rule.
+    """
+    clients, brokers, inside, controller = free_ports(4)
+    replaced = {
+        "kafka-1.example:9093": f"localhost:{clients}",
+        "kafka-1.example:9094": f"localhost:{brokers}",
+        "CLIENTS://:9093": f"CLIENTS://localhost:{clients}",
+        "BROKERS://:9094": f"BROKERS://localhost:{brokers}",
+        "CN=kafka-1.example": "CN=localhost",
+    }
+    with wire.made_keys("localhost") as folder:
+        given = {}
+        for line in blocks()[2].splitlines()[1:]:
+            name, value = line.split("=", 1)
+            for old, new in replaced.items():
+                value = value.replace(old, new)
+            files = {"broker.pem": folder / "broker.pem", "ca.pem": folder / "ca.pem"}
+            given[name] = str(files.get(value, value))
+        # without a lock, to ask whether it has started
+        for name in ("listeners", "advertised.listeners"):
+            given[name] += f",INSIDE://localhost:{inside}"
+        given["listener.security.protocol.map"] += ",INSIDE:PLAINTEXT"
+        given["listeners"] += f",CONTROLLER://localhost:{controller}"
+        given["controller.quorum.voters"] = f"1@localhost:{controller}"
+        plain = {
+            "bootstrap.servers": f"localhost:{brokers}",
+            "security.protocol": "SSL",
+        }
+        as_itself = plain | {
+            "ssl.ca.location": str(folder / "ca.pem"),
+            "ssl.certificate.location": str(folder / "broker.pem"),
+            "ssl.key.location": str(folder / "broker.pem"),
+        }
+        kafka = ApacheKafka(given)
+        kafka.port = inside
+        with kafka:
+            itself = AdminClient(as_itself)
+            topic = itself.create_topics([NewTopic("orders", 1, 1)])["orders"]
+            topic.result(PATIENCE_S)
+            add_user(itself, USER, PASSWORD)
+            address = f"localhost:{clients}"
+            alice = properties_of(lines_for()["librdkafka"], folder / "ca.pem")
+            alice["bootstrap.servers"] = address
+            assert hears(alice) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            allow = AclBinding(
+                ResourceType.TOPIC,
+                "orders",
+                ResourcePatternType.LITERAL,
+                f"User:{USER}",
+                "*",
+                AclOperation.WRITE,
+                AclPermissionType.ALLOW,
+            )
+            for future in itself.create_acls([allow]).values():
+                future.result(PATIENCE_S)
+            assert hears(alice) is None
+
+
+def add_user(admin, name, password):
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    added = UserScramCredentialUpsertion(name, info, password.encode())
+    for future in admin.alter_user_scram_credentials([added]).values():
+        future.result(PATIENCE_S)
+
+
+def hears(told):
+    """The error of a record that is sent with these configs, or None."""
+    heard = []
+    producer = Producer(told)
+    producer.produce(
+        "orders", b"one bicycle", on_delivery=lambda error, _: heard.append(error)
+    )
+    assert producer.flush(PATIENCE_S) == 0
+    return heard[0] and heard[0].code()
 
 
 def options_for_spark():
