@@ -13,6 +13,7 @@ from minikafka.wire.messages import API, BY_KEY, decode_request, decode_response
 from minikafka.wire.schema import Message
 
 API_VERSIONS = API["ApiVersions"]
+RAW_LOGIN = (API["SaslHandshake"].key, 0)  # what follows it has no header
 NAME = 100  # characters of a client's name for itself
 
 
@@ -47,8 +48,10 @@ class Handshakes:
             return
         key = int.from_bytes(frame[:2], "big")
         version = int.from_bytes(frame[2:4], "big")
-        self._spoken[connection][key, version] += 1
-        if key == API_VERSIONS.key:
+        spoken = self._spoken[connection]
+        spoken[key, version] += 1
+        # an old login's bytes may look like any request
+        if key == API_VERSIONS.key and RAW_LOGIN not in spoken:
             self._unanswered[connection][-1] = Introduction(who(frame), version)
 
     def answered(self, connection: Any, frame: Sequence[Any] | None) -> None:

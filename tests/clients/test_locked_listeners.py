@@ -75,8 +75,8 @@ SHORT = {
 }
 
 
-# Debian's kcat has a librdkafka before 2.2, which sends a wrong nonce in the end: Apache
-# Kafka has refused that since 3.7.2 (CVE-2024-56128), and so does minikafka
+# librdkafka before 2.6.1, as in Debian's kcat, sends its nonce twice in the end (its
+# pull request 4895): Apache Kafka 4 refuses that (CVE-2024-56128), and so do we
 REFUSED_BY_BOTH = {("kcat", what) for what in CONNECTING if "SCRAM" in what}
 
 

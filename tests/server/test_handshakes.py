@@ -23,3 +23,17 @@ def test_an_answer_before_the_one_to_api_versions_is_not_taken_for_it():
     handshakes.answered("client", encode_response("ApiVersions", 0, 7, versions))
     [line] = lines
     assert line.endswith("It may choose from ApiVersions 0-4.")
+
+
+def test_an_old_logins_bytes_are_not_taken_for_api_versions():
+    """After SaslHandshake 0 (KIP-43) messages come without a header, and may begin with
+    the bytes of ApiVersions' key.
+    """
+    lines = []
+    handshakes = Handshakes(lines.append)
+    handshakes.connected("client")
+    handshakes.asked("client", asked("SaslHandshake", 0))
+    handshakes.answered("client", [b"the mechanisms"])
+    handshakes.asked("client", bytearray(b"\x00\x12\x00\x00ob\x00secret"))
+    handshakes.answered("client", [b""])
+    assert lines == []
