@@ -5,9 +5,10 @@ RFC 7677 and with a broker. And the lines of *At work* are what the clients take
 import ast
 import re
 import shlex
+from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -197,75 +198,151 @@ def test_javas_lines_and_the_commands_show_and_make_rules_and_show_entries(
     locked, tmp_path
 ):
     _, commands, _ = blocks()
-    change, entries, show, make = commands.splitlines()
+    change, entries, show, make, make_writer = commands.splitlines()
     assert "Completed updating config for user alice" in run(change, locked, tmp_path)
     assert "(principal=User:alice" in run(make, locked, tmp_path)
+    assert "operation=WRITE" in run(make_writer, locked, tmp_path)
     shown = run(show, locked, tmp_path)
     assert "resourceType=TOPIC, name=orders, patternType=LITERAL" in shown
     assert "operation=READ, permissionType=ALLOW" in shown
     assert f"{MECHANISM}=iterations=4096" in run(entries, locked, tmp_path)
 
 
-@pytest.mark.java
-@pytest.mark.nightly
-def test_apache_kafka_starts_with_a_brokers_lines_and_tells_users_and_itself_apart():
-    """A node that is broker and controller, with this machine's name and its ports:
-    what clients may do without a login, with one and no rule, and with a rule.
+class Node:
+    """An Apache Kafka that is broker and controller, by a broker's lines with this
+    machine's name and its ports. More properties, or None to leave one out, make a step
+    on the way there. It keeps its data.
     """
-    clients, brokers, inside, controller = free_ports(4)
-    replaced = {
-        "kafka-1.example:9093": f"localhost:{clients}",
-        "kafka-1.example:9094": f"localhost:{brokers}",
-        "CLIENTS://:9093": f"CLIENTS://localhost:{clients}",
-        "BROKERS://:9094": f"BROKERS://localhost:{brokers}",
-        "CN=kafka-1.example": "CN=localhost",
-    }
-    with wire.made_keys("localhost") as folder:
-        given = {}
-        for line in blocks()[2].splitlines()[1:]:
-            name, value = line.split("=", 1)
-            for old, new in replaced.items():
-                value = value.replace(old, new)
-            files = {"broker.pem": folder / "broker.pem", "ca.pem": folder / "ca.pem"}
-            given[name] = str(files.get(value, value))
-        # without a lock, to ask whether it has started
-        for name in ("listeners", "advertised.listeners"):
-            given[name] += f",INSIDE://localhost:{inside}"
-        given["listener.security.protocol.map"] += ",INSIDE:PLAINTEXT"
-        given["listeners"] += f",CONTROLLER://localhost:{controller}"
-        given["controller.quorum.voters"] = f"1@localhost:{controller}"
-        plain = {
-            "bootstrap.servers": f"localhost:{brokers}",
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.clients, self.brokers, self.plain, self.inside = free_ports(4)
+        self.controller, self.plain_controller = free_ports(2)
+        self.address = f"localhost:{self.clients}"
+        self.as_itself = {
+            "bootstrap.servers": f"localhost:{self.brokers}",
             "security.protocol": "SSL",
-        }
-        as_itself = plain | {
             "ssl.ca.location": str(folder / "ca.pem"),
             "ssl.certificate.location": str(folder / "broker.pem"),
             "ssl.key.location": str(folder / "broker.pem"),
         }
-        kafka = ApacheKafka(given)
-        kafka.port = inside
+
+    def properties(self):
+        replaced = {
+            "kafka-1.example:9093": f"localhost:{self.clients}",
+            "kafka-1.example:9094": f"localhost:{self.brokers}",
+            "CLIENTS://:9093": f"CLIENTS://localhost:{self.clients}",
+            "BROKERS://:9094": f"BROKERS://localhost:{self.brokers}",
+            "CN=kafka-1.example": "CN=localhost",
+            "broker.pem": str(self.folder / "broker.pem"),
+            "ca.pem": str(self.folder / "ca.pem"),
+        }
+        given = {}
+        for line in blocks()[2].splitlines()[1:]:
+            name, given[name] = line.split("=", 1)
+            for old, new in replaced.items():
+                given[name] = given[name].replace(old, new)
+        # one that is always open, and says whether it has started
+        for name in ("listeners", "advertised.listeners"):
+            given[name] += f",INSIDE://localhost:{self.inside}"
+        given["listeners"] += f",CONTROLLER://localhost:{self.controller}"
+        given["listener.security.protocol.map"] += ",INSIDE:PLAINTEXT"
+        given["controller.quorum.voters"] = f"1@localhost:{self.controller}"
+        return given
+
+    @contextmanager
+    def started(self, **changes):
+        given = self.properties() | changes
+        kept = {name: value for name, value in given.items() if value is not None}
+        kafka = ApacheKafka(kept, data=self.folder / "data")
+        kafka.port = self.inside
         with kafka:
-            itself = AdminClient(as_itself)
-            topic = itself.create_topics([NewTopic("orders", 1, 1)])["orders"]
-            topic.result(PATIENCE_S)
-            add_user(itself, USER, PASSWORD)
-            address = f"localhost:{clients}"
-            alice = properties_of(lines_for()["librdkafka"], folder / "ca.pem")
-            alice["bootstrap.servers"] = address
-            assert hears(alice) == KafkaError.TOPIC_AUTHORIZATION_FAILED
-            allow = AclBinding(
-                ResourceType.TOPIC,
-                "orders",
-                ResourcePatternType.LITERAL,
-                f"User:{USER}",
-                "*",
-                AclOperation.WRITE,
-                AclPermissionType.ALLOW,
-            )
-            for future in itself.create_acls([allow]).values():
-                future.result(PATIENCE_S)
+            yield AdminClient({"bootstrap.servers": f"localhost:{self.inside}"})
+
+    def plain_too(self):
+        """The plain ports beside the others: properties."""
+        given = self.properties()
+        plain = f",PLAINTEXT://localhost:{self.plain}"
+        return {
+            "listeners": given["listeners"]
+            + plain
+            + f",PLAIN_CONTROLLER://localhost:{self.plain_controller}",
+            "advertised.listeners": given["advertised.listeners"] + plain,
+            "listener.security.protocol.map": given["listener.security.protocol.map"]
+            + ",PLAINTEXT:PLAINTEXT,PLAIN_CONTROLLER:PLAINTEXT",
+        }
+
+    def client_of(self, user):
+        told = properties_of(lines_for()["librdkafka"], self.folder / "ca.pem")
+        return told | {"sasl.username": user, "bootstrap.servers": self.address}
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
+    """Each step on the same data. INSIDE stands for the plain port until the end, when
+    what it may do shows that nobody is let in without a login.
+    """
+    without = {"authorizer.class.name": None, "super.users": None}
+    old_quorum = {
+        "controller.listener.names": "PLAIN_CONTROLLER,CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    with wire.made_keys("localhost") as folder:
+        node = Node(folder)
+        plain = node.plain_too()
+        voters = f"1@localhost:{node.plain_controller}"
+        first = plain | without | old_quorum | {"controller.quorum.voters": voters}
+        alice, bob = (node.client_of(user) for user in (USER, "bob"))
+        with node.started(**first) as admin:
+            make_topics(admin, "orders", "others")
+            for user in (USER, "bob"):
+                add_user(admin, user, PASSWORD)
             assert hears(alice) is None
+            assert refused_rule(admin) == KafkaError.SECURITY_DISABLED
+        second = first | {"inter.broker.listener.name": "BROKERS"}
+        with node.started(**second):
+            assert hears(alice) is None
+        both = {"controller.listener.names": "CONTROLLER,PLAIN_CONTROLLER"}
+        third = plain | without | both
+        with node.started(**third):
+            assert hears(alice) is None
+        open_to_all = {"allow.everyone.if.no.acl.found": "true"}
+        with node.started(**plain, **both, **open_to_all) as admin:
+            assert refused_rule(admin) is None
+            assert hears(alice) is None
+            assert hears(bob) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            assert hears(bob, "others") is None
+        with node.started() as anybody:
+            assert hears(alice) is None
+            assert hears(bob, "others") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            assert not anybody.list_topics(timeout=PATIENCE_S).topics
+            itself = AdminClient(node.as_itself).list_topics(timeout=PATIENCE_S)
+            assert {"orders", "others"} <= set(itself.topics)
+
+
+def make_topics(admin, *names):
+    for future in admin.create_topics([NewTopic(n, 1, 1) for n in names]).values():
+        future.result(PATIENCE_S)
+
+
+def refused_rule(admin):
+    """The error of a rule that lets alice write to orders, or None if it is made."""
+    allowed = AclBinding(
+        ResourceType.TOPIC,
+        "orders",
+        ResourcePatternType.LITERAL,
+        f"User:{USER}",
+        "*",
+        AclOperation.WRITE,
+        AclPermissionType.ALLOW,
+    )
+    [future] = admin.create_acls([allowed]).values()
+    try:
+        future.result(PATIENCE_S)
+    except KafkaException as error:
+        return error.args[0].code()
+    return None
 
 
 def add_user(admin, name, password):
@@ -275,12 +352,12 @@ def add_user(admin, name, password):
         future.result(PATIENCE_S)
 
 
-def hears(told):
+def hears(told, topic="orders"):
     """The error of a record that is sent with these configs, or None."""
     heard = []
     producer = Producer(told)
     producer.produce(
-        "orders", b"one bicycle", on_delivery=lambda error, _: heard.append(error)
+        topic, b"one bicycle", on_delivery=lambda error, _: heard.append(error)
     )
     assert producer.flush(PATIENCE_S) == 0
     return heard[0] and heard[0].code()
