@@ -56,8 +56,8 @@ EXIT_TICKET = (
         "which clicks are too late",
         right=3,
         why=(
-            "3. The watermark is 11:50, and 11:48 is behind it. 11:55 is out of order,"
-            " but in time."
+            "3. The watermark is 11:50, and 11:48's window ended then. 11:55 is out of"
+            " order, but in time."
         ),
         lesson="18",
     ),
