@@ -245,7 +245,7 @@ class Node:
         # one that is always open, and says whether it has started
         for name in ("listeners", "advertised.listeners"):
             given[name] += f",INSIDE://localhost:{self.inside}"
-        given["listeners"] += f",CONTROLLER://localhost:{self.controller}"
+        given["listeners"] += f",QUORUM://localhost:{self.controller}"
         given["listener.security.protocol.map"] += ",INSIDE:PLAINTEXT"
         given["controller.quorum.voters"] = f"1@localhost:{self.controller}"
         return given
@@ -254,8 +254,10 @@ class Node:
     def started(self, **changes):
         given = self.properties() | changes
         kept = {name: value for name, value in given.items() if value is not None}
-        kafka = ApacheKafka(kept, data=self.folder / "data")
+        log = "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=debug"
+        kafka = ApacheKafka(kept, data=self.folder / "data", jvm=("-Xmx512m", log))
         kafka.port = self.inside
+        self.log = kafka.log
         with kafka:
             yield AdminClient({"bootstrap.servers": f"localhost:{self.inside}"})
 
@@ -266,10 +268,10 @@ class Node:
         return {
             "listeners": given["listeners"]
             + plain
-            + f",PLAIN_CONTROLLER://localhost:{self.plain_controller}",
+            + f",CONTROLLER://localhost:{self.plain_controller}",
             "advertised.listeners": given["advertised.listeners"] + plain,
             "listener.security.protocol.map": given["listener.security.protocol.map"]
-            + ",PLAINTEXT:PLAINTEXT,PLAIN_CONTROLLER:PLAINTEXT",
+            + ",PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         }
 
     def client_of(self, user):
@@ -285,7 +287,7 @@ def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
     """
     without = {"authorizer.class.name": None, "super.users": None}
     old_quorum = {
-        "controller.listener.names": "PLAIN_CONTROLLER,CONTROLLER",
+        "controller.listener.names": "CONTROLLER,QUORUM",
         "inter.broker.listener.name": "PLAINTEXT",
     }
     with wire.made_keys("localhost") as folder:
@@ -303,7 +305,7 @@ def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
         second = first | {"inter.broker.listener.name": "BROKERS"}
         with node.started(**second):
             assert hears(alice) is None
-        both = {"controller.listener.names": "CONTROLLER,PLAIN_CONTROLLER"}
+        both = {"controller.listener.names": "QUORUM,CONTROLLER"}
         third = plain | without | both
         with node.started(**third):
             assert hears(alice) is None
@@ -313,6 +315,11 @@ def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
             assert hears(alice) is None
             assert hears(bob) == KafkaError.TOPIC_AUTHORIZATION_FAILED
             assert hears(bob, "others") is None
+            allowed = [line for line in node.log().splitlines() if "Allowed" in line]
+            assert any(
+                "User:bob" in line and "DefaultAllow" in line for line in allowed
+            )
+            assert any("User:ANONYMOUS" in line for line in allowed)
         with node.started() as anybody:
             assert hears(alice) is None
             assert hears(bob, "others") == KafkaError.TOPIC_AUTHORIZATION_FAILED
