@@ -7,8 +7,8 @@
     lesson("02").hint(1)
     lesson("02").progress()
 
-Attempts, hints read and answers that may be used are forgotten when the kernel
-restarts; finished work stays (progress.py).
+A kernel that restarts offers its hints anew, and knows no answers that may be used;
+finished work stays, and so does what a class is told (progress.py).
 """
 
 import importlib.util
@@ -55,8 +55,6 @@ class Lesson:
         self._module = module
         self._more = more
         self._failures: dict[int, int] = {}
-        # exercise -> the most rungs that held, and the failures until then
-        self._highest: dict[int, tuple[int, int]] = {}
         self._hints_read: dict[int, int] = {}
         self._solved: dict[int, list[Any]] = {}
 
@@ -79,25 +77,14 @@ class Lesson:
         if found.right:
             self._solved.setdefault(exercise, []).append(answer)
             self._failures[exercise] = 0
-            self._highest.pop(exercise, None)
             progress.solved(self.number, exercise)
         elif found.attempted:
             self._failures[exercise] = self._failures.get(exercise, 0) + 1
-            self._tell_how_far(exercise, found.rungs)
+            progress.failed(self.number, exercise, *found.rungs)
             offer = self._offer(exercise)
             if offer:
                 return replace(found, lines=(*found.lines, offer))
         return found
-
-    def _tell_how_far(self, exercise: int, rungs: tuple[int, int]) -> None:
-        """Nobody is stuck whose last answer climbed a rung."""
-        failures = self._failures[exercise]
-        highest, until = self._highest.get(exercise, (0, 0))
-        if rungs[0] > highest:
-            self._highest[exercise] = rungs[0], failures
-            until = failures
-            progress.climbed(self.number, exercise, *rungs)
-        progress.failed(self.number, exercise, failures - until)
 
     def _judge(self, exercise: int, answer: Any) -> Verdict:
         """Code runs in a process that may be killed, where there can be one; data

@@ -62,24 +62,30 @@ def _asked(question: str) -> list[tuple[str, int]]:
 
 def solved(number: str, exercise: int) -> None:
     """The check of an exercise held."""
+    if _noted(number, "wrong", exercise, 0):
+        _note(number, "wrong", exercise, 0)
     _add(number, "exercises", exercise)
 
 
-def failed(number: str, exercise: int, times: int) -> None:
-    """An answer was wrong. times: how many were since the last right one, or since the
-    last one that climbed a rung.
+def failed(number: str, exercise: int, held: int, of: int) -> None:
+    """An answer was wrong. Wrong ones are counted since the last right one, or since
+    the last one that climbed a rung, whose writer isn't stuck; a kernel that starts
+    again goes on counting.
+
+    held, of: how many of the exercise's rungs hold, and how many it has.
     """
-    _note(number, "wrong", exercise, times)
-
-
-def climbed(number: str, exercise: int, held: int, of: int) -> None:
-    """An answer isn't right yet, but more rungs hold than before."""
-    _note(number, "rungs", exercise, [held, of])
+    wrong = _noted(number, "wrong", exercise, 0) + 1
+    highest, _ = _noted(number, "rungs", exercise, (0, 0))
+    if held > highest:
+        wrong = 0
+        _note(number, "rungs", exercise, [held, of])
+    _note(number, "wrong", exercise, wrong)
 
 
 def hinted(number: str, exercise: int, read: int) -> None:
-    """A hint was read. read: how many of them by now."""
-    _note(number, "hints", exercise, read)
+    """A hint was read. read: how many of them by now, in this kernel."""
+    before = _noted(number, "hints", exercise, 0)
+    _note(number, "hints", exercise, max(before, read))
 
 
 def asks(number: str, question: str) -> bool:
@@ -193,6 +199,10 @@ def _note(number: str, what: str, which: int, value: Any, again: bool = True) ->
     before = _done().get(number, {}).get(what, {})
     if again or str(which) not in before:
         _write(number, what, {**before, str(which): value})
+
+
+def _noted(number: str, what: str, which: int, otherwise: Any) -> Any:
+    return _done().get(number, {}).get(what, {}).get(str(which), otherwise)
 
 
 def _write(number: str, what: str, value: Any) -> None:

@@ -7,6 +7,7 @@ import pytest
 from minikafka.course import lessons, predictions, progress
 from minikafka.course.classroom import telling
 from minikafka.course.contents import contents
+from minikafka.course.judging.verdicts import Verdict
 from tests.course.answers import solution
 
 
@@ -149,6 +150,36 @@ def test_a_class_hears_the_first_choice_the_tries_the_hints_and_a_raised_hand(my
     lesson.lower_hand()
     assert told[-1][-1]["question"] == ""
     assert len({learner for learner, _, _ in told}) == 1
+
+
+def test_a_kernel_that_starts_again_goes_on_counting_what_is_wrong(
+    my, told, monkeypatch
+):
+    """As helpers are told to do with a cell that hangs; and nobody climbs a rung twice."""
+
+    def tries(*rungs):
+        lesson = lessons.lesson.__wrapped__("05")
+        for held in rungs:
+            verdict = Verdict("Not yet", held == 4, rungs=(held, 4))
+            monkeypatch.setattr(lesson, "_judge", lambda *_, said=verdict: said)
+            lesson.check(1, print)
+        lesson.hint(1)
+        return told[-1][-1]
+
+    assert tries(2, 2, 1)["wrong"] == {"1": 2}
+    monkeypatch.setattr(progress, "_in_this_kernel", {})
+    done = tries(2)
+    assert (done["wrong"], done["rungs"]) == ({"1": 3}, {"1": [2, 4]})
+    assert tries(3)["wrong"] == {"1": 0}
+    assert tries(1, 4)["wrong"] == {"1": 0}
+    assert tries(1)["wrong"] == {"1": 1}
+
+
+def test_hints_that_were_read_are_not_forgotten_with_their_kernel(my, told):
+    first, again = (lessons.lesson.__wrapped__("05") for _ in range(2))
+    for lesson in (first, first, again):
+        lesson.hint(1)
+    assert told[-1][-1]["hints"] == {"1": 2}
 
 
 def test_a_learner_has_one_hand(my, told):
