@@ -339,7 +339,7 @@ def add_lesson_options(lesson: argparse.ArgumentParser) -> None:
     add = lesson.add_mutually_exclusive_group().add_argument
     fresh = "start over; your old copy is kept under another name"
     add("--fresh", action="store_true", help=fresh)
-    add("--solved", action="store_true", help="with the exercises solved")
+    add("--solved", action="store_true", help="with the exercises and the exit ticket")
     add("--blank", action="store_true", help="for live coding")
 
 

@@ -35,7 +35,7 @@ def learners(notebook: Any) -> Any:
 
 
 def solved(notebook: Any, number: str) -> Any:
-    """Each stub replaced by its solution. An extra notebook may hold an exercise of
+    """Each stub replaced by its solution, and the exit ticket answered. An extra notebook may hold an exercise of
     another lesson, which the cell's metadata name.
     """
     for cell in learners(notebook).cells:
@@ -48,13 +48,14 @@ def solved(notebook: Any, number: str) -> Any:
 
 def blank(notebook: Any) -> Any:
     """For live coding: short code cells keep only the comments at their top. Cells
-    tagged `setup` stay whole, and so do long ones, which nobody types while a class
-    waits.
+    tagged `setup` stay whole, and so do questions, which a class reads, and long ones,
+    which nobody types while it waits.
     """
     for cell in learners(notebook).cells:
         is_typed = (
             cell.cell_type == "code"
             and "setup" not in cell.metadata.get("tags", [])
+            and "= predict(" not in cell.source
             and len(cell.source.splitlines()) <= _MOST_TYPED_LINES
         )
         if is_typed:
@@ -128,6 +129,8 @@ def main(args: argparse.Namespace) -> int:
     if kept:
         print(f"Your old copy is {_shown(kept)} now.")
     print(_shown(target))
+    if edition == "solved" and "exit ticket" in lessons.solutions(number):
+        print("Its exit ticket is answered: a class should hand in its own first.")
     return 0
 
 

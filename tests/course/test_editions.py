@@ -5,6 +5,7 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import editions, places
+from minikafka.course.contents import contents
 
 
 @pytest.fixture
@@ -85,7 +86,9 @@ def test_the_blank_edition_keeps_the_set_up_the_comments_and_what_is_long(
     for cell in others:
         lines = cell.source.splitlines()
         lengths.append(len(lines))
-        assert len(lines) > 12 or all(line.startswith("#") for line in lines)
+        is_asked = any("= predict(" in line for line in lines)
+        is_kept = is_asked or len(lines) > 12
+        assert is_kept or all(line.startswith("#") for line in lines)
     assert min(lengths) == 0 and max(lengths) > 12
 
 
@@ -94,6 +97,20 @@ def test_the_command_says_where_the_copy_is_and_what_became_of_the_old_one(my, c
     assert capsys.readouterr().out.strip().endswith("02_partitions_and_keys.ipynb")
     assert main(["lesson", "02", "--fresh"]) == 0
     assert "Your old copy is" in capsys.readouterr().out
+
+
+def test_a_blank_edition_asks_every_question(tmp_path):
+    for number in ("05", "11", "16"):
+        target, _ = editions.write_edition(number, "blank", tmp_path)
+        asked = [cell for cell in cells(target) if "= predict(" in cell.source]
+        assert len(asked) == len(contents()[number].predictions)
+
+
+def test_who_shows_a_solved_edition_is_told_of_the_answered_ticket(my, capsys):
+    assert main(["lesson", "05", "--solved"]) == 0
+    assert "Its exit ticket is answered" in capsys.readouterr().out
+    assert main(["lesson", "00", "--solved"]) == 0
+    assert "ticket" not in capsys.readouterr().out
 
 
 def test_an_unknown_lesson_is_named(my, capsys):
