@@ -537,6 +537,10 @@ def _class() -> Iterator[Fact]:
     if not address:
         return
     what = f"class {address}"
+    if ":" not in address:
+        fix = f"set {telling.BROKER} to {address}:9092, or to your teacher's port"
+        yield Fact(what, "has no port", False, needed=False, fix=fix)
+        return
     told = next(filter(None, map(reachable.brokers, address.split(","))), None)
     if told is None:
         fix = (

@@ -220,13 +220,47 @@ def test_a_message_that_was_tried_again_and_comes_late_changes_nothing():
     assert "lag" not in seen.text(unreadable=0)
 
 
-def test_a_hand_is_up_in_another_lesson_too():
+def test_a_hand_that_is_up_in_another_lesson_does_not_hide_where_its_owner_is():
     seen = board_of(
         record(b"ada/1/05", value(question="What is lag?"), timestamp=1_000),
-        record(b"ada/1/06", timestamp=2_000),
+        record(b"ada/1/06", value(ticket=[4, 5]), timestamp=2_000),
     )
     [row] = seen.text(unreadable=0).splitlines()[1:]
-    assert row.split()[1] == "05" and row.endswith("asks: What is lag?")
+    assert row.split()[1] == "06" and " 4 of 5 " in row
+    assert row.endswith("asks: What is lag? (lesson 05)")
+
+
+def test_who_climbed_two_rungs_of_four_has_half_an_exercise_in_the_grades():
+    """After a run sheet that stops there nobody has a whole one."""
+    seen = board_of(
+        record(b"none/1/05", value(wrong={"1": 2})),
+        record(b"some/2/05", value(rungs={"1": [2, 4]})),
+        record(b"whole/3/05", value(rungs={"1": [3, 4]}, solved=[1])),
+        record(b"two/4/01", value(rungs={"1": [1, 3], "9": [1, 2]}, solved=[2])),
+        record(b"start/5/00"),
+    )
+    file = io.StringIO()
+    board.write_csv(seen.every_row(), file)
+    graded = {
+        row["name"]: (row["exercises"], row["exercises_percent"], row["rungs"])
+        for row in csv.DictReader(file.getvalue().splitlines())
+    }
+    assert graded == {
+        "none": ("0", "0", ""),
+        "some": ("0", "50", "1: 2 of 4"),
+        "whole": ("1", "100", ""),
+        "two": ("1", "67", "1: 1 of 3, 9: 1 of 2"),
+        "start": ("0", "", ""),
+    }
+
+
+@pytest.mark.parametrize("strange", [[5, 4], [1, 0]])
+def test_rungs_that_no_exercise_has_are_no_more_than_a_whole_one(strange):
+    seen = board_of(record(value=value(rungs={"1": strange})))
+    file = io.StringIO()
+    board.write_csv(seen.every_row(), file)
+    [row] = csv.DictReader(file.getvalue().splitlines())
+    assert row["exercises_percent"] in ("0", "100")
 
 
 def test_a_lesson_without_an_exit_ticket_waits_for_none():
@@ -282,7 +316,7 @@ def test_grades_go_out_as_rows_that_a_spreadsheet_does_not_run(
     assert (five["exercises"], five["exercises_of"]) == ("1", "1")
     assert (five["ticket"], five["ticket_of"], five["hints_read"]) == ("3", "5", "2")
     assert five["question"] == "Why?" and (six["lesson"], six["ticket"]) == ("06", "")
-    assert main([*command, "--lesson", "06"]) == 0
+    assert main([*command, "--lesson", "6"]) == 0
     assert capsys.readouterr().out == f"{file}: 1 row\n"
 
 
@@ -309,7 +343,8 @@ def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkey
 def test_a_login_is_told_whole_and_a_longer_name_is_said_to_be_cut(monkeypatch, capsys):
     monkeypatch.setattr(telling, "_messenger", Mock())
     login = "katharina.schmidt@uni-example.de"
-    joins(monkeypatch, "127.0.0.1:1", f'"{login}"')  # as Windows' set keeps it
+    joins(monkeypatch, '"127.0.0.1:1"', f'"{login}"')  # as Windows' set keeps it
+    assert telling.broker() == "127.0.0.1:1"
     telling.tell("1", "05", done())
     assert f"in a class as {login}." in capsys.readouterr().err
     joins(monkeypatch, "127.0.0.1:1", "x" * 65)

@@ -306,6 +306,12 @@ def test_a_class_whose_broker_does_not_answer_is_a_note_that_says_what_to_do(
 
 
 @pytest.mark.slow
+def test_a_class_without_a_port_is_told_what_to_set(in_a_class):
+    in_a_class("192.168.1.20")
+    found = fact(doctor._class)
+    assert found.found == "has no port" and "192.168.1.20:9092" in found.fix
+
+
 def test_a_class_whose_broker_answers_sees_who_has_a_name(in_a_class):
     with Served() as kafka:
         in_a_class(kafka.bootstrap)

@@ -9,7 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count, filterfalse
 from typing import Any, TextIO
 
@@ -61,6 +61,15 @@ class Place:
             exercise
             for exercise, wrong in self.wrong.items()
             if wrong >= _STUCK_AFTER and exercise not in self.solved
+        )
+
+    @property
+    def climbing(self) -> list[tuple[int, int, int]]:
+        """Exercises of which some rungs hold, but not all: how many, and of how many."""
+        return sorted(
+            (exercise, held, of)
+            for exercise, (held, of) in self.rungs.items()
+            if exercise not in self.solved
         )
 
 
@@ -136,14 +145,20 @@ class Board:
         return place.learner in self._places or len(self._places) < _MOST_LEARNERS
 
     def places(self, lesson: str | None = None) -> list[Place]:
-        """Where every learner was last, or where a hand is still up; with a lesson,
-        where they got in it.
+        """Where every learner was last, with a hand that is still up in another lesson;
+        with a lesson, where they got in it.
         """
         latest = []
         for lessons in self._places.values():
             known = [each for each in lessons.values() if lesson in (None, each.lesson)]
-            # of two in the same millisecond the later one
-            latest += [max(reversed(known), key=_asks_or_latest)] if known else []
+            if known:
+                # of two in the same millisecond the later one
+                last = max(reversed(known), key=lambda place: place.at)
+                asking = next((each for each in known if each.question), last)
+                if not last.question and asking.question:
+                    about = f"{asking.question} (lesson {asking.lesson})"
+                    last = replace(last, question=about)
+                latest.append(last)
         return latest
 
     def rows(self, lesson: str | None = None) -> list[tuple[str, Place]]:
@@ -200,10 +215,6 @@ class Board:
         return "\n\n".join(parts)
 
 
-def _asks_or_latest(place: Place) -> tuple[bool, float]:
-    return bool(place.question), place.at
-
-
 def table(places: list[tuple[str, Place]]) -> str:
     """A line for each learner."""
     rows = [
@@ -249,9 +260,7 @@ def _exercises(place: Place) -> str:
     """How many are solved, and how far the others are."""
     own = contents()[place.lesson].exercises
     climbed = "".join(
-        f", {exercise}: rung {held} of {of}"
-        for exercise, (held, of) in sorted(place.rungs.items())
-        if exercise not in place.solved
+        f", {exercise}: rung {held} of {of}" for exercise, held, of in place.climbing
     )
     return f"{len(place.solved.intersection(own))} of {len(own)}{climbed}"
 
@@ -307,6 +316,8 @@ COLUMNS = (
     "exercises",
     "exercises_of",
     "exercises_solved",
+    "exercises_percent",
+    "rungs",
     "wrong_answers",
     "hints_read",
     "ticket",
@@ -321,7 +332,9 @@ def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
 
     name: as in the table. predictions: question=option for each one made, since a
     spreadsheet takes 1:3 for a time. exercises: how many of the lesson's own are solved;
-    exercises_solved: their numbers, extra ones too. ticket: right answers, empty if it
+    exercises_solved: their numbers, extra ones too. exercises_percent: of the lesson's
+    own, where one that isn't solved counts with its rungs: 50 for 2 of 4; empty in a
+    lesson without exercises. rungs: of those that aren't solved. ticket: right answers, empty if it
     wasn't handed in.
     """
     rows = csv.writer(file)
@@ -341,6 +354,8 @@ def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
             len(place.solved.intersection(lesson.exercises)),
             len(lesson.exercises),
             " ".join(map(str, sorted(place.solved))),
+            _percent(place),
+            ", ".join(f"{each}: {held} of {of}" for each, held, of in place.climbing),
             sum(place.wrong.values()),
             sum(place.hints.values()),
             right,
@@ -349,6 +364,19 @@ def write_csv(places: list[tuple[str, Place]], file: TextIO) -> None:
             last_seen,
         )
         rows.writerow([_no_formula(each) for each in row])
+
+
+def _percent(place: Place) -> int | str:
+    own = contents()[place.lesson].exercises
+    if not own:
+        return ""
+    climbed = [
+        min(held / of, 1.0)
+        for exercise, held, of in place.climbing
+        if exercise in own and of
+    ]
+    done = len(place.solved.intersection(own)) + sum(climbed)
+    return round(100 * done / len(own))
 
 
 def _no_formula(cell: Any) -> Any:

@@ -25,6 +25,7 @@ def main(args: argparse.Namespace) -> int:
     """`minikafka class [--lesson 05] [--once | --csv FILE]`: the table, or what
     was predicted, again whenever somebody gets on; Ctrl-C ends it.
     """
+    args.lesson = args.lesson and args.lesson.zfill(2)
     if args.lesson is not None and args.lesson not in contents():
         known = ", ".join(contents())
         print(

@@ -26,13 +26,11 @@ _HEARD_WITHIN_S = 5.0  # more than an attempt takes at an address where nobody i
 
 def broker() -> str:
     """host:port of the class's broker, or an empty text."""
-    return os.environ.get(BROKER, "").strip()
+    return _set(BROKER)
 
 
 def name() -> str:
-    """What this learner is called in the class, or an empty text. Quotes around it stay
-    there after Windows' `set`, and are no part of it.
-    """
+    """What this learner is called in the class, or an empty text."""
     return _whole_name()[:LONGEST_NAME]
 
 
@@ -44,7 +42,12 @@ def cut() -> str:
 
 
 def _whole_name() -> str:
-    return os.environ.get(NAME, "").strip().strip('"').strip()
+    return _set(NAME)
+
+
+def _set(variable: str) -> str:
+    """Quotes around it stay there after Windows' `set`, and are no part of it."""
+    return os.environ.get(variable, "").strip().strip('"').strip()
 
 
 def joined() -> bool:
