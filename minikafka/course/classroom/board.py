@@ -65,7 +65,7 @@ class Place:
 
     @property
     def climbing(self) -> list[tuple[int, int, int]]:
-        """Exercises of which some rungs hold, but not all: how many, and of how many."""
+        """Exercises with some rungs that hold, but not all: how many, of how many."""
         return sorted(
             (exercise, held, of)
             for exercise, (held, of) in self.rungs.items()
