@@ -287,14 +287,14 @@ def plain_passwords(config: BrokerConfig, listener: str) -> dict[str, str]:
 
 
 def token_validator(config: BrokerConfig, listener: str) -> Any:
-    """What checks tokens and tells their owner. Errors: INVALID_CONFIG."""
+    """Checks tokens and finds their owners. Errors: INVALID_CONFIG."""
     from minikafka.broker.tokens import Expected, KeySet, Signed, Unsecured
 
     def of(name: str) -> Any:
         return config.of_listener(listener, name, OAUTHBEARER)
 
     def claimed(name: str, allowed: str) -> str:
-        """What tokens must say; "": anything, which has to be allowed."""
+        """The value a token must have; "" if any will do, which must be allowed."""
         expected: str = of(name) or ""
         if not expected.strip(",") and not of(allowed):
             raise ValueError(f"set {name}, or {allowed}=true if it may be anything")

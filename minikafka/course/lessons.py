@@ -7,7 +7,7 @@
     lesson("02").hint(1)
     lesson("02").progress()
 
-A kernel that restarts offers its hints anew, and knows no answers that may be used;
+After a restart the kernel offers the hints again, and knows no answers that may be used;
 finished work stays, and so does what a class is told (progress.py).
 """
 

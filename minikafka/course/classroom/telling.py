@@ -30,7 +30,7 @@ def broker() -> str:
 
 
 def name() -> str:
-    """What this learner is called in the class, or an empty text."""
+    """This learner's name in the class, or an empty string."""
     return _whole_name()[:LONGEST_NAME]
 
 
@@ -92,7 +92,7 @@ def _messenger(address: str) -> "_Messenger":
 
 
 class _Message(NamedTuple):
-    """What was told, and when."""
+    """A report to the class, and its time."""
 
     done: dict[str, Any]
     at_ms: int

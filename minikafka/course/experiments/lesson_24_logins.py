@@ -165,7 +165,7 @@ def log_in(scram: Any) -> None:
 
 
 def in_short(said: str) -> str:
-    """A message with the beginning of each value that is new each time."""
+    """A message, with values that differ between runs cut short."""
     parts = []
     for part in said.split(","):
         name, equals, value = part.partition("=")

@@ -82,7 +82,7 @@ def throttled(address: str, writer: Writer) -> int:
 
     log = logging.getLogger("kafka.net.connection")
     before = log.level
-    log.setLevel(logging.ERROR)  # it warns of each time
+    log.setLevel(logging.ERROR)  # it warns about every throttle
     producer: Any = KafkaProducer(
         **as_user(address, writer.user), client_id=writer.client_id
     )

@@ -46,7 +46,7 @@ def at(now_ms: int) -> datetime:
 
 @cache
 def files() -> dict[tuple[int, str], Certificate]:
-    """What is in each file of a machine, by broker and path."""
+    """The text of the files on a machine, by broker and path."""
     text = Path(__file__).with_name("certificates.toml").read_text(encoding="utf-8")
     found = {}
     for file in tomllib.loads(text)["file"]:

@@ -31,8 +31,8 @@ OF_BROKER = (
     " authentication with /{host} (SSL handshake failed)"
 )
 
-# A client's configs for TLS. The simulation's clients don't have them: whoever connects
-# here trusts the authority, and looks at the date whatever they say.
+# A client's configs for TLS. The simulated clients ignore them: they trust the
+# authority and check the date, whatever these say.
 BOOTSTRAP, PROTOCOL = "bootstrap.servers", "security.protocol"
 TRUSTSTORE, TRUSTSTORE_TYPE = "ssl.truststore.location", "ssl.truststore.type"
 OF_CLIENTS = {
@@ -112,7 +112,7 @@ class ClientsListener:
         return str(configs.get(KEYSTORE, self._keystore))
 
     def shown(self, broker: int) -> Certificate:
-        """The certificate that a broker shows to whoever connects."""
+        """The certificate that a broker shows to new connections."""
         return certificates.files()[broker, self.keystore(broker)]
 
     def logged(
