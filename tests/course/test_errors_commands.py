@@ -63,6 +63,7 @@ HELPS = {
     "grep": ["grep", "--help"],
     "java": ["java", "-help"],
     "ls": ["ls", "--help"],
+    "kcat": ["kcat", "-h"],
     "lsof": ["lsof", "-h"],
     "mv": ["mv", "--help"],
     "nc": ["nc", "-h"],
