@@ -43,7 +43,10 @@ class Billing:
     def __init__(self, bootstrap, path):
         self.database = sqlite3.connect(path)
         self.database.executescript(TABLES)
-        self.consumer = KafkaConsumer(TOPIC, bootstrap_servers=bootstrap, **SETTINGS)
+        self.consumer = KafkaConsumer(bootstrap_servers=bootstrap, **SETTINGS)
+        # as in the recipe: metadata first, or the group's leader may assign nothing
+        self.consumer.partitions_for_topic(TOPIC)
+        self.consumer.subscribe([TOPIC])
 
     def run(self):
         try:
