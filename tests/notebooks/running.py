@@ -103,7 +103,15 @@ def shown(cell: NotebookNode) -> list[tuple[str, str]]:
 
 
 SPARK = [pytest.mark.spark, pytest.mark.xdist_group("Spark's lessons")]
-BOOKS = [
-    pytest.param(path, marks=SPARK if uses_spark(read(path)) else [], id=path.stem)
-    for path in notebooks()
-]
+
+
+def marks(path: Path) -> list[pytest.MarkDecorator]:
+    """An extra that starts Spark takes minutes: it waits for the night. The lesson beside
+    it doesn't.
+    """
+    if not uses_spark(read(path)):
+        return []
+    return [*SPARK, pytest.mark.nightly] if path in places.extras() else SPARK
+
+
+BOOKS = [pytest.param(path, marks=marks(path), id=path.stem) for path in notebooks()]
