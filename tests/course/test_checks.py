@@ -2,6 +2,7 @@
 down.
 """
 
+import dataclasses
 import select
 import textwrap
 import threading
@@ -73,6 +74,13 @@ def test_the_smallest_case_that_breaks_is_shown_and_what_holds_already():
 
 def test_a_named_case_is_called_by_its_name():
     assert "smallest case: one: 1" in str(verdict(lambda n: 0))
+
+
+@pytest.mark.parametrize("described", ["one and no more", "no more than one"])
+def test_a_name_that_is_in_the_cases_words_is_not_told_twice(described):
+    rung = dataclasses.replace(DOUBLE.rungs[0], describe=lambda case: described)
+    found = verdict(lambda n: 0, dataclasses.replace(DOUBLE, rungs=(rung,)))
+    assert found.lines == (f"smallest case: {described}",)
 
 
 def test_the_same_seed_tries_the_same_cases():

@@ -76,6 +76,15 @@ def test_kafka_pythons_client_passes_but_for_names_that_need_an_equals_sign():
     assert "and should be 'n,,n=a=2Cb,r=till-7'" in said
 
 
+def test_a_broker_that_was_taken_for_the_right_one_is_named_once():
+    class Trusting(solution("24", 1)):
+        def trusts(self, verdict):
+            return True
+
+    smallest = verdict("24", 1, Trusting).lines[0]
+    assert smallest.startswith("smallest case: the signature of an earlier login, ")
+
+
 def test_the_stub_is_no_attempt_and_methods_may_come_one_by_one():
     class Stub:
         """As it is handed out."""

@@ -416,7 +416,7 @@ def _not_yet(
 ) -> Verdict:
     lines = []
     if case is not None:
-        lines.append(f"smallest case: {_name_of(rung, case)}{rung.describe(case)}")
+        lines.append(f"smallest case: {_described(rung, case)}")
     lines += problem.details
     lines += [f"holds already: {text}" for text in held]
     if problem.printed:
@@ -440,11 +440,14 @@ def _not_yet(
     )
 
 
-def _name_of(rung: Rung, case: Any) -> str:
+def _described(rung: Rung, case: Any) -> str:
+    """A case in words: its name first, unless they begin or end with it."""
+    described = rung.describe(case)
     for name, known in rung.cases.items():
-        if known is case:
-            return f"{name}: "
-    return ""
+        told = described.startswith(name) or described.endswith(name)
+        if known is case and not told:
+            return f"{name}: {described}"
+    return described
 
 
 def _not_your_fault(exercise: Exercise, error: Exception) -> Verdict:
