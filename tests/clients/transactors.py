@@ -292,7 +292,9 @@ class Aiokafka:
             ]
 
         def close(self):
-            self.loop.run(self.consumer.stop())
+            # aiokafka cancels a fetch that waits before another try, and raises that
+            with suppress(asyncio.CancelledError):
+                self.loop.run(self.consumer.stop())
             self.loop.close()
 
 
