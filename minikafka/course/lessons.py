@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minikafka.course import claims, progress
+from minikafka.course import cards, claims, progress
 from minikafka.course.classroom import telling
 from minikafka.course.contents import contents
 from minikafka.course.judging import checks, child
@@ -109,15 +109,19 @@ class Lesson:
         self._hints_read[exercise] = read
         progress.hinted(self.number, exercise, read)
         is_last = read == len(hints)
-        lines = []
+        lines, body = [], ""
         for number in range(1 if is_last else read, read + 1):
-            lines.append(f"Hint {number} of {len(hints)}. {hints[number - 1]}")
+            title, hint = f"Hint {number} of {len(hints)}.", hints[number - 1]
+            lines.append(f"{title} {hint}")
+            body += cards.card("open", title, cards.line(hint))
         if is_last:
-            lines.append(
+            offer = (
                 "The solution, if you want it:"
                 f' lesson("{self.number}").solution({exercise})'
             )
-        return Said("\n".join(lines))
+            lines.append(offer)
+            body += cards.line(offer)
+        return Said("\n".join(lines), body)
 
     def solution(self, exercise: int) -> Said:
         """The solution's source, plain and commented."""
@@ -160,21 +164,24 @@ class Lesson:
             )
             return Verdict(headline, False, attempted=False)
         lines, marks = [], []
-        for question, answer in zip_longest(questions, answers):
+        asked = enumerate(zip_longest(questions, answers), 1)
+        for number, (question, answer) in asked:
             if answer is None:
                 marks.append("open")
-                lines.append(f"not answered: {question.about}")
+                said = f"not answered: {question.about}"
             elif answer == question.right:
                 marks.append("right")
-                lines.append(f"right: {question.why}")
+                said = f"right, it's {question.why}"
             else:
                 marks.append("wrong")
-                lines.append(f"you chose {answer}; it's {question.why}")
+                said = f"you chose {answer}; it's {question.why}"
+            lines.append(f"Question {number}: {said}")
         right = marks.count("right")
         progress.answered(self.number, right, len(questions))
         return Verdict(
             f"{right} of {len(questions)} right.",
             right == len(questions),
+            partly=right > 0,
             lines=tuple(lines),
             marks=tuple(marks),
         )

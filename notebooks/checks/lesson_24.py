@@ -159,7 +159,7 @@ VERDICTS = (
 
 HINTS = (
     (
-        "Write first, and keep what it said without n,, because both sides sign that."
+        "Let first keep what it says without `n,,`, because both sides sign that."
         " For final, take the challenge apart at its commas, and each part at its"
         " first equals sign: a nonce and a salt may have more of them."
     ),
@@ -170,7 +170,7 @@ HINTS = (
     ),
     (
         "bytes(a ^ b for a, b in zip(one, other)) XORs the two. What both"
-        " sign has three parts with commas between them: the first message without n,,"
+        " sign has three parts with commas between them: the first message without `n,,`"
         " and the challenge as it came, and c=biws,r=... of the final one. Keep it,"
         " with the salted password, for trusts."
     ),
@@ -362,7 +362,7 @@ def mistakes(case):
     raw = f"n={case.user},r={case.nonce},{case.challenge},{without_proof(case)}"
     return {
         "the salt was used as text, and should be decoded": proof_of(as_text, said),
-        "the first message was signed with its n,,": proof_of(salted, f"n,,{said}"),
+        "the first message was signed with its `n,,`": proof_of(salted, f"n,,{said}"),
         "the user's name was signed without =3D and =2C": proof_of(salted, raw),
         "the final message wasn't signed": proof_of(salted, f"{bare},{case.challenge}"),
         "it was signed by the client key, and should be by the stored key": proof_of(

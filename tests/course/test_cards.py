@@ -43,11 +43,23 @@ def test_every_question_of_an_exit_ticket_has_its_own_mark():
     assert found._repr_mimebundle_()["text/html"].count('aria-label="right"') == 1
 
 
+def test_what_holds_in_part_is_neither_right_nor_wrong():
+    """A rung that holds before the next one is written, and a ticket half answered."""
+    first_right = lesson("05")._module.EXIT_TICKET[0].right
+    for said in (
+        Verdict("So far, so good: Scram.final is the next.", False, partly=True),
+        lesson("05").exit_ticket(first_right),
+    ):
+        page = said._repr_mimebundle_()["text/html"]
+        assert re.search('aria-label="([a-z]+)"', page).group(1) == "half"
+
+
 def test_claims_predictions_and_progress_say_as_cards_what_they_say_as_text():
     for said in (
         lesson("04").claims(),
         lesson("04").progress(),
         predict("`a` or b?", ["a", "b"], mine=1).settle(2),
+        lesson("05").hint(1),
     ):
         bundle = said._repr_mimebundle_()
         assert bundle["text/plain"] == str(said)

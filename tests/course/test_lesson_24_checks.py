@@ -247,7 +247,9 @@ class Node:
             "ca.pem": str(self.folder / "ca.pem"),
         }
         given = {}
-        for line in blocks()[2].splitlines()[1:]:
+        for line in blocks()[2].splitlines():
+            if line.startswith("#"):
+                continue
             name, given[name] = line.split("=", 1)
             for old, new in replaced.items():
                 given[name] = given[name].replace(old, new)

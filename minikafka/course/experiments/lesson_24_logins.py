@@ -282,5 +282,5 @@ def thief_tries() -> list[str]:
     with tempfile.TemporaryDirectory() as name, knows_alice(port, Path(name)):
         found = thefts(port, Path(name))
     for stolen, said in found.items():
-        print(f"{stolen}: {said}")
+        print(wire.in_lines(f"{stolen}: {said}"))
     return [stolen for stolen, said in found.items() if said.startswith("logged in")]

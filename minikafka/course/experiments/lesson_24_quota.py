@@ -50,7 +50,8 @@ def silent_for(quota: Quota, writers: Sequence[Writer]) -> list[int]:
     with wire.broker("SASL_PLAINTEXT", port, users=dict.fromkeys(USERS, SECRET)):
         set_quota(port, quota)
         found = [throttled(f"{LOOPBACK}:{port}", writer) for writer in writers]
-    print(f"{quota.rate:,} bytes a second for the {quota.kind} {quota.name}")
+    kind = quota.kind.replace("-", " ")
+    print(f"{quota.rate:,} bytes a second for the {kind} {quota.name}")
     for writer, seconds in zip(writers, found, strict=True):
         who = f"{writer.user} as {writer.client_id} writes {writer.size:,} bytes"
         print(f"  {who}: silent for {seconds} s")

@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 import tempfile
+import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -164,7 +165,7 @@ def order_over_tls(names: Sequence[str], advertised: str) -> int:
         broker("SSL", port, advertised=address, configs=broker_keys(folder)),
     ):
         refused_at = one_order(f"localhost:{port}", folder)
-    print(in_short(said[0]) if refused_at else "the order is stored")
+    print(in_lines(in_short(said[0])) if refused_at else "the order is stored")
     return refused_at
 
 
@@ -212,3 +213,8 @@ def heard_errors() -> Iterator[list[str]]:
 def in_short(said: str) -> str:
     """Without the line of OpenSSL's source."""
     return re.sub(r" \(_ssl\.c:\d+\)", "", said)
+
+
+def in_lines(said: str) -> str:
+    """Broken between words: a notebook breaks a long line anywhere."""
+    return textwrap.fill(said, 88, subsequent_indent="  ", break_on_hyphens=False)

@@ -476,6 +476,7 @@ def _waiting(
         f"So far, so good: {names} is the next to write.",
         False,
         attempted=bool(held),
+        partly=bool(held),
         lines=lines,
     )
 

@@ -36,9 +36,9 @@ class Said(str):
 
 @dataclass(frozen=True)
 class Verdict:
-    """right: it holds. attempted: false for a stub. lines: what follows the headline,
-    each indented by two. marks: of each line, where every line is a verdict of its own
-    ("right", "wrong" or "open").
+    """right: it holds. attempted: false for a stub. partly: some of it holds, and the
+    headline says so. lines: what follows the headline, each indented by two. marks: of
+    each line, where every line is a verdict of its own ("right", "wrong" or "open").
 
     case: the smallest counterexample as the check made it, or None. picture: the
     counterexample to play, or None. rungs: how many held, and how many there are, the
@@ -48,6 +48,7 @@ class Verdict:
     headline: str
     right: bool
     attempted: bool = True
+    partly: bool = field(default=False, kw_only=True)
     lines: tuple[str, ...] = ()
     marks: tuple[str, ...] = field(default=(), kw_only=True)
     case: Any = None
@@ -70,7 +71,7 @@ class Verdict:
         body = "".join(cards.line(line, mark) for line, mark in pairs)
         mark = "open"
         if self.attempted:
-            mark = "wrong"
+            mark = "half" if self.partly else "wrong"
         if self.right:
             mark = "right"
         card = cards.card(mark, self.headline, body)

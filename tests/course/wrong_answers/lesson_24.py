@@ -177,7 +177,7 @@ wrong(1, "the final message begins with")(
 wrong(1, "refuses the proof: the salt was used as text")(
     login("the_salt_as_text", salt=lambda self, text: text.encode())
 )
-wrong(1, "refuses the proof: the first message was signed with its n,,")(
+wrong(1, "refuses the proof: the first message was signed with its `n,,`")(
     login(
         "the_whole_first_message",
         said=lambda self, challenge, before: f"{self.first()},{challenge},{before}",
