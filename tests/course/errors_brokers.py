@@ -4,16 +4,27 @@ kinds.
 
 import shlex
 import subprocess
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import NamedTuple
 
 from minikafka.course.errors import entries
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides
 from tests.course.provoking import Elsewhere
-from tests.kafka import MINIKAFKA, ApacheKafka, free_ports
+from tests.kafka import MINIKAFKA, SMALL_JVM, ApacheKafka, free_ports
 
 LOCKED_PORTS = (9093, 9094, 9095, 9096, 9097)
+# What was refused, and to whom: in a file of its own where the broker is no test's.
+AUDIT = "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=info"
+
+
+class Running(NamedTuple):
+    """log: what Apache Kafka has written so far; minikafka writes nothing."""
+
+    address: str
+    log: Callable[[], str]
 
 
 @contextmanager
@@ -26,13 +37,14 @@ def one_broker(kind, server, folder=None, ports=MappingProxyType({})):
             mine = dict(_here(server, folder, {**ports, 9092: port}))
             words = overrides(mine | {"listeners": _of_clients(mine["listeners"])})
         with Served(options=tuple(words)) as served:
-            yield f"127.0.0.1:{served.bootstrap.rpartition(':')[2]}"
+            port = served.bootstrap.rpartition(":")[2]
+            yield Running(f"127.0.0.1:{port}", str)
         return
-    apache = ApacheKafka()
+    apache = ApacheKafka(jvm=("-Xmx512m", *SMALL_JVM, AUDIT))
     mine = {9091: apache.controller_port, 9092: apache.port, **ports}
     apache.properties.update(_here(server, folder, mine))
     with apache:
-        yield apache.bootstrap
+        yield Running(apache.bootstrap, apache.log)
 
 
 def _here(server, folder, ports):
@@ -54,11 +66,11 @@ def _of_clients(listeners):
 
 @contextmanager
 def with_locks(kind, folder):
-    """The broker with TLS, SASL and ACLs. Yields the page's names as they are here;
-    its keys are in the folder.
+    """The broker with TLS, SASL and ACLs. Yields the page's names as they are here,
+    with its log; its keys are in the folder.
     """
     server = next(e.server for e in entries() if e.server and e.server.keys)
     subprocess.run(server.keys, shell=True, cwd=folder, check=True, capture_output=True)
     ports = dict(zip(LOCKED_PORTS, free_ports(len(LOCKED_PORTS)), strict=True))
-    with one_broker(kind, server, folder, ports) as address:
-        yield Elsewhere(address, folder, ports)
+    with one_broker(kind, server, folder, ports) as broker:
+        yield Elsewhere(broker.address, folder, ports, broker.log)

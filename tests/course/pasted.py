@@ -159,6 +159,81 @@ Caused by: org.apache.kafka.common.errors.GroupAuthorizationException: Not autho
         " request with client mechanism PLAIN, enabled mechanisms are []",
     ),
     (
+        "plain-to-a-sasl-port",
+        """\
+[2026-01-05 10:00:00,000] WARN [SocketServer listenerType=BROKER, nodeId=1] Unexpected error from /172.18.0.7 (channelId=172.18.0.2:9097-172.18.0.7:36970-15-0); closing connection (org.apache.kafka.common.network.Selector)
+org.apache.kafka.common.errors.InvalidRequestException: Unexpected Kafka request of type METADATA during SASL handshake.
+""",
+    ),
+    (  # before Kafka 4
+        "plain-to-a-sasl-port",
+        "org.apache.kafka.common.errors.IllegalSaslStateException: Unexpected Kafka"
+        " request of type METADATA during SASL handshake.",
+    ),
+    (
+        "connection-to-node",
+        """\
+[kafka-producer-network-thread | console-producer] WARN org.apache.kafka.clients.NetworkClient - [Producer clientId=console-producer] Connection to node -1 (localhost/127.0.0.1:9093) could not be established. Node may not be available.
+[kafka-producer-network-thread | console-producer] WARN org.apache.kafka.clients.NetworkClient - [Producer clientId=console-producer] Bootstrap broker localhost:9093 (id: -1 rack: null isFenced: false) disconnected
+""",
+    ),
+    (
+        "bootstrap-broker-disconnected",
+        """\
+[kafka-producer-network-thread | console-producer] WARN org.apache.kafka.clients.NetworkClient - [Producer clientId=console-producer] Bootstrap broker kafka-1.example:9097 (id: -1 rack: null isFenced: false) disconnected
+[main] ERROR org.apache.kafka.clients.producer.internals.ErrorLoggingCallback - Error when sending message to topic orders with key: null, value: 5 bytes with error:
+""",
+    ),
+    (
+        "bootstrap-broker-disconnected",
+        "[2023-01-05 10:00:00,000] WARN [Producer clientId=console-producer] Bootstrap"
+        " broker localhost:9097 (id: -1 rack: null) disconnected"
+        " (org.apache.kafka.clients.NetworkClient)",
+    ),
+    (
+        "invalid-pem-keystore",
+        """\
+org.apache.kafka.common.KafkaException: Failed to construct kafka producer
+Caused by: org.apache.kafka.common.KafkaException: Failed to create new NetworkClient
+Caused by: org.apache.kafka.common.errors.InvalidConfigurationException: Failed to load PEM SSL keystore client.pem
+Caused by: org.apache.kafka.common.errors.InvalidConfigurationException: Invalid PEM keystore configs
+Caused by: org.apache.kafka.common.errors.InvalidConfigurationException: Private key could not be loaded
+Caused by: java.security.spec.InvalidKeySpecException: java.security.InvalidKeyException: IOException : algid parse error, not a sequence
+""",
+    ),
+    (
+        "topic-authorization-failed",
+        "[2026-01-05 10:00:00,000] INFO Principal = User:alice is Denied operation = READ"
+        " from host = 172.18.0.7 on resource = Topic:LITERAL:orders for request = Fetch"
+        " with resourceRefCount = 1 based on rule DefaultDeny (kafka.authorizer.logger)",
+    ),
+    (
+        "group-authorization-failed",
+        "Principal = User:alice is Denied operation = READ from host = 172.18.0.7 on"
+        " resource = Group:LITERAL:billing for request = JoinGroup with resourceRefCount"
+        " = 1 based on rule DefaultDeny",
+    ),
+    (
+        "cluster-authorization-failed",
+        "Principal = User:CN=kafka-2.example is Denied operation = CLUSTER_ACTION from"
+        " host = 172.18.0.3 on resource = Cluster:LITERAL:kafka-cluster for request ="
+        " BrokerRegistration with resourceRefCount = 1 based on rule DefaultDeny",
+    ),
+    (
+        "broker-not-registered",
+        "[2026-01-05 10:00:00,000] INFO [BrokerLifecycleManager id=2] Unable to register"
+        " the broker because the RPC got timed out before it could be sent."
+        " (kafka.server.BrokerLifecycleManager)",
+    ),
+    (
+        "no-service-name",
+        """\
+org.apache.kafka.common.KafkaException: Failed to construct kafka producer
+Caused by: org.apache.kafka.common.KafkaException: java.lang.IllegalArgumentException: No serviceName defined in either JAAS or Kafka config
+Caused by: java.lang.IllegalArgumentException: No serviceName defined in either JAAS or Kafka config
+""",
+    ),
+    (
         "no-authorizer",
         "Error while executing ACL command: java.util.concurrent.ExecutionException:"
         " org.apache.kafka.common.errors.SecurityDisabledException: No Authorizer is"

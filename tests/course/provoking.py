@@ -31,10 +31,12 @@ PATIENCE_S = 240
 class Elsewhere:
     """The names of a page as they are here: the broker's address, a topic and a group
     that nobody else uses. ports: where its other listeners are, by the page's port.
+    log: what the broker has written so far.
     """
 
-    def __init__(self, address, folder, ports=None):
+    def __init__(self, address, folder, ports=None, log=str):
         self.address, self.folder, self.ports = address, folder, ports or {}
+        self.log = log
         self.port = address.rpartition(":")[2]
         self.topic, self.group = fresh_name("orders"), fresh_name("billing")
 

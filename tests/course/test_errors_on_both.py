@@ -10,13 +10,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from minikafka.course.errors import entries
+from minikafka.course.errors import entries, nearest
+from minikafka.course.experiments.lesson_24_rules import AUTHORIZER
 from minikafka.server.embedded import Served
 from tests.clients.brokers import until
 from tests.course import processes
-from tests.course.errors_brokers import one_broker, with_locks
+from tests.course.errors_brokers import AUDIT, one_broker, with_locks
 from tests.course.provoking import Elsewhere, python, says, shell
-from tests.kafka import BOTH, free_ports
+from tests.kafka import BOTH, SMALL_JVM, ApacheKafka, free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -29,8 +30,32 @@ ALONE = [
     and not entry.on_minikafka
     and entry.asks == "a broker"
 ]
-UNASKED = [entry.id for entry in entries() if entry.asks == "nobody"]
-LOCKED = [entry.id for entry in entries() if entry.asks == "a broker with locks"]
+# the broker or the controller that starts by these lines
+STARTING = [
+    entry.id for entry in entries() if "server.properties" in entry.provocation.code
+]
+UNASKED = [
+    entry.id
+    for entry in entries()
+    if entry.asks == "nobody" and entry.id not in STARTING
+]
+IN_ITS_LOG = "Apache Kafka's broker"
+LOCKED = [
+    entry.id
+    for entry in entries()
+    if entry.asks == "a broker with locks" and entry.says != IN_ITS_LOG
+]
+# what a broker with locks writes into its log, and no client hears
+LOGGED = {
+    entry.id: entry.provocation.printed
+    for entry in entries()
+    if entry.asks == "a broker with locks" and entry.says == IN_ITS_LOG
+} | {
+    entry.id: other.words
+    for entry in entries()
+    for other in entry.others
+    if other.says == "Apache Kafka's authorizer"
+}
 # What Python 3.12 has dropped, so that it is not there on 3.11 either: finders as old as
 # six's had only find_module (https://docs.python.org/3.12/whatsnew/3.12.html#removed).
 AS_PYTHON_3_12 = """
@@ -64,7 +89,7 @@ def brokers(kind):
         def start(server):
             if server not in running:
                 running[server] = stack.enter_context(one_broker(kind, server))
-            return running[server]
+            return running[server].address
 
         yield start
 
@@ -131,19 +156,43 @@ def of_a_program(id):
     return pytest.param(id, marks=marks)
 
 
-@pytest.mark.parametrize("id", map(of_a_program, UNASKED))
+@pytest.mark.parametrize("id", [*map(of_a_program, UNASKED)])
 def test_a_message_comes_from_a_program_that_asks_nobody(id, older, tmp_path):
     output = provoked(ENTRIES[id], Elsewhere("localhost:9092", tmp_path), older)
     assert says(ENTRIES[id].provocation.printed, output), output[-3000:]
 
 
-@pytest.mark.parametrize("id", LOCKED)
+@pytest.mark.parametrize("id", [*map(of_a_program, LOCKED)])
 def test_a_message_about_locks_comes_from_the_program_beside_it(id, locked, older):
     """Java's TLS and OpenSSL call some alerts by different names: the entry has both."""
     entry = ENTRIES[id]
     output = provoked(entry, locked, older)
     words = [entry.provocation.printed, *(each.words for each in entry.others)]
     assert any(says(each, output) for each in words), output[-3000:]
+
+
+@pytest.mark.parametrize("locked", BOTH[1:], indirect=True)
+@pytest.mark.parametrize("id", LOGGED)
+def test_a_message_about_locks_is_in_the_log_of_apache_kafka(id, locked, older):
+    provoked(ENTRIES[id], locked, older)
+    until(lambda: says(LOGGED[id], locked.log()))
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+def test_a_broker_that_is_not_in_super_users_may_not_register():
+    """As the last cause of cluster-authorization-failed says."""
+    properties = {
+        "authorizer.class.name": AUTHORIZER,
+        "initial.broker.registration.timeout.ms": "9000",
+    }
+    kafka = ApacheKafka(properties, jvm=("-Xmx512m", *SMALL_JVM, AUDIT))
+    with pytest.raises(RuntimeError, match="did not start") as raised, kafka:
+        pass
+    refused = "Principal = User:ANONYMOUS is Denied operation = CLUSTER_ACTION"
+    lines = [line for line in str(raised.value).splitlines() if refused in line]
+    assert any("for request = BrokerRegistration" in line for line in lines)
+    assert {nearest(line).id for line in lines} == {"cluster-authorization-failed"}
 
 
 @pytest.mark.parametrize("id", DYING)
@@ -163,7 +212,7 @@ def test_a_message_comes_when_a_broker_dies(id, three, tmp_path):
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("id", TOOLS_SPEAK)
+@pytest.mark.parametrize("id", STARTING)
 def test_a_message_of_a_start_comes_from_its_commands(id, tmp_path):
     provocation = ENTRIES[id].provocation
     port, controller_port, *others = free_ports(4)
