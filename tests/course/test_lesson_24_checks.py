@@ -5,10 +5,11 @@ RFC 7677 and with a broker. And the lines of *At work* are what the clients take
 import ast
 import re
 import shlex
+import ssl
 from contextlib import contextmanager
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -29,8 +30,9 @@ from minikafka.course.experiments import lesson_24_logins as logins
 from minikafka.course.experiments import lesson_24_wire as wire
 from minikafka.course.experiments.lesson_24_logins import KafkaPythons
 from minikafka.course.experiments.lesson_24_rules import AUTHORIZER
+from minikafka.server import keys
 from minikafka.server.embedded import Served
-from tests.clients.brokers import overrides
+from tests.clients.brokers import overrides, until
 from tests.course.answers import solution, verdict
 from tests.kafka import CONFIG_COMMAND, ApacheKafka, free_ports, java_tool
 
@@ -40,6 +42,7 @@ checks = lessons.lesson("24")._module
 USER, PASSWORD = "alice", "correct-horse"
 MECHANISM = "SCRAM-SHA-512"
 PATIENCE_S = 60
+THE_CLUSTER = ResourceType.BROKER, "kafka-cluster"  # as librdkafka calls it
 CLIENTS = ("Java", "librdkafka", "kafka-python", "Spark")
 TOOLS = {
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
@@ -118,14 +121,16 @@ def test_what_is_no_class_hears_so():
 
 
 def blocks():
-    """The lines for each client, the commands, and a broker's lines."""
+    """The lines for each client, the commands, a broker's lines, and the command that
+    loads its new certificate.
+    """
     section = contents()["24"].section("at work").text
     return re.findall(r"```\n(.*?)```", section, re.DOTALL)
 
 
 def lines_for():
     """client -> its lines."""
-    lines, _, _ = blocks()
+    lines, *_ = blocks()
     parts = re.split(
         r"^# (Java|librdkafka|kafka-python|Spark)\b.*\n", lines, flags=re.M
     )
@@ -195,7 +200,9 @@ def run(command, locked, folder):
     config = folder / "client.properties"
     told = properties_of(lines_for()["Java"], ca)
     config.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
-    filled = {"H": address, "FILE": str(config)}
+    entry = folder / "entry.properties"
+    entry.write_text(f"{MECHANISM}=password={PASSWORD}\n")
+    filled = {"H": address, "FILE": str(config), "ENTRY": str(entry)}
     tool, *words = shlex.split(command)
     done = java_tool(TOOLS[tool], *(filled.get(word, word) for word in words))
     assert not done.returncode, done.stdout + done.stderr
@@ -206,7 +213,7 @@ def run(command, locked, folder):
 def test_javas_lines_and_the_commands_show_and_make_rules_and_show_entries(
     locked, tmp_path
 ):
-    _, commands, _ = blocks()
+    _, commands, *_ = blocks()
     change, entries, show, make, make_writer = commands.splitlines()
     assert "Completed updating config for user alice" in run(change, locked, tmp_path)
     assert "(principal=User:alice" in run(make, locked, tmp_path)
@@ -268,9 +275,12 @@ class Node:
         log = "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=debug"
         kafka = ApacheKafka(kept, data=self.folder / "data", jvm=("-Xmx512m", log))
         kafka.port = self.inside
-        self.log = kafka.log
+        self.log, self.marked = kafka.log, 0
         with kafka:
             yield AdminClient({"bootstrap.servers": f"localhost:{self.inside}"})
+
+    def mark(self):
+        self.marked = len(self.log())
 
     def plain_too(self):
         """The plain ports beside the others: properties."""
@@ -292,7 +302,7 @@ class Node:
 
 @pytest.mark.java
 @pytest.mark.nightly
-def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
+def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines(tmp_path):
     """Each step on the same data. INSIDE stands for the plain port until the end, when
     what it may do shows that nobody is let in without a login.
     """
@@ -301,42 +311,119 @@ def test_apache_kafka_goes_in_five_steps_from_no_locks_to_a_brokers_lines():
         "controller.listener.names": "CONTROLLER,QUORUM",
         "inter.broker.listener.name": "PLAINTEXT",
     }
-    with wire.made_keys("localhost") as folder:
-        node = Node(folder)
-        plain = node.plain_too()
-        voters = f"1@localhost:{node.plain_controller}"
-        first = plain | without | old_quorum | {"controller.quorum.voters": voters}
-        alice, bob = (node.client_of(user) for user in (USER, "bob"))
-        with node.started(**first) as admin:
-            make_topics(admin, "orders", "others")
-            for user in (USER, "bob"):
-                add_user(admin, user, PASSWORD)
-            assert hears(alice) is None
-            assert refused_rule(admin) == KafkaError.SECURITY_DISABLED
-        second = first | {"inter.broker.listener.name": "BROKERS"}
-        with node.started(**second):
-            assert hears(alice) is None
-        both = {"controller.listener.names": "QUORUM,CONTROLLER"}
-        third = plain | without | both
-        with node.started(**third):
-            assert hears(alice) is None
-        open_to_all = {"allow.everyone.if.no.acl.found": "true"}
-        with node.started(**plain, **both, **open_to_all) as admin:
-            assert refused_rule(admin) is None
-            assert hears(alice) is None
-            assert hears(bob) == KafkaError.TOPIC_AUTHORIZATION_FAILED
-            assert hears(bob, "others") is None
-            allowed = [line for line in node.log().splitlines() if "Allowed" in line]
-            assert any(
-                "User:bob" in line and "DefaultAllow" in line for line in allowed
-            )
-            assert any("User:ANONYMOUS" in line for line in allowed)
-        with node.started() as anybody:
-            assert hears(alice) is None
-            assert hears(bob, "others") == KafkaError.TOPIC_AUTHORIZATION_FAILED
-            assert not anybody.list_topics(timeout=PATIENCE_S).topics
-            itself = AdminClient(node.as_itself).list_topics(timeout=PATIENCE_S)
-            assert {"orders", "others"} <= set(itself.topics)
+    authority = keys.new_authority("Shop CA")
+    keys.write(tmp_path / "ca.pem", keys.pem(authority.certificate))
+    renewed(authority, tmp_path)
+    node = Node(tmp_path)
+    plain = node.plain_too()
+    voters = f"1@localhost:{node.plain_controller}"
+    first = plain | without | old_quorum | {"controller.quorum.voters": voters}
+    alice, bob, carol = (node.client_of(user) for user in (USER, "bob", "carol"))
+    with node.started(**first) as admin:
+        make_topics(admin, "orders", "others")
+        for user in (USER, "bob", "carol"):
+            add_user(admin, user, PASSWORD)
+        assert hears(alice) is None
+        assert refused(admin, rule(USER, "WRITE")) == KafkaError.SECURITY_DISABLED
+    both_ways = {"security.inter.broker.protocol": "SSL"}
+    with pytest.raises(RuntimeError, match=r"Only one of inter\.broker\.listener"):
+        node.started(**first, **both_ways).__enter__()
+    second = first | {"inter.broker.listener.name": "BROKERS"}
+    with node.started(**second):
+        assert hears(alice) is None
+    both = {"controller.listener.names": "QUORUM,CONTROLLER"}
+    with node.started(**plain, **without, **both):
+        assert hears(alice) is None
+    open_to_all = {"allow.everyone.if.no.acl.found": "true"}
+    with node.started(**plain, **both, **open_to_all) as admin:
+        sees_new_certificates(node, authority, tmp_path)
+        sees_whom_the_rules_forget(node, admin, alice, bob, carol)
+    with node.started() as anybody:
+        assert hears(alice) is None
+        assert hears(bob, "others") == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        assert reads(carol) is None
+        assert not anybody.list_topics(timeout=PATIENCE_S).topics
+        itself = AdminClient(node.as_itself).list_topics(timeout=PATIENCE_S)
+        assert {"orders", "others"} <= set(itself.topics)
+
+
+def renewed(authority, folder):
+    """Writes broker.pem: another key and certificate, for the same name."""
+    pair = keys.signed(authority, "localhost", ("localhost",), days=30)
+    certificate = keys.pem(pair.certificate)
+    (folder / "broker.pem").unlink(missing_ok=True)
+    keys.write(folder / "broker.pem", keys.key_pem(pair.key) + certificate)
+    return certificate.decode()
+
+
+def sees_new_certificates(node, authority, folder):
+    """The lesson's command, for either listener of a broker that runs."""
+    new = renewed(authority, folder)
+    [command] = blocks()[3].splitlines()
+    command = command.replace("broker.pem", str(folder / "broker.pem"))
+    for listener, port in (("clients", node.clients), ("brokers", node.brokers)):
+        assert shown(port) != new
+        one = command.replace("name.clients.", f"name.{listener}.")
+        locked = node.address, folder / "ca.pem"
+        assert "Completed updating config" in run(one, locked, folder)
+        until(lambda port=port: shown(port) == new)
+
+
+def shown(port):
+    """The certificate that a new connection is shown."""
+    return ssl.get_server_certificate(("localhost", port))
+
+
+def sees_whom_the_rules_forget(node, admin, alice, bob, carol):
+    """Without ACLs nobody is refused and the log says who does what. With them it says
+    who was forgotten, and what a producer asks for that needs none.
+    """
+    assert hears(alice) is None
+    assert reads(carol) is None
+    assert admin.list_topics(timeout=PATIENCE_S).topics
+    assert {
+        ("User:alice", "WRITE", "Topic:LITERAL:orders"),
+        ("User:carol", "READ", "Topic:LITERAL:orders"),
+        ("User:carol", "READ", "Group:LITERAL:month-end"),
+        ("User:ANONYMOUS", "DESCRIBE", "Topic:LITERAL:others"),
+    } <= marked(node, "Allowed", "DefaultAllow")
+
+    for operation in ("WRITE", "DESCRIBE", "CREATE"):
+        assert refused(admin, rule(USER, operation)) is None
+    until(lambda: reads(carol) == KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    denied = marked(node, "Denied", "")
+    assert ("User:carol", "DESCRIBE", "Topic:LITERAL:orders") in denied
+    assert hears(bob) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert hears(bob, "others") is None
+
+    month_end = ResourceType.GROUP, "month-end"
+    for acl in (rule("carol", "READ"), rule("carol", "READ", month_end)):
+        assert refused(admin, acl) is None
+    until(lambda: reads(carol) is None)
+
+    for at_the_start in (
+        ("User:alice", "IDEMPOTENT_WRITE", "Cluster:LITERAL:kafka-cluster"),
+        ("User:alice", "WRITE", "Topic:LITERAL:hardcode"),
+    ):
+        node.mark()
+        assert hears(alice) is None
+        marks = marked(node, "Allowed", "DefaultAllow")
+        assert {each for each in marks if each[0] == "User:alice"} == {at_the_start}
+        # then the cluster has an ACL, which closes it to whoever isn't named there
+        refused(admin, rule("admin", "DESCRIBE", THE_CLUSTER))
+    may_not = KafkaError.CLUSTER_AUTHORIZATION_FAILED
+    assert refused(admin, rule("admin", "DESCRIBE")) == may_not
+
+
+def marked(node, answer, rule):
+    """Principal, operation and resource of what was answered so by this rule, since
+    the mark.
+    """
+    line = re.compile(
+        rf"Principal = (\S+) is {answer} operation = (\S+) from host = \S+ on resource"
+        rf" = (\S+) for request = .* based on rule {rule}"
+    )
+    return set(line.findall(node.log()[node.marked :]))
 
 
 def make_topics(admin, *names):
@@ -344,18 +431,21 @@ def make_topics(admin, *names):
         future.result(PATIENCE_S)
 
 
-def refused_rule(admin):
-    """The error of a rule that lets alice write to orders, or None if it is made."""
-    allowed = AclBinding(
-        ResourceType.TOPIC,
-        "orders",
+def rule(user, operation, resource=(ResourceType.TOPIC, "orders")):
+    """An ACL that allows it from anywhere."""
+    return AclBinding(
+        *resource,
         ResourcePatternType.LITERAL,
-        f"User:{USER}",
+        f"User:{user}",
         "*",
-        AclOperation.WRITE,
+        AclOperation[operation],
         AclPermissionType.ALLOW,
     )
-    [future] = admin.create_acls([allowed]).values()
+
+
+def refused(admin, acl):
+    """The error of making this ACL, or None."""
+    [future] = admin.create_acls([acl]).values()
     try:
         future.result(PATIENCE_S)
     except KafkaException as error:
@@ -373,12 +463,23 @@ def add_user(admin, name, password):
 def hears(told, topic="orders"):
     """The error of a record that is sent with these configs, or None."""
     heard = []
-    producer = Producer(told)
+    producer = Producer(told | {"enable.idempotence": True})
     producer.produce(
         topic, b"one bicycle", on_delivery=lambda error, _: heard.append(error)
     )
     assert producer.flush(PATIENCE_S) == 0
     return heard[0] and heard[0].code()
+
+
+def reads(told, topic="orders"):
+    """The error of reading a record of this topic in a group, or None."""
+    group = {"group.id": "month-end", "auto.offset.reset": "earliest"}
+    consumer = Consumer(told | group | {"enable.auto.commit": False})
+    consumer.subscribe([topic])
+    message = consumer.poll(PATIENCE_S)
+    consumer.close()
+    assert message, "nothing came"
+    return message.error() and message.error().code()
 
 
 def options_for_spark():

@@ -276,7 +276,11 @@ LINES = {
     "ssh kafka-2 ls -la /etc/kafka/ssl/": "802 Jan  1  2025 broker.pem",
     "ssh kafka-2 ls -l /etc/kafka/ssl/*.pem": "ca.pem",
     "ls -l /etc/kafka/ssl": "Say on which machine",
-    "ssh kafka-2 ls /var/lib/kafka/data": "There are no files to look at here",
+    "ls -l /etc/kafka/ kafka-2": "ls -l /etc/kafka/ssl kafka-1",
+    "ls -l /etc/kafka/ssl kafka-1": "ca.pem",
+    "cat /etc/kafka/server.properties": "--all what is in server.properties",
+    "nc -vz kafka-2 9094": "openssl s_client -connect kafka-2:9092 says whether",
+    "openssl s_client -connect kafka-2:9092 | head -1": "CONNECTED",
     "ssh kafka-2 openssl pkcs12 -in /etc/kafka/ssl/broker.pem": "are PEM here",
     "keytool -printcert -sslserver kafka-2:9094": "openssl s_client -connect",
     "kafka-configs --describe --entity-type brokers --entity-name 1": (

@@ -2,10 +2,15 @@
 
 PROCESS = "systemctl status kafka-1 says whether a broker runs"
 NUMBERS = "metrics shows what the monitoring has measured"
-NO_FOLDERS = (
-    "There are no files to look at here. journalctl kafka-1 shows a broker's log, du"
-    " kafka-1 the sizes of its folders, and kafka-configs --describe --entity-type"
-    " brokers --entity-name 1 --all what is in server.properties."
+WITHOUT_FILES = (
+    "journalctl kafka-1 shows a broker's log, du kafka-1 the sizes of its folders, and"
+    " kafka-configs --describe --entity-type brokers --entity-name 1 --all what is in"
+    " server.properties."
+)
+NO_FOLDERS = f"There are no files to look at here. {WITHOUT_FILES}"
+ONLY_CERTIFICATES = (
+    "There are no files to look at here but certificates, on a night with TLS: ls -l"
+    f" /etc/kafka/ssl kafka-1. {WITHOUT_FILES}"
 )
 NO_THREADS = (
     "You can't look into a process here: kubectl logs POD shows a program's log,"
@@ -20,8 +25,9 @@ NO_SOCKETS = (
     f" --members shows who is connected as a member, and {PROCESS}."
 )
 NO_NETWORK = (
-    "There is no network to probe here. kafka-metadata-quorum describe --replication"
-    " says when each broker was last heard of, and journalctl kafka-1 whom it misses."
+    "That isn't here. openssl s_client -connect kafka-2:9092 says whether a port"
+    " answers, with TLS or without, kafka-metadata-quorum describe --replication when"
+    " each broker was last heard of, and journalctl kafka-1 whom it misses."
 )
 NO_TYPING = (
     "Nobody types records on this cluster at night: the shop writes, and"
@@ -104,7 +110,7 @@ NOT_HERE = {
     ),
 }
 ALIKE = {
-    NO_FOLDERS: (
+    ONLY_CERTIFICATES: (
         "ls", "find", "cat", "less", "more", "vi", "vim", "nano", "stat", "cd",
     ),
     NO_THREADS: ("jstack", "jcmd", "jmap", "jstat", "jps", "strace", "gdb", "arthas"),

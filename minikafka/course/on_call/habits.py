@@ -155,7 +155,7 @@ def plain(
     if program in OF_MACHINES:
         kept = _on(host, kept)
     if program == "ls" and not any(word.startswith(FOLDER) for word in kept):
-        raise Refused(elsewhere.NO_FOLDERS)
+        raise Refused(elsewhere.ONLY_CERTIFICATES)
     if program in WITH_FILES and host:
         kept = [*kept, host]
     return kept
