@@ -6,6 +6,7 @@ A picture is data from beginning to end. Its way, by file:
     trace -> story    pictures/lag_story.py   hears each event, keeps the state, says a sentence
     scenes            plain JSON: one space for each step, and the cast once (play.fold)
     scenes -> play    pictures/lag.py         draws a scene, and sees neither story nor trace
+    places            boxes.py                rows and columns, measured once for a whole play
     shapes            drawing.py              each has a key, so that the player can move it
     page              page.py, page.html      all steps; player.js and the scripts that it names
     one step          svg.py                  static, for files and for readers without a browser
@@ -14,7 +15,7 @@ A picture is data from beginning to end. Its way, by file:
 Open, to change
 
     what an event means, or its sentence     pictures/NAME_story.py; often NAME_says.py beside it
-    what is drawn, and where                 pictures/NAME.py, and the parts beside it
+    what is drawn, and where                 pictures/NAME.py, and the parts beside it; boxes.py
     what any story or play can do            play.py
     how a shape looks, moves, lights up      drawing.py, stage.js, player.css; palette.py, actors.py
     how fast it plays                        pace.py
@@ -22,9 +23,12 @@ Open, to change
     what a live picture sends to the kernel  hands.js, notebook.js; course/levers/ listens
 
 NAME is the picture's name with `_` for `-`, with three exceptions: "bytes" is
-frame_bytes.py, "commit" is commit_point.py, and the story of "log" is LogStory
-(log_story.py) with the ways of records added (journey_story.py). Stories of many runs
-are short, and stand in the file of their play (runs.py, sweep.py).
+frame_bytes.py, "commit" is a folder (commit/story.py, commit/play.py), and the story of
+"log" is LogStory (log_story.py) with the ways of records added (journey_story.py).
+Stories of many runs are short, and stand in the file of their play (runs.py, sweep.py).
+
+commit/play.py says what is beside what, and boxes.py finds the places for any width.
+The other plays compute their places for each of three widths (drawing.py: LAYOUTS).
 
 The parts that several pictures share: a partition as a row of records (row.py, which
 ones fit: columns.py), brokers as cards with their copies of a log (nodes.py), what is
@@ -43,7 +47,7 @@ from typing import Any
 from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.pictures.cleaner import CleanerPlay
-from minikafka.theatre.pictures.commit_point import CommitPlay
+from minikafka.theatre.pictures.commit.play import CommitPlay
 from minikafka.theatre.pictures.fork import ForkPlay
 from minikafka.theatre.pictures.frame_bytes import BytesPlay
 from minikafka.theatre.pictures.gate import GatePlay

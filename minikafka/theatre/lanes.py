@@ -22,6 +22,7 @@ Mark = dict[str, Any]  # in a lane, where something was done
 
 LANE, GAP = 17, 4  # height of a lane, space between two
 PITCH = LANE + GAP
+ABOVE, BELOW = 13, 20  # the cursor's head, and the line of times
 BESIDE = 7  # from words to the cursor, and to other words
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
@@ -106,18 +107,21 @@ class Lanes:
                 needs[step] = max(needs[step], needed)
         return needs
 
-    def draw(self, d: Drawing, y: float, rows: Sequence[Lane], step: int) -> None:
+    def draw(
+        self,
+        d: Drawing,
+        y: float,
+        rows: Sequence[Lane],
+        step: int,
+        ends: tuple[float, float] | None = None,
+    ) -> None:
         """The lanes below each other, with one cursor and one axis. y: of their upper
-        edge.
+        edge. ends: left and right, between names and numbers.
         """
-        left = 124
-        right = d.width - 124
-        if d.narrow:
-            left = 96
-            right = d.width - 92
+        left, right = ends or ((96, d.width - 92) if d.narrow else (124, d.width - 124))
         xs, breaks = self.positions(left + 6, right)
         axis = Bent(left, right, xs, step)
-        top = y + 13
+        top = y + ABOVE
         lane_y = top
         for lane in rows:
             self._lane(d, lane, lane_y, axis)

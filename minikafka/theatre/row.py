@@ -154,6 +154,7 @@ class Row:
         self.style = style
         self.x, self.y, self.width = place
         self.right = self.x + self.width + 2  # no label ends beyond it
+        self.left: float = self.x - 4  # and no reader's begins before it
         self.pitch = pitch
         self.cell = pitch - (5 if pitch >= 40 else 3)
         self.values = pitch >= 78
@@ -307,16 +308,7 @@ class Row:
 
     def _boundaries(self) -> None:
         """Labels over their lines, or beside them."""
-        marks = sorted(self.boundaries(), key=lambda mark: mark.offset)
-        if len(marks) > 1 and marks[0].offset == marks[-1].offset == 0:
-            marks = [Boundary("log start and end offset", 0)]
-        every = [self._labels_of(mark) for mark in marks]
-        inside = [
-            [label for label in labels if self._is_inside(label)] for labels in every
-        ]
-        placed = _placed(inside, sum) or [labels[0] for labels in every]
-
-        for mark, label in zip(marks, placed, strict=True):
+        for mark, label in self.labels():
             key = f"boundary/{self.key}/{mark.name}"
             foot = self.y + 26 - 16 * label.level
             top = foot + 6
@@ -326,6 +318,18 @@ class Row:
             )
             look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
             self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
+
+    def labels(self) -> list[tuple[Boundary, Label]]:
+        """The marks above the records, each with the place of its words."""
+        marks = sorted(self.boundaries(), key=lambda mark: mark.offset)
+        if len(marks) > 1 and marks[0].offset == marks[-1].offset == 0:
+            marks = [Boundary("log start and end offset", 0)]
+        every = [self._labels_of(mark) for mark in marks]
+        inside = [
+            [label for label in labels if self._is_inside(label)] for labels in every
+        ]
+        placed = _placed(inside, sum) or [labels[0] for labels in every]
+        return list(zip(marks, placed, strict=True))
 
     def _is_inside(self, label: Label) -> bool:
         """Whether a label keeps within the row."""
@@ -405,7 +409,7 @@ class Row:
                 at=left,
                 anchor="start",
             )
-        right = max(line - 12 - aside - wide, self.x - 4) + wide
+        right = max(line - 12 - aside - wide, self.left) + wide
         return Label(
             left=right - most,
             right=right,

@@ -92,7 +92,7 @@ function create(kind) {
 function partsOf(s) {
   const { x, y, h, ink, text = '', more = '', below = '', weight } = s, tall = more && h >= 40;
   const plain = { kind: 'text', x: x + s.w / 2, y: y + (tall ? 18 : h / 2 + 5), fill: ink, size: 12.5, anchor: 'middle', text: '' };
-  const bold = { ...plain, text, room: s.room, mono: 'yes', weight: 600, size: 13.5, ink, more: tall ? '' : more };
+  const bold = { ...plain, text, room: s.room, mono: 'yes', weight: 600, size: s.size ?? 13.5, ink, more: tall ? '' : more };
   const number = { text: below, mono: 'yes', weight, y: y + h + (h >= 30 ? 16 : 14), fill: ink === 'gone' ? 'gone' : weight ? 'ink' : 'quiet' };
   const words = text || tall ? bold : { ...plain, text: more };
   return [{ ...s, kind: 'rect' }, words, { ...plain, text: tall ? more : '', y: y + 36 }, { ...plain, ...number }];

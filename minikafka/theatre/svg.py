@@ -256,7 +256,7 @@ def _bold(cell: Shape, is_tall: bool) -> Shape:
         "text": cell["text"],
         "mono": "yes",
         "weight": 600,
-        "size": 13.5,
+        "size": cell.get("size", 13.5),
         "ink": cell.get("ink", ""),
         "more": "" if is_tall else cell.get("more", ""),
         "room": cell.get("room"),

@@ -1,5 +1,5 @@
 """One partition, its readers in one group, and what they do with each record: the fold
-of the commit point's picture (commit_point.py draws it).
+of the commit point's picture (play.py draws it).
 
 A record is done when its effect is written to a table outside Kafka (EffectWritten); in
 a trace without such events, when it is handed over. Between the two it is *in hand*: in
@@ -16,15 +16,15 @@ from minikafka.theatre.casting import (
     busiest_partitions,
     groups_of_members,
 )
-from minikafka.theatre.pictures.commit_cast import (
+from minikafka.theatre.pictures.commit.fates import Fates
+from minikafka.theatre.pictures.commit.memory import (
     READ,
     TO_DO,
     Asked,
     Commit,
     Hands,
 )
-from minikafka.theatre.pictures.commit_fates import Fates
-from minikafka.theatre.pictures.commit_says import (
+from minikafka.theatre.pictures.commit.says import (
     HOW,
     SAYS,
     once_more,

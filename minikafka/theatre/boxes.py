@@ -1,0 +1,198 @@
+"""Boxes in rows and columns: a play says what is beside what and what is below it, and
+the places follow, for every width.
+
+A box measures what it holds at any step of its play, so that nothing jumps while the
+picture plays. In less than its `least` width it can't be read; at its `wanted` width
+nothing is shortened; its height follows from the width that it gets. A row gives its
+boxes room between the two, shares what is left among those that grow, and breaks into
+lines where not even the least fits.
+
+Measuring and placing draw nothing. A part, which is a box without others in it, and a
+frame have names; what draws a step in one of them finds there its own place and those
+of the others (an arrow's end).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.drawing import Box, Drawing
+
+Places = Mapping[str, Box]  # by the names of parts and frames
+Draws = Callable[[Drawing, Places, Scene], None]
+
+
+class Placed(NamedTuple):
+    """A part that has its place, and what draws a step there."""
+
+    name: str
+    place: Box
+    draw: Draws
+
+
+@dataclass(frozen=True)
+class Item:
+    """A box, in units. height: from the width that it gets. places: of all that it
+    holds, back to front. grow: its share of the room that a row has left.
+    """
+
+    least: float
+    wanted: float
+    height: Callable[[float], float]
+    places: Callable[[Box], Iterator[Placed]]
+    grow: float = 0
+
+
+def part(
+    name: str,
+    draw: Draws,
+    *,
+    high: float | Callable[[float], float],
+    least: float = 0,
+    wanted: float = 0,
+    grow: float = 0,
+) -> Item:
+    """A box that draws itself: words, a chip, a log, an axis. high: its height, or a
+    function of its width.
+    """
+
+    def places(place: Box) -> Iterator[Placed]:
+        yield Placed(name, place, draw)
+
+    height = high if callable(high) else _always(high)
+    return Item(least, max(least, wanted), height, places, grow)
+
+
+def space() -> Item:
+    """The room that is left in a row."""
+    return Item(0, 0, _always(0), lambda _: iter(()), grow=1)
+
+
+def column(*items: Item, gap: float = 0) -> Item:
+    """Boxes below each other, each as wide as the column."""
+
+    def height(width: float) -> float:
+        return _with_gaps([item.height(width) for item in items], gap)
+
+    def places(place: Box) -> Iterator[Placed]:
+        y = place.y
+        for item in items:
+            high = item.height(place.w)
+            yield from item.places(Box(place.x, y, place.w, high))
+            y += high + gap
+
+    return Item(
+        least=max((item.least for item in items), default=0),
+        wanted=max((item.wanted for item in items), default=0),
+        height=height,
+        places=places,
+    )
+
+
+def row(*items: Item, gap: float = 0, line_gap: float = 4) -> Item:
+    """Boxes beside each other, in the middle of their line; in several lines where the
+    width asks for it.
+    """
+
+    def height(width: float) -> float:
+        return _with_gaps(
+            [_height_of(line, width, gap) for line in _lines(items, width, gap)],
+            line_gap,
+        )
+
+    def places(place: Box) -> Iterator[Placed]:
+        y = place.y
+        for line in _lines(items, place.w, gap):
+            high = _height_of(line, place.w, gap)
+            x = place.x
+            for item, wide in zip(line, _widths(line, place.w, gap), strict=True):
+                own = item.height(wide)
+                yield from item.places(Box(x, y + (high - own) / 2, wide, own))
+                x += wide + gap
+            y += high + line_gap
+
+    return Item(
+        least=max((item.least for item in items), default=0),
+        wanted=_with_gaps([item.wanted for item in items], gap),
+        height=height,
+        places=places,
+    )
+
+
+def framed(name: str, item: Item, draw: Draws, *, pad: float, grow: float = 0) -> Item:
+    """A box around another one. draw: its frame, behind what is in it."""
+
+    def places(place: Box) -> Iterator[Placed]:
+        yield Placed(name, place, draw)
+        x, y, wide, high = place
+        yield from item.places(Box(x + pad, y + pad, wide - 2 * pad, high - 2 * pad))
+
+    return Item(
+        least=item.least + 2 * pad,
+        wanted=item.wanted + 2 * pad,
+        height=lambda width: item.height(width - 2 * pad) + 2 * pad,
+        places=places,
+        grow=grow,
+    )
+
+
+class Stage:
+    """A tree of boxes that is set once for all steps of a play."""
+
+    def __init__(self, whole: Item) -> None:
+        self.whole = whole
+        self._placed: dict[int, list[Placed]] = {}
+
+    def draw(self, d: Drawing, scene: Scene) -> None:
+        """Draw a step in the boxes, back to front."""
+        placed = self._on(d.width)
+        places = {name: place for name, place, _ in placed}
+        for _, _, draw in placed:
+            draw(d, places, scene)
+
+    def _on(self, width: int) -> list[Placed]:
+        if width not in self._placed:
+            page = Box(0, 0, width, self.whole.height(width))
+            self._placed[width] = list(self.whole.places(page))
+        return self._placed[width]
+
+
+def _always(high: float) -> Callable[[float], float]:
+    return lambda _: high
+
+
+def _with_gaps(lengths: Sequence[float], gap: float) -> float:
+    """The length of all of them, one after the other."""
+    return sum(lengths) + gap * max(len(lengths) - 1, 0)
+
+
+def _lines(items: Sequence[Item], width: float, gap: float) -> list[list[Item]]:
+    """As many in a line as have room with their least widths."""
+    lines: list[list[Item]] = []
+    for item in items:
+        longer = [*(lines[-1] if lines else []), item]
+        if lines and _with_gaps([each.least for each in longer], gap) <= width:
+            lines[-1] = longer
+        else:
+            lines.append([item])
+    return lines
+
+
+def _widths(line: Sequence[Item], width: float, gap: float) -> list[float]:
+    """What each box of a line gets."""
+    room = width - gap * (len(line) - 1)
+    least = sum(item.least for item in line)
+    wish = sum(item.wanted for item in line) - least
+    if wish > 0 and least + wish > room:
+        share = max(room - least, 0) / wish
+        return [item.least + share * (item.wanted - item.least) for item in line]
+    growing = sum(item.grow for item in line)
+    rest = max(room - least - wish, 0) / (growing or 1)
+    return [item.wanted + rest * item.grow for item in line]
+
+
+def _height_of(line: Sequence[Item], width: float, gap: float) -> float:
+    """The height of the highest box of a line."""
+    widths = _widths(line, width, gap)
+    return max(item.height(wide) for item, wide in zip(line, widths, strict=True))

@@ -1,0 +1,192 @@
+"""Offsets and the commit point: one partition, its readers, the committed offset, and
+what was done with each record.
+
+A record is a square: it comes from who writes it into the log, goes from there into a
+reader's memory at each reading, and lies there until its effect is written and its
+offset is committed. The reader is at the record it will read next; the
+committed offset is a flag before the record that comes next after a restart, and the
+reader has sent it there. What lies between the two is shaded, and named by what a crash
+would make of it. Under each record: done, done again, or lost. Options: topic,
+partition, group, table. Without them: those that most commits are about, and the first
+table that is written to.
+"""
+
+from collections.abc import Sequence
+
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, space
+from minikafka.theatre.drawing import Drawing, Look, lamp_width, widest
+from minikafka.theatre.lanes import ABOVE, BELOW, PITCH, Lane
+from minikafka.theatre.pictures.commit.log import HOME, LogBox, placed, twice
+from minikafka.theatre.pictures.commit.readers import Readers
+from minikafka.theatre.pictures.commit.story import CommitStory
+from minikafka.theatre.pictures.log_story import lane_of
+from minikafka.theatre.play import Play, Space
+from minikafka.theatre.row import Record
+from minikafka.theatre.text import counted, dotted
+
+CAPTION = 96  # width of a lane's or a row's name that is never cut
+
+
+class CommitPlay(Play):
+    """One partition as its group sees it."""
+
+    story = CommitStory
+    rule = (
+        "Committed is the offset to read next. What is done and not committed comes"
+        " again; what is committed and not done is lost if it stops there."
+    )
+
+    def scenario(self, scene: Scene) -> str:
+        space = scene["space"]
+        parts = [f"group {space['group']}"] if space["group"] else []
+        if space["committed"] is None:
+            parts.append("nothing committed")
+        else:
+            parts.append(f"committed offset {space['committed']}")
+        for node, state in space["down"].items():
+            parts.append(f"{node} {state}")
+        return dotted(*parts)
+
+    def summary(self, space: Space) -> str:
+        parts = [f"log end offset {space['log']['log_end_offset']}"]
+        if space["committed"] is None:
+            parts.append("nothing committed")
+        else:
+            parts.append(f"committed {space['committed']}")
+        for reader in placed(space):
+            state = f" ({reader['state']})" if reader["state"] else ""
+            parts.append(f"{reader['name']} reads {reader['next']} next{state}")
+        done = "written" if space["table"] else "handed over"
+        many = len(space["effects"])
+        doubled = len(twice(space))
+        skipped = len(space["skipped"])
+        parts.append(f"{many} {done}, {doubled} twice, {skipped} skipped")
+        return "; ".join(parts)
+
+    # -- draw
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        # when the shop wrote is no story of this picture
+        self.lanes.marks.pop("written", None)
+        readers = Readers(self.cast, scenes)
+        log = LogBox(self.cast, scenes, readers.home_of_effects)
+        spaces = [scene["space"] for scene in scenes]
+        self.boxes = Stage(
+            column(
+                row(
+                    _producers(spaces),
+                    space(),
+                    _lamp("twice", spaces),
+                    _lamp("skipped", spaces),
+                    gap=8,
+                ),
+                row(self._captions(spaces, log), log.box(), gap=8),
+                readers.box(),
+                self._lanes(spaces),
+                gap=8,
+            )
+        )
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        self.boxes.draw(drawing, scenes[-1])
+
+    def _captions(self, spaces: Sequence[Space], log: LogBox) -> Item:
+        """The names in front of rows and lanes."""
+        lanes = [lane.name for space in spaces for lane in self._rows_of_time(space)]
+        wide = 12 + max(widest(name, 13, bold=True) for name in ["the log", *lanes])
+        least = min(wide, CAPTION)
+        return part("captions", log.draw_captions, high=0, least=least, wanted=wide)
+
+    def _lanes(self, spaces: Sequence[Space]) -> Item:
+        """The lanes of the readers, the commits, the effects, and the log."""
+        rows = [row for space in spaces for row in self._rows_of_time(space)]
+        numbers = [widest(row.number, 12.5, mono=True, bold=True) for row in rows]
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            ends = (places["log"].x, d.width - max(numbers) - 10)
+            shown = self._rows_of_time(scene["space"])
+            self.lanes.draw(d, places["lanes"].y, shown, scene["step"], ends)
+
+        count = max((len(self._rows_of_time(space)) for space in spaces), default=0)
+        return part("lanes", draw, high=ABOVE + PITCH * count + BELOW)
+
+    def _rows_of_time(self, space: Space) -> list[Lane]:
+        states = {reader["name"]: reader["state"] for reader in space["readers"]}
+        rows = []
+        for name, colour in self.cast["readers"].items():
+            shown = name if name in states else ""
+            rows.append(Lane(lane_of(name), shown, colour, states.get(name, "")))
+        committed = space["committed"]
+        wrong = _wrong(space)
+        effects = space["table"] or ("lost" if space["skipped"] else "")
+        stored = "" if committed is None else str(committed)
+        others = [
+            Lane("commits", "commits", "ink", stored),
+            Lane("effects", effects, "quiet", wrong, trouble=bool(wrong)),
+            Lane("log", "log", "ink"),
+        ]
+        return rows + [lane for lane in others if lane.key in self.lanes.marks]
+
+
+def _wrong(space: Space) -> str:
+    """The faults, as the lamps name them."""
+    doubled = len(twice(space))
+    lost = len(space["skipped"])
+    if doubled and lost:
+        return f"{doubled + lost} wrong"
+    if doubled:
+        return f"{doubled} twice"
+    return f"{lost} lost" if lost else ""
+
+
+def _lamp(key: str, spaces: Sequence[Space]) -> Item:
+    """Whether anything went wrong so far."""
+
+    def count(space: Space) -> int:
+        return len(twice(space) if key == "twice" else space["skipped"])
+
+    def words(space: Space) -> str:
+        return f"{count(space) or 'none'} {'twice' if key == 'twice' else 'lost'}"
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place = places[f"lamp {key}"]
+        said = words(scene["space"])
+        broken = count(scene["space"]) > 0
+        d.lamp(f"lamp/{key}", place.right, place.y, said, broken, anchor="end")
+
+    wide = max((lamp_width(words(space)) for space in spaces), default=0)
+    return part(f"lamp {key}", draw, high=19, least=wide)
+
+
+def _producers(spaces: Sequence[Space]) -> Item:
+    """Who writes into this partition."""
+
+    def words(space: Space) -> str:
+        names = space["producers"]
+        return counted(len(names), "producer") if len(names) > 1 else "".join(names)
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        space = scene["space"]
+        if not space["producers"]:
+            return
+        place = places[HOME]
+        numbers = [Record(*each).number for each in space["log"]["records"]]
+        look: Look = {"fill": "wash", "line": "rule", "r": 8}
+        if scene["number"] in numbers:
+            look |= {"line": "ink", "width": 2}
+        d.rect("producer", *place, **look)
+        room = place.w - 16
+        d.text(
+            "producer/name",
+            place.x + 10,
+            place.y + 18,
+            words(space),
+            bold=True,
+            room=room,
+        )
+
+    wide = 20 + max(
+        (widest(words(space), 13, bold=True) for space in spaces), default=0
+    )
+    return part(HOME, draw, high=26, least=min(wide, 120), wanted=wide)

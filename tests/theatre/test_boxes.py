@@ -1,0 +1,82 @@
+"""Boxes in rows and columns: their room, their lines, and a stage that stays as it is."""
+
+import pytest
+
+from minikafka.theatre import picture
+from minikafka.theatre.boxes import Stage, column, framed, part, row, space
+from minikafka.theatre.drawing import Drawing
+from tests.theatre.commit_traces import Commits, commit_after, commit_first
+
+
+def box(name, least, wanted=0, high=20, grow=0):
+    return part(name, drawn, high=high, least=least, wanted=wanted, grow=grow)
+
+
+def drawn(d, places, scene):
+    d.places = places
+
+
+def places(whole, width):
+    d = Drawing(width)
+    Stage(whole).draw(d, {})
+    return d.places
+
+
+def test_what_a_row_has_left_belongs_to_those_that_grow():
+    found = places(row(box("name", 50), space(), box("lamp", 60), gap=10), 300)
+    assert found["name"] == (0, 0, 50, 20)
+    assert found["lamp"] == (240, 0, 60, 20)
+    found = places(row(box("name", 50), box("log", 100, grow=1), gap=8), 300)
+    assert found["log"].x == 58 and found["log"].right == 300
+
+
+def test_where_not_all_get_what_they_want_each_gets_as_much_of_it():
+    found = places(row(box("a", 50, 150), box("b", 100, 300), gap=10), 310)
+    assert found["a"].w == 50 + 100 / 2 and found["b"].w == 100 + 200 / 2
+
+
+def test_a_row_breaks_where_the_least_widths_have_no_room_and_its_height_tells():
+    cards = row(
+        box("a", 120, high=40), box("b", 120), box("c", 120), gap=10, line_gap=4
+    )
+    beside, below = places(cards, 380), places(column(cards, box("foot", 0)), 260)
+    assert len({beside[name].x for name in "abc"}) == 3
+    assert beside["a"].y == 0 and beside["b"].y == 10, "in the middle of their line"
+    assert below["b"].x == 130 and below["c"] == (0, 44, 120, 20)
+    assert below["foot"].y == 64
+
+
+def test_a_height_follows_from_the_width_that_a_box_gets():
+    words = part("words", drawn, high=lambda width: 6000 / width, grow=1)
+    card = framed("card", row(words), drawn, pad=5)
+    assert places(column(card, gap=4), 310)["card"].h == 20 + 10
+    found = places(column(card, box("foot", 0), gap=4), 110)
+    assert found["words"] == (5, 5, 100, 60) and found["foot"].y == 74
+
+
+def piled():
+    story = Commits().orders(14)
+    story.at(7000).starts(0)
+    story.at(7100).poll("billing", 0, 0, 14)
+    story.at(7200).starts(0, reader="a reader with a long name")
+    return story.events
+
+
+@pytest.mark.parametrize("trace", [commit_after, commit_first, piled])
+def test_one_description_serves_every_width_and_keeps_its_places(trace):
+    pic = picture("commit", trace(), table="payments")
+    for width in range(340, 1601, 90):
+        drawings = pic.drawings(width)
+        for drawing in drawings:
+            for key, shape in drawing.shapes.items():
+                assert -1 <= shape["x"] <= width, (width, key)
+                assert shape["x"] + shape.get("w", 0) <= width + 1, (width, key)
+        for key in ("row/log", "row/table", "lamp/twice/word", "card/billing/name"):
+            at = {
+                (drawing.shapes[key]["x"], drawing.shapes[key]["y"])
+                for drawing in drawings
+                if key in drawing.shapes
+            }
+            # a lamp's word is in the middle of the lamp, which its words make wider
+            assert len({y for _, y in at}) == 1
+            assert len(at) == 1 or key.startswith("lamp")
