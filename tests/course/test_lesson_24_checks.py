@@ -6,7 +6,8 @@ import ast
 import re
 import shlex
 import ssl
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -25,7 +26,7 @@ from confluent_kafka.admin import (
 from kafka import KafkaAdminClient, KafkaProducer
 
 from minikafka.course import lessons
-from minikafka.course.contents import contents
+from minikafka.course.contents import contents, extras
 from minikafka.course.experiments import lesson_24_logins as logins
 from minikafka.course.experiments import lesson_24_wire as wire
 from minikafka.course.experiments.lesson_24_logins import KafkaPythons
@@ -34,7 +35,15 @@ from minikafka.server import keys
 from minikafka.server.embedded import Served
 from tests.clients.brokers import overrides, until
 from tests.course.answers import solution, verdict
-from tests.kafka import CONFIG_COMMAND, ApacheKafka, free_ports, java_tool
+from tests.kafka import (
+    BOTH,
+    CONFIG_COMMAND,
+    MINIKAFKA,
+    SMALL_JVM,
+    ApacheKafka,
+    free_ports,
+    java_tool,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -202,7 +211,12 @@ def run(command, locked, folder):
     config.write_text("".join(f"{name}={value}\n" for name, value in told.items()))
     entry = folder / "entry.properties"
     entry.write_text(f"{MECHANISM}=password={PASSWORD}\n")
-    filled = {"H": address, "FILE": str(config), "ENTRY": str(entry)}
+    return typed(command, address, config, ENTRY=str(entry))
+
+
+def typed(command, address, config, **more):
+    """What a tool prints; more: files that its words name."""
+    filled = {"H": address, "FILE": str(config), **more}
     tool, *words = shlex.split(command)
     done = java_tool(TOOLS[tool], *(filled.get(word, word) for word in words))
     assert not done.returncode, done.stdout + done.stderr
@@ -222,6 +236,67 @@ def test_javas_lines_and_the_commands_show_and_make_rules_and_show_entries(
     assert "resourceType=TOPIC, name=orders, patternType=LITERAL" in shown
     assert "operation=READ, permissionType=ALLOW" in shown
     assert f"{MECHANISM}=iterations=4096" in run(entries, locked, tmp_path)
+
+
+def of_all(command):
+    return command.replace("--entity-name loader", "--entity-default")
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", BOTH)
+def test_kip_55_the_extras_command_gives_a_user_a_quota_and_one_to_all_others(
+    kind, locked, tmp_path
+):
+    extra = extras()["24_extra_a_noisy_neighbour"]
+    text = extra.section("a moment above the limit").text
+    [command] = re.findall(r"^kafka-configs\.sh .*$", text, re.M)
+    asked = re.sub(r"--alter (.*) --add-config \S+", r"--describe \1", command)
+    with ExitStack() as stack:
+        if kind == MINIKAFKA:
+            told = partial(run, locked=locked, folder=tmp_path)
+        else:
+            nothing = tmp_path / "client.properties"
+            nothing.touch()
+            address = stack.enter_context(ApacheKafka()).bootstrap
+            told = partial(typed, address=address, config=nothing)
+        for each in (command, of_all(command)):
+            assert "Completed updating" in told(each)
+        for each, whose in (
+            (asked, "user-principal 'loader'"),
+            (of_all(asked), "the default user-principal"),
+        ):
+            found = f"Quota configs for {whose} are producer_byte_rate=50000.0"
+            assert found in told(each)
+
+
+@pytest.mark.java
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("name", "is_told"), [("localhost", False), ("kafka-1.example", True)]
+)
+def test_rfc_6066_java_names_only_a_host_with_a_dot_in_its_first_message(
+    name, is_told, tmp_path
+):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n127.0.0.1 kafka-1.example\n")
+    port = wire.free_port()
+    with wire.made_keys(name) as folder, wire.Wiretap(port) as tap:
+        config = folder / "client.properties"
+        config.write_text(
+            "security.protocol=SSL\nssl.truststore.type=PEM\n"
+            f"ssl.truststore.location={folder / 'ca.pem'}\n"
+        )
+        address = f"{name}:{tap.port}"
+        configs = wire.broker_keys(folder)
+        with wire.broker("SSL", port, advertised=address, configs=configs):
+            done = java_tool(
+                "org.apache.kafka.tools.BrokerApiVersionsCommand",
+                *("--bootstrap-server", address, "--command-config", str(config)),
+                jvm=(*SMALL_JVM, f"-Djdk.net.hosts.file={hosts}"),
+            )
+        assert f"{address} (id: " in done.stdout, done.stdout + done.stderr
+        assert (name.encode() in tap.heard) == is_told
 
 
 class Node:
