@@ -4,6 +4,7 @@ and on Apache Kafka over TCP.
 The ledger (`notebooks/claims.toml`) names these tests as its evidence.
 """
 
+import hashlib
 from contextlib import contextmanager
 
 import pytest
@@ -167,6 +168,92 @@ def test_read_on_a_group_is_the_right_to_join_those_who_are_there():
         until(lambda: members() == 2, seconds=PATIENCE_S)
         for each in (bob, alice, admin):
             each.close()
+
+
+TOPIC_AUTHORIZATION_FAILED = 29
+
+
+def test_kip_11_a_removed_rule_counts_from_the_next_request_on():
+    """For a connection, too, that has logged in before."""
+    rule = allow("alice", "Describe", topic="orders")
+    with rules.guarded([rule]) as address:
+        port = int(address.rpartition(":")[2])
+        admin = KafkaAdminClient(**rules.as_user(address, "admin"))
+        with logins.Line(port) as line:
+            logins.logged_in(line, logins.KafkaPythons("alice", rules.SECRET, "monday"))
+
+            def error():
+                told = line.ask("Metadata", 5, topics=[{"name": "orders"}])
+                return told.topics[0].error_code
+
+            assert error() == 0
+            [removed] = admin.delete_acls([rules.as_acl(rule)])
+            assert removed
+            until(lambda: error() == TOPIC_AUTHORIZATION_FAILED, seconds=PATIENCE_S)
+        admin.close()
+
+
+def entry_of(password):
+    salt = b"salt of 16 bytes"
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
+    return {"iterations": ITERATIONS, "salt": salt, "salted_password": salted}
+
+
+SCRAM_SHA_256 = {"name": "alice", "mechanism": 1}
+CHANGES = {
+    "removed": {"deletions": [SCRAM_SHA_256], "upsertions": []},
+    "another password": {
+        "deletions": [],
+        "upsertions": [SCRAM_SHA_256 | entry_of("a new password")],
+    },
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_kip_368_a_change_of_an_entry_counts_at_the_next_login(change):
+    port, old = wire.free_port(), "correct horse"
+
+    def comes_in(line, user):
+        try:
+            logins.logged_in(line, logins.KafkaPythons(user, old, "monday"))
+        except logins.NotIn:
+            return False
+        return True
+
+    def is_let_in():
+        with logins.Line(port) as another:
+            return comes_in(another, "alice")
+
+    users = {"alice": old, "admin": old}
+    with (
+        wire.broker("SASL_PLAINTEXT", port, users=users),
+        logins.Line(port) as line,
+        logins.Line(port) as admin,
+    ):
+        assert comes_in(line, "alice") and comes_in(admin, "admin")
+        told = admin.ask("AlterUserScramCredentials", 0, **CHANGES[change])
+        assert [each.error_code for each in told.results] == [0]
+        until(lambda: not is_let_in(), seconds=PATIENCE_S)
+        assert line.ask("Metadata", 5, topics=None).brokers
+
+
+def test_kip_11_allow_everyone_opens_a_topic_without_a_rule_to_everybody():
+    """And the first rule of a topic closes it to all others."""
+    configs = {
+        "authorizer.class.name": rules.AUTHORIZER,
+        "super.users": "User:admin",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    users = dict.fromkeys(rules.USERS, rules.SECRET)
+    port = wire.free_port()
+    with wire.broker("SASL_PLAINTEXT", port, configs=configs, users=users):
+        address = f"127.0.0.1:{port}"
+        given = [allow("alice", "Write", topic="orders")]
+        rules.prepare(rules.as_user(address, "admin"), given)
+        assert rules.tried(writes("bob", "orders-archive"), address) == "done"
+        assert rules.tried(writes("alice", "orders"), address) == "done"
+        refused = rules.tried(writes("bob", "orders"), address)
+        assert refused == "TopicAuthorizationFailedError"
 
 
 def test_a_listener_with_sasl_tells_strangers_its_versions_and_mechanisms():
