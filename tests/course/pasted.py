@@ -5,6 +5,23 @@ Java, kafka-python, confluent-kafka, aiokafka, Spark and shells.
 # (the entry that must be told, the message)
 TOLD = [
     (
+        "plain-to-a-tls-port",
+        """\
+[kafka-admin-client-thread | adminclient-1] ERROR org.apache.kafka.common.utils.KafkaThread - Uncaught exception in thread 'kafka-admin-client-thread | adminclient-1':
+java.lang.OutOfMemoryError: Java heap space
+Error while executing topic command : The AdminClient thread has exited. Call: listTopics
+""",
+    ),
+    (
+        "sasl-authentication-failed",
+        'org.apache.kafka.common.errors.SaslAuthenticationException: {"status":"invalid_token"}',
+    ),
+    (
+        "invalid-pem-keystore",
+        "org.apache.kafka.common.errors.InvalidConfigurationException: SSL key store"
+        " password cannot be specified with PEM format, only key password may be specified",
+    ),
+    (
         "unknown-certificate-authority",
         """\
 [kafka-admin-client-thread | adminclient-1] ERROR org.apache.kafka.clients.NetworkClient - [AdminClient clientId=adminclient-1] Connection to node -1 (localhost/127.0.0.1:9093) failed authentication due to: SSL handshake failed
