@@ -34,7 +34,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 CACHE = ROOT / ".cache"
-LOG = CACHE / "install.log"
+LOG, WHEELS_LOG = CACHE / "install.log", CACHE / "wheels.log"
 OLDEST, NEWEST = (3, 11), (3, 14)
 # Apache Kafka, which tests compare with; at night, the version before it, too.
 KAFKA_VERSION, PREVIOUS_KAFKA = "4.4.0", "4.3.1"
@@ -48,9 +48,9 @@ DEBIAN_PACKAGES = {
 # owner to decide, and the tests need the program only
 SERVICES = ("rabbitmq-server",)
 SIZES = {
-    "lab": "about 350 MB, one to three minutes",
+    "lab": "about 80 MB, 400 MB on the disk; one to three minutes",
     "test": "about 1.5 GB, three to eight minutes",
-    "wheels": "about 65 MB",
+    "wheels": "about 80 MB",
     "spark": "another 600 MB",
 }
 # kind of machine: what uv calls it, and which wheels pip may take for it
@@ -257,19 +257,15 @@ def install_alone(extras, size, options):
 
 
 def pip(options, target):
+    """Installs an editable target."""
+    follow([*talking_pip("install"), *options, "-e", target], LOG)
+
+
+def follow(command, log_file):
     """Runs pip with its talk in a log file; says how far it is."""
     CACHE.mkdir(exist_ok=True)
-    command = [
-        str(venv_python()),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-    ]
-    command += ["--progress-bar", "off", *options, "-e", target]
     collected, began = 0, time.monotonic()
-    with LOG.open("w", encoding="utf-8") as log:
+    with log_file.open("w", encoding="utf-8") as log:
         pipes = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
@@ -284,12 +280,12 @@ def pip(options, target):
             if line.startswith("Installing collected packages"):
                 say(f"  all fetched, installing ({time.monotonic() - began:.0f} s)")
     if process.wait():
-        explain_pip()
+        explain_pip(log_file)
     say(f"  done ({time.monotonic() - began:.0f} s)")
 
 
-def explain_pip():
-    text = LOG.read_text(encoding="utf-8", errors="replace")
+def explain_pip(log_file):
+    text = log_file.read_text(encoding="utf-8", errors="replace")
     last = "\n".join(f"  {line}" for line in text.strip().splitlines()[-8:])
     if any(
         sign in text
@@ -316,8 +312,7 @@ def explain_pip():
     if "No space left" in text:
         raise Stop(f"The disk is full.\n{last}")
     raise Stop(
-        "pip could not install the packages. The end of"
-        f" {LOG.relative_to(ROOT)}:\n{last}"
+        f"pip could not get the packages. The end of {log_file.name} in .cache:\n{last}"
     )
 
 
@@ -395,7 +390,7 @@ def setup_from(folder):
     has_spark = any(folder.glob("pyspark-*.whl"))
     extras = ["lab", "spark"] if has_spark else ["lab"]
     options = [f"--find-links={folder}", "--no-index"]
-    if not install(extras, "from the folder, about a minute", options):
+    if not install(extras, "from the folder, one to five minutes", options):
         say(f"This course is set up already, so nothing of {folder} was used.")
     if has_spark:
         code = "import pyspark; print(pyspark.__path__[0])"
@@ -414,9 +409,10 @@ def wheels(args):
         raise Stop(f"This is how it goes: tasks.py wheels DIR [KIND ...]\n{KINDS_HELP}")
     folder, words = Path(args[0]).resolve(), args[1:]
     kinds = kinds_of([word for word in words if word != "spark"])
-    make_venv()
     folder.mkdir(parents=True, exist_ok=True)
-    run([*venv_pip("install"), "uv"])  # pip resolves for the machine that it runs on
+    with alone():
+        make_venv()
+        run([*venv_pip("install"), "uv"])  # pip resolves for its own machine only
     for kind, python in kinds:
         say(f"Fetching wheels for {kind}-{python} ({SIZES['wheels']}) ...")
         fetch_wheels(folder, kind, python, "spark" in words)
@@ -484,15 +480,16 @@ def fetch_wheels(folder, kind, python, with_spark):
     run([*map(str, uv), *quiet, *kind_options, *index_options()])
     platforms = [f"--platform={tag}" for tag in (*tags, "any")]
     only = ["--no-deps", "--only-binary=:all:", "--implementation=cp"]
-    run(
+    follow(
         [
-            *venv_pip("download"),
+            *talking_pip("download"),
             *only,
             *platforms,
             f"--python-version={python}",
             f"--dest={folder}",
             f"--requirement={exact}",
-        ]
+        ],
+        WHEELS_LOG,
     )
 
 
@@ -529,6 +526,12 @@ def said_by(command):
     return done.stdout
 
 
+def talking_pip(command):
+    """A command of pip's in .venv, for follow."""
+    quiet = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+    return [str(venv_python()), "-m", "pip", command, *quiet]
+
+
 def venv_pip(command):
     """A command of pip's in .venv, which says nothing but errors."""
     quiet = ("--disable-pip-version-check", "--quiet")
@@ -562,6 +565,7 @@ def lab(args):
 def start_lab(args):
     """JupyterLab, until Ctrl-C; returns when it is ready, and has its port."""
     command = [str(venv_python()), "-m", "minikafka", "lab", *args]
+    say("Starting JupyterLab (on a slow machine up to a minute) ...")
     # Ctrl-C is JupyterLab's to handle; we wait until it has stopped its kernels.
     signal.signal(signal.SIGINT, lambda *_: None)
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)

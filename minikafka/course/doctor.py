@@ -541,7 +541,17 @@ def _class() -> Iterator[Fact]:
         fix = f"set {telling.BROKER} to {address}:9092, or to your teacher's port"
         yield Fact(what, "has no port", False, needed=False, fix=fix)
         return
-    told = next(filter(None, map(reachable.brokers, address.split(","))), None)
+    listening = list(filter(reachable.listens, address.split(",")))
+    told = next(filter(None, map(reachable.brokers, listening)), None)
+    if told is None and listening:
+        fix = (
+            f"compare {telling.BROKER} with the address that your teacher gave you"
+            " (host:port). If it's the same, tell your teacher: another program has"
+            " the port, or the broker hangs"
+        )
+        found = f"something is at {listening[0]}, but no Kafka answers"
+        yield Fact(what, found, False, needed=False, fix=fix)
+        return
     if told is None:
         fix = (
             f"compare {telling.BROKER} with the address that your teacher gave you"
@@ -551,13 +561,13 @@ def _class() -> Iterator[Fact]:
         )
         yield Fact(what, "doesn't answer", False, needed=False, fix=fix)
         return
-    lost = [each for each in told if not reachable.listens(each)]
+    lost = [each for each in told if not reachable.brokers(each)]
     if lost:
         fix = (
             "tell your teacher to start the broker again with --advertised-host and"
             " the address that the class uses"
         )
-        found = f"answers, but sends you on to {lost[0]}, where nobody answers"
+        found = f"answers, but sends you on to {lost[0]}, where no Kafka answers"
         yield Fact(what, found, False, needed=False, fix=fix)
     elif not telling.name():
         fix = f"set {telling.NAME}, too: your teacher doesn't see you without a name"

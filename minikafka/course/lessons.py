@@ -213,11 +213,15 @@ class Lesson:
 
     def lower_hand(self) -> Said:
         """You have your answer."""
-        if progress.asks(self.number, "") or not telling.joined():
+        heard = progress.asks(self.number, "")
+        if not telling.joined():
             return Said("Your hand is down.")
+        when = (
+            "" if heard else " Your teacher sees that when the class's broker is back."
+        )
         return Said(
-            "Your hand is down. Your teacher sees that when the class's broker answers"
-            " again."
+            f"Your hand is down.{when} (Delete the cell that raised it, or your hand"
+            " goes up again when you run the whole notebook.)"
         )
 
     def _offer(self, exercise: int) -> str:

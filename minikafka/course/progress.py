@@ -238,11 +238,14 @@ def _tell(number: str, done: dict[str, Any]) -> None:
 
 def _learner() -> str:
     """What tells this learner from another of the same name: made once for a folder and
-    a name.
+    a name. Its first letter is none of a number's, for spreadsheets read 12e45 as one.
     """
     done = _done()
     known = done.get(_LEARNER, {})
-    mine = {"id": known.get("id") or uuid.uuid4().hex[:12], "name": telling.name()}
+    mine = {
+        "id": known.get("id") or f"u{uuid.uuid4().hex[:11]}",
+        "name": telling.name(),
+    }
     if known != mine:
         _in_this_kernel[_LEARNER] = mine
         _keep({**done, _LEARNER: mine})

@@ -28,6 +28,7 @@ from minikafka.course.judging.verdicts import Verdict
 from minikafka.server.embedded import Served
 from minikafka.wire.compression import CODECS
 from minikafka.wire.records import encode_batch
+from tests import strangers
 from tests.clients.brokers import until
 from tests.conformance.raw import Connection
 from tests.kafka import free_ports
@@ -47,7 +48,7 @@ def nobody_was_told_yet(monkeypatch):
     # a thread that a test leaves behind doesn't speak in another one
     monkeypatch.setattr(telling, "_TRY_AGAIN_S", 3600)
     telling._messenger.cache_clear()
-    telling.say_once.cache_clear()
+    telling._said.clear()
 
 
 def joins(monkeypatch, broker, name):
@@ -367,8 +368,8 @@ def test_nobody_is_in_a_class_unasked(monkeypatch, capsys):
 def test_who_joins_is_told_once_what_the_teacher_sees(monkeypatch, capsys):
     joins(monkeypatch, "127.0.0.1:1", "ada")
     monkeypatch.setattr(telling, "_messenger", Mock())
-    for _ in range(3):
-        telling.tell("1", "05", done())
+    for lesson in ("05", "05", "06"):
+        telling.tell("1", lesson, done())
     assert capsys.readouterr().err.count("Your teacher sees which lesson") == 1
 
 
@@ -411,6 +412,7 @@ def test_a_hand_is_up_once_the_classs_broker_has_it(served, monkeypatch, capsys)
     assert lesson.raise_hand("What is lag?").startswith("Your hand is up.")
     assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
     assert "asks: What is lag?" in capsys.readouterr().out
+    assert "Delete the cell that raised it" in lesson.lower_hand()
 
 
 _LEARNER = """
@@ -501,6 +503,48 @@ def test_the_command_says_when_the_broker_tells_its_clients_an_old_address(capsy
     with Served(port=port, options=("--advertised-port", old)):
         assert main(["class", "--bootstrap", f"127.0.0.1:{port}"]) == 1
     assert f"sends its clients to 127.0.0.1:{old}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stranger", [strangers.silent, strangers.http])
+def test_the_command_says_when_another_program_has_the_port(
+    stranger, monkeypatch, capsys
+):
+    monkeypatch.setattr(reachable, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(Clients, "check", Mock(side_effect=AssertionError))
+    with stranger() as address:
+        assert main(["class", "--bootstrap", address]) == 1
+    said = capsys.readouterr().err
+    assert f"something is at {address}, but no Kafka answers" in said
+    assert "add --port 9093 to minikafka serve" in said
+
+
+def test_the_command_says_when_the_advertised_address_is_another_programs(
+    monkeypatch, capsys
+):
+    """As behind a captive portal, which takes every connection."""
+    monkeypatch.setattr(Clients, "check", Mock(side_effect=AssertionError))
+    [port] = free_ports(1)
+    with strangers.silent() as elsewhere:
+        advertised = elsewhere.rpartition(":")[2]
+        with Served(port=port, options=("--advertised-port", advertised)):
+            assert main(["class", "--bootstrap", f"127.0.0.1:{port}"]) == 1
+    said = capsys.readouterr().err
+    assert f"sends its clients to {elsewhere}, where no Kafka answers" in said
+
+
+def test_a_topic_that_the_broker_does_not_create_is_a_sentence(
+    served, monkeypatch, capsys
+):
+    monkeypatch.setattr(command, "TOPIC", "no topic has this name")
+    assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 1
+    assert (
+        "the topic no topic has this name can't be created" in capsys.readouterr().err
+    )
+
+
+def test_a_class_that_nobody_has_joined_says_so(served, capsys):
+    assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
+    assert capsys.readouterr().out == "Nobody has joined yet.\n"
 
 
 def test_the_command_says_when_nobody_answers(monkeypatch, capsys):

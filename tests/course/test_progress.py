@@ -205,7 +205,7 @@ def test_two_learners_of_one_name_are_two(tmp_path, monkeypatch, told):
 
 
 def test_two_who_share_a_folder_have_their_own_marks(my, told, monkeypatch, capsys):
-    telling.say_once.cache_clear()
+    telling._said.clear()
     asked = contents()["05"].predictions[0]
     progress.solved("05", 1)
     progress.asks("05", "What is an epoch?")

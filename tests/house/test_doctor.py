@@ -4,7 +4,6 @@ Spark's lessons lack something.
 
 import os
 import socket
-import threading
 import webbrowser
 from types import SimpleNamespace
 
@@ -14,6 +13,8 @@ from minikafka.__main__ import main
 from minikafka.course import doctor
 from minikafka.course.doctor import Fact, Report
 from minikafka.server.embedded import Served
+from tests import strangers
+from tests.kafka import free_ports
 
 
 @pytest.fixture(autouse=True)
@@ -331,21 +332,39 @@ def test_a_class_whose_broker_sends_its_clients_elsewhere_is_a_note(in_a_class):
         in_a_class(f"127.0.0.1:{port}")
         found = fact(doctor._class)
     assert not found.good
-    assert f"sends you on to kafka.invalid:{port}, where nobody answers" in found.found
+    assert (
+        f"sends you on to kafka.invalid:{port}, where no Kafka answers" in found.found
+    )
+
+
+@pytest.mark.slow
+def test_a_class_whose_broker_sends_its_clients_to_another_program_is_a_note(
+    in_a_class, monkeypatch
+):
+    monkeypatch.setattr(doctor.reachable, "PATIENCE_SECONDS", 3.0)
+    [port] = free_ports(1)
+    in_a_class(f"127.0.0.1:{port}")
+    with strangers.silent() as elsewhere:
+        advertised = elsewhere.rpartition(":")[2]
+        with Served(port=port, options=("--advertised-port", advertised)):
+            found = fact(doctor._class)
+    assert not found.good
+    assert f"sends you on to {elsewhere}, where no Kafka answers" in found.found
+
+
+@pytest.mark.parametrize("stranger", [strangers.silent, strangers.http])
+def test_a_class_whose_port_another_program_has_is_a_note_for_the_teacher(
+    stranger, in_a_class, monkeypatch
+):
+    monkeypatch.setattr(doctor.reachable, "PATIENCE_SECONDS", 0.2)
+    with stranger() as address:
+        in_a_class(address)
+        found = fact(doctor._class)
+    assert found.found == f"something is at {address}, but no Kafka answers"
+    assert not found.good and "another program has the port" in found.fix
 
 
 def test_what_is_no_kafka_is_not_taken_for_one():
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        address = f"127.0.0.1:{stranger.getsockname()[1]}"
-
-        def answer():
-            connection, _ = stranger.accept()
-            with connection:
-                connection.recv(1000)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
+    with strangers.http() as address:
         assert doctor.reachable.brokers(address) is None
-        thread.join()
     assert doctor.reachable.brokers("nonsense") is None

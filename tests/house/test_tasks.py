@@ -55,12 +55,11 @@ def test_a_python_that_does_not_fit_is_named_with_ways_out(monkeypatch):
         ("error: something else", "something else"),
     ],
 )
-def test_a_failed_installation_is_explained(monkeypatch, tmp_path, said, told):
-    monkeypatch.setattr(tasks, "ROOT", tmp_path)
-    monkeypatch.setattr(tasks, "LOG", tmp_path / "install.log")
-    tasks.LOG.write_text(said)
+def test_a_failed_installation_is_explained(tmp_path, said, told):
+    log = tmp_path / "install.log"
+    log.write_text(said)
     with pytest.raises(tasks.Stop, match=told):
-        tasks.explain_pip()
+        tasks.explain_pip(log)
 
 
 def test_what_is_installed_is_not_installed_again(monkeypatch, tmp_path):

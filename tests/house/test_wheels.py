@@ -183,7 +183,7 @@ def test_a_kind_is_this_machines_own_where_none_is_named(monkeypatch):
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     "MINIKAFKA_TEST_WHEELS" not in os.environ,
-    reason="fetches 65 MB for each kind: MINIKAFKA_TEST_WHEELS=1 runs it",
+    reason="fetches 80 MB for each kind: MINIKAFKA_TEST_WHEELS=1 runs it",
 )
 @pytest.mark.parametrize("kind", ["windows-3.13", "mac-3.14", "mac-intel-3.12"])
 def test_one_machine_fetches_all_that_another_system_needs(kind, tmp_path):
@@ -203,7 +203,7 @@ def test_one_machine_fetches_all_that_another_system_needs(kind, tmp_path):
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
     "MINIKAFKA_TEST_WHEELS" not in os.environ,
-    reason="fetches 65 MB: MINIKAFKA_TEST_WHEELS=1 runs it",
+    reason="fetches 80 MB: MINIKAFKA_TEST_WHEELS=1 runs it",
 )
 def test_the_course_itself_sets_up_without_a_network(tmp_path):
     setup = without_a_network(

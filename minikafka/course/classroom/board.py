@@ -217,6 +217,8 @@ class Board:
 
 def table(places: list[tuple[str, Place]]) -> str:
     """A line for each learner."""
+    if not places:
+        return "Nobody has joined yet."
     rows = [
         (
             "name",

@@ -16,7 +16,9 @@ from minikafka.course.contents import contents
 
 _NOBODY = """minikafka class: nobody answers at {bootstrap}. A broker for the class, on this machine:
   minikafka serve --host 0.0.0.0 --advertised-host ADDRESS-OF-THIS-MACHINE --data build/class-broker"""
-_ELSEWHERE = """minikafka class: the broker at {bootstrap} sends its clients to {told}, where nobody answers.
+_NO_KAFKA = """minikafka class: something is at {bootstrap}, but no Kafka answers.
+  If another program has the port, add --port 9093 to minikafka serve, and write 9093 here and for the learners."""
+_ELSEWHERE = """minikafka class: the broker at {bootstrap} sends its clients to {told}, where no Kafka answers.
   That's the --advertised-host with which it was started: start it again with the address that this machine has now."""
 _ASK_AGAIN_S = 1
 
@@ -92,9 +94,15 @@ def _check(bootstrap: str) -> None:
     asked = [address for address in bootstrap.split(",") if reachable.listens(address)]
     if not asked:
         raise NobodyAnswers
-    told = reachable.brokers(asked[0]) or []
-    if told and not any(map(reachable.listens, told)):
-        raise NobodyAnswers(_ELSEWHERE.format(bootstrap=asked[0], told=", ".join(told)))
+    for address in asked:
+        told = reachable.brokers(address)
+        if told and not any(map(reachable.brokers, told)):
+            raise NobodyAnswers(
+                _ELSEWHERE.format(bootstrap=address, told=", ".join(told))
+            )
+        if told is not None:
+            return
+    raise NobodyAnswers(_NO_KAFKA.format(bootstrap=bootstrap))
 
 
 def save(seen: board.Board, path: Path, lesson: str | None) -> None:
@@ -109,12 +117,13 @@ def save(seen: board.Board, path: Path, lesson: str | None) -> None:
 
 
 def _create_topic(connection: Connection) -> None:
-    from kafka.errors import TopicAlreadyExistsError
+    """Errors: OSError."""
+    from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-    admin = connection.admin()
     try:
-        admin.create_topics({TOPIC: {"num_partitions": 1}})
+        with closing(connection.admin()) as admin:
+            admin.create_topics({TOPIC: {"num_partitions": 1}})
     except TopicAlreadyExistsError:
         pass
-    finally:
-        admin.close()
+    except KafkaError as error:
+        raise OSError(f"the topic {TOPIC} can't be created: {error}") from error

@@ -67,7 +67,8 @@ def tell(learner: str, lesson: str, done: dict[str, Any]) -> None:
             " you are in, what you predict, which exercises you try, with rungs,"
             " wrong answers and hints, and the result of your exit ticket, but not your code. If you"
             f' have a question:  from minikafka import lesson; lesson("{lesson}")'
-            '.raise_hand("your question")'
+            '.raise_hand("your question")',
+            about=name(),
         )
         if cut():
             say_once(f"minikafka: {cut()}")
@@ -152,7 +153,14 @@ class _Messenger:
             self._changed.notify_all()
 
 
-@cache
-def say_once(sentence: str) -> None:
-    """Once in a kernel, beside what its cells print."""
-    print(sentence, file=sys.stderr)
+_said = set[str]()
+
+
+def say_once(sentence: str, about: str = "") -> None:
+    """Once in a kernel, beside what its cells print.
+
+    about: of several sentences about the same thing only the first is said.
+    """
+    if (about or sentence) not in _said:
+        _said.add(about or sentence)
+        print(sentence, file=sys.stderr)
