@@ -324,6 +324,11 @@ def add_class_options(room: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a row for each learner and lesson, and end",
     )
+    ends(
+        "--lower",
+        metavar="NAME",
+        help="take down the hand of this row, whose owner's laptop is gone, and end",
+    )
 
 
 def add_error_options(error: argparse.ArgumentParser) -> None:

@@ -332,7 +332,7 @@ def test_the_table_comes_again_when_somebody_gets_on_until_ctrl_c(served, monkey
     with subprocess.Popen(
         [sys.executable, "-m", "minikafka", *words], stdout=subprocess.PIPE, text=True
     ) as teacher:
-        assert teacher.stdout.readline().startswith("name")
+        assert teacher.stdout.readline() == "Nobody has joined yet.\n"
         joins(monkeypatch, served.bootstrap, "emmy")
         telling.tell("1", "07", done())
         assert any(line.split()[:2] == ["emmy", "07"] for line in teacher.stdout)
@@ -413,6 +413,30 @@ def test_a_hand_is_up_once_the_classs_broker_has_it(served, monkeypatch, capsys)
     assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
     assert "asks: What is lag?" in capsys.readouterr().out
     assert "Delete the cell that raised it" in lesson.lower_hand()
+
+
+def test_the_teacher_takes_down_the_hand_of_a_laptop_that_died(
+    served, monkeypatch, capsys
+):
+    """What it did stays, and so does the other one's hand."""
+    joins(monkeypatch, served.bootstrap, "ada")
+    far = {"predictions": {"1": 2}, "solved": [1], "wrong": {"2": 1}, "hints": {"2": 3}}
+    far |= {"rungs": {"2": [1, 4]}, "ticket": [3, 5]}
+    telling.tell("u1", "05", done(question="What is lag?", **far))
+    assert telling.heard()
+    telling.tell("u2", "05", done(question="And I?"))
+    assert telling.heard()
+
+    def rows():
+        assert main(["class", "--bootstrap", served.bootstrap, "--once"]) == 0
+        return capsys.readouterr().out.splitlines()[1:]
+
+    hand, other = sorted(rows())
+    assert main(["class", "--bootstrap", served.bootstrap, "--lower", "ada"]) == 0
+    assert capsys.readouterr().out == "ada: the hand is down.\n"
+    assert sorted(rows()) == sorted([hand.partition("asks:")[0].rstrip(), other])
+    assert main(["class", "--bootstrap", served.bootstrap, "--lower", "ada"]) == 0
+    assert capsys.readouterr().out == "ada: no hand is up.\n"
 
 
 _LEARNER = """
@@ -680,6 +704,12 @@ def test_the_class_goes_on_when_its_broker_comes_back(tmp_path):
     reader.close()
 
 
+def live(bootstrap):
+    """The arguments of the table that comes again."""
+    options = {"lesson": None, "once": False, "csv": None, "lower": None}
+    return Namespace(bootstrap=bootstrap, **options)
+
+
 def test_the_table_comes_back_with_its_broker_and_the_silence_is_said_once(
     served, capsys, monkeypatch
 ):
@@ -697,12 +727,12 @@ def test_the_table_comes_back_with_its_broker_and_the_silence_is_said_once(
 
     monkeypatch.setattr(Reader, "read", read_or_fail)
     monkeypatch.setattr(command, "_ASK_AGAIN_S", 0)
-    args = Namespace(bootstrap=served.bootstrap, lesson=None, once=False, csv=None)
+    args = live(served.bootstrap)
     with Connection(served.bootstrap) as raw:
         raw.create_topic(telling.TOPIC)
     command.watch(args, stopping)
     out, err = capsys.readouterr()
-    assert out.count("needs help") == 2
+    assert out.count("Nobody has joined yet.") == 2
     assert err.count("does not answer just now (refused)") == 1
 
 
@@ -719,7 +749,7 @@ def test_a_table_that_did_not_change_is_not_shown_again(served, capsys, monkeypa
         return [record(value=value(solved=[1] if len(reads) > 2 else []))]
 
     monkeypatch.setattr(Reader, "read", read)
-    args = Namespace(bootstrap=served.bootstrap, lesson=None, once=False, csv=None)
+    args = live(served.bootstrap)
     command.watch(args, stopping)
     assert capsys.readouterr().out.count("needs help") == 2
 

@@ -100,6 +100,21 @@ def place_of(record: Any) -> Place | None:
         return None
 
 
+def lowered(place: Place) -> tuple[bytes, bytes]:
+    """Key and value of a record that says the same of a place, with the hand down."""
+    told = {
+        "predictions": dict(place.predictions),
+        "solved": sorted(place.solved),
+        "wrong": dict(place.wrong),
+        "hints": dict(place.hints),
+        "rungs": dict(place.rungs),
+        "ticket": place.ticket,
+        "question": "",
+    }
+    key = f"{place.name}/{place.learner}/{place.lesson}"
+    return key.encode(), json.dumps(told).encode()
+
+
 def _number(told: Any) -> int:
     if type(told) is not int or not 0 <= told < 1000:
         raise ValueError
@@ -179,6 +194,11 @@ class Board:
                 if lesson in (None, number):
                     every.append((name, place))
         return every
+
+    def hands(self, name: str) -> list[Place]:
+        """Where the learner of this row has a hand up."""
+        every = self.every_row()
+        return [each for called, each in every if called == name and each.question]
 
     def _names(self) -> dict[str, str]:
         """Learner -> the name in the table; the second Ada is called Ada (2)."""

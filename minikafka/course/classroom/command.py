@@ -9,7 +9,7 @@ from pathlib import Path
 
 from minikafka.course.classroom import board
 from minikafka.course.classroom.telling import TOPIC
-from minikafka.course.classroom.topic import Reader
+from minikafka.course.classroom.topic import Reader, append
 from minikafka.course.clusters import reachable
 from minikafka.course.connect import Connection, NobodyAnswers
 from minikafka.course.contents import contents
@@ -24,7 +24,7 @@ _ASK_AGAIN_S = 1
 
 
 def main(args: argparse.Namespace) -> int:
-    """`minikafka class [--lesson 05] [--once | --csv FILE]`: the table, or what
+    """`minikafka class [--lesson 05] [--once | --csv FILE | --lower NAME]`: the table, or what
     was predicted, again whenever somebody gets on; Ctrl-C ends it.
     """
     args.lesson = args.lesson and args.lesson.zfill(2)
@@ -40,6 +40,8 @@ def main(args: argparse.Namespace) -> int:
     before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
     try:
         seen = watch(args, stopping)
+        if args.lower is not None:
+            lower(args.bootstrap, args.lower, seen.hands(args.lower))
         if args.csv is not None:
             save(seen, Path(args.csv), args.lesson)
     except NobodyAnswers as error:
@@ -55,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
 
 def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
     """Print the table whenever it changes, until told to stop; with --once as it is
-    now; with --csv not at all. Returns what was read.
+    now; with --csv and --lower not at all. Returns what was read.
     """
     connection = Connection(args.bootstrap)
     _check(args.bootstrap)
@@ -80,7 +82,7 @@ def watch(args: argparse.Namespace, stopping: threading.Event) -> board.Board:
                 continue
             silent = False
             seen.take(records)
-            if args.csv is not None and reader.caught_up:
+            if reader.caught_up and (args.csv, args.lower) != (None, None):
                 break
             text = seen.text(reader.unreadable, args.lesson)
             if reader.caught_up and text != shown:
@@ -114,6 +116,15 @@ def save(seen: board.Board, path: Path, lesson: str | None) -> None:
         board.write_csv(places, file)
     rows = "row" if len(places) == 1 else "rows"
     print(f"{path}: {len(places)} {rows}")
+
+
+def lower(bootstrap: str, name: str, hands: list[board.Place]) -> None:
+    """Take these hands of a learner down. The time stays when the learner was last heard
+    of. Errors: OSError.
+    """
+    for place in hands:
+        append(bootstrap, TOPIC, *board.lowered(place), round(place.at * 1000))
+    print(f"{name}: {'the hand is down' if hands else 'no hand is up'}.")
 
 
 def _create_topic(connection: Connection) -> None:
