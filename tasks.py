@@ -300,7 +300,8 @@ def explain_pip(log_file):
             "pip could not reach the package index. Is this machine online? Does it"
             f" need HTTPS_PROXY?\n{last}"
         )
-    if "No matching distribution" in text:
+    # wheels asks for other machines than this one
+    if "No matching distribution" in text and log_file == LOG:
         kind = (
             f"Python {'.'.join(map(str, version_of([str(venv_python())])))} on"
             f" {sys.platform}"
