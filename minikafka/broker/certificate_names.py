@@ -7,8 +7,8 @@ part first. Each rule is tried in turn: DEFAULT takes the whole subject, and
 """
 
 import re
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
@@ -32,6 +32,7 @@ CASES: dict[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.uppe
 JAVA_GROUP = re.compile(r"\\(.)|\$(\d)|(\\)")
 
 Subject = Iterable[Iterable[tuple[str, str]]]  # as Python's ssl has it
+Certificate = Mapping[str, Any]  # as well
 
 
 class Rule(NamedTuple):
@@ -101,3 +102,39 @@ def distinguished_name(subject: Subject) -> str:
             told.append(f"{KEYWORDS.get(kind, kind)}={escaped}")
         parts.append("+".join(told))
     return ",".join(reversed(parts))
+
+
+def changed_names(
+    before: Certificate, after: Certificate, may_change_dn: bool, may_lack_san: bool
+) -> str | None:
+    """What keeps a broker's certificate from taking another one's place while it runs,
+    since clients know the broker by its names (SslFactory.CertificateEntries); None if
+    nothing does. may_change_dn, may_lack_san: ssl.allow.dn.changes and
+    ssl.allow.san.changes.
+    """
+    subjects = before["subject"], after["subject"]
+    if not may_change_dn and _folded(subjects[0]) != _folded(subjects[1]):
+        was, now = (printable(distinguished_name(one)) for one in subjects)
+        return (
+            "Keystore DistinguishedName does not match:"
+            f" existing={{DN={was}}}, new={{DN={now}}}"
+        )
+    old, new = (one.get("subjectAltName", ()) for one in (before, after))
+    if not may_lack_san and not set(old) <= set(new):
+        return (
+            "Keystore SubjectAltNames do not match:"
+            f" existing={{SAN={_listed(old)}}}, new={{SAN={_listed(new)}}}"
+        )
+    return None
+
+
+def _folded(subject: Subject) -> list[list[tuple[str, str]]]:
+    """Subjects are the same that differ in small and capital letters, or in spaces."""
+    return [
+        [(kind, " ".join(value.split()).casefold()) for kind, value in names]
+        for names in subject
+    ]
+
+
+def _listed(names: Iterable[tuple[str, str]]) -> str:
+    return printable("[" + ", ".join(f"{kind}:{name}" for kind, name in names) + "]")

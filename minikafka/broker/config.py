@@ -7,7 +7,7 @@ Kafka's order: set on the topic, set at run time on the broker, set at run time 
 brokers, given at start, default.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -106,6 +106,10 @@ class InForce:
         return found.value
 
 
+def no_stores(configs: Mapping[str, str]) -> None:
+    """No listener has TLS."""
+
+
 @dataclass
 class BrokerConfig:
     """The settings with which a broker is started. advertised: listener name -> (host,
@@ -114,6 +118,8 @@ class BrokerConfig:
     metadata; if none are named, all. cluster_id: for an empty disk, so that many nodes
     become one cluster; None: one is made. first_users: who may log in by SCRAM as soon
     as there is a cluster. files: what stands at the URLs that properties name.
+    check_stores: whether the listeners' keystores and truststores can be what configs set
+    at run time for this broker say; errors: INVALID_REQUEST.
     """
 
     advertised: dict[str, Endpoint] = field(
@@ -125,6 +131,7 @@ class BrokerConfig:
     cluster_id: str | None = None
     first_users: Sequence[tuple[UserMechanism, Credential]] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    check_stores: Callable[[Mapping[str, str]], None] = no_stores
     _in_force: dict[Hashable, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

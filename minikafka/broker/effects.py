@@ -67,4 +67,10 @@ class Notice(NamedTuple):
     error: Exception | None = None
 
 
-Effect = Reply | Admitted | Done | Close | Request | HangUp | Notice
+class Reconfigured(NamedTuple):
+    """Configs of this broker were set while it runs, if only to what they were: files
+    that they name are read again.
+    """
+
+
+Effect = Reply | Admitted | Done | Close | Request | HangUp | Notice | Reconfigured

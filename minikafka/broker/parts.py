@@ -23,7 +23,7 @@ from minikafka.broker.config import (
 from minikafka.broker.counters import Counters
 from minikafka.broker.damage import DamagedReplicas
 from minikafka.broker.dead_letters import DeadLetters
-from minikafka.broker.effects import Effect
+from minikafka.broker.effects import Effect, Reconfigured
 from minikafka.broker.fetch_sessions import FetchSessions
 from minikafka.broker.forwarding import Forwarding
 from minikafka.broker.incarnation import Incarnation
@@ -50,9 +50,11 @@ from minikafka.broker.sharing import Sharing
 from minikafka.broker.throttling import Throttling
 from minikafka.clock import NodeClock, Now, no_time
 from minikafka.cluster.metadata import (
+    BROKER_RESOURCE,
     OFFSETS_TOPIC,
     SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
+    ConfigChange,
     Image,
 )
 from minikafka.cluster.quorum import Listener, Quorum
@@ -256,7 +258,7 @@ class Parts:
                 self.active_controller.broker_changed,
                 self.peers.broker_changed,
             ),
-            config_changed=(self.replicas.config_changed,),
+            config_changed=(self.replicas.config_changed, self._config_changed),
             by_topic=(self.replicas,)
             if counters is None
             else (self.replicas, counters),
@@ -303,6 +305,11 @@ class Parts:
         sessions = ShareSessions(most_sessions)
         return Sharing(coordinator, persister, partitions, letters, sessions)
 
+    def _config_changed(self, change: ConfigChange) -> None:
+        changed = change.resource_type, change.resource_name
+        if changed == (BROKER_RESOURCE, str(self.node_id)):
+            self.outbox.append(Reconfigured())
+
     # -- what parts are given
 
     def login_of(self, listener: str) -> "Login | None":
@@ -330,6 +337,11 @@ class Parts:
         return random_uuid(self.random)
 
     # -- what it says of itself
+
+    @property
+    def own_configs(self) -> dict[str, str]:
+        """The configs that are set at run time for this broker."""
+        return self.image.config(BROKER_RESOURCE, str(self.node_id))
 
     @property
     def now(self) -> Now:

@@ -37,6 +37,7 @@ from minikafka.broker.effects import (
     Frame,
     HangUp,
     Notice,
+    Reconfigured,
     Reply,
     Request,
 )
@@ -69,7 +70,9 @@ class Shell(Protocol):
     def holds(self) -> bool:
         """Whether no further request may go in now."""
 
-    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
+    def carry_out(
+        self, effect: Request | HangUp | Notice | Admitted | Reconfigured
+    ) -> None:
         """Do what the node asks for."""
 
     def turn_ended(self, touched: Iterable[Any]) -> None:

@@ -225,12 +225,13 @@ def server_of(
             " which lets in whoever knows the cluster's secret and is not encrypted"
             " (SECURITY.md). Say PLAINTEXT, or leave them out."
         )
-    doors = None
+    locks = None
     if any(config.protocol(name) != PLAINTEXT for name in addresses):
         # loads what only those need who have locks
-        from minikafka.server.locks import doors_of
+        from minikafka.server.locks import Locks
 
-        doors = doors_of(config)
+        locks = Locks(config)
+        config.check_stores = locks.check_stores
     trace = Trace(f"broker {node}", shared.listening)
     counters = None if args.metrics is None else new_counters()
     broker = Broker(
@@ -246,7 +247,7 @@ def server_of(
         broker,
         max_connections=shared.most_connections,
         secret=shared.secret,
-        doors=doors,
+        locks=locks,
         watchers=watchers(args.verbose, counters),
         verbose=args.verbose,
         after_turn=shared.after_turn,

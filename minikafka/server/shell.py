@@ -19,7 +19,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.effects import Admitted, HangUp, Notice, Request
+from minikafka.broker.effects import (
+    Admitted,
+    HangUp,
+    Notice,
+    Reconfigured,
+    Request,
+)
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clock import Now
@@ -37,7 +43,7 @@ from minikafka.wire.primitives import DecodeError
 if TYPE_CHECKING:
     import socket
 
-    from minikafka.server.locks import Door
+    from minikafka.server.locks import Locks
 
 HAND_OVER_LOOK_SECONDS = 0.02
 # how long a stopping server waits for clients to read their last answers
@@ -59,7 +65,7 @@ class Server:
 
     max_connections: further ones are closed at once; a lower max.connections counts
     instead. secret: the cluster's, for the handshake on the nodes' listener; None:
-    there is no handshake. doors: the listeners that have a lock. watchers: listen in on
+    there is no handshake. locks: of the listeners that have one. watchers: listen in on
     the connections. verbose: bugs are reported with their traceback. after_turn: called
     when a turn's answers are about to be sent.
     """
@@ -70,7 +76,7 @@ class Server:
         *,
         max_connections: int,
         secret: bytes | None = None,
-        doors: "Mapping[str, Door] | None" = None,
+        locks: "Locks | None" = None,
         watchers: Sequence[Watcher] = (),
         verbose: bool = False,
         after_turn: Callable[[], object] | None = None,
@@ -102,7 +108,8 @@ class Server:
         )
         # of addresses that have opened too many; each is closed in a moment
         self._held: dict[socket.socket, asyncio.TimerHandle] = {}
-        self._doors = doors or {}
+        self._locks = locks
+        self._is_reconfigured = False
         self._newcomers = Newcomers(self._most_connections // 2)
         # nodes whose place is taken by a stranger, as far as we have reported
         self._strangers: set[int] = set()
@@ -156,6 +163,7 @@ class Server:
             while not (self.broker.ready or self.broker.why_failed or self._stopping):
                 await self._next_change()
             if self.broker.ready and not self._stopping:
+                self._open_stores()
                 for name, listener in listeners.items():
                     accepting.append(self._accepting(listener, name))
                 say_ready()
@@ -271,7 +279,7 @@ class Server:
 
     def _connection(self, name: str) -> Connection:
         """A new one on this listener."""
-        door = self._doors.get(name)
+        door = None if self._locks is None else self._locks.doors.get(name)
         if door is None:
             return Connection(self._shared, name)
         if door.context is None:
@@ -363,7 +371,9 @@ class Server:
         """
         return self._stopping or self.answers.full
 
-    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
+    def carry_out(
+        self, effect: Request | HangUp | Notice | Admitted | Reconfigured
+    ) -> None:
         """Carry out an effect of the broker that is no answer to a client."""
         if isinstance(effect, Request):
             self._ask(effect)
@@ -374,6 +384,8 @@ class Server:
             if effect.connection in self.connections:
                 connection: Any = effect.connection
                 connection.admitted()
+        elif isinstance(effect, Reconfigured):
+            self._is_reconfigured = True
         else:
             log(
                 f"closed the connection to node {effect.node} ({effect.lane}), which"
@@ -385,11 +397,19 @@ class Server:
         """Send the answers, with one write per connection."""
         if self._after_turn:
             self._after_turn()
+        if self._is_reconfigured:  # before the client that set it hears of it
+            self._open_stores()
         for connection in touched:
             connection.flush()
         if not self._is_settling:
             self._is_settling = True
             self._loop.call_soon(self._settle)
+
+    def _open_stores(self) -> None:
+        """Use what the broker's own configs say now of keystores and truststores."""
+        self._is_reconfigured = False
+        if self._locks is not None:
+            self._locks.open_stores(self.broker.own_configs)
 
     def _settle(self) -> None:
         """After all turns of one round of the loop, when everybody whose bytes were

@@ -11,11 +11,13 @@ import os
 import re
 import secrets
 import ssl
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from minikafka.broker.certificate_names import Certificate
 from minikafka.broker.config import BrokerConfig
 from minikafka.server.addresses import CannotServe
 from minikafka.trace import printable
@@ -29,6 +31,8 @@ CLIENT_AUTH = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
+FLIGHTS = 3  # of each side, in a handshake
+MOST_BYTES = 1024 * 1024  # of a store
 NEEDS_CRYPTOGRAPHY = 'pip install "minikafka[keys]"'
 
 
@@ -48,15 +52,17 @@ class ListenerTls:
         self._config = config
         self._listener = listener
 
-    def context(self) -> ssl.SSLContext:
-        """What every connection of the listener begins with. Errors: CannotServe."""
+    def context(self, reads_trusted: bool = False) -> ssl.SSLContext:
+        """What every connection of the listener begins with. reads_trusted: the truststore
+        must be right, even if no client is asked for a certificate. Errors: CannotServe.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         # a client that asks for a handshake in the middle makes work for nothing
         context.options |= ssl.OP_NO_RENEGOTIATION
         context.minimum_version, context.maximum_version = self._versions()
         self._load_keys(context)
         context.verify_mode = CLIENT_AUTH[self._text("ssl.client.auth").lower()]
-        if context.verify_mode != ssl.CERT_NONE:
+        if reads_trusted or context.verify_mode != ssl.CERT_NONE:
             self._load_trusted(context)
         return context
 
@@ -92,6 +98,10 @@ class ListenerTls:
                     "ssl.keystore.key and ssl.keystore.certificate.chain go together,"
                     " with ssl.keystore.type=PEM"
                 )
+            if self._text("ssl.keystore.location"):
+                raise self._refused(
+                    "there are both ssl.keystore.location and ssl.keystore.key"
+                )
             return Keys(lines_of(f"{key}\n{chain}"), password)
         store = self._store("ssl.keystore")
         if store is None:
@@ -100,6 +110,7 @@ class ListenerTls:
                 " ssl.keystore.type=PEM or PKCS12 (minikafka keys DIR makes some)"
             )
         if self._type("ssl.keystore") == PEM:
+            self._check_no_password("ssl.keystore")
             return Keys(store, password)
         return self._keys_in_pkcs12(store)
 
@@ -111,7 +122,9 @@ class ListenerTls:
                 "ssl.client.auth wants certificates of clients: ssl.truststore.location"
                 " says whose are trusted"
             )
-        if not inline and self._type("ssl.truststore") != PEM:
+        if self._type("ssl.truststore") == PEM:
+            self._check_no_password("ssl.truststore")
+        elif not inline:
             store = self._trusted_in_pkcs12(store)
         try:
             context.load_verify_locations(cadata=store.decode())
@@ -139,22 +152,28 @@ class ListenerTls:
         path = self._text(f"{store}.location")
         if not path:
             return None
+        shown = printable(path)
         try:
-            with open(path, "rb") as file:
-                found = file.read()
-        except OSError as error:
-            raise self._refused(
-                f"can't read {store}.location={path}: {error.strerror}"
-            ) from None
+            found = content_of(path)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise self._refused(f"can't read {store}.location={shown}: {why}") from None
         if found.startswith(JKS_MAGIC):
             raise self._refused(
-                f"{path} is a JKS store, which only Java reads. Make PKCS12 of it:"
-                f" keytool -importkeystore -srckeystore {path} -destkeystore"
-                f" {path}.p12 -deststoretype PKCS12"
+                f"{shown} is a JKS store, which only Java reads. Make PKCS12 of it:"
+                f" keytool -importkeystore -srckeystore {shown} -destkeystore"
+                f" {shown}.p12 -deststoretype PKCS12"
             )
         if self._type(store) != PEM and b"-----BEGIN " in found:
-            raise self._refused(f"{path} is PEM: say so with {store}.type=PEM")
+            raise self._refused(f"{shown} is PEM: say so with {store}.type=PEM")
         return found
+
+    def _check_no_password(self, store: str) -> None:
+        if self._text(f"{store}.password"):
+            raise self._refused(
+                f"{store}.password doesn't go with PEM: only the key has a password,"
+                " ssl.key.password"
+            )
 
     def _keys_in_pkcs12(self, store: bytes) -> Keys:
         from cryptography.hazmat.primitives.serialization import (
@@ -185,6 +204,7 @@ class ListenerTls:
     def _opened(self, name: str, store: bytes) -> tuple:  # type: ignore[type-arg]
         """Key, certificate and further certificates of a PKCS12 store."""
         try:
+            from cryptography.exceptions import UnsupportedAlgorithm
             from cryptography.hazmat.primitives.serialization.pkcs12 import (
                 load_key_and_certificates,
             )
@@ -196,13 +216,42 @@ class ListenerTls:
         password = self._text(f"{name}.password").encode()
         try:
             return load_key_and_certificates(store, password or None)
-        except ValueError:
+        except (ValueError, UnsupportedAlgorithm):
             raise self._refused(
                 f"{name}.location is no PKCS12 store, or {name}.password is not its own"
             ) from None
 
     def _refused(self, why: str) -> CannotServe:
         return CannotServe(f"listener {self._listener}: {why}.")
+
+
+def own_certificate(context: ssl.SSLContext) -> Certificate:
+    """The certificate that a server with this context shows, whatever is wrong with it.
+    Python's ssl tells a peer's only, so this is a peer. Errors: CannotServe.
+    """
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    wants, context.verify_mode = context.verify_mode, ssl.CERT_NONE
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(back, there),
+        context.wrap_bio(there, back, server_side=True),
+    )
+    try:
+        for _ in range(FLIGHTS):
+            for end in ends:
+                with suppress(ssl.SSLWantReadError):
+                    end.do_handshake()
+    except ssl.SSLError as error:
+        why = f"no client can use the certificate of ssl.keystore: {reason(error)}."
+        raise CannotServe(why) from None
+    finally:
+        context.verify_mode = wants
+    # it is told of a peer that was to be verified
+    client.verify_mode = ssl.CERT_REQUIRED
+    shown = ends[0].getpeercert()
+    assert shown, "a server has a certificate"
+    return shown
 
 
 def lines_of(text: str) -> bytes:
@@ -218,10 +267,25 @@ def lines_of(text: str) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
+def content_of(path: str) -> bytes:
+    """What is in a file that a client may have named: what isn't one could go on for
+    ever. Errors: OSError, ValueError.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError("it is no file")
+    with open(path, "rb") as file:
+        found = file.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    return found
+
+
 def reason(error: Exception) -> str:
     """What OpenSSL says, in few words."""
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.lower().replace("_", " ")
+    if isinstance(error, ssl.SSLError):
+        if error.reason:
+            return error.reason.lower().replace("_", " ")
+        return "they are not PEM, or the password is another one"
     return getattr(error, "strerror", None) or "they are not PEM"
 
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Admitted, Frame, HangUp, Notice, Request
+from minikafka.broker.effects import (
+    Admitted,
+    Frame,
+    HangUp,
+    Notice,
+    Reconfigured,
+    Request,
+)
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.broker.turn import Turn
 from minikafka.clients.connection import Client, Connect, Send
@@ -319,7 +326,9 @@ class BrokerProcess(Process):
             if self.state != "down":
                 self._go_down("NodeShutDown")
 
-    def carry_out(self, effect: Request | HangUp | Notice | Admitted) -> None:
+    def carry_out(
+        self, effect: Request | HangUp | Notice | Admitted | Reconfigured
+    ) -> None:
         if isinstance(effect, Request):
             self._ask(effect)
         elif isinstance(effect, HangUp):

@@ -7,7 +7,7 @@ from random import Random
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.counters import Counters
-from minikafka.broker.effects import Close, Done, Reply
+from minikafka.broker.effects import Close, Done, Reconfigured, Reply
 from minikafka.clock import Now
 from minikafka.cluster.metadata import MetadataRecord
 from minikafka.simulation.memory_disk import MemoryDisk
@@ -102,7 +102,7 @@ class Node:
         """The one answer that is out, decoded; None where a request is still parked or
         was done without one.
         """
-        items = self.out()
+        items = [each for each in self.out() if not isinstance(each, Reconfigured)]
         assert len(items) <= 1, items
         if not items or isinstance(items[0], Done):
             return None

@@ -5,7 +5,7 @@ and refused item by item where nobody decides (KIP-590).
 import pytest
 
 from minikafka import Cluster
-from minikafka.wire.errors import Error
+from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.messages import decode_response, encode_request
 
 NEW = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in "ab"]
@@ -89,6 +89,32 @@ def test_each_partition_has_timed_out_without_a_controller(alone):
 def test_of_configs_what_is_not_passed_on_is_refused_all_the_same(alone, api):
     answer = alone.ask(api, 1, resources=[OF_TOPIC, OF_BROKER])
     assert codes(answer.responses) == [TIMED_OUT, Error.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize("api", ("AlterConfigs", "IncrementalAlterConfigs"))
+def test_a_broker_checks_its_own_keystores_before_it_passes_a_change_on(api):
+    """KIP-226, and whoever is the controller."""
+    cluster = Cluster(brokers=3, seed=5)
+    cluster.run(seconds=2)
+    name = "listener.name.ssl.ssl.keystore.location"
+    checked = []
+
+    def check_stores(configs):
+        checked.append(configs[name])
+        if configs[name] == "bad":
+            raise KafkaError(Error.INVALID_REQUEST, "it can't be used")
+
+    for node, process in cluster.brokers.items():
+        process.broker.config.check_stores = check_stores
+        client = Client(cluster, node)
+        for path, code in (("bad", Error.INVALID_REQUEST), ("good", Error.NONE)):
+            config = {"name": name, "value": path}
+            whose = {"resource_type": 4, "resource_name": str(node)}
+            answer = client.ask(api, 1, resources=[whose | {"configs": [config]}])
+            assert codes(answer.responses) == [code]
+        cluster.run(seconds=1)
+        assert process.broker.own_configs == {name: "good"}
+    assert checked == ["bad", "good"] * 3
 
 
 def test_a_coordinator_is_not_available_without_a_controller_at_once(alone):

@@ -5,7 +5,7 @@ configuration, and how clients try to come in.
 import base64
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -95,10 +95,12 @@ def make_keys(folder: Path) -> None:
 
 
 class Locked:
-    """A broker with these listeners. port: of each, by name."""
+    """A broker with these listeners. port: of each, by name. said(): what it has
+    reported.
+    """
 
-    def __init__(self, folder: Path, ports: list[int]) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, ports: list[int], said: Callable[[], str]) -> None:
+        self.folder, self.said = folder, said
         self.port = dict(zip(LISTENERS, ports, strict=True))
 
     def at(self, listener: str) -> str:
@@ -107,13 +109,13 @@ class Locked:
 
 @contextmanager
 def locked_minikafka(
-    folder: Path, more: Mapping[str, str] = NO_MORE
+    folder: Path, more: Mapping[str, str] = NO_MORE, data: Path | None = None
 ) -> Iterator[Locked]:
-    """more: configs beside those of the listeners."""
+    """more: configs beside those of the listeners. data: a folder to keep."""
     ports = free_ports(len(LISTENERS))
     options = overrides({**properties(folder, ports), **more})
-    with Served(options=options) as kafka:
-        made = Locked(folder, ports)
+    with Served(data, options=options) as kafka:
+        made = Locked(folder, ports, kafka.said)
         add_users(made)
         yield made
         said = kafka.said()
@@ -123,7 +125,7 @@ def locked_minikafka(
 
 @contextmanager
 def locked_apache_kafka(
-    folder: Path, more: Mapping[str, str] = NO_MORE
+    folder: Path, more: Mapping[str, str] = NO_MORE, data: Path | None = None
 ) -> Iterator[Locked]:
     *ports, controller = free_ports(len(LISTENERS) + 1)
     given = properties(folder, ports)
@@ -131,10 +133,10 @@ def locked_apache_kafka(
     given["listener.security.protocol.map"] += ",CONTROLLER:PLAINTEXT"
     given["controller.quorum.voters"] = f"1@127.0.0.1:{controller}"
     given["inter.broker.listener.name"] = "PLAINTEXT"
-    kafka = ApacheKafka({**given, **more})
+    kafka = ApacheKafka({**given, **more}, data=data)
     kafka.port = ports[0]
     with kafka:
-        made = Locked(folder, ports)
+        made = Locked(folder, ports, kafka.log)
         add_users(made)
         yield made
 

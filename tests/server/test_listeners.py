@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.broker.certificate_names import changed_names, distinguished_name
 from minikafka.broker.config import BrokerConfig
 from minikafka.server import checks, doors, keys, newcomers
 from minikafka.server.addresses import CannotServe
 from minikafka.server.embedded import Served
-from minikafka.server.tls import ListenerTls, lines_of
+from minikafka.server.locks import Locks
+from minikafka.server.tls import ListenerTls, lines_of, own_certificate
 from minikafka.wire import messages
+from minikafka.wire.errors import KafkaError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 HOST = "localhost"
@@ -163,6 +166,58 @@ def context(folder, **more):
     return ListenerTls(config, "SSL").context()
 
 
+@pytest.mark.parametrize("versions", ["TLSv1.2", "TLSv1.3", "TLSv1.2,TLSv1.3"])
+@pytest.mark.parametrize("client_auth", ["none", "required"])
+def test_a_broker_knows_its_own_certificate(folder, versions, client_auth):
+    its = context(folder, ssl_enabled_protocols=versions, ssl_client_auth=client_auth)
+    before = its.verify_mode
+    found = own_certificate(its)
+    assert distinguished_name(found["subject"]) == f"CN={HOST}"
+    assert ("DNS", HOST) in found["subjectAltName"]
+    assert its.verify_mode == before
+
+
+def test_a_listener_that_cannot_use_its_new_files_goes_on(folder, tmp_path, capsys):
+    """And other configs may be set meanwhile (KIP-226). What was wrong is checked again
+    when its own configs change.
+    """
+    config = BrokerConfig({"SSL": (HOST, 9093)}, tls_options(folder))
+    its = Locks(config)
+    before = its.doors["SSL"].context
+    location = "listener.name.ssl.ssl.keystore.location"
+    gone = {location: str(tmp_path / "gone.pem")}
+    its.open_stores(gone)
+    assert "gone.pem: No such file" in capsys.readouterr().err
+    assert its.doors["SSL"].context is before
+    its.check_stores(gone | {"log.cleaner.threads": "2"})
+    with pytest.raises(KafkaError, match=r"update of SSLFactory failed.*elsewhere"):
+        its.check_stores({location: str(tmp_path / "elsewhere.pem")})
+    its.check_stores({})
+
+
+@pytest.mark.parametrize(
+    ("name", "hosts", "may", "why"),
+    [
+        ("localhost", ("localhost",), (False, False), None),
+        ("LocalHost ", ("localhost", "more"), (False, False), None),
+        ("other", ("localhost",), (False, True), "DistinguishedName does"),
+        ("other", ("localhost",), (True, False), None),
+        ("localhost", ("other",), (True, False), "SubjectAltNames do"),
+        ("localhost", (), (False, True), None),
+    ],
+)
+def test_a_new_certificate_has_the_names_of_the_old_one(name, hosts, may, why):
+    """Unless ssl.allow.dn.changes or ssl.allow.san.changes says otherwise."""
+
+    def certificate(name, hosts):
+        names = tuple(("DNS", host) for host in hosts)
+        return {"subject": ((("commonName", name),),), "subjectAltName": names}
+
+    old, new = certificate("localhost", ("localhost",)), certificate(name, hosts)
+    found = changed_names(old, new, *may)
+    assert found is None if why is None else f"Keystore {why} not match:" in found
+
+
 def test_pem_may_stand_in_the_properties_themselves(folder):
     chain = (folder / "broker.pem").read_text()
     key, _, certificate = chain.partition("-----BEGIN CERT")
@@ -182,12 +237,19 @@ def test_pem_may_stand_in_the_properties_themselves(folder):
 def test_what_python_cannot_read_is_refused_with_a_way_out(folder, tmp_path):
     jks = tmp_path / "broker.jks"
     jks.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    large = tmp_path / "large.pem"
+    large.write_bytes(bytes(2**20 + 1))
     for more, why in (
         ({"ssl_keystore_type": "JKS", "ssl_keystore_location": jks}, "keytool -import"),
         ({"ssl_keystore_type": "JKS"}, "ssl.keystore.type=PEM"),
         ({"ssl_keystore_location": ""}, "minikafka keys DIR"),
         ({"ssl_keystore_location": "/nowhere"}, "No such file"),
         ({"ssl_keystore_location": folder / "ca.pem"}, "can't be used"),
+        ({"ssl_keystore_location": "/dev/zero"}, "it is no file"),
+        ({"ssl_keystore_location": "\0"}, "null byte"),
+        ({"ssl_keystore_location": large}, "more than 1048576 bytes"),
+        ({"ssl_keystore_password": "no"}, "doesn't go with PEM"),
+        ({"ssl_keystore_key": "x", "ssl_keystore_certificate_chain": "x"}, "are both"),
         ({"ssl_enabled_protocols": "TLSv1"}, "there are TLSv1.2 and TLSv1.3"),
         (
             {"ssl_client_auth": "required", "ssl_truststore_location": ""},

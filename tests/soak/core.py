@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
-from minikafka.broker.effects import Close, Done, Notice, Reply
+from minikafka.broker.effects import Close, Done, Notice, Reconfigured, Reply
 from minikafka.clock import Now
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.trace import Event, Trace
@@ -237,6 +237,8 @@ class Core:
             if isinstance(effect, Notice):
                 if effect.error is not None and not isinstance(effect.error, FORESEEN):
                     raise Failure(f"notice: {effect.line}") from effect.error
+                continue
+            if isinstance(effect, Reconfigured):
                 continue
             client = effect.connection
             if client not in self.due:

@@ -62,7 +62,8 @@ class AlterConfigHandlers:
         - Of a broker's configs those can change at run time for which the table says
           so; some of these change nothing, and are kept and told.
         - A broker is asked for its own, no matter who the controller is: the broker that
-          was asked looks at that, the controller doesn't.
+          was asked looks at that, the controller doesn't. It also reads the keystores and
+          truststores that they name (KIP-226).
         - The levels of a broker's loggers (KIP-412) are this broker's affair, and the
           controller never hears of them. The old form can't change them.
 
@@ -93,6 +94,7 @@ class AlterConfigHandlers:
                 if sets_levels(resource, is_incremental):
                     self.set_levels(resource, body.validate_only)
                     return {"error_message": None}
+                self.check_stores(resource, is_incremental)
             new = self.changes(resource, is_incremental)
             records.extend(config_records(kind, name, new))
             told = without_secrets(kind, new)
@@ -119,6 +121,7 @@ class AlterConfigHandlers:
             self.check_own(resource)
             if sets_levels(resource, is_incremental):
                 self.set_levels(resource, request.body.validate_only)
+            self.check_stores(resource, is_incremental)
             return {"error_message": None}
 
         judged_here = results_of(resources, named, judge, say_why=True)
@@ -155,6 +158,18 @@ class AlterConfigHandlers:
         kind, name = identity(resource)
         if kind == BROKER_RESOURCE and name:
             check_own_id(self.node_id, name, "Node")
+
+    def check_stores(self, resource: Any, is_incremental: bool) -> None:
+        """Whether this broker's listeners could use the files that its own configs
+        would name (DynamicBrokerConfig). Errors: INVALID_REQUEST.
+        """
+        kind, name = identity(resource)
+        if kind == BROKER_RESOURCE and name:
+            new = self.changes(resource, is_incremental)
+            after = self.image.config(kind, name) | new
+            self.config.check_stores(
+                {key: text for key, text in after.items() if text is not None}
+            )
 
     def set_levels(self, resource: Any, only_check: bool) -> None:
         """The levels of this broker's loggers (KIP-412), all or none."""
