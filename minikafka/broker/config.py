@@ -48,7 +48,12 @@ from minikafka.cluster.users import Credential, UserMechanism
 
 MIN_ISR = "min.insync.replicas"
 # how the names of configs begin that a single listener may have for itself
-OF_EACH_LISTENER = ("ssl.", "sasl.", "connections.max.reauth.ms")
+OF_EACH_LISTENER = (
+    "ssl.",
+    "sasl.",
+    "connections.max.reauth.ms",
+    "max.connection.creation.rate",
+)
 # said for one mechanism of one listener, or not at all
 ONLY_OF_MECHANISMS = ("sasl.jaas.config",)
 MOST_IN_FORCE = 10_000  # of what follows from configs, and is kept
@@ -224,7 +229,8 @@ class BrokerConfig:
     def _value(
         self, image: Image, broker_id: int, kind: int, name: str, own: str | None
     ) -> Value:
-        row = TABLES[kind][name]
+        # a broker's config of one listener has none
+        row = TABLES[kind][name] if name in TABLES[kind] else without_row(name)
         levels: list[Level] = []
         if own is not None:
             levels.append(Level(name, own, OWN[kind]))

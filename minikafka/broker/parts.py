@@ -205,7 +205,9 @@ class Parts:
         self.fetch_sessions = FetchSessions(
             config["max.incremental.fetch.session.cache.slots"]
         )
-        self.throttling = Throttling(self.image, self.clock, config, stopwatch)
+        self.throttling = Throttling(
+            self.image, self.clock, config, self.in_force, stopwatch
+        )
         self.leader_quota = self._quota(AS_LEADER)
         # of groups and transactions
         host = Host(

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minikafka.broker.calls import Call, Client
-from minikafka.broker.config import BrokerConfig
+from minikafka.broker.config import BrokerConfig, InForce
+from minikafka.broker.listeners import names_for
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import NodeClock, Now
 from minikafka.cluster.metadata import Image
@@ -37,6 +38,8 @@ from minikafka.cluster.users import Entity
 
 MOST_RATES = 10_000  # those not used for longest are forgotten
 PERCENT_NS = 10_000_000  # of a second
+CREATION_RATE = "max.connection.creation.rate"
+NEXT_TO_NOTHING = 1e-3  # connections a second; nobody divides by a rate of 0
 
 
 class Throttling:
@@ -49,15 +52,19 @@ class Throttling:
         image: Image,
         clock: NodeClock,
         config: BrokerConfig,
+        in_force: InForce,
         stopwatch: Callable[[], int],
     ) -> None:
         self._image = image
         self._clock = clock
+        self._in_force = in_force
         self._stopwatch = stopwatch
         windows = config["controller.quota.window.num"]
         window_ms = 1000 * config["controller.quota.window.size.seconds"]
         self._windows = windows, window_ms
         self._rates: OrderedDict[tuple[str, Entity], Rate] = OrderedDict()
+        # by the name of the config that limits them
+        self._creation_rates: dict[str, Rate] = {}
         self._buckets: OrderedDict[Entity, TokenBucket] = OrderedDict()
 
     # -- bytes
@@ -152,11 +159,25 @@ class Throttling:
 
     # -- connections
 
+    def connection_wait_ms(self, listener: str, now: Now) -> int:
+        """A client opens a connection: for how many ms it waits, and those behind it,
+        because more come to this listener, or to the broker, than
+        max.connection.creation.rate allows (KIP-612). One that waits counts as well.
+        """
+        own, general = names_for(listener, CREATION_RATE)
+        throttle_ms = 0
+        for name in (own, general):
+            rate = self._creation_rates.setdefault(name, Rate())
+            rate.record(1, now.monotonic_ms)
+            most = self._in_force[name] or NEXT_TO_NOTHING
+            throttle_ms = max(throttle_ms, rate.throttle_ms(most, now.monotonic_ms))
+        return min(WINDOW_MS, throttle_ms)
+
     def connected(self, host: str, now: Now) -> int:
         """An address has opened a connection: 0, or for how many ms it is held, and then
         closed without an answer (KIP-612), as one too many, which doesn't count.
         """
-        found = connection_limit(self._image.users.quotas, host)
+        found = connection_limit(self._image.users.of_addresses, host)
         if found is None:
             return 0
         rate = self._rate(CONNECTIONS, found)

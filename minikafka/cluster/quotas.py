@@ -4,21 +4,20 @@ silent. And how bytes per second are measured, those of replication (KIP-73) too
 
 Each broker measures what it serves (broker/throttling.py): Produce and Fetch in bytes
 per second, all requests by the time that they take (KIP-124), new connections of an
-address per second (KIP-612); and changes of topics in partitions per second (KIP-599,
-broker/mutations.py).
+address and of a listener per second (KIP-612); and changes of topics in partitions per
+second (KIP-599, broker/mutations.py).
 """
 
-import ipaddress
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from minikafka.cluster.users import Entity
+from minikafka.cluster.users import IP, Entity, one_spelling
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
 
-USER, CLIENT_ID, IP = "user", "client-id", "ip"
+USER, CLIENT_ID = "user", "client-id"
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
 REQUESTS = "request_percentage"
 MUTATIONS = "controller_mutation_rate"
@@ -35,7 +34,6 @@ LARGEST = {INT: 2.0**31 - 1, LONG: float(2**63 - 1)}
 ARTICLES = {INT: "an INT", LONG: "a LONG"}
 # quota.window.size.seconds and quota.window.num
 WINDOW_MS, WINDOWS = 1000, 11
-LOCALHOST = "127.0.0.1"
 LONGEST_MS = 2**31 - 1
 
 
@@ -68,13 +66,11 @@ def check_entity(one: Entity) -> dict[str, str]:
 
 
 def is_address(name: str | None) -> bool:
-    """Whether this is an address. Host names are not looked up, except this
-    machine's.
-    """
-    if name is None or name == "localhost":
+    """Whether this is an address, or the default of all."""
+    if name is None:
         return True
     try:
-        ipaddress.ip_address(name)
+        one_spelling(name)
     except ValueError:
         return False
     return True
@@ -144,38 +140,36 @@ def limit(
     for each in users:
         of_user = ((USER, each),)
         for of_client in (*(((CLIENT_ID, name),) for name in clients), ()):
-            found = _of(quotas, of_client + of_user, key)
+            found = _usable(quotas.get(of_client + of_user), key)
             if found is not None:
                 shared = ((CLIENT_ID, client_id),) if of_client else ()
                 return Limit(found, (*shared, (USER, user)))
     for name in clients:
-        found = _of(quotas, ((CLIENT_ID, name),), key)
+        found = _usable(quotas.get(((CLIENT_ID, name),)), key)
         if found is not None:
             return Limit(found, ((CLIENT_ID, client_id),))
     return None
 
 
 def connection_limit(
-    quotas: Mapping[Entity, Mapping[str, float]], host: str
+    quotas: Mapping[str | None, Mapping[str, float]], host: str
 ) -> Limit | None:
     """How many connections an address may open a second; None: any number. Each address
-    is counted for itself, by the default, too.
+    is counted for itself, by the default, too. quotas: of addresses.
     """
-    names: tuple[str | None, ...] = host, None
-    if host == LOCALHOST:
-        names = host, "localhost", None
-    for name in names:
-        found = _of(quotas, ((IP, name),), CONNECTIONS)
+    if not quotas:
+        return None
+    address = one_spelling(host)
+    for name in (address, None):
+        found = _usable(quotas.get(name), CONNECTIONS)
         if found is not None:
-            return Limit(found, ((IP, host),))
+            return Limit(found, ((IP, address),))
     return None
 
 
-def _of(
-    quotas: Mapping[Entity, Mapping[str, float]], entity: Entity, key: str
-) -> float | None:
-    """The quota of an entity if it is legal: one that was stored earlier may not be."""
-    found = quotas.get(entity, {}).get(key)
+def _usable(quotas: Mapping[str, float] | None, key: str) -> float | None:
+    """A quota of an entity if it is legal: one that was stored earlier may not be."""
+    found = None if quotas is None else quotas.get(key)
     types = OF_ADDRESSES if key == CONNECTIONS else OF_CLIENTS
     if found is None or what_is_wrong(types, key, found) is not None:
         return None

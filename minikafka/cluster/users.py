@@ -5,9 +5,14 @@ A quota belongs to an entity: a user, a client id, a user's client id, or an add
 and each of these may be the default of its type. quotas.py has the rules.
 """
 
+import ipaddress
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+IP = "ip"  # the type of an address
+LOCALHOST = "127.0.0.1"
 
 # type and name of each part, sorted by type; None is the type's default
 Entity = tuple[tuple[str, str | None], ...]
@@ -43,11 +48,30 @@ def parts_of(entity: Entity) -> list[dict[str, Any]]:
     return [{"entity_type": kind, "entity_name": name} for kind, name in entity]
 
 
+def one_spelling(address: str) -> str:
+    """An address as it is written here, of the ways in which it may be (Java's
+    InetAddress): ::1 is 0:0:0:0:0:0:0:1, and ::ffff:127.0.0.1 is 127.0.0.1. Host names
+    are not looked up, except this machine's. Errors: ValueError.
+    """
+    if address.lower() == "localhost":
+        return LOCALHOST
+    if address.startswith("[") and address.endswith("]"):
+        found: Any = ipaddress.IPv6Address(address[1:-1])
+    else:
+        found = ipaddress.ip_address(address)
+    if found.version == 6:  # of which interface it is doesn't count
+        found = found.ipv4_mapped or ipaddress.IPv6Address(found.packed)
+    return str(found)
+
+
 @dataclass(slots=True)
 class Users:
-    """All quotas, by entity and key, and all credentials."""
+    """All quotas, by entity and key, and all credentials. of_addresses: the quotas of
+    addresses, each in one spelling, by key; the last one that was set counts.
+    """
 
     quotas: dict[Entity, dict[str, float]] = field(default_factory=dict)
+    of_addresses: dict[str | None, dict[str, float]] = field(default_factory=dict)
     credentials: dict[UserMechanism, Credential] = field(default_factory=dict)
 
     def set_quota(self, fields: dict[str, Any]) -> None:
@@ -56,13 +80,13 @@ class Users:
         for part in fields["entity"]:
             parts.append((part["entity_type"], part["entity_name"]))
         entity = tuple(sorted(parts))
-        quotas = self.quotas.setdefault(entity, {})
-        if fields["remove"]:
-            quotas.pop(fields["key"], None)
-        else:
-            quotas[fields["key"]] = fields["value"]
-        if not quotas:
-            del self.quotas[entity]
+        _set_quota(self.quotas, entity, fields)
+        for kind, name in entity:
+            if kind == IP:
+                if name is not None:
+                    with suppress(ValueError):
+                        name = one_spelling(name)
+                _set_quota(self.of_addresses, name, fields)
 
     def set_credential(self, fields: dict[str, Any]) -> None:
         """Apply a UserScramCredentialRecord."""
@@ -100,6 +124,20 @@ class Users:
             if user not in later.credentials:
                 found.append(credential_record(user, None))
         return found
+
+
+def _set_quota(
+    quotas: dict[Any, dict[str, float]],
+    whose: Entity | str | None,
+    fields: dict[str, Any],
+) -> None:
+    of_one = quotas.setdefault(whose, {})
+    if fields["remove"]:
+        of_one.pop(fields["key"], None)
+    else:
+        of_one[fields["key"]] = fields["value"]
+    if not of_one:
+        del quotas[whose]
 
 
 def quota_record(entity: Entity, key: str, value: float | None) -> Named:

@@ -229,6 +229,8 @@ class Server:
         while True:
             try:
                 client, address = await self._loop.sock_accept(listener)
+                if name != CONTROLLER_LISTENER:
+                    await self._keep_pace(client, name)
                 waiting = len(self._held) + (
                     0 if self._node_handshakes is None else len(self._node_handshakes)
                 )
@@ -253,6 +255,16 @@ class Server:
                     f" {ONCE_SECONDS:.0f} s."
                 )
                 await asyncio.sleep(ONCE_SECONDS)
+
+    async def _keep_pace(self, client: "socket.socket", name: str) -> None:
+        """Let a client wait, and those behind it, if too many come (KIP-612)."""
+        wait_ms = self.broker.throttling.connection_wait_ms(name, now())
+        if wait_ms:
+            try:
+                await asyncio.sleep(wait_ms / 1000)
+            except asyncio.CancelledError:
+                client.close()
+                raise
 
     def _held_ms(self, name: str, host: str) -> int:
         """0, or for how long a connection of this address is held. Nodes have no

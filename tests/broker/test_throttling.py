@@ -1,6 +1,6 @@
 """Quotas of clients that write and read (KIP-13), take the broker's time (KIP-124) and
 change topics (KIP-599), and that the broker doesn't hear those who go beyond (KIP-219);
-and of addresses that open connections (KIP-612).
+and of addresses that open connections, and listeners that take them (KIP-612).
 """
 
 import math
@@ -304,6 +304,64 @@ def test_kip_612_the_default_is_counted_for_each_address(node):
         assert held[:most] == [0] * most and held[most] > 0, host
     set_quota(node, CONNECTIONS, None, ip=None)
     assert connections(node, "10.0.0.1", 50) == [0] * 50
+
+
+def test_kip_612_an_address_has_one_quota_however_it_is_spelled(node):
+    """As Java's InetAddress reads it: what was set last, under any name, counts."""
+    for name, host in (
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("[2001:DB8::1]", "2001:db8::1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("10.0.0.2", "::ffff:10.0.0.2"),
+        ("fe80::1", "fe80::1%eth0"),
+        ("LOCALHOST", "127.0.0.1"),
+    ):
+        set_quota(node, CONNECTIONS, 1.0, ip=name)
+        assert connections(node, host, 11)[-1] > 0, name
+    set_quota(node, CONNECTIONS, 5.0, ip="::1")
+    assert connections(node, "::1") == [0]
+    set_quota(node, CONNECTIONS, None, ip="::1")
+    assert connections(node, "::1", 99) == [0] * 99
+    for wrong in ("[10.0.0.1]", "[::1", "::1]", "1::2::3", "10.0.0.1/8"):
+        assert "is not a valid IP" in verdict(node, CONNECTIONS, 1.0, "ip", wrong)
+
+
+def waits_ms(node, listener, count=1):
+    """For how long new connections of a listener wait, and those behind them."""
+    wait_ms = node.broker.throttling.connection_wait_ms
+    return [wait_ms(listener, node.now) for _ in range(count)]
+
+
+def test_kip_612_a_listener_lets_in_ten_seconds_worth_at_once_and_then_its_rate():
+    """Those that wait are let in, so they count, too."""
+    node = Node(**{"listener.name.ssl.max.connection.creation.rate": "2"})
+    assert waits_ms(node, "SSL", 20) == [0] * 20
+    assert waits_ms(node, "SSL", 3) == [500, 1000, 1000]
+    assert waits_ms(node, "PLAINTEXT", 99) == [0] * 99
+    node.pass_time(11_000)
+    assert waits_ms(node, "SSL", 21) == [0] * 20 + [500]
+
+
+def test_kip_612_a_brokers_rate_is_of_all_its_listeners_and_changes_at_run_time(node):
+    assert waits_ms(node, "PLAINTEXT", 11) == [0] * 11
+    alter_brokers(node, "max.connection.creation.rate", "2")
+    assert waits_ms(node, "SSL", 10) == [0] * 9 + [500]
+    alter_brokers(node, "listener.name.ssl.max.connection.creation.rate", "1")
+    assert waits_ms(node, "PLAINTEXT") == [1000]
+    alter_brokers(node, "max.connection.creation.rate", None)
+    assert waits_ms(node, "PLAINTEXT") == [0]
+    assert waits_ms(node, "SSL") == [1000]
+    alter_brokers(node, "listener.name.ssl.max.connection.creation.rate", "0")
+    node.pass_time(60_000)
+    assert waits_ms(node, "SSL") == [1000]
+
+
+def alter_brokers(node, name, text):
+    """Set a config of all brokers, or take it back (None)."""
+    asked = {"name": name, "config_operation": 1 if text is None else 0, "value": text}
+    resource = {"resource_type": 4, "resource_name": "", "configs": [asked]}
+    [answer] = node.call("IncrementalAlterConfigs", 1, resources=[resource]).responses
+    assert answer.error_code == 0, answer
 
 
 # -- numbers that are none, or next to nothing

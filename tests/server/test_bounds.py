@@ -184,6 +184,17 @@ def test_max_connections_turns_the_next_one_away_and_lets_it_in_once_somebody_le
             first.ask("ApiVersions", 0)
 
 
+def test_kip_612_a_server_stops_while_clients_wait_for_their_turn():
+    """By max.connection.creation.rate: with 0 each one waits as long as it may."""
+    with Served(options=overrides(max_connection_creation_rate=0)) as served:
+        clients = [Connection(served.bootstrap) for _ in range(3)]
+        with clients[0], clients[1], clients[2]:
+            clients[0].ask("ApiVersions", 0)
+            assert served.stop() == 0
+            assert all(client.is_closed_by_the_broker() for client in clients)
+        assert served.said() == ""
+
+
 def answered(bootstrap):
     try:
         with Connection(bootstrap) as client:

@@ -9,14 +9,14 @@ from minikafka.broker.active_controller import ActiveController
 from minikafka.broker.calls import Call, as_listed
 from minikafka.clock import Now
 from minikafka.cluster.metadata import Image, MetadataRecord
-from minikafka.cluster.quotas import (
-    CLIENT_ID,
+from minikafka.cluster.quotas import CLIENT_ID, USER, check_entity, check_quota
+from minikafka.cluster.users import (
     IP,
-    USER,
-    check_entity,
-    check_quota,
+    Entity,
+    entity_of,
+    parts_of,
+    quota_record,
 )
-from minikafka.cluster.users import Entity, entity_of, parts_of, quota_record
 from minikafka.cluster.waiting import Answer, Wait
 from minikafka.trace import printable
 from minikafka.wire.errors import Error, KafkaError
