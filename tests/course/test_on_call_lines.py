@@ -299,7 +299,7 @@ def test_what_a_shift_types_is_understood(night, line, words):
         ("kubectl get pods | awk '{sum += $1}'", "awk prints columns here"),
         ("kubectl get pods | head -x", "head wants a number of lines"),
         ("kubectl get pods; kubectl get events", "One command per line"),
-        ("for p in 0 1; do kubectl get pods", "One command per line"),
+        ("for p in 0 1; do kubectl get pods", "There are no loops here"),
         ("while true", "There are no loops here"),
         ("kubectl get pods > pods.txt", "Nothing can be written to a file"),
         ("watch -n 5 kubectl get pods", "incident.wait(minutes=1)"),

@@ -276,10 +276,17 @@ LINES = {
     "ssh kafka-2 ls -la /etc/kafka/ssl/": "802 Jan  1  2025 broker.pem",
     "ssh kafka-2 ls -l /etc/kafka/ssl/*.pem": "ca.pem",
     "ls -l /etc/kafka/ssl": "Say on which machine",
-    "ls -l /etc/kafka/ kafka-2": "ls -l /etc/kafka/ssl kafka-1",
+    "ls -l /etc/kafka/ kafka-2": "kafka 4096 Dec 16 13:00 ssl",
     "ls -l /etc/kafka/ssl kafka-1": "ca.pem",
+    "ssh kafka-2 ls /etc/kafka/secrets": "ls: cannot access '/etc/kafka/secrets'",
+    "ssh kafka-2 ls /var/lib/kafka/data": "ls -l /etc/kafka/ssl kafka-1",
     "cat /etc/kafka/server.properties": "--all what is in server.properties",
-    "nc -vz kafka-2 9094": "openssl s_client -connect kafka-2:9092 says whether",
+    "nc -vz kafka-2 9094": "Connection to kafka-2 (10.0.0.2) 9094 port [tcp/*] succeed",
+    "ssh kafka-1 nc -zv -w 3 kafka-2 9094": "succeeded!",
+    "nc -zv kafka-2 9095": (
+        "nc: connect to kafka-2 (10.0.0.2) port 9095 (tcp) failed: Connection refused"
+    ),
+    "telnet kafka-2 9094": "nc -zv kafka-2 9092 says whether a port answers",
     "openssl s_client -connect kafka-2:9092 | head -1": "CONNECTED",
     "ssh kafka-2 openssl pkcs12 -in /etc/kafka/ssl/broker.pem": "are PEM here",
     "keytool -printcert -sslserver kafka-2:9094": "openssl s_client -connect",
@@ -332,6 +339,8 @@ def test_a_night_without_tls_has_no_such_port_and_no_such_files():
             "No such file"
         ),
         "ssh kafka-1 ls -l /etc/kafka/ssl": "There are no files to look at here",
+        "nc -zv kafka-1 9094": "failed: Connection refused",
+        "nc -zv kafka-1 9092": "succeeded!",
     }.items():
         night.ask(line)
         assert words in night.told[-1]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from minikafka.simulation.clock import MIDNIGHT_MS
 
-FOLDER = "/etc/kafka/ssl"
+OF_KAFKA = "/etc/kafka"
+FOLDER = f"{OF_KAFKA}/ssl"
 AUTHORITY = "Shop CA"  # signs them all, and itself
 
 

@@ -11,7 +11,7 @@ from minikafka.course.on_call.habits import plain
 from minikafka.course.on_call.shell import Said
 from minikafka.course.on_call.usage import Given, Refused, Usage
 
-ALIASES = {"k": "kubectl"}  # that nearly everybody has
+ALIASES = {"k": "kubectl", "netcat": "nc"}  # that nearly everybody has
 
 
 class Tool(NamedTuple):

@@ -25,9 +25,9 @@ NO_SOCKETS = (
     f" --members shows who is connected as a member, and {PROCESS}."
 )
 NO_NETWORK = (
-    "That isn't here. openssl s_client -connect kafka-2:9092 says whether a port"
-    " answers, with TLS or without, kafka-metadata-quorum describe --replication when"
-    " each broker was last heard of, and journalctl kafka-1 whom it misses."
+    "That isn't here. nc -zv kafka-2 9092 says whether a port answers,"
+    " kafka-metadata-quorum describe --replication when each broker was last heard of,"
+    " and journalctl kafka-1 whom it misses."
 )
 NO_TYPING = (
     "Nobody types records on this cluster at night: the shop writes, and"
@@ -119,7 +119,7 @@ ALIKE = {
     ),
     NO_SOCKETS: ("ss", "netstat", "lsof"),
     NO_NETWORK: (
-        "ping", "nc", "telnet", "traceroute", "dig", "nslookup", "host", "ip",
+        "ping", "telnet", "traceroute", "dig", "nslookup", "host", "ip",
         "tcpdump",
         "mtr", "ethtool", "iptables",
     ),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 
 from minikafka.course.on_call import elsewhere
-from minikafka.course.on_call.certificates import FOLDER
+from minikafka.course.on_call.certificates import OF_KAFKA
 from minikafka.course.on_call.usage import Refused
 
 # options with a value that make no difference here, by how programs' names begin
@@ -35,6 +35,7 @@ WITH_VALUE = {
     ),
     "journalctl": ("-o", "--output"),
     "du": ("-d", "--max-depth"),
+    "nc": ("-w",),
     "openssl": ("-servername", "-verify_hostname", "-verify", "-nameopt", "-inform"),
 }
 # and without a value
@@ -58,6 +59,7 @@ WITHOUT_VALUE = {
     "df": ("-T", "-H", "-i", "-l", "-k", "-P"),
     "du": ("-s", "-c", "-a", "-x", "-k"),
     "ls": ("-a", "-h", "-t", "-r", "-A"),
+    "nc": ("-n",),
     "openssl": (
         "-showcerts",
         "-verify_return_error",
@@ -124,8 +126,8 @@ GOT = {
 # kubectl's words before which a deployment's name may be separate: scale deployment APP
 PARTS_NAMES = ("scale", "rollout", "set", "describe", "logs")
 OF_MACHINES = ("df", "du", "journalctl", "systemctl", "lvextend")
-IN_ONE_WORD = ("df", "du", "journalctl", "ls", "lvextend")  # -xeu is -x -e -u
-WITH_FILES = ("ls", "openssl")  # on a machine that ssh names
+IN_ONE_WORD = ("df", "du", "journalctl", "ls", "lvextend", "nc")  # -xeu is -x -e -u
+WITH_HOST = ("ls", "nc", "openssl")  # on a machine that ssh names
 VOLUMES = "/dev/data/"
 UNITS = ("kafka", "kafka.service")
 
@@ -154,9 +156,9 @@ def plain(
         _check_form(kept)
     if program in OF_MACHINES:
         kept = _on(host, kept)
-    if program == "ls" and not any(word.startswith(FOLDER) for word in kept):
+    if program == "ls" and not any(word.startswith(OF_KAFKA) for word in kept):
         raise Refused(elsewhere.ONLY_CERTIFICATES)
-    if program in WITH_FILES and host:
+    if program in WITH_HOST and host:
         kept = [*kept, host]
     return kept
 

@@ -93,7 +93,8 @@ def read(text: str) -> Line:
         if word == "|":
             commands.append([])
         elif set(word) <= set(";&|"):
-            raise Refused(NEXT_COMMAND.format(word))
+            is_loop = commands[0] and commands[0][0] in LOOPS
+            raise Refused(NO_LOOPS if is_loop else NEXT_COMMAND.format(word))
         elif set(word) <= set("<>"):
             raise Refused(NO_FILES.format(word))
         else:

@@ -88,6 +88,7 @@ ASKED: dict[str, Run] = {
     "df [-h] [BROKER]": tools_machines.free_space,
     "du [-h] [BROKER]": tools_machines.used_space,
     "ls [-l] FOLDER [BROKER]": tools_tls.listed,
+    "nc [-z] [-v] HOST PORT [BROKER]": tools_tls.probe,
     "openssl s_client -connect ADDRESS [-CAfile FILE] [-brief] [BROKER]": (
         tools_tls.s_client
     ),

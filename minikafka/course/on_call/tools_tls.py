@@ -1,5 +1,5 @@
 """openssl and ls, for the certificates on the brokers' machines and those that the brokers
-show, in the words of OpenSSL 3.0.
+show, in the words of OpenSSL 3.0; nc, for their ports, in the words of OpenBSD's.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,14 @@ from fnmatch import fnmatch
 from minikafka.course.on_call import certificates, elsewhere
 from minikafka.course.on_call.addresses import NAMED
 from minikafka.course.on_call.brokers import BROKERS
-from minikafka.course.on_call.certificates import AUTHORITY, FOLDER, Certificate
+from minikafka.course.on_call.certificates import (
+    AUTHORITY,
+    FOLDER,
+    OF_KAFKA,
+    Certificate,
+)
 from minikafka.course.on_call.shell import Said
-from minikafka.course.on_call.tls import PORT
+from minikafka.course.on_call.tls import HOST, PORT
 from minikafka.course.on_call.usage import Given, Refused, number_in
 from minikafka.course.on_call.world import World
 from minikafka.course.on_call.x509 import date_of, name_of, x509_lines
@@ -35,6 +40,12 @@ NOT_TLS = (
     "(Port 9092 doesn't speak TLS.)"
 )
 NO_CERTIFICATE = "CONNECTED(00000003)\n---\nno peer certificate available\n---"
+PLAIN_PORT = 9092
+ANSWERS = "Connection to {} ({}) {} port [tcp/*] succeeded!"
+DOES_NOT = "nc: connect to {} ({}) port {} (tcp) failed: Connection refused"
+NOWHERE = 'nc: getaddrinfo for host "{}" port {}: Name or service not known'
+NO_SUCH_FILE = "ls: cannot access '{}': No such file or directory"
+SUBFOLDER = "drwxr-xr-x 2 kafka kafka 4096 Dec 16 13:00 ssl"
 NO_FILE = (
     "Could not open file or uri for loading certificate from {}\n"
     "error:80000002:system library:file_open:No such file or directory\n"
@@ -135,6 +146,20 @@ def s_client(world: World, given: Given) -> Said:
     if is_brief:
         return Said("", "\n".join([*errors, BRIEF.format(**texts), "DONE"]))
     return Said(CHAIN.format(**texts), "\n".join(errors), "DONE")
+
+
+def probe(world: World, given: Given) -> Said:
+    """nc -zv HOST PORT: whether a broker's port answers. Without -v it says nothing."""
+    host, port = given["HOST"], given["PORT"]
+    if host in ("localhost", "127.0.0.1"):
+        host = given.get("BROKER", host)
+    if host not in NAMED:
+        return Said("", NOWHERE.format(host, port))
+    broker = NAMED[host]
+    open_ports = [PLAIN_PORT] if world.tls is None else [PLAIN_PORT, PORT]
+    is_open = world.brokers.is_up(broker) and number_in(port) in open_ports
+    said = ANSWERS if is_open else DOES_NOT
+    return Said("", said.format(host, HOST.format(broker), port) * ("-v" in given))
 
 
 def _verified(
@@ -239,17 +264,21 @@ def verify(world: World, given: Given) -> Said:
     return Said(f"{path}: OK")
 
 
-def listed(world: World, given: Given) -> str:
+def listed(world: World, given: Given) -> str | Said:
     """ls -l /etc/kafka/ssl: on the machine that ssh names."""
     if world.tls is None:
         raise Refused(elsewhere.NO_FOLDERS)
     broker = _broker(given)
     wanted = given["FOLDER"].rstrip("/")
+    if wanted == OF_KAFKA:
+        return SUBFOLDER
     lines = []
     for (machine, path), found in sorted(certificates.files().items()):
         is_wanted = wanted == FOLDER or fnmatch(path, wanted)
         if machine == broker and is_wanted:
             lines.append(_row(path, found, certificates.at(world.now_ms)))
+    if not lines:
+        return Said("", NO_SUCH_FILE.format(given["FOLDER"]))
     return "\n".join(lines)
 
 
