@@ -36,6 +36,14 @@ def test_a_verdict_shows_its_headline_its_lines_and_a_mark_with_a_word():
     )
 
 
+def test_of_a_long_headline_only_the_first_sentence_is_bold():
+    first, story = "Right: you can go back to sleep.", "A certificate ended at 00:05. "
+    said = Verdict(f"{first} {story * 8}", True)
+    page = said._repr_mimebundle_()["text/html"]
+    assert re.search("<b>(.*?)</b>", page).group(1) == first
+    assert str(said).strip() in words(page)
+
+
 def test_every_question_of_an_exit_ticket_has_its_own_mark():
     right = [question.right for question in lesson("05")._module.EXIT_TICKET]
     found = lesson("05").exit_ticket(right[0], right[1] % 3 + 1, None)

@@ -10,6 +10,8 @@ from typing import Any
 
 from minikafka.course import cards
 
+LONG = 200  # letters: two lines of a card, and a bit
+
 
 class Said(str):
     """A text that a notebook shows as it is, without quotes; or as cards, where it has
@@ -68,13 +70,17 @@ class Verdict:
     ) -> dict[str, str]:
         marks = self.marks or ("",) * len(self.lines)
         pairs = zip(self.lines, marks, strict=True)
-        body = "".join(cards.line(line, mark) for line, mark in pairs)
+        headline, stop, rest = self.headline, "", ""
+        if len(headline) > LONG:  # a whole paragraph in bold is hard to read
+            headline, stop, rest = headline.partition(". ")
+        body = cards.line(rest) if rest else ""
+        body += "".join(cards.line(line, mark) for line, mark in pairs)
         mark = "open"
         if self.attempted:
             mark = "half" if self.partly else "wrong"
         if self.right:
             mark = "right"
-        card = cards.card(mark, self.headline, body)
+        card = cards.card(mark, headline + stop.rstrip(), body)
         return cards.bundle(str(self), card + self._counterexample())
 
     def _counterexample(self) -> str:
