@@ -59,7 +59,7 @@ class Dragged:
 class Prediction:
     """question, options (texts), mine: an option's number from 1, or its text, or None;
     answer: likewise, computed from the trace. because: for each option the sentence
-    that is true of it, or nothing at all.
+    that is true of it, or nothing at all. title: the story in a few words.
 
     another_run: `mine` was said of an earlier run, and this trace is another
     experiment.
@@ -73,7 +73,9 @@ class Prediction:
         answer: object = None,
         because: Sequence[str] = (),
         another_run: bool = False,
+        title: str = "",
     ) -> None:
+        self.title = title
         self.question = _plain(question)
         self.options = [_plain(option) for option in options]
         self.because = [_plain(sentence) for sentence in because]
@@ -131,6 +133,7 @@ class Prediction:
             answer=found,
             because=get("because") or (),
             another_run=another_run,
+            title=get("title") or "",
         )
         is_explained = get("is_explained")
         if is_explained and made.answer and not is_explained(made.answer):

@@ -31,6 +31,7 @@ NOT_PREDICTED = (
     "You haven't predicted yet. Write the number of your option as mine=... and run the"
     " question's cell and this one again."
 )
+TITLE = "title"
 MARK_OF = {True: "right", False: "wrong", None: "open"}
 
 _first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
@@ -43,13 +44,14 @@ class Prediction:
     for not yet.
 
     because: for each option the sentence that is true of it; empty when the lesson
-    gives none.
+    gives none. title: its story in a few words, for the picture that asks it.
     """
 
     question: str
     options: tuple[str, ...]
     mine: int | None = None
     because: tuple[str, ...] = ()
+    title: str = ""
 
     def __str__(self) -> str:
         lines = [f"Predict. {self.question}"]
@@ -174,12 +176,15 @@ def predict(question: str, options: Options, mine: int | None = None) -> Predict
             f"mine is {mine!r}, and the options have the numbers 1 to {len(texts)}"
         )
     progress.opened(question)
-    return Prediction(question, tuple(texts), mine, tuple(sentences))
+    title = known.get(TITLE, "")
+    return Prediction(question, tuple(texts), mine, tuple(sentences), title)
 
 
 @cache
 def explained() -> dict[str, dict[str, str]]:
-    """Question -> option -> the sentence that is true of it, of all lessons."""
+    """Question -> option -> the sentence that is true of it, of all lessons; and
+    "title" -> the story in a few words, where a picture asks.
+    """
     text = (NOTEBOOKS / "because.toml").read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = {}
     for questions in tomllib.loads(text).values():

@@ -9,8 +9,8 @@ function ask() {
   const asking = !released && cursor >= limit();
   const told = released && cursor >= prediction.decided && verdict !== '';
   const waits = released && !told && yours !== '' && prediction.stop !== null && cursor >= prediction.stop;
-  const changed = at('ask').hidden === asking || at('verdict').hidden === told || at('yours').hidden === waits;
-  at('answer').hidden = !asking && !told && !waits;
+  const opens = asking && at('ask').hidden, changed = opens || at('ask').hidden === asking || at('verdict').hidden === told || at('yours').hidden === waits;
+  at('answer').classList.toggle('empty', !asking && !told && !waits);
   at('ask').hidden = !asking;
   at('yours').hidden = !waits;
   at('verdict').hidden = !told;
@@ -21,6 +21,15 @@ function ask() {
   at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
   if (changed && drags()) choose();
   if (changed) fitFrame();
+  if (opens && document.hasFocus()) at('question').focus({ preventScroll: true });
+}
+
+// Whether a digit has answered it.
+function answerBy(key) {
+  const option = at('ask').hidden || !/^[1-9]$/.test(key) ? null : at('options').children[key - 1];
+  if (!option || Number(key) > prediction.options.length) return false;
+  option.click();
+  return true;
 }
 
 // Until its verdict the question stays open, with all that could be said, and what was.
@@ -41,18 +50,17 @@ function tellVerdict(words) {
   else at('verdict').replaceChildren(words.slice(0, begin), make('b', { textContent: was }), words.slice(begin + was.length));
 }
 
-// From the question on there is one box, as high as the highest of what it will say: nothing moves while one watches.
+// There is one box, as high as the highest of what it will say: nothing moves while one watches.
 function reserveAnswer() {
   if (!prediction) return;
   const box = at('answer'), parts = ['ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
-  const before = [box, ...parts, ...(mine ? [mine] : [])].map(node => [node, node.hidden]);
+  const before = [...parts, ...(mine ? [mine] : [])].map(node => [node, node.hidden]);
   box.style.minHeight = '';
-  box.hidden = false;
   if (mine) mine.hidden = false;
   let most = 0;
   const measure = shown => {
     for (const part of parts) part.hidden = part !== shown;
-    most = Math.max(most, box.offsetHeight);
+    most = Math.max(most, Math.ceil(box.getBoundingClientRect().height));
   };
   if (prediction.asks) {
     measure(parts[0]);
@@ -66,7 +74,7 @@ function reserveAnswer() {
     measure(parts[2]);
   }
   for (const [node, hidden] of before) node.hidden = hidden;
-  box.style.minHeight = `${most}px`;
+  box.style.minHeight = isSheet() ? '' : `${most}px`;
   ask();
 }
 
@@ -84,7 +92,8 @@ function release(words, is_right, option) {
 }
 
 function setUpPrediction() {
-  at('answer').hidden = at('ask').hidden = at('yours').hidden = at('verdict').hidden = true;
+  at('answer').hidden = !prediction;
+  at('ask').hidden = at('yours').hidden = at('verdict').hidden = true;
   if (drags()) drag.setUp();
   if (!prediction) return;
   at('question').textContent = prediction.question;

@@ -174,15 +174,16 @@ class Drawing:
 
     def light(self, keys: Sequence[str]) -> None:
         """Outline these shapes, or all of these things (same), and dim all that is not
-        beneath one of them. Levers work at every step, and look so.
+        beneath one of them. Levers work at every step, and look so. If none of them is
+        there any more, nothing is dimmed.
         """
-        if not keys:
-            return
         named = {key for key in self.shapes if key in keys}
         alike = {key for key, shape in self.shapes.items() if shape.get("same") in keys}
+        lit = {*keys, *alike}
+        if not any(_is_beneath(key, lit) for key in self.shapes):
+            return
         self.outlined = named | alike
-        levers = {key for key, shape in self.shapes.items() if "act" in shape}
-        lit = {*keys, *self.outlined, *levers}
+        lit |= {key for key, shape in self.shapes.items() if "act" in shape}
         self.lit = {key for key in self.shapes if _is_beneath(key, lit)}
 
     def rect(

@@ -135,7 +135,7 @@ function aim(place) {
   held.place?.box.classList.remove('aimed');
   held.place = place;
   place.box.classList.add('aimed');
-  held.node.style.translate = `${place.x - held.home}px`;
+  held.node.style.translate = `${(place.x - held.home) / grown}px`;
 }
 
 const nearest = x => held.places.reduce((best, place) => (Math.abs(place.x - x) < Math.abs(best.x - x) ? place : best));

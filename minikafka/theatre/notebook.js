@@ -81,7 +81,24 @@ const bringIntoView = () => outside(() => {
 const fitFrame = () => outside(() => {
   const { height } = document.querySelector('main').getBoundingClientRect();
   if (window.frameElement) window.frameElement.style.height = `${Math.ceil(height)}px`;
+  lift();
 });
+
+// On a phone what is said and asked is a sheet over the picture (player.css), at the bottom of the window; that of a frame is the
+// bottom of what is seen of it. The page ends where the sheet covers nothing.
+const isSheet = () => getComputedStyle(at('sheet')).position === 'fixed';
+
+const lift = () => outside(() => {
+  if (!isSheet() || !window.frameElement) return;
+  const { bottom, height } = window.frameElement.getBoundingClientRect(), below = bottom - window.parent.innerHeight;
+  document.documentElement.style.setProperty('--up', `${Math.max(0, Math.min(below, height - at('sheet').offsetHeight))}px`);
+});
+
+const makeRoomForSheet = () => {
+  document.querySelector('main').style.paddingBottom = isSheet() ? `${at('sheet').offsetHeight + 8}px` : '';
+};
+
+outside(() => window.parent !== window && window.parent.addEventListener('scroll', lift, { capture: true, passive: true }));
 
 // The highest text of any step decides, so nothing jumps while it plays. But a few long ones make no room at all other steps:
 // they are written smaller, and scroll where that is not enough.
@@ -136,7 +153,10 @@ function resize() {
   reserveSaid();
   atLength();
   reserveAnswer();
+  makeRoomForSheet();
   at('foot').style.minHeight = `${reserve(at('foot'), at('foot'), steps.map(step => step.foot), LINES)}px`;
+  grow();
+  draw(cursor, false);
   fitFrame();
 }
 

@@ -1,11 +1,13 @@
 """How long a picture's steps stay while it plays, at speed 1.
 
 Two things take time: reading what has happened (rests), and the time until the next
-step (passes: only in pictures whose story is time). A learner who has answered a
-question hears the verdict within a quarter of a minute, and a whole picture takes a
-minute: so where there is more to read than that, the steps between chapters go by,
-quickly, then silence is played faster, and captions give way last. Nothing is left out,
-and an axis keeps its lengths: it is only played at another speed.
+step (passes: only in pictures whose story is time). A page opens in motion, and its
+question is there within five seconds: what leads to it is drawn already, and only the
+last steps are played. A learner who has answered hears the verdict within a quarter of
+a minute, and a whole picture takes a minute: so where there is more to read than that,
+the steps between chapters go by, quickly, then silence is played faster, and captions
+give way last. Nothing is left out, and an axis keeps its lengths: it is only played at
+another speed.
 """
 
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ MORE_OF_THE_SAME = 300  # the third event of one kind in a row, and those after 
 LEAST_STEP, LEAST_SILENCE, LEAST_CAPTION = 60, 3000, 600
 # ms from a question to its verdict; and of a picture without that
 VERDICT_MS, WHOLE_MS = 12_500, 46_000
+# ms of motion before the question of a page that opens; player.js adds a look of 600
+RUN_UP_MS = 3500
 
 
 class Step(NamedTuple):
@@ -62,13 +66,23 @@ def stays(
     both = before.lasts + after.lasts or 1
     for stretch in (before, after):
         stretch.shorten(WHOLE_MS * stretch.lasts / both)
+    if stop > 0:  # at least one step can be played on arrival
+        found[stop - 1].passes = min(found[stop - 1].passes, RUN_UP_MS)
     return found
 
 
-def to_the_verdict(found: Sequence[Stay], stop: int, decided: int) -> float:
-    """Ms from the answer, which is given at the stop, until the verdict."""
-    waited = sum(stay.passes for stay in found[stop:decided])
-    return waited + sum(stay.rests for stay in found[stop + 1 : decided])
+def way(found: Sequence[Stay], begin: int, end: int) -> float:
+    """Ms from one step, at which it begins to play, until another one is there."""
+    waited = sum(stay.passes for stay in found[begin:end])
+    return waited + sum(stay.rests for stay in found[begin + 1 : end])
+
+
+def arrival(found: Sequence[Stay], stop: int) -> int:
+    """The step at which a page opens that asks at this stop."""
+    begin = stop
+    while begin > 0 and way(found, begin - 1, stop) <= RUN_UP_MS:
+        begin -= 1
+    return begin
 
 
 @dataclass

@@ -86,8 +86,21 @@ class Picture:
 
     @property
     def title(self) -> str:
-        """The picture's title, in a few words."""
+        """The story in a few words; what is on the stage, if nobody asks about it."""
+        asked = self.prediction
+        return asked.title if asked and asked.title else self.stage
+
+    @property
+    def stage(self) -> str:
+        """What is shown, in a few words."""
         return str(self.cast["title"])
+
+    def scenario(self, scene: Scene) -> str:
+        """The line under the title."""
+        scenario = self.play.scenario(scene)
+        if self.title == self.stage:
+            return scenario
+        return f"{self.stage} · {scenario}" if scenario else self.stage
 
     def sentence(self, scene: Scene) -> str:
         """The sentence of a scene, as the page, the file and the table show it."""
@@ -109,11 +122,21 @@ class Picture:
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
         self.play.draw(drawing, self.scenes[: step + 1])
-        drawing.light(self.scenes[step].get("light", ()))
+        drawing.light(self._light(step))
         for shape in drawing.shapes.values():
             if "of" in shape:
                 shape["of"] = self._step_of(shape["of"])
         return drawing
+
+    def _light(self, step: int) -> Sequence[str]:
+        """What a step is about. The last one after a question closes in the light of
+        what surprised last, if it has none of its own.
+        """
+        scenes = self.scenes[: step + 1]
+        if self.prediction and step == len(self.scenes) - 1:
+            scenes = [scene for scene in scenes if "light" in scene]
+        light: Sequence[str] = scenes[-1].get("light", ()) if scenes else ()
+        return light
 
     def _step_of(self, number: int) -> int:
         """The step that shows an event, which plays know by its number; if the page
@@ -146,7 +169,7 @@ class Picture:
         return svg.svg(
             self._drawing(scene["step"], width),
             title=self.title,
-            scenario=self.play.scenario(scene),
+            scenario=self.scenario(scene),
             sentence=sentence,
             corner=self.corner,
             time=scene["time"],
@@ -188,7 +211,8 @@ class Picture:
         """One self-contained HTML page: it plays without a kernel and without the
         internet.
 
-        It opens at the start, at the end, or at a moment. widths: of its layouts.
+        It opens shortly before its question, at the start if it has none, at the end,
+        or at a moment. widths: of its layouts.
         """
         data = self.data(at_end, at_ms, widths)
         return page.page(data, self.title, self.corner)
@@ -202,9 +226,10 @@ class Picture:
         """The data for the page's player. at_end, at_ms: where it opens. widths: of the
         layouts that it needs.
         """
-        begin = self._begin(at_end, at_ms)
+        stays = self.stays()
+        begin = self._begin(stays, at_end, at_ms)
         layouts = [self.drawings(width) for width in widths]
-        data = page.packed(self._steps(), layouts)
+        data = page.packed(self._steps(stays), layouts)
         if self.strip:
             data["strip"] = self.strip
         return {
@@ -216,10 +241,15 @@ class Picture:
             "flows": self._flows(),
         }
 
-    def _begin(self, at_end: bool, at_ms: float | None) -> int:
+    def _begin(
+        self, stays: Sequence[pace.Stay], at_end: bool, at_ms: float | None
+    ) -> int:
         """The step at which a page opens."""
+        if at_ms is None and at_end:
+            return len(self.scenes) - 1
         if at_ms is None:
-            return len(self.scenes) - 1 if at_end else 0
+            asked = self.prediction
+            return pace.arrival(stays, asked.stop or 0) if asked else 0
         if not isinstance(at_ms, (int, float)):
             raise TypeError(f"at_ms={at_ms!r}: give a number of virtual ms")
         moments = [scene["at"] for scene in self.scenes]
@@ -273,10 +303,10 @@ class Picture:
             for scene in self.scenes
         )
 
-    def _steps(self) -> list[Step]:
+    def _steps(self, stays: Sequence[pace.Stay]) -> list[Step]:
         """The page's data for all steps, and how long each stays, in ms."""
         steps = []
-        for scene, stay in zip(self.scenes, self.stays(), strict=True):
+        for scene, stay in zip(self.scenes, stays, strict=True):
             told = self._step(scene)
             told["rests"] = round(stay.rests)
             told["passes"] = round(stay.passes)
@@ -287,7 +317,7 @@ class Picture:
         """The page's data for a step, apart from its drawing."""
         told = {name: scene[name] for name in AS_TOLD}
         told["sentence"] = self.sentence(scene)
-        told["scenario"] = self.play.scenario(scene)
+        told["scenario"] = self.scenario(scene)
         told["summary"] = self.summary(scene)
         told["foot"] = self.play.legend
         # it would give a prediction's answer away before that is decided
@@ -365,9 +395,9 @@ class Picture:
 
     def __repr__(self) -> str:
         if not self.scenes:
-            return f"{self.title}: {EMPTY}"
+            return f"{self.stage}: {EMPTY}"
         last = self.scenes[-1]
-        head = f"{self.title}: {len(self.scenes)} steps, {last['time']}"
+        head = f"{self.stage}: {len(self.scenes)} steps, {last['time']}"
         lines = [f"{head}, scenes {self.digest}"]
         asked = self.prediction
         if asked and not asked.mine_words:

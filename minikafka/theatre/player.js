@@ -8,8 +8,8 @@ const make = (tag, properties, ...inside) => {
   node.append(...inside);
   return node;
 };
-// ms for what is on its way, at speed 1. How long steps stay, the page says (pace.py).
-const MOTION = 320;
+// ms for what is on its way, at speed 1, and of a look before a page plays by itself. How long steps stay, the page says (pace.py).
+const MOTION = 320, A_LOOK = 600;
 const data = JSON.parse(at('play').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -165,6 +165,21 @@ function button() {
   at('go').querySelector('path').setAttribute('d', playing ? 'M4,2h3v12h-3zM10,2h3v12h-3z' : 'M4,2v12l9,-6z');
 }
 
+// Alive on arrival: as soon as a third of the stage is in sight it plays, up to the question, unless somebody was faster. Whoever
+// wants no motion finds it there already; and a link to a moment shows that moment.
+function arriveInSight() {
+  if (still.matches || cursor >= limit()) return;
+  const heard = new AbortController(), [opened, options] = [cursor, { signal: heard.signal, capture: true }];
+  const sight = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (isIntersecting) waits = setTimeout(() => { leave(); if (cursor === opened && !playing) turn(); }, A_LOOK);
+    else clearTimeout(waits);
+  }, { threshold: 0.3 });
+  const leave = () => { heard.abort(); sight.disconnect(); clearTimeout(waits); };
+  let waits;
+  for (const touch of ['pointerdown', 'keydown', 'input']) document.addEventListener(touch, leave, options);
+  sight.observe(at('stage'));
+}
+
 // -- hovering: an effect, and its cause
 
 function unmark() {
@@ -227,7 +242,7 @@ function help() {
   fitFrame();
 }
 
-// -- buttons and keys: those that a focused control uses itself stay its own
+// -- buttons and keys: those that a focused control uses itself stay its own; a digit answers the question
 
 const CONTROLS = {
   start: ['Home', () => go(0)], back: ['ArrowLeft', () => go(cursor - 1)], go: [' ', toggle], on: ['ArrowRight', () => go(cursor + 1)],
@@ -237,7 +252,9 @@ const KEYS = { End: () => go(last), ...Object.fromEntries(Object.values(CONTROLS
 for (const [id, [, does]] of Object.entries(CONTROLS)) at(id).onclick = does;
 at('scrub').oninput = () => go(Number(at('scrub').value));
 document.addEventListener('keydown', event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (answerBy(event.key)) { event.preventDefault(); return; }
+  if (!(event.key in KEYS)) return;
   const tag = event.target.tagName;
   if (event.target.id === 'stage' && event.key.startsWith('Arrow')) return;
   if (tag === 'SELECT' || (tag === 'BUTTON' && event.key === ' ') || (tag === 'INPUT' && !'nt '.includes(event.key))) return;
@@ -256,10 +273,12 @@ function begin() {
   setUpPrediction();
   choose();
   document.body.classList.toggle('alone', window.parent === window);
-  show(Number(stepAsked ?? play.begin), false);
+  const opens = still.matches && !released ? limit() : play.begin;
+  show(Number(stepAsked ?? opens), false);
   ticks();
   resize();
   if (data.strip) strip.setUp(data.strip);
   listen();
   bringIntoView();
+  if (stepAsked === undefined) arriveInSight();
 }

@@ -5,10 +5,12 @@ const SVG = 'http://www.w3.org/2000/svg';
 // narrower than the last one makes it smaller as a whole: nothing lies outside of the window.
 const WIDE = 920, NARROW = 560, PHONE = 448;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
+// A page that has a window of its own is drawn larger, as far as the window is high: so much at most.
+const MOST_GROWN = 1.45;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
 
-let layouts, layout = null, elements = [], stretch = 1, moves = [], drawn = 0, flowing = false, frame = null;
+let layouts, layout = null, elements = [], stretch = 1, grown = 1, moves = [], drawn = 0, flowing = false, frame = null;
 
 // From differences to one Map of shapes a step.
 function decode(packed) {
@@ -43,7 +45,7 @@ function shapesAt(step) {
   return new Map([...layout.later, ...state]);
 }
 
-const room = () => document.querySelector('main').clientWidth - 32;
+const room = () => (document.querySelector('main').clientWidth - 32) / grown;
 const wantedLayout = width => (width >= WIDE_FROM ? WIDE : width >= LEAST * NARROW ? NARROW : PHONE);
 
 function choose() {
@@ -62,11 +64,11 @@ function choose() {
     });
     svg.append(...elements.map(({ node }) => node));
   }
-  const { above, below } = drags() ? drag.room() : { above: 0, below: 0 };
-  const [wide, high] = [Math.round(layout.width * stretch), layout.height + 4 + above + below];
+  const { above, below } = strips();
+  const [wide, high] = [Math.round(layout.width * stretch), height()];
   // An image would hide the levers in it.
   const role = above || below || layout.known.some(shape => shape && (shape.act || shape.grid)) ? 'group' : 'img';
-  for (const [name, value] of Object.entries({ role, width: wide, height: high, viewBox: `0 ${-above} ${wide} ${high}` })) svg.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ role, width: Math.round(wide * grown), height: Math.round(high * grown), viewBox: `0 ${-above} ${wide} ${high}` })) svg.setAttribute(name, value);
   if (drags()) drag.fit();
   // Where the drawing is wider than the page, it must scroll by keys too.
   const stage = at('stage'), scrolls = stage.scrollWidth > stage.clientWidth;
@@ -74,6 +76,19 @@ function choose() {
     if (scrolls) stage.setAttribute(name, value);
     else stage.removeAttribute(name);
   }
+}
+
+const strips = () => (drags() ? drag.room() : { above: 0, below: 0 });
+const height = () => layout.height + 4 + strips().above + strips().below;
+
+// By what the rest of the page leaves of the window, at its highest.
+function grow() {
+  grown = 1;
+  choose();
+  if (window.parent !== window || room() < WIDE_FROM) return;
+  const around = document.querySelector('main').offsetHeight - at('stage').offsetHeight;
+  grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / WIDE_FROM));
+  choose();
 }
 
 // -- one shape

@@ -1,5 +1,5 @@
 """What a picture's page looks like in a browser: texts that overlap, what lies outside
-of the drawing or the window, and a verdict in sight.
+of the drawing or the window, a verdict in sight, and whether all that one needs next is.
 
 A page is opened once, and everything is measured there.
 """
@@ -15,6 +15,8 @@ from minikafka.theatre.picture import Picture
 DRAWN = (358, 526, 760, 948)
 MARGIN = 32  # of the page, left and right together
 HEIGHT = 900
+# a phone and a small laptop
+WINDOWS = ((390, 660), (1280, 720))
 
 # Each text as [words, left, top, right, bottom], in pixels of the drawing; words that
 # are wider than their cell; and shapes that are not wholly in the window.
@@ -59,6 +61,18 @@ last => {
   return seen;
 }
 """
+# Those of the elements that are not wholly in the window, though they are shown.
+OUT_OF_SIGHT = """
+names => {
+  dispatchEvent(new Event('resize'));
+  scrollTo(0, 0);
+  return names.filter(name => [...document.querySelectorAll(name)].some(node => {
+    if (!node.checkVisibility()) return false;
+    const { top, bottom } = node.getBoundingClientRect();
+    return top < 0 || bottom > innerHeight;
+  }));
+}
+"""
 SAYS_NOTHING = (
     "['verdict', 'rows'].every(id => !document.getElementById(id).checkVisibility())"
 )
@@ -70,6 +84,7 @@ class Visit:
 
     overlaps: list[str] = field(default_factory=list)
     verdicts: list[str] = field(default_factory=list)
+    out_of_sight: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
 
 
@@ -116,13 +131,23 @@ def ask(page, name: str, asked, last: int, found: Visit) -> None:
         return
     if not page.evaluate(SAYS_NOTHING):
         found.verdicts.append(f"{name}: at the question the answer is in sight")
+    see_all(page, f"{name}, asking", ["#said", "#ask", ".drag [role=slider]"], found)
     page.click("#options button:first-child")
     seen = page.evaluate(VERDICT, asked.decided)
+    see_all(page, f"{name}, decided", ["#said", "#verdict"], found)
     if seen != [asked.decided]:
         found.verdicts.append(
             f"{name}: decided at step {asked.decided}, and the verdict is in sight at"
             f" {seen}"
         )
+
+
+def see_all(page, where: str, names: list[str], found: Visit) -> None:
+    """What somebody needs at this step is in the window, without scrolling."""
+    for width, height in WINDOWS:
+        page.set_viewport_size({"width": width, "height": height})
+        hidden = page.evaluate(OUT_OF_SIGHT, names)
+        found.out_of_sight += [f"{where}, {width} px: {each}" for each in hidden]
 
 
 def problems(where: str, shown) -> list[str]:

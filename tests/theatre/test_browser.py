@@ -76,7 +76,7 @@ def sentence(page):
     return page.text_content("#sentence")
 
 
-def test_it_never_starts_by_itself_and_keys_step_through_it(opened):
+def test_keys_step_through_it_and_without_motion_it_never_starts_by_itself(opened):
     pic = picture("log", retention(), seed=7)
     page = opened(pic)
     assert (

@@ -67,6 +67,14 @@ def test_a_picture_stops_to_ask_and_gives_no_verdict_before_it_is_decided(
 
 
 @every_lesson
+def test_question_handle_and_verdict_are_in_the_window_of_a_phone_and_of_a_laptop(
+    visited, number
+):
+    found = [line for each in visited(number) for line in each.out_of_sight]
+    assert not found, "\n".join(found)
+
+
+@every_lesson
 def test_axe_finds_nothing_in_a_picture(visited, number):
     found = [line for each in visited(number) for line in each.violations]
     assert not found, "\n".join(found)

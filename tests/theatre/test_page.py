@@ -310,21 +310,38 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+SHAPES = ["rule", "trouble", *(f"actor{number}" for number in range(1, COLOURS + 1))]
+
+each_theme = pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in parts
+    )
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(one, other, theme):
+    lighter, darker = sorted(
+        (luminance(PALETTE[name][theme]) for name in (one, other)), reverse=True
+    )
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@each_theme
 @pytest.mark.parametrize(("text", "ground"), PAIRS)
 def test_text_stands_out_from_its_ground(text, ground, theme):
-    def luminance(colour):
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        r, g, b = (
-            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-            for part in parts
-        )
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    assert contrast(text, ground, theme) >= 4.5
 
-    lighter, darker = sorted(
-        (luminance(PALETTE[name][theme]) for name in (text, ground)), reverse=True
-    )
-    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+@each_theme
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_stands_out_from_the_page(shape, theme):
+    """WCAG 1.4.11"""
+    assert contrast(shape, "paper", theme) >= 3
 
 
 def test_every_colour_of_a_drawing_has_a_light_and_a_dark_value(pic):

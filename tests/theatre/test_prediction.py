@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from minikafka.theatre import picture
+from minikafka.theatre.drawing import WIDE
 from tests.theatre import groups
+from tests.theatre.test_pipeline import turned_round
 from tests.theatre.traces import alice
 
 OPTIONS = ["`created`, `paid`", "`paid`, `created`", "it depends"]
@@ -112,3 +114,15 @@ def test_beside_a_second_trace_the_answer_is_that_of_the_first_and_waits_until_i
     last = max(event.at for event in trace if event.kind == "RebalanceStarted")
     assert pic.prediction.verdict.endswith(f"It was {rebalances(trace)}.")
     assert pic.scenes[pic.prediction.decided]["at"] >= last
+
+
+def test_a_picture_that_asked_closes_in_the_light_of_its_surprise():
+    asked = {"question": "Twice?", "options": ["no", "yes"], "answer": "yes"}
+    without, with_one = (
+        picture("pipeline", turned_round(), prediction=each) for each in (None, asked)
+    )
+    lit = [scene["step"] for scene in without.scenes if "light" in scene]
+    assert lit and lit[-1] < len(without.scenes) - 1
+    assert not without.drawings(WIDE)[-1].lit
+    assert with_one.drawings(WIDE)[-1].lit
+    assert with_one.digest == without.digest

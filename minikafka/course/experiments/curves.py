@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # the theatre's actors, and one more
-COLOURS = ("#0072B2", "#E69F00", "#00795a", "#8f3f7f")
+COLOURS = ("#0072B2", "#c98200", "#00795a", "#8f3f7f")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "x")
 

@@ -169,9 +169,11 @@ def title(lesson: Contents) -> str:
 
 
 def heading(each: Shown, pictures: Sequence[Shown]) -> str:
-    """A picture's name, as HTML: the heading above it, numbered from the second
-    one on.
+    """A picture's name, as HTML: its story, or else the heading above it, numbered
+    from the second one on.
     """
+    if each.picture.title != each.picture.stage:
+        return escape(each.picture.title)
     same = [other.cell for other in pictures if other.heading == each.heading]
     words = re.sub(r" \((core|stretch)\b[^)]*\)$", "", each.heading)
     place = same.index(each.cell)
