@@ -21,6 +21,7 @@ function ask() {
   at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
   if (changed && drags()) choose();
   if (changed) fitFrame();
+  if (opens && drags()) drag.comeInReach();
   if (opens && document.hasFocus()) at('question').focus({ preventScroll: true });
 }
 

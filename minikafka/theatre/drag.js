@@ -136,5 +136,10 @@ const drag = (() => {
     event.stopPropagation();
   });
 
-  return { setUp, fit, room, there };
+  // A phone's window is lower than its picture, and a sheet covers part of it.
+  const comeInReach = () => {
+    if (there() && !said) parts.handle.scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' });
+  };
+
+  return { setUp, fit, room, there, comeInReach };
 })();

@@ -95,7 +95,8 @@ const lift = () => outside(() => {
 });
 
 const makeRoomForSheet = () => {
-  document.querySelector('main').style.paddingBottom = isSheet() ? `${at('sheet').offsetHeight + 8}px` : '';
+  const covered = isSheet() ? `${at('sheet').offsetHeight + 8}px` : '';
+  document.querySelector('main').style.paddingBottom = document.documentElement.style.scrollPaddingBottom = covered;
 };
 
 outside(() => window.parent !== window && window.parent.addEventListener('scroll', lift, { capture: true, passive: true }));
@@ -158,6 +159,7 @@ function resize() {
   grow();
   draw(cursor, false);
   fitFrame();
+  if (!at('ask').hidden && drags()) drag.comeInReach();
 }
 
 addEventListener('resize', resize);

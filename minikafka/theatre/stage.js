@@ -5,8 +5,8 @@ const SVG = 'http://www.w3.org/2000/svg';
 // narrower than the last one makes it smaller as a whole: nothing lies outside of the window.
 const WIDE = 920, NARROW = 560, PHONE = 448;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
-// A page that has a window of its own is drawn larger, as far as the window is high: so much at most.
-const MOST_GROWN = 1.45;
+// A page that has a window of its own is drawn larger, as far as the window is high: so much at most, and from this width on.
+const MOST_GROWN = 1.45, GROWN_FROM = 780;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
 
@@ -85,9 +85,9 @@ const height = () => layout.height + 4 + strips().above + strips().below;
 function grow() {
   grown = 1;
   choose();
-  if (window.parent !== window || room() < WIDE_FROM) return;
+  if (window.parent !== window || room() < GROWN_FROM) return;
   const around = document.querySelector('main').offsetHeight - at('stage').offsetHeight;
-  grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / WIDE_FROM));
+  grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / GROWN_FROM));
   choose();
 }
 

@@ -31,6 +31,7 @@ MEASURE = """
     scrub.dispatchEvent(new Event('input'));
     if (Number(scrub.value) !== step) throw new Error(`it stays at step ${scrub.value} and not ${step}`);
     const frame = svg.getBoundingClientRect(), texts = [], squeezed = [], outside = [];
+    const scale = frame.width / svg.viewBox.baseVal.width;  // some pages are drawn larger
     if (document.documentElement.scrollWidth > innerWidth) outside.push('the page');
     for (const node of svg.querySelectorAll('[data-shape]:not(g, text)')) {
       const { left, right, width, height } = node.getBoundingClientRect();
@@ -39,13 +40,14 @@ MEASURE = """
     for (const node of svg.querySelectorAll('text')) {
       const box = node.getBoundingClientRect(), words = node.textContent;
       if (!box.width || !words.trim()) continue;  // it isn't shown
-      texts.push([words, box.left - frame.left, box.top - frame.top, box.right - frame.left, box.bottom - frame.top]);
+      const edges = [box.left - frame.left, box.top - frame.top, box.right - frame.left, box.bottom - frame.top];
+      texts.push([words, ...edges.map(edge => edge / scale)]);
     }
     for (const cell of svg.querySelectorAll('g')) {
       const [box, ...inside] = [...cell.children].slice(0, 3).map(part => [part, part.getBoundingClientRect().width]);
       for (const [text, wide] of inside) if (wide > box[1] + 1) squeezed.push(text.textContent);
     }
-    return { step, width: frame.width, height: frame.height, texts, squeezed, outside };
+    return { step, width: frame.width / scale, height: frame.height / scale, texts, squeezed, outside };
   });
 }
 """
@@ -61,15 +63,16 @@ last => {
   return seen;
 }
 """
-# Those of the elements that are not wholly in the window, though they are shown.
+# Those of the elements that are not wholly in the window, though they are shown, or that
+# a phone's sheet covers.
 OUT_OF_SIGHT = """
 names => {
   dispatchEvent(new Event('resize'));
-  scrollTo(0, 0);
+  const sheet = document.getElementById('sheet'), is_over = getComputedStyle(sheet).position === 'fixed';
   return names.filter(name => [...document.querySelectorAll(name)].some(node => {
     if (!node.checkVisibility()) return false;
-    const { top, bottom } = node.getBoundingClientRect();
-    return top < 0 || bottom > innerHeight;
+    const { top, bottom } = node.getBoundingClientRect(), is_free = !is_over || sheet.contains(node);
+    return top < 0 || bottom > (is_free ? innerHeight : sheet.getBoundingClientRect().top);
   }));
 }
 """
