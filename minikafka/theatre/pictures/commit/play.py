@@ -104,7 +104,7 @@ class CommitPlay(Play):
         numbers = [widest(row.number, 12.5, mono=True, bold=True) for row in rows]
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
-            ends = (places["log"].x, d.width - max(numbers) - 10)
+            ends = (places["log"].x, d.width - max(numbers, default=0) - 10)
             shown = self._rows_of_time(scene["space"])
             self.lanes.draw(d, places["lanes"].y, shown, scene["step"], ends)
 
