@@ -52,11 +52,15 @@ function tellVerdict(words) {
 }
 
 // There is one box, as high as the highest of what it will say: nothing moves while one watches.
+let answerHeight = 0;
+
 function reserveAnswer() {
+  answerHeight = 0;
   if (!prediction) return;
   const box = at('answer'), parts = ['ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
   const before = [...parts, ...(mine ? [mine] : [])].map(node => [node, node.hidden]);
   box.style.minHeight = '';
+  box.classList.remove('empty');
   if (mine) mine.hidden = false;
   let most = 0;
   const measure = shown => {
@@ -75,6 +79,7 @@ function reserveAnswer() {
     measure(parts[2]);
   }
   for (const [node, hidden] of before) node.hidden = hidden;
+  answerHeight = most;
   box.style.minHeight = isSheet() ? '' : `${most}px`;
   ask();
 }

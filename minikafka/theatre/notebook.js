@@ -85,7 +85,7 @@ const fitFrame = () => outside(() => {
 });
 
 // On a phone what is said and asked is a sheet over the picture (player.css), at the bottom of the window; that of a frame is the
-// bottom of what is seen of it. The page ends where the sheet covers nothing.
+// bottom of what is seen of it. The page is so long that the sheet covers nothing of it at its end.
 const isSheet = () => getComputedStyle(at('sheet')).position === 'fixed';
 
 const lift = () => outside(() => {
@@ -95,7 +95,7 @@ const lift = () => outside(() => {
 });
 
 const makeRoomForSheet = () => {
-  const covered = isSheet() ? `${at('sheet').offsetHeight + 8}px` : '';
+  const covered = isSheet() ? `${at('said').offsetHeight + answerHeight + 32}px` : '';
   document.querySelector('main').style.paddingBottom = document.documentElement.style.scrollPaddingBottom = covered;
 };
 

@@ -303,6 +303,35 @@ def test_whoever_touches_it_first_decides_where_it_stands(moving):
     assert last > 1 and number_of(page) == 1
 
 
+IN_THE_WINDOW = """
+frame => {
+  const { top } = frame.getBoundingClientRect(), inside = frame.contentDocument;
+  const { bottom } = inside.getElementById('sheet').getBoundingClientRect();
+  return Math.round(innerHeight - top - bottom);
+}
+"""
+
+
+def test_in_a_frame_the_sheet_of_a_phone_is_at_the_bottom_of_what_is_seen_of_it(
+    chromium,
+):
+    pic, _ = asked_late()
+    with chromium.new_context(
+        viewport={"width": 390, "height": 660}, reduced_motion="reduce"
+    ) as context:
+        page = context.new_page()
+        words = "<p>words</p>" * 40
+        page.set_content(words + CELL.format(frame=pic.frame()) + words)
+        page.frames[1].wait_for_selector("#ask", state="visible")
+        for block in ("start", "center"):
+            page.locator("iframe").evaluate(
+                "(frame, block) => frame.scrollIntoView({ block })", block
+            )
+            page.wait_for_function(
+                f"({IN_THE_WINDOW})(document.querySelector('iframe')) === 0"
+            )
+
+
 def test_between_an_answer_and_its_verdict_the_question_and_what_was_said_stand(opened):
     """And what else could be said: the box is as high as it was, and not empty."""
     pic, asked = asked_late()
