@@ -127,7 +127,7 @@ def find_python():
             return candidate
     raise Stop(
         f"Python 3.{OLDEST[1]} to 3.{NEWEST[1]} is needed, and this is"
-        f" {sys.version.split()[0]}.\n  Windows, macOS:  install 3.12 from python.org\n"
+        f" {sys.version.split()[0]}.\n  Windows, macOS:  install 3.14 from python.org\n"
         "  Debian, Ubuntu:  sudo apt install python3 python3-venv\n  with conda:     "
         " conda env create -f environment.yml, conda activate minikafka, then this"
         " command again"

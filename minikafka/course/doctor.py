@@ -119,7 +119,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _python() -> Iterator[Fact]:
     fits = OLDEST <= sys.version_info[:2] <= NEWEST
-    fix = f"install Python 3.12, remove .venv, then: {_TO_LAB}"
+    fix = f"install Python 3.14, remove .venv, then: {_TO_LAB}"
     yield Fact(
         "Python", f"{platform.python_version()} ({sys.executable})", fits, fix=fix
     )

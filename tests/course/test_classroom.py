@@ -437,6 +437,8 @@ def test_the_teacher_takes_down_the_hand_of_a_laptop_that_died(
     assert sorted(rows()) == sorted([hand.partition("asks:")[0].rstrip(), other])
     assert main(["class", "--bootstrap", served.bootstrap, "--lower", "ada"]) == 0
     assert capsys.readouterr().out == "ada: no hand is up.\n"
+    assert main(["class", "--bootstrap", served.bootstrap, "--lower", "bob"]) == 1
+    assert "nobody is called 'bob'" in capsys.readouterr().err
 
 
 _LEARNER = """

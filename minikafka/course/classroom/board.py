@@ -195,6 +195,10 @@ class Board:
                     every.append((name, place))
         return every
 
+    def names(self) -> set[str]:
+        """All in the table."""
+        return {name for name, _ in self.rows()}
+
     def hands(self, name: str) -> list[Place]:
         """Where the learner of this row has a hand up."""
         every = self.every_row()

@@ -40,6 +40,9 @@ def main(args: argparse.Namespace) -> int:
     before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
     try:
         seen = watch(args, stopping)
+        if args.lower is not None and args.lower not in seen.names():
+            print(f"minikafka class: nobody is called {args.lower!r}", file=sys.stderr)
+            return 1
         if args.lower is not None:
             lower(args.bootstrap, args.lower, seen.hands(args.lower))
         if args.csv is not None:
