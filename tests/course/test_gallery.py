@@ -274,7 +274,7 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
             with page.expect_navigation():
-                page.click("text=One more partition")
+                page.click("text=A fifth partition")
             page.keyboard.press("End")
             assert page.is_visible(
                 "#ask"
