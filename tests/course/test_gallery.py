@@ -1,5 +1,6 @@
 """`minikafka gallery DIR`: the lessons' pictures as a folder of static pages."""
 
+import json
 import re
 import sys
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ from minikafka.course.predictions import TITLE, explained
 from minikafka.course.publishing import gallery
 from minikafka.course.publishing.pictures_of_lessons import (
     Shown,
+    has_pictures,
     leading_to_pictures,
     shown,
 )
@@ -23,6 +25,7 @@ from tests.theatre import groups
 pytestmark = pytest.mark.slow
 
 FEW = ("00", "02", "04")
+OF_SPARK = ("18", "19")
 
 
 @pytest.fixture(scope="module")
@@ -287,3 +290,28 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             "img", "all => all.filter(e => e.complete && !e.naturalWidth).length"
         )
     assert complaints == [] and broken == 0
+
+
+@pytest.mark.parametrize("number", OF_SPARK)
+def test_what_spark_did_plays_from_its_recording(number):
+    """Without Spark, and as the lesson's cell shows it where it has a picture."""
+    lesson = contents()[number]
+    [each] = shown(lesson)
+    assert each.recorded and has_pictures(lesson)
+    [cell] = [cell for cell in lesson.code if cell["id"] == each.cell]
+    stored = re.findall(r"scenes ([0-9a-f]{12})", json.dumps(cell["outputs"]))
+    assert stored in ([], [each.picture.digest])
+    names = [name for name, _ in gallery.pages(lesson, [each])]
+    assert names == [f"{each.name}.html", f"{each.name}.svg"]
+
+
+def test_a_recording_asks_what_the_lesson_asks_and_the_index_does_not_tell():
+    lesson = contents()["18"]
+    [each] = shown(lesson)
+    asked = each.picture.prediction
+    assert asked.question in [known.question for known in lesson.predictions]
+    assert asked.answer and asked.decided > asked.stop
+    assert gallery.still(each.picture) == asked.stop
+    index = gallery.index([(lesson, [each])])
+    assert asked.question in index
+    assert not any(sentence in index for sentence in asked.because)

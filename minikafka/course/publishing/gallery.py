@@ -1,7 +1,7 @@
 """`minikafka gallery DIR`: every lesson's pictures as a folder of static files, for any
 web host.
 
-The lessons' cells are run for it (pictures_of_lessons.py). Each picture is a page of
+The lessons' cells are run for it, but Spark is not (pictures_of_lessons.py). Each picture is a page of
 its own that plays by itself and asks what the lesson asks; `index.html` lists them all.
 Its stills show the moment of the question, so that nothing is told before.
 """
@@ -18,7 +18,7 @@ from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.publishing.pictures_of_lessons import (
     Shown,
-    leading_to_pictures,
+    has_pictures,
     shown,
 )
 from minikafka.theatre.drawing import LAYOUTS, NARROW
@@ -61,9 +61,7 @@ def write(folder: Path, home: str = "") -> None:
     be looked at at any time. home: the way from the folder to the page that leads here,
     if there is one.
     """
-    chosen = [
-        lesson for lesson in contents().values() if leading_to_pictures(lesson.code)
-    ]
+    chosen = [lesson for lesson in contents().values() if has_pictures(lesson)]
     if not chosen:
         raise Problem(
             "there are no lessons here: the command needs the project's folder, with"

@@ -3,7 +3,8 @@ Jupyter.
 
 Only the cells that lead to a picture are run: those that play one, and those that make
 a name which a later one of these uses. What differs from run to run (cells tagged
-`nbval-ignore-output`: real clients, this machine) is left out.
+`nbval-ignore-output`: real clients, this machine) is left out. Of Spark there are
+recordings: the runs that lessons 18 and 19 are about play without it.
 """
 
 import ast
@@ -11,9 +12,12 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from minikafka import predict
 from minikafka.course.contents import Contents, plays
+from minikafka.course.experiments import lesson_18_event_time as event_time
+from minikafka.course.experiments import lesson_19_checkpoints as checkpoints
 from minikafka.theatre.picture import Picture
 
 FUNCTIONS = (ast.FunctionDef, ast.ClassDef)
@@ -25,7 +29,7 @@ class Shown:
     above it.
 
     levers: in the lesson it is a live one, with controls; this is how it begins. alone:
-    shown instead where there is no kernel.
+    shown instead where there is no kernel. recorded: the cell itself needs Spark.
     """
 
     lesson: str
@@ -34,10 +38,46 @@ class Shown:
     picture: Picture
     levers: bool = False
     alone: Callable[[], Picture] | None = None
+    recorded: bool = False
 
     @property
     def name(self) -> str:
         return f"{self.lesson}-{self.cell}"
+
+
+class Recording(NamedTuple):
+    """A run of Spark that a lesson's cell is about. asks: the cell with its question,
+    if there is one. play: makes its picture, with that prediction or None.
+    """
+
+    cell: str
+    asks: str
+    play: Callable[[Any], Picture]
+
+
+def _fate_of_h(asked: Any) -> Picture:
+    """Micro-batches with a watermark, and the order that comes late."""
+    picture: Picture = event_time.RECORDED.play(
+        asked, surprise=event_time.comes("H"), answer=event_time.becomes_of_h
+    )
+    return picture
+
+
+def _three_kills(asked: Any) -> Picture:
+    """A query that is killed before, in and after its sink's work."""
+    picture: Picture = checkpoints.RECORDED.play(asked)
+    return picture
+
+
+RECORDINGS = {
+    "18": Recording("fate-run", "fate-predict", _fate_of_h),
+    "19": Recording("kill", "", _three_kills),
+}
+
+
+def has_pictures(lesson: Contents) -> bool:
+    """Whether there is anything to show."""
+    return lesson.number in RECORDINGS or bool(leading_to_pictures(lesson.code))
 
 
 def shown(lesson: Contents) -> Iterator[Shown]:
@@ -47,6 +87,15 @@ def shown(lesson: Contents) -> Iterator[Shown]:
     headings = {}
     for section in lesson.sections:
         headings.update({cell["id"]: section.heading for cell in section.cells})
+    recording = RECORDINGS.get(lesson.number)
+    if recording:
+        yield Shown(
+            lesson=lesson.number,
+            cell=recording.cell,
+            heading=headings[recording.cell],
+            picture=recording.play(_asked(lesson, recording.asks)),
+            recorded=True,
+        )
     names: dict[str, Any] = {"__name__": "__main__"}
     for cell in leading_to_pictures(lesson.code):
         try:
@@ -67,6 +116,14 @@ def shown(lesson: Contents) -> Iterator[Shown]:
                 levers=picture is not value,
                 alone=getattr(value, "alone", None),
             )
+
+
+def _asked(lesson: Contents, cell: str) -> Any:
+    """The prediction that a cell asks for; None without a cell."""
+    for each in lesson.predictions:
+        if each.cell == cell:
+            return predict(each.question, list(each.options), mine=None)
+    return None
 
 
 def leading_to_pictures(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
