@@ -1,10 +1,16 @@
 """Lesson 23's file to go on with, and what the lesson shows."""
 
+import socket
+import threading
+from contextlib import suppress
+
 import pytest
 
 from minikafka.course.experiments import lesson_23_kafka as lesson_23
+from minikafka.course.experiments.lesson_23_picture import RECORDED
 from minikafka.course.judging.conversation import fields as told_fields
 from minikafka.course.judging.kafka_trial import VERSION
+from minikafka.server.proxy import read_frame
 from minikafka.wire.messages import API, encode_response
 from minikafka.wire.schema import Message
 from tests.course.answers import verdict
@@ -56,3 +62,27 @@ def test_what_is_told_of_a_frame_is_short():
     message = Message(name="orders", records=b"12345", numbers=[1, 2, 3, 4, 5])
     said = told_fields(message)
     assert said == "name=orders records=<5 bytes> numbers=[1 2 3 ... 5 in all]"
+
+
+def test_a_real_client_knocks_as_it_was_recorded():
+    """The title picture's first frame, from kafka-python; its version may be another
+    one (KIP-511).
+    """
+    kafka = pytest.importorskip("kafka")
+
+    def connect(address):
+        with suppress(kafka.errors.KafkaError):  # nobody answers it
+            kafka.KafkaProducer(
+                bootstrap_servers=address, client_id="shop", bootstrap_timeout_ms=1000
+            )
+
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        host, port = door.getsockname()
+        client = threading.Thread(target=connect, args=(f"{host}:{port}",))
+        client.start()
+        with door.accept()[0] as connection:
+            frame = read_frame(connection)
+    client.join()
+    version = kafka.__version__.encode()
+    now = bytes([len(version) + 1]) + version
+    assert frame == RECORDED.replace(b"\x073.0.12", now)

@@ -3,6 +3,10 @@
 import pytest
 
 from minikafka.course import editions
+from minikafka.course.contents import contents
+from minikafka.course.experiments import lesson_17_picture, lesson_22_picture
+from minikafka.course.on_call import plans
+from minikafka.course.on_call.incident import Incident
 from minikafka.course.publishing import title_pictures
 from tests.kafka import ROOT
 
@@ -31,3 +35,20 @@ def test_the_notebook_shows_its_hook_with_an_alternative_text(number):
     text = editions.notebooks()[number].read_text(encoding="utf-8")
     alternative, _, _ = text.partition(f"](../notebooks/pictures/{number}.svg)")
     assert len(alternative.rpartition("![")[2]) > 40
+
+
+def test_lesson_17s_offsets_are_those_that_its_query_has_planned():
+    """The picture's run is the one that the notebook stores."""
+    [cell] = [each for each in contents()["17"].code if each["id"] == "checkpoint"]
+    [output] = cell["outputs"]
+    assert lesson_17_picture.printed("".join(output["text"])) == (
+        lesson_17_picture.RECORDED
+    )
+
+
+@pytest.mark.slow
+def test_lesson_22s_curves_are_those_of_its_first_night():
+    """A night runs some ten seconds, so the picture has what was measured in it."""
+    night = Incident(plans.read(lesson_22_picture.NIGHT))
+    measured = lesson_22_picture.recorded(night.world.samples)
+    assert measured == lesson_22_picture.RECORDED

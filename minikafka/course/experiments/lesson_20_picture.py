@@ -1,81 +1,117 @@
-"""The picture at the top of lesson 20: the clicks of two visitors, and no record that
-says that a visit is over.
+"""The picture at the top of lesson 20: a morning's clicks of the data set that the
+lesson reads, and no record that says that a visit is over.
 """
 
-from minikafka.theatre.drawing import WIDE, Drawing
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minikafka.course.data import dataset
+from minikafka.course.experiments.lesson_20_runs import as_clock, at
+from minikafka.theatre.actors import actor_colour
+from minikafka.theatre.drawing import WIDE, Drawing, Look
 from minikafka.theatre.svg import svg
 
-# minutes after ten
-CLICKS = {"wanda": (0, 4, 8, 12, 16), "bruno": (2, 21, 33, 52, 70, 88)}
-WATERMARK_DELAY = 10  # minutes
-NOW = 90
+SEED, VISITS = 7, 100  # of the data set, as in the lesson
+FROM, NOW, TO = "10:00", "13:54", "14:00"
+DELAY_MS = 2 * 3_600_000  # of the watermark, as in the lesson
+LATE_MS = 5 * 60_000  # a phone that sends this much later was offline
+USERS = ("alice", "bruno", "chidi", "fatou", "jonas", "bot-1")
+SILENT = "fatou"
 
-_LEFT, _RIGHT = 96, WIDE - 110  # of the axis of time
-_TOP, _LANE = 40, 62  # of the first lane; from lane to lane
-_BOTTOM = _TOP + len(CLICKS) * _LANE
+
+class Click(NamedTuple):
+    """When it was made, and whether it came much later."""
+
+    at_ms: int
+    late: bool
+
+
+def came() -> tuple[dict[str, list[Click]], int]:
+    """The clicks that have come until now, by user, and the watermark: the latest time
+    of a click, of all users, minus the delay.
+    """
+    by_user = defaultdict(list)
+    latest = 0
+    for event in dataset("user_events").generate(count=VISITS, seed=SEED):
+        if event.ingest_ms > at(NOW):
+            continue
+        value = json.loads(event.value)
+        made = value["event_time_ms"]
+        latest = max(latest, made)
+        late = event.ingest_ms - made > LATE_MS
+        by_user[value["user_id"]].append(Click(made, late))
+    return by_user, latest - DELAY_MS
+
+
+_LEFT, _RIGHT = 84, WIDE - 20  # of the axis of time
+_TOP, _LANE = 40, 38  # of the first lane; from lane to lane
+_BOTTOM = _TOP + len(USERS) * _LANE
 
 
 def who_notices_the_silence() -> str:
-    """SVG: one visitor goes on, the other stopped clicking long ago."""
+    """SVG: who clicked when. Which visits are over, and who notices, is the lesson's to
+    say.
+    """
+    clicks, watermark = came()
     body = Drawing(WIDE)
-    y = _TOP
-    for user, minutes in CLICKS.items():
-        _lane(body.part(user, 0, y), user, minutes)
-        y += _LANE
-    for minute in range(0, NOW + 1, 30):
-        _tick(body, minute)
-    latest = max(map(max, CLICKS.values()))
-    _watermark(body, latest - WATERMARK_DELAY)
+    for place, user in enumerate(USERS):
+        lane = body.part(user, 0, _TOP + place * _LANE)
+        _lane(lane, place, user, clicks[user])
+    for clock in ("10:00", "11:00", "12:00", "13:00", "14:00"):
+        tick = body.part(f"tick/{clock}", _x(at(clock)), _BOTTOM)
+        tick.upright("mark", 0, -6, 0, "quiet")
+        tick.note("word", 0, 17, clock, "middle", size=13)
+    _line(body, "watermark", watermark, f"watermark {as_clock(watermark)}")
+    _line(body, "now", at(NOW), "now")
+    last = max(click.at_ms for click in clicks[SILENT])
     said = (
-        "wanda's last click is more than an hour old. Is her visit over, and who"
-        " notices?"
+        f"No record says that a visit is over. The last click of {SILENT} was at"
+        f" {as_clock(last)}. Who notices that no more come?"
     )
-    alt = (
-        f"{said} bruno goes on clicking; the watermark is ten minutes behind his"
-        " last click."
-    )
+    total = sum(map(len, clicks.values()))
     return svg(
         body,
-        title="clicks of two visitors, by event time",
-        scenario="no record says that a visit is over",
+        title="clicks by the time at which they were made",
+        scenario=f"{total} clicks have come · hollow: sent later, by a phone",
         sentence=said,
-        corner="",
-        time=_clock(latest),
-        alt=alt,
+        corner=f"seed {SEED}",
+        time=NOW,
+        alt=f"{said} The watermark is at {as_clock(watermark)}.",
     )
 
 
-def _lane(lane: Drawing, user: str, minutes: tuple[int, ...]) -> None:
-    """A visitor's clicks, and a question mark where one has been silent for long."""
-    lane.text("name", 0, 23, user, bold=True)
-    lane.level("line", _LEFT, _RIGHT, 18, "rule")
-    for minute in minutes:
-        lane.circle(str(minute), _x(minute), 18, 8, "actor1")
-    is_silent = max(minutes) < NOW / 2
-    if is_silent:
-        x = _x(NOW * 0.55)
-        lane.text("question", x, 6, "?", "quiet", size=20, bold=True, anchor="middle")
+def _lane(lane: Drawing, place: int, user: str, clicks: Sequence[Click]) -> None:
+    """A visitor's clicks; those of a minute are one dot."""
+    middle = _LANE / 2
+    lane.text("name", 0, middle + 5, user, bold=True, size=14)
+    lane.level("line", _LEFT, _RIGHT, middle, "rule")
+    colour = actor_colour(place)
+    seen: dict[str, Click] = {}
+    for click in clicks:
+        if click.at_ms >= at(FROM):
+            seen.setdefault(as_clock(click.at_ms), click)
+    for clock, click in sorted(seen.items()):
+        fill = "paper" if click.late else colour
+        lane.circle(clock, _x(click.at_ms), middle, 6, fill, colour, width=2)
+    if user == SILENT:
+        last = max(click.at_ms for click in clicks)
+        begin = _x(last) + 12
+        end = _x(at(NOW)) - 6
+        lane.rect("silence", begin, 4, end - begin, _LANE - 8, "hatch", "trouble", r=4)
+        words = "silence"
+        look: Look = {"size": 14, "bold": True, "anchor": "middle", "halo": "paper"}
+        lane.text("word", (begin + end) / 2, middle + 5, words, "trouble", **look)
 
 
-def _tick(body: Drawing, minute: int) -> None:
-    """A time of the day on the axis."""
-    tick = body.part(f"tick/{minute}", _x(minute), _BOTTOM)
-    tick.upright("mark", 0, 0, 6, "quiet")
-    tick.note("word", 0, 22, _clock(minute), "middle", size=12)
+def _line(body: Drawing, name: str, ms: int, words: str) -> None:
+    """A moment, down through all lanes."""
+    x = _x(ms)
+    body.upright(name, x, _TOP - 14, _BOTTOM, "ink", width=2.5)
+    body.text(f"{name}/word", x, _TOP - 22, words, bold=True, size=14, anchor="middle")
 
 
-def _watermark(body: Drawing, minute: int) -> None:
-    name = "watermark"
-    x = _x(minute)
-    body.upright(name, x, _TOP - 24, _BOTTOM, "actor2", width=3)
-    body.text(f"{name}/word", x - 8, _TOP - 14, name, size=12, bold=True, anchor="end")
-
-
-def _x(minute: float) -> float:
-    room = _RIGHT - _LEFT
-    return _LEFT + room * minute / NOW
-
-
-def _clock(minute: int) -> str:
-    hours, minutes = divmod(minute, 60)
-    return f"{10 + hours}:{minutes:02}"
+def _x(ms: float) -> float:
+    share = (ms - at(FROM)) / (at(TO) - at(FROM))
+    return _LEFT + (_RIGHT - _LEFT) * share

@@ -1,64 +1,45 @@
-"""The picture at the top of lesson 21: an order in Avro, between a shop that has written
-three fields and a program that knows two.
+"""The picture at the top of lesson 21: the lesson's first run, in which a shop renames a
+field, and billing is started again and again.
 """
 
-from collections.abc import Mapping
+import json
 
-from minikafka.course.experiments.lesson_21_compatibility import write
-from minikafka.course.experiments.lesson_21_schemas import fields
-from minikafka.theatre.drawing import WIDE, Drawing
+from minikafka.course.experiments.lesson_21_schemas import orders_billed
+from minikafka.theatre.drawing import WIDE
 from minikafka.theatre.svg import svg
 
-WRITTEN = {"customer": "alice", "copies": 2, "cents": 2000}
-KNOWN = {"customer": "a string", "cents": "a number"}
-
-_TOP, _ROW = 24, 34  # of the lists; from row to row
-_BOX, _HEIGHT = 200, 130
-_BYTES_LEFT, _BYTE = 305, 30  # the bytes; from byte to byte
-_READER_LEFT = 680
+SECONDS = 12  # of the run: all orders are there, and billing has tried for a while
+WRITTEN, ASKED = "amount", "cents"
 
 
-def nine_bytes() -> str:
-    """SVG: what the shop writes, its bytes in Avro, and what billing looks for. Which
-    byte belongs to what is the lesson's to say.
+def one_renamed_field() -> str:
+    """SVG: ten orders by the field that has their price, and where billing is. Who
+    could have known before is the lesson's to say.
     """
-    schema = fields(customer="string", copies="long", cents="long")
-    data = write(schema, WRITTEN)
-    body = Drawing(WIDE)
-    _listed(body, "shop", 20, "the shop writes", WRITTEN)
-    middle = _TOP + _HEIGHT / 2
-    for place, byte in enumerate(data):
-        left = _BYTES_LEFT + place * _BYTE
-        name = f"byte/{place}"
-        body.rect(name, left, middle - 15, _BYTE, 30, "cell", "rule", r=2)
-        x = left + _BYTE / 2
-        hexed = f"{byte:02x}"
-        body.text(f"{name}/hex", x, middle + 5, hexed, anchor="middle", mono=True)
-    end = _BYTES_LEFT + len(data) * _BYTE
-    center = (_BYTES_LEFT + end) / 2
-    body.note("bytes", center, middle + 38, "in the topic orders", "middle")
-    body.arrow("writes", 20 + _BOX + 10, middle, _BYTES_LEFT - 10, middle)
-    body.arrow("reads", end + 10, middle, _READER_LEFT - 10, middle)
-    _listed(body, "billing", _READER_LEFT, "billing looks for", KNOWN)
-    said = "The shop writes three fields. Billing knows two. What does it read?"
+    deaths: list[str] = []
+    with orders_billed(lambda order: order[ASKED], deaths, SECONDS) as cluster:
+        played = cluster.play("commit")
+        orders = [json.loads(record.value) for record in cluster.records("orders", 0)]
+    tried = [each["step"] for each in played.scenes if each["kind"] == "PositionSought"]
+    step = tried[-1]
+    scene = played.scenes[step]
+    body = played.drawings(WIDE)[step]
+    for offset, order in enumerate(orders):
+        [field] = order.keys() - {"customer"}
+        record = body.shapes[f"record/0/{offset}"]
+        record |= {"text": field}
+        if field == WRITTEN:
+            record |= {"line": "trouble", "ink": "trouble", "width": 2}
+    said = (
+        f"One order has {WRITTEN} where billing looks for {ASKED}. Billing has crashed"
+        f" {len(deaths)} times. Who could have known before?"
+    )
     return svg(
         body,
-        title="an order in Avro",
-        scenario=f"{len(data)} bytes",
+        title="One renamed field",
+        scenario=played.scenario(scene),
         sentence=said,
-        corner="the broker stores bytes",
-        time="one order",
-        alt=f"{said} The order is {len(data)} bytes in the topic.",
+        corner=played.corner,
+        time=scene["time"],
+        alt=f"{said} {played.summary(scene)}.",
     )
-
-
-def _listed(
-    body: Drawing, name: str, left: float, title: str, rows: Mapping[str, object]
-) -> None:
-    """A box with a title and a line for each field."""
-    body.rect(name, left, _TOP, _BOX, _HEIGHT, "paper", "rule", r=8)
-    body.text(f"{name}/title", left + 16, _TOP + 24, title, bold=True, size=13)
-    for place, (field, about) in enumerate(rows.items(), 1):
-        line = f"{field}: {about}"
-        y = _TOP + 24 + place * _ROW * 0.8
-        body.text(f"{name}/{field}", left + 16, y, line, mono=True, size=13)

@@ -5,7 +5,8 @@ registry on a simulated cluster, and the effect of each kind of change.
 import inspect
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from minikafka import Cluster
@@ -24,6 +25,8 @@ SMALL = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 
 SUBJECT = "orders-value"
 ORDERS, CHANGED, UNTIL_S = 10, 3, 30
 
+Bill = Callable[[dict[str, Any]], Any]
+
 
 def show(*things: Any) -> None:
     """Print their source, as it is in the package."""
@@ -31,26 +34,34 @@ def show(*things: Any) -> None:
         print(textwrap.dedent(inspect.getsource(each)))
 
 
-def orders_come(bill: Callable[[dict[str, Any]], None]) -> None:
+def orders_come(bill: Bill) -> None:
     """Ten orders, one a second, as JSON. The fourth comes from a newer shop that writes
     `amount` for `cents`, and is rolled back at once. bill(order) is started again a
     second after each crash. Prints how far it got in 30 s.
     """
     deaths: list[str] = []
+    with orders_billed(bill, deaths, UNTIL_S) as cluster:
+        [done] = cluster.committed_offsets("billing").values()
+    print(f"after {UNTIL_S} s: {done} of {ORDERS} orders are billed.")
+    print(f"billing crashed {len(deaths)} times: {deaths[0]}")
+
+
+@contextmanager
+def orders_billed(bill: Bill, deaths: list[str], seconds: float) -> Iterator[Cluster]:
+    """The cluster after this much of the run. deaths: gets each crash."""
     with Cluster(seed=21, configs=SMALL) as cluster:
         cluster.create_topic("orders", partitions=1)
         consumer = cluster.consumer(
             "orders",
             group_id="billing",
+            client_id="billing",
             auto_offset_reset="earliest",
             enable_auto_commit=False,
         )
-        cluster.start(_shop, cluster, cluster.producer())
+        cluster.start(_shop, cluster, cluster.producer(client_id="shop"))
         cluster.start(_always_again, cluster, consumer, bill, deaths)
-        cluster.run(seconds=UNTIL_S)
-        [done] = cluster.committed_offsets("billing").values()
-    print(f"after {UNTIL_S} s: {done} of {ORDERS} orders are billed.")
-    print(f"billing crashed {len(deaths)} times: {deaths[0]}")
+        cluster.run(seconds=seconds)
+        yield cluster
 
 
 def _shop(cluster: Cluster, producer: Any) -> None:
@@ -61,7 +72,7 @@ def _shop(cluster: Cluster, producer: Any) -> None:
 
 
 def _always_again(
-    cluster: Cluster, consumer: Any, bill: Callable[..., None], deaths: list[str]
+    cluster: Cluster, consumer: Any, bill: Bill, deaths: list[str]
 ) -> None:
     while True:
         try:

@@ -1,51 +1,117 @@
-"""The picture at the top of lesson 24: a till, a wire with somebody who listens, and
-three locks before the topic orders.
+"""The picture at the top of lesson 24: till 7's order as somebody on the wire hears it,
+and the three locks in front of the topic.
 """
 
-from minikafka.theatre.drawing import WIDE, Drawing
-from minikafka.theatre.svg import svg
+import re
 
+from minikafka.course.experiments.lesson_12_runs import AT_MS
+from minikafka.course.experiments.lesson_24_wire import CLIENT_ID, KEY, TOPIC, VALUE
+from minikafka.theatre.drawing import WIDE, Drawing, Look, Point
+from minikafka.theatre.svg import svg
+from minikafka.wire.messages import encode_request
+from minikafka.wire.records import encode_batch
+
+VERSION = 8  # of Produce
+WORD = re.compile(rb"[ -~]{5,}")  # what a listener can read: five letters or more
 LOCKS = (
     ("TLS", "who is the broker?"),
     ("SASL", "who is the client?"),
     ("ACL", "may it do that?"),
 )
 
-_MIDDLE = 50
-_TILL, _TILL_WIDTH = 16, 130
-_EAR = 214  # the middle of who listens
-_LOCKS, _LOCK, _STEP = 290, 120, 150  # left of the first, its width, to the next
-_TOPIC, _TOPIC_WIDTH = 742, 150
+_A_ROW, _PITCH, _CELL = 48, 19, 28  # bytes in a row; from byte to byte; how tall
+_TOP = 30  # of the bytes
+_LOCK, _HEIGHT = 170, 56  # of a lock's box
+
+
+def order_on_the_wire() -> bytes:
+    """The request that carries till 7's order, without its size."""
+    batch = encode_batch([(AT_MS, KEY.encode(), VALUE.encode(), [])])
+    topic = {"name": TOPIC, "partition_data": [{"index": 0, "records": batch}]}
+    body = {"acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
+    return b"".join(encode_request("Produce", VERSION, 4, CLIENT_ID, body))
 
 
 def three_locks() -> str:
-    """SVG: which of the locks says no is the lesson's to say."""
+    """SVG: what can be read of an order without a lock. Which lock stops whom is the
+    lesson's to say.
+    """
+    heard = order_on_the_wire()
+    words = [found.group().decode().strip() for found in WORD.finditer(heard)]
     body = Drawing(WIDE)
-    _box(body, "till", _TILL, _TILL_WIDTH, "till 7")
-    body.arrow("wire", _TILL + _TILL_WIDTH + 6, _MIDDLE, _LOCKS - 8, _MIDDLE)
-    body.text("ear", _EAR, _MIDDLE + 46, "?", anchor="middle", bold=True)
-    body.note("ear/note", _EAR, _MIDDLE + 66, "who listens here?", "middle")
-    for number, (name, asks) in enumerate(LOCKS):
-        left = _LOCKS + number * _STEP
-        lock = f"lock/{number}"
-        _box(body, lock, left, _LOCK, name)
-        body.note(f"{lock}/asks", left + _LOCK / 2, _MIDDLE + 52, asks, "middle")
-        end = left + _STEP if number < len(LOCKS) - 1 else _TOPIC
-        body.arrow(f"{lock}/on", left + _LOCK + 6, _MIDDLE, end - 8, _MIDDLE)
-    _box(body, "topic", _TOPIC, _TOPIC_WIDTH, "orders")
-    said = "Three locks are between a program and the orders. Which one said no?"
+    body.text("listener", 0, 14, "what somebody on the wire hears", bold=True, size=14)
+    _bytes(body, heard)
+    rows = -(-len(heard) // _A_ROW)
+    _locks(body, _TOP + rows * (_CELL + 4) + 30)
+    said = "Till 7 sends an order. Who can read it, and which lock would stop them?"
     return svg(
         body,
         title="doors and keys",
-        scenario="one till, one topic",
+        scenario="one till, one order, no lock yet",
         sentence=said,
-        corner="the connection was refused",
-        time="this morning",
-        alt=f"{said} Between the till and the first lock somebody may listen.",
+        corner=f"{len(heard)} bytes",
+        time="on the wire",
+        alt=f"{said} In the bytes one can read {', '.join(words)}.",
     )
 
 
-def _box(body: Drawing, name: str, left: float, width: float, text: str) -> None:
-    body.rect(name, left, _MIDDLE - 28, width, 56, "cell", "rule", r=6)
-    x = left + width / 2
-    body.text(f"{name}/text", x, _MIDDLE + 5, text, anchor="middle", bold=True)
+def _bytes(body: Drawing, heard: bytes) -> None:
+    """Each byte as the letter that it would be, or a dot; what can be read stands
+    out.
+    """
+    readable: set[int] = set()
+    for found in WORD.finditer(heard):
+        begin, end = found.span()
+        readable.update(range(begin, end))
+        _word(body, begin, end)
+    for at, byte in enumerate(heard):
+        x, y = _place(at)
+        middle = x + _PITCH / 2
+        key = f"byte/{at}"
+        if at in readable:
+            look: Look = {"size": 16, "mono": True, "bold": True, "anchor": "middle"}
+            body.text(key, middle, y + 20, chr(byte), "paper", **look)
+        else:
+            body.circle(key, middle, y + _CELL / 2, 2.5, "rule")
+
+
+def _word(body: Drawing, begin: int, end: int) -> None:
+    """The ground of bytes that can be read, in each row that they reach."""
+    for row in range(begin // _A_ROW, (end - 1) // _A_ROW + 1):
+        first = max(begin, row * _A_ROW)
+        past = min(end, (row + 1) * _A_ROW)
+        x, y = _place(first)
+        width = (past - first) * _PITCH
+        body.rect(f"word/{first}", x, y, width, _CELL, "trouble", r=5)
+
+
+def _place(at: int) -> Point:
+    """Where a byte is drawn: its upper left corner."""
+    row, column = divmod(at, _A_ROW)
+    return Point(column * _PITCH, _TOP + row * (_CELL + 4))
+
+
+def _locks(body: Drawing, y: float) -> None:
+    """The till, the locks on its way, and the topic."""
+    end = _box(body, "till", 0, y, 110, "till 7")
+    for name, asks in LOCKS:
+        begin = end + 46
+        body.arrow(f"to/{name}", end + 8, y + 28, begin - 8, y + 28)
+        lock = body.part(f"lock/{name}", begin, y)
+        lock.rect("box", 0, 0, _LOCK, _HEIGHT, "wash", "rule", r=8)
+        bow = "M0,0 v-5 a7,7 0 0 1 14,0 v5"
+        lock.path("bow", 16, 26, bow, "none", "ink", width=2.5)
+        lock.rect("body", 12, 26, 22, 17, "ink", r=3)
+        lock.text("name", 46, 24, name, bold=True, size=15)
+        lock.note("asks", 46, 43, asks, size=12.5)
+        end = begin + _LOCK
+    body.arrow("to/topic", end + 8, y + 28, end + 38, y + 28)
+    _box(body, "topic", end + 46, y, WIDE - end - 46, TOPIC)
+
+
+def _box(
+    body: Drawing, key: str, x: float, y: float, width: float, words: str
+) -> float:
+    """A place with its name; returns its right side."""
+    body.boxed(key, x, y, width, _HEIGHT, words, "cell", line="rule", r=8)
+    return x + width

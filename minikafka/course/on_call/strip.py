@@ -77,7 +77,8 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     """The numbers that are shown: what customers notice, the lag of each group, and the
     brokers' own.
     """
-    found = {"orders accepted per minute": _by_the_minute(samples)}
+    accepted = [sample.accepted for sample in samples]
+    found = {"orders accepted per minute": by_the_minute(accepted)}
     found["customers who wait, or are refused"] = [sample.unhappy for sample in samples]
     for group in samples[0].lag:
         found[f"lag of {group}"] = [sample.lag[group] for sample in samples]
@@ -86,11 +87,12 @@ def _numbers(samples: Sequence[Sample]) -> dict[str, list[int]]:
     return found
 
 
-def _by_the_minute(samples: Sequence[Sample]) -> list[int]:
-    """How many orders were accepted in the minute before each sample."""
-    accepted = [sample.accepted for sample in samples]
+def by_the_minute(accepted: Sequence[int]) -> list[int]:
+    """How many orders were accepted in the minute before each sample. accepted: how
+    many since the sample before.
+    """
     totals = []
-    for at in range(1, len(samples) + 1):
+    for at in range(1, len(accepted) + 1):
         totals.append(sum(accepted[max(at - MINUTE_SAMPLES, 0) : at]))
     return totals
 

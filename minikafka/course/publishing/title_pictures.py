@@ -27,7 +27,7 @@ from minikafka.course.experiments.lesson_15_picture import one_slow_job
 from minikafka.course.experiments.lesson_16_picture import three_brokers
 from minikafka.course.experiments.lesson_17_picture import a_query_that_has_stopped
 from minikafka.course.experiments.lesson_20_picture import who_notices_the_silence
-from minikafka.course.experiments.lesson_21_picture import nine_bytes
+from minikafka.course.experiments.lesson_21_picture import one_renamed_field
 from minikafka.course.experiments.lesson_22_picture import a_night
 from minikafka.course.experiments.lesson_23_picture import who_wants_to_come_in
 from minikafka.course.experiments.lesson_24_picture import three_locks
@@ -322,7 +322,7 @@ HOOKS = {
     "18": event_time_and_watermark,
     "19": sinks_and_failure,
     "20": who_notices_the_silence,
-    "21": nine_bytes,
+    "21": one_renamed_field,
     "22": a_night,
     "23": who_wants_to_come_in,
     "24": three_locks,
