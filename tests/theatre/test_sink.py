@@ -19,7 +19,7 @@ from minikafka.course.experiments.lesson_14_sinks import (
 from minikafka.prediction import Prediction
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_width
-from minikafka.theatre.pace import to_the_verdict
+from minikafka.theatre.pace import way
 from minikafka.theatre.picture import Picture
 from tests.theatre import commit_traces
 from tests.theatre.replicas import first, shapes
@@ -114,7 +114,7 @@ def test_the_verdict_comes_within_15_s(run):
     )
     found = asked.prediction
     assert found.answer == 2
-    assert to_the_verdict(asked.stays(), found.stop, found.decided) < 15_000
+    assert way(asked.stays(), found.stop, found.decided) < 15_000
 
 
 def test_only_a_kill_between_effect_and_commit_does_harm_and_to_one_sink_only():
