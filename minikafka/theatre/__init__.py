@@ -22,16 +22,17 @@ Open, to change
     a question in a picture                  minikafka/prediction.py, asking.js; ruler.py, drag.js
     what a live picture sends to the kernel  hands.js, notebook.js; course/levers/ listens
 
-NAME is the picture's name with `_` for `-`, with three exceptions: "bytes" is
-frame_bytes.py, "commit" is a folder (commit/story.py, commit/play.py), and the story of
-"log" is LogStory (log_story.py) with the ways of records added (journey_story.py).
-Stories of many runs are short, and stand in the file of their play (runs.py, sweep.py).
+NAME is the picture's name with `_` for `-`; only "bytes" is frame_bytes.py. Three have
+a folder, with a story.py and a play.py: "cleaner", "commit" and "log", whose story is
+LogStory with the ways of records added (journey.py). Stories of many runs are short,
+and stand in the file of their play (runs.py, sweep.py).
 
-commit/play.py says what is beside what, and boxes.py finds the places for any width.
-The other plays compute their places for each of three widths (drawing.py: LAYOUTS).
+The plays in folders say what is beside what, and boxes.py finds the places for any
+width. The other plays compute their places for each of three widths (drawing.py:
+LAYOUTS).
 
-The parts that several pictures share: a partition as a row of records (row.py, which
-ones fit: columns.py), brokers as cards with their copies of a log (nodes.py), what is
+The parts that several pictures share: a partition as a row of records (row.py, where
+its box is measured, too; which ones fit: columns.py), brokers as cards with their copies of a log (nodes.py), what is
 shown when there is too much (casting.py), words that fit (text.py), names of moments
 (clock.py). Time below is one of two: lengths to scale on axis.py (time_lanes.py,
 bars.py, broker_lanes.py), or order alone (lanes.py). strip.py is a map of many runs
@@ -46,13 +47,13 @@ from typing import Any
 
 from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
-from minikafka.theatre.pictures.cleaner import CleanerPlay
+from minikafka.theatre.pictures.cleaner.play import CleanerPlay
 from minikafka.theatre.pictures.commit.play import CommitPlay
 from minikafka.theatre.pictures.fork import ForkPlay
 from minikafka.theatre.pictures.frame_bytes import BytesPlay
 from minikafka.theatre.pictures.gate import GatePlay
 from minikafka.theatre.pictures.lag import LagPlay
-from minikafka.theatre.pictures.log import LogPlay
+from minikafka.theatre.pictures.log.play import LogPlay
 from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
 from minikafka.theatre.pictures.partitioner import PartitionerPlay
 from minikafka.theatre.pictures.pipeline import PipelinePlay

@@ -87,23 +87,26 @@ def column(*items: Item, gap: float = 0) -> Item:
         wanted=max((item.wanted for item in items), default=0),
         height=height,
         places=places,
+        grow=max((item.grow for item in items), default=0),
     )
 
 
-def row(*items: Item, gap: float = 0, line_gap: float = 4) -> Item:
+def row(*items: Item, gap: float = 0, line_gap: float = 4, breaks: bool = True) -> Item:
     """Boxes beside each other, in the middle of their line; in several lines where the
-    width asks for it.
+    width asks for it, unless they belong together.
     """
+
+    def lines(width: float) -> Sequence[Sequence[Item]]:
+        return _lines(items, width, gap) if breaks else [items]
 
     def height(width: float) -> float:
         return _with_gaps(
-            [_height_of(line, width, gap) for line in _lines(items, width, gap)],
-            line_gap,
+            [_height_of(line, width, gap) for line in lines(width)], line_gap
         )
 
     def places(place: Box) -> Iterator[Placed]:
         y = place.y
-        for line in _lines(items, place.w, gap):
+        for line in lines(place.w):
             high = _height_of(line, place.w, gap)
             x = place.x
             for item, wide in zip(line, _widths(line, place.w, gap), strict=True):
@@ -112,11 +115,13 @@ def row(*items: Item, gap: float = 0, line_gap: float = 4) -> Item:
                 x += wide + gap
             y += high + line_gap
 
+    least = [item.least for item in items]
     return Item(
-        least=max((item.least for item in items), default=0),
+        least=max(least, default=0) if breaks else _with_gaps(least, gap),
         wanted=_with_gaps([item.wanted for item in items], gap),
         height=height,
         places=places,
+        grow=max((item.grow for item in items), default=0),
     )
 
 

@@ -16,7 +16,6 @@ from minikafka.theatre.actors import actor_colour, ink_on_actor
 
 Shape = dict[str, Any]
 Look = dict[str, Any]  # what makes a shape, by name
-Place = tuple[float, float, float]  # x, y, width
 
 
 class Point(NamedTuple):
@@ -49,6 +48,8 @@ IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
 # places come nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
+
+CELL = 13.5  # size of the text in a cell
 
 NARROW_LETTERS = frozenset(" .,:;'|!ijltfI()·")
 
@@ -373,19 +374,22 @@ class Drawing:
         fill: str = "cell",
         line: str = "rule",
         ink: str = "ink",
+        size: float = CELL,
         **more_attributes: Any,
     ) -> None:
         """A box that moves with its words as one shape: text in bold, more beside it
         (below it in a tall box), a number under the box. room: text that stands alone
-        and is wider in the learner's font is cut.
+        and is wider in the learner's font is cut. size: of the text; more is a little
+        smaller.
         """
         place: Look = {"x": x, "y": y, "w": w, "h": h, "r": 5}
         paint: Look = {"fill": fill, "line": line, "ink": ink}
         room = w * 0.82 - 8
         words: Look = {
             "text": text or None,
-            "more": fit(more, room, 12.5) or None,
+            "more": fit(more, room, size - 1) or None,
             "below": below or None,
+            "size": None if size == CELL else size,  # what is plain is not said
         }
         self.add(key, "cell", **place, **paint, **words, **more_attributes)
 

@@ -138,6 +138,7 @@ function aim(place) {
   held.node.style.translate = `${(place.x - held.home) / grown}px`;
 }
 
+// A reader is between two records: of places that are equally near, the right one is meant (home + 1).
 const nearest = x => held.places.reduce((best, place) => (Math.abs(place.x - x) < Math.abs(best.x - x) ? place : best));
 
 function drop(takes) {
@@ -188,7 +189,7 @@ drawing.addEventListener('keydown', event => {
   const cell = event.target.closest('[data-grid]');
   if (cell && !event.ctrlKey && !event.metaKey && !event.altKey && press(cell, event.key)) { /* done */ }
   else if (held && event.key === 'Escape') drop(false);
-  else if (held && step) aim(held.places[held.places.indexOf(held.place ?? nearest(held.home)) + step] ?? held.place ?? held.places[0]);
+  else if (held && step) aim(held.places[held.places.indexOf(held.place ?? nearest(held.home + 1)) + step] ?? held.place ?? held.places[0]);
   else if (held && pressed) drop(true);
   else if (node && pressed && node.hasAttribute('data-onto')) { pick(node); say(PICKED); }
   else if (node && pressed) act(node.dataset.act);

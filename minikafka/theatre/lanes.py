@@ -6,24 +6,28 @@ long silence is cut short and shown as a break, so that a retention of a minute 
 squeeze three milliseconds of writing into one pixel. The break says how long it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene as Scene
 from minikafka.theatre.axis import draw_times
+from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.clock import in_days, in_short
 from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.text import key_part
 from minikafka.trace import DAY_MS
 
 Mark = dict[str, Any]  # in a lane, where something was done
+Space = dict[str, Any]  # a scene's
 
 LANE, GAP = 17, 4  # height of a lane, space between two
 PITCH = LANE + GAP
 ABOVE, BELOW = 13, 20  # the cursor's head, and the line of times
-BESIDE = 7  # from words to the cursor, and to other words
+MOST_OF_NAMES = 96  # width
+APART = 7  # words from the cursor, and from other words
+BESIDE = 8  # from names to their lanes
 BREAK_AFTER = 6  # times the usual distance: a silence longer than this is cut
 # that are marked; where nearly every silence is cut, the times under the lanes say so
 MOST_BREAKS = 8
@@ -38,6 +42,14 @@ class Lane:
     colour: str = "quiet"
     number: str = ""
     trouble: bool = False
+
+
+def names_wide(lanes: Iterable[Lane]) -> float:
+    """The room for the names of lanes, and of what is above them; longer ones are
+    cut.
+    """
+    wide = [widest(lane.name, 13, bold=True) for lane in lanes]
+    return min(12 + max(wide, default=0), MOST_OF_NAMES)
 
 
 class Bent(NamedTuple):
@@ -107,18 +119,44 @@ class Lanes:
                 needs[step] = max(needs[step], needed)
         return needs
 
+    def box(
+        self,
+        spaces: Sequence[Space],
+        rows: Callable[[Space], Sequence[Lane]],
+        under: str,
+    ) -> Item:
+        """The lanes as a box of a play. rows: of a scene's space. under: the box at
+        whose left edge they begin, if their names have room before it.
+        """
+        every = [rows(space) for space in spaces]
+        before = names_wide(lane for lanes in every for lane in lanes) + BESIDE
+        numbers = [
+            widest(lane.number, 12.5, mono=True, bold=True)
+            for lanes in every
+            for lane in lanes
+        ]
+        after = max(numbers, default=0) + 10
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            left, right = max(places[under].x, before), d.width - after
+            y = places["lanes"].y
+            self.draw(d, y, rows(scene["space"]), scene["step"], left, right)
+
+        count = max(map(len, every), default=0)
+        return part("lanes", draw, high=ABOVE + PITCH * count + BELOW)
+
     def draw(
         self,
         d: Drawing,
         y: float,
         rows: Sequence[Lane],
         step: int,
-        ends: tuple[float, float] | None = None,
+        left: float,
+        right: float,
     ) -> None:
         """The lanes below each other, with one cursor and one axis. y: of their upper
-        edge. ends: left and right, between names and numbers.
+        edge. left, right: ends of the axis, between names and numbers.
         """
-        left, right = ends or ((96, d.width - 92) if d.narrow else (124, d.width - 124))
         xs, breaks = self.positions(left + 6, right)
         axis = Bent(left, right, xs, step)
         top = y + ABOVE
@@ -153,20 +191,20 @@ class Lanes:
             after = self.times[step]
             words = in_short(after - before)
             wide = widest(words, 12)
-            beside_the_cursor = axis.xs[step] - BESIDE
+            beside_the_cursor = axis.xs[step] - APART
             end = min(middle + wide / 2, beside_the_cursor)
             if end - wide < free:
                 continue
             key = f"time/break/{step}/long"
             d.note(key, end, y, words, "end", size=12)
-            free = end + BESIDE
+            free = end + APART
 
     def _lane(self, d: Drawing, lane: Lane, y: float, axis: Bent) -> None:
         """A name, the marks so far, and a number at the end."""
         row = d.part(f"time/lane/{key_part(lane.key)}", 0, y)
         left = axis.left
         look: Look = {"bold": True, "anchor": "end", "room": left - 10}
-        row.text("name", left - 8, 13, lane.name, **look)
+        row.text("name", left - BESIDE, 13, lane.name, **look)
         row.rect("ground", x=left, y=0, w=axis.right - left, h=LANE, fill="wash", r=3)
         marks = self.marks.get(lane.key, [])
         tells = _which_tell(marks, axis)

@@ -8,23 +8,24 @@ a log is longer than the page is in columns.py.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations, product
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.columns import Column, Log, columns
 from minikafka.theatre.drawing import (
-    LAYOUTS,
+    CELL,
     LEAST_STRETCH,
     Box,
     Drawing,
     Look,
-    Place,
     fit,
     fitting,
     has_room,
     text_width,
 )
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.text import key_part
 
 
@@ -62,6 +63,13 @@ class Boundary(NamedTuple):
         return f"{self.name} {self.offset}"
 
 
+WIDEST, LEAST = 110, 38  # from one record to the next
+LEAST_FOR_ALL = 24  # as long as it allows for all records
+MOST_PLACES = 16  # of a log that is longer than the page
+WITH_VALUE = 78  # so that a record's value has room
+TWO_LINES = 44  # height of a record with its value below its letter
+LINE = 16  # height of a line of labels above the records; the upper one has 2 more
+OFFSETS = 24  # height of the numbers below the records
 CALL_OUT = 19  # height of one line of reader labels
 LABEL = 240  # width of a reader's name in them
 
@@ -69,48 +77,17 @@ LABEL = 240  # width of a reader's name in them
 @dataclass
 class Reader:
     """A reader's place in one partition: next is the offset of the record that it will
-    read next.
+    read next. ways: what is said of it, the longest way first.
     """
 
     name: str
     next: int
-    words: str
+    ways: Sequence[str]
     colour: str
     trouble: bool = False
     away: bool = False  # closed, crashed or frozen
     act: str | None = None  # what it does to a live run when it is dragged to a record
 
-
-@dataclass(frozen=True)
-class Style:
-    """How high a row is.
-
-    header: segments' file names, log start, log end and high watermark stand above;
-    cell: a record's height.
-    """
-
-    header: bool
-    cell: int
-    words: int  # from the cells' foot to the first line of reader labels
-
-    @property
-    def above(self) -> int:
-        """The height of the parts above the records."""
-        return 58 if self.header else 2
-
-    def height(self, call_outs: int) -> int:
-        """call_outs: how many lines of reader labels there are."""
-        below = 24
-        if call_outs:
-            air = 12 if self.header else 5
-            below = self.words + air + CALL_OUT * (call_outs - 1)
-        return self.above + self.cell + below
-
-
-LARGE = Style(header=True, cell=30, words=42)
-TALL = Style(header=True, cell=44, words=42)
-MIDDLE = Style(header=False, cell=30, words=34)
-SMALL = Style(header=False, cell=24, words=27)
 
 # the part of a text's width that is left of its anchor
 LEFT_OF_ANCHOR = {"start": 0, "middle": 0.5, "end": 1}
@@ -123,6 +100,7 @@ class Label(NamedTuple):
     level: 0 is nearest to the records. at, anchor: of the text.
     """
 
+    words: str
     left: float
     right: float
     line: float
@@ -132,35 +110,63 @@ class Label(NamedTuple):
 
 
 class Row:
-    """Draws one partition at a place (x, y, width).
+    """Draws one partition. place: of its records, which begin at its upper edge.
 
-    pitch: units from one record to the next; now: the event that is shown.
+    pitch: units from one record to the next; now: the event that is shown. tall: height
+    of a record; size: of its letters. header: segments' file names, log start, log end and high watermark
+    stand above; tab: from the labels' lines down to the records. words: from the
+    records' foot to the first line of readers.
     """
+
+    header = True
+    tab = 26
+    words: float = 42
 
     def __init__(
         self,
         d: Drawing,
         partition: Log,
-        place: Place,
+        place: Box,
         pitch: float,
         now: int,
         readers: Sequence[Reader],
-        style: Style,
     ) -> None:
         self.d = d
         self.partition = partition
         self.now = now
         self.readers = readers
-        self.style = style
-        self.x, self.y, self.width = place
-        self.right = self.x + self.width + 2  # no label ends beyond it
+        self.x, self.cells_y, self.width, _ = place
+        self.right = self.x + self.width  # no label ends beyond it
         self.left: float = self.x - 4  # and no reader's begins before it
         self.pitch = pitch
         self.cell = pitch - (5 if pitch >= 40 else 3)
-        self.values = pitch >= 78
-        self.cells_y: float = self.y + style.above
+        self.resize(tall_for(pitch))
+        self.values = pitch >= WITH_VALUE
         self.key = str(partition["partition"])
         self.columns = self.columns_with(reader.next for reader in readers)
+
+    def resize(self, tall: int, size: float = 0) -> None:
+        """Make records so high, with letters of this size, or of one that fits."""
+        self.tall = tall
+        self.size = size or max(tall * 0.2 + 7.5, CELL)
+
+    def show_values(self) -> None:
+        """Below the letters."""
+        self.resize(TWO_LINES, CELL)
+
+    @property
+    def above(self) -> float:
+        """The height of what is said above the records."""
+        if not self.header:
+            return 2
+        levels = [label.level for _, label in self.labels()]
+        return self.tab + LINE * (1 + max(levels, default=0)) + 2
+
+    @property
+    def below(self) -> float:
+        """The height of records, and of what is said below them."""
+        levels = [label.level for _, label in self.call_outs()]
+        return self.tall + self.words + 8 + CALL_OUT * max(levels, default=0)
 
     def columns_with(self, offsets: Iterable[int]) -> list[Column]:
         """As many columns as fit, with these offsets and the next one among them."""
@@ -170,7 +176,7 @@ class Row:
     @property
     def cells_foot(self) -> float:
         """The lower edge of the records."""
-        return self.cells_y + self.style.cell
+        return self.cells_y + self.tall
 
     def draw(self) -> None:
         """Segments behind, then records, then what is said about them."""
@@ -187,7 +193,7 @@ class Row:
         end = self.partition["log_end_offset"]
         place = self._cell_at(self.x_of(len(self.columns)))
         self.d.slot(f"next/{self.key}", *place, end, f"{self.key}/{end}")
-        if self.style.header:
+        if self.header:
             self._boundaries()
         self._readers()
 
@@ -197,7 +203,7 @@ class Row:
 
     def _cell_at(self, x: float) -> Box:
         """The place of a record that begins there."""
-        return Box(x=x, y=self.cells_y, w=self.cell, h=self.style.cell)
+        return Box(x=x, y=self.cells_y, w=self.cell, h=self.tall)
 
     def left_of(self, offset: int) -> float:
         """x of the boundary before a record."""
@@ -210,14 +216,14 @@ class Row:
     def _segments(self) -> None:
         """A single one says nothing without its name."""
         segments = [Segment(*segment) for segment in self.partition["segments"]]
-        if len(segments) == 1 and not self.style.header:
+        if len(segments) == 1 and not self.header:
             return
         for segment in segments:
             self._segment(segment)
 
     def _segment(self, segment: Segment) -> None:
         """A frame around its records; the active one may have none yet."""
-        header = self.style.header
+        header = self.header
         inside = [
             number
             for number, column in enumerate(self.columns)
@@ -232,7 +238,7 @@ class Row:
             x=self.x_of(first) - 2,
             y=self.cells_y - above,
             w=max(len(inside), 1) * self.pitch - 1,
-            h=self.style.cell + above + below,
+            h=self.tall + above + below,
         )
         is_deleted = segment.state == "deleted"
         fill, dash = ("none", "4 3") if is_deleted else ("wash", None)
@@ -269,6 +275,7 @@ class Row:
         tip = f"offset {record.offset} · {key_words} · {value_words}"
         look: Look = {
             "text": record.letter,
+            "size": self.size,
             "more": value if self.values else "",
             "below": str(record.offset),
             "fill": "none" if is_gone else "cell",
@@ -293,7 +300,7 @@ class Row:
         count = column.up_to - column.first
         tip = f"offsets {column.first} to {column.up_to - 1} are not drawn"
         middle = x + self.pitch / 2 - 2
-        y = self.cells_y + self.style.cell / 2
+        y = self.cells_y + self.tall / 2
         self.d.left_out(key, middle, y, count, tip=tip, tip_of_more=tip)
 
     def boundaries(self) -> list[Boundary]:
@@ -310,14 +317,14 @@ class Row:
         """Labels over their lines, or beside them."""
         for mark, label in self.labels():
             key = f"boundary/{self.key}/{mark.name}"
-            foot = self.y + 26 - 16 * label.level
-            top = foot + 6
+            top = self.cells_y - self.tab - LINE * label.level
+            foot = top - 6
             bottom = self.cells_foot + 4
             self.d.upright(
                 key, x=label.line, top=top, bottom=bottom, line="ink", width=1.5
             )
             look: Look = {"size": 12.5, "bold": True, "anchor": label.anchor}
-            self.d.text(f"{key}/name", label.at, foot, mark.words, **look)
+            self.d.text(f"{key}/name", label.at, foot, label.words, **look)
 
     def labels(self) -> list[tuple[Boundary, Label]]:
         """The marks above the records, each with the place of its words."""
@@ -362,14 +369,12 @@ class Row:
             anchor = "end"
 
         left = at - most * LEFT_OF_ANCHOR[anchor]
-        return Label(
-            left=left, right=left + most, line=line, level=level, at=at, anchor=anchor
-        )
+        return Label(mark.words, left, left + most, line, level, at, anchor)
 
     def _readers(self) -> None:
         """Under the records, each with a line up to its place."""
         top = self.cells_foot + 2
-        first_line = self.cells_foot + self.style.words - 6
+        first_line = self.cells_foot + self.words - 6
         for reader, label in self.call_outs():
             self._reader(reader, label, top, first_line + label.level * CALL_OUT)
 
@@ -382,52 +387,58 @@ class Row:
             stems.append(self.left_of(reader.next) - 2.5 - 6 * together)
 
         levels = range(len(readers))
+        # with one side only, where there would be too many ways
+        sides = 2 if len(readers) < 4 else 1
         every = [
-            [self._call_out(reader, stem, level) for level in levels]
+            [
+                label
+                for level in levels
+                for label in self._call_outs_of(reader, stem, level)[:sides]
+            ]
             for reader, stem in zip(readers, stems, strict=True)
         ]
         placed: list[Label] = []
+
+        def cost(way: Sequence[int]) -> tuple[int, int, int]:
+            """Words that aren't said, and lines."""
+            labels = [every[at][number] for at, number in enumerate(way)]
+            said = sum(len(label.words) for label in labels)
+            return -said, max(label.level for label in labels), sum(way)
+
         if 0 < len(readers) <= 4:
-            placed = _placed(every, lambda way: (max(way), sum(way)))
-        each_lower = [every[level][level] for level in levels]
+            placed = _placed(every, cost)
+        each_lower = [
+            self._call_outs_of(reader, stem, level)[0]
+            for level, (reader, stem) in enumerate(zip(readers, stems, strict=True))
+        ]
         return list(zip(readers, placed or each_lower, strict=True))
 
-    def _call_out(self, reader: Reader, line: float, level: int) -> Label:
-        """Right of its stem; at the right edge left of it."""
+    def _call_outs_of(self, reader: Reader, line: float, level: int) -> list[Label]:
+        """Right of its stem and left of it, in as many words as have room there; first
+        where there are more.
+        """
         name = text_width(self._name(reader), bold=True)
-        words = text_width(reader.words, 12.5, mono=True)
-        wide = name + 8 + words + 4
-        most = wide / LEAST_STRETCH
         aside = 7 if reader.act else 0  # what is dragged is wider
         left = line + 9 + aside
-        if left + most <= self.right + 8:
-            return Label(
-                left=left,
-                right=left + most,
-                line=line,
-                level=level,
-                at=left,
-                anchor="start",
-            )
-        right = max(line - 12 - aside - wide, self.left) + wide
-        return Label(
-            left=right - most,
-            right=right,
-            line=line,
-            level=level,
-            at=right,
-            anchor="end",
-        )
-
-    @property
-    def lines(self) -> int:
-        """How many lines the readers' labels take."""
-        return max((label.level + 1 for _, label in self.call_outs()), default=0)
+        right = line - 12 - aside
+        labels: dict[str, Label] = {}
+        for words in reader.ways:
+            wide = name + 12 + text_width(words, 12.5, mono=True)
+            most = wide / LEAST_STRETCH
+            label = Label(words, left, left + most, line, level, left, "start")
+            if label.right <= self.right:
+                labels.setdefault("right", label)
+            label = Label(words, right - most, right, line, level, right, "end")
+            if label.left >= self.left:
+                labels.setdefault("left", label)
+        if labels:
+            return list(labels.values())
+        left = self.left
+        return [Label("", left, left + most, line, level, left, "start")]
 
     def _name(self, reader: Reader) -> str:
         """A reader's name on the page."""
-        width = LABEL * 0.6 if self.d.narrow else LABEL
-        return fit(reader.name, width, bold=True)
+        return fit(reader.name, min(self.width / 3, LABEL), bold=True)
 
     def _reader(self, reader: Reader, label: Label, top: float, foot: float) -> None:
         """A line with a head, or with a grip where it can be dragged, and its label."""
@@ -460,22 +471,90 @@ class Row:
             foot + 6,
             self._name(reader),
             bold=True,
-            more=reader.words,
+            more=label.words,
             ink=ink,
             halo="paper",
             anchor=label.anchor,
         )
 
 
-def lines_needed(
-    rows: Callable[[Drawing, Scene], Sequence[Row]], scenes: Sequence[Scene]
-) -> dict[int, int]:
-    """How many lines of readers' labels a play needs, in each layout."""
-    needed = {}
-    for width in LAYOUTS:
-        lines = [row.lines for scene in scenes for row in rows(Drawing(width), scene)]
-        needed[width] = max([1, *lines])
-    return needed
+def pitch_for(width: float, most: int, least: float = LEAST) -> float:
+    """From one record to the next: so that there is room for all of them and the next
+    one, if they can be seen then. most: of the longest log. least: if not.
+    """
+    for_all = min(width / (most + 1.1), WIDEST)
+    return for_all if for_all >= LEAST_FOR_ALL else max(width / MOST_PLACES, least)
+
+
+def tall_for(pitch: float) -> int:
+    """The height of a record: the wider, the higher, as far as it looks like one."""
+    return round(min(max(0.38 * pitch, 30), 42))
+
+
+R = TypeVar("R", bound=Row)
+
+
+class Room(NamedTuple):
+    """The height that a row needs at any step, above the records and from their upper
+    edge on.
+    """
+
+    above: float
+    below: float
+
+
+class RowBox(Generic[R]):
+    """A partition's row as a box, as high as it must be at any step of its play.
+
+    name: of the box. row: the row of a scene, if it has one then, with its records at
+    the upper edge of a place. most: records of the longest log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        scenes: Sequence[Scene],
+        row: Callable[[Drawing, Box, Scene], R | None],
+        most: int,
+    ) -> None:
+        self.name = name
+        self.row = row
+        self.places = most + 1.1
+
+        @cache
+        def room(width: float) -> Room:
+            place = Box(0, 0, width, 0)
+            d = Drawing(int(width))
+            rows = [found for scene in scenes if (found := row(d, place, scene))]
+            above = max((each.above for each in rows), default=0)
+            return Room(above, max((each.below for each in rows), default=0))
+
+        self.room = room
+
+    def item(
+        self,
+        draw: Callable[[Drawing, Places, R], None],
+        wide: float = 0,
+        least: float = 5.5 * LEAST,
+    ) -> Item:
+        """draw: the row at its place. wide: a record with all that it says."""
+
+        def drawn(d: Drawing, places: Places, scene: Scene) -> None:
+            row = self.at(d, places, scene)
+            if row:
+                draw(d, places, row)
+
+        def high(width: float) -> float:
+            return sum(self.room(width))
+
+        wanted = max(wide, LEAST) * self.places
+        return part(self.name, drawn, high=high, least=least, wanted=wanted, grow=1)
+
+    def at(self, d: Drawing, places: Places, scene: Scene) -> R | None:
+        """The row at its place, under the labels that it has at any step."""
+        place = places[self.name]
+        below = place.y + self.room(place.w).above
+        return self.row(d, place._replace(y=below), scene)
 
 
 def _placed(

@@ -105,11 +105,11 @@ function create(kind) {
 
 // A cell is a box with its words in the middle (below each other in a tall box), and a number under it (svg.py: _parts).
 function partsOf(s) {
-  const { x, y, h, ink, text = '', more = '', below = '', weight } = s, tall = more && h >= 40;
-  const plain = { kind: 'text', x: x + s.w / 2, y: y + (tall ? 18 : h / 2 + 5), fill: ink, size: 12.5, anchor: 'middle', text: '' };
-  const bold = { ...plain, text, room: s.room, mono: 'yes', weight: 600, size: s.size ?? 13.5, ink, more: tall ? '' : more };
-  const number = { text: below, mono: 'yes', weight, y: y + h + (h >= 30 ? 16 : 14), fill: ink === 'gone' ? 'gone' : weight ? 'ink' : 'quiet' };
-  const words = text || tall ? bold : { ...plain, text: more };
+  const { x, y, h, ink, text = '', more = '', below = '', weight, size = 13.5 } = s, tall = text && more && h >= 40;
+  const plain = { kind: 'text', x: x + s.w / 2, y: y + (tall ? 18 : h / 2 + 5), fill: ink, size: size - 1, anchor: 'middle', text: '' };
+  const bold = { ...plain, text, room: s.room, mono: 'yes', weight: 600, size, ink, more: tall ? '' : more };
+  const number = { size: 12.5, text: below, mono: 'yes', weight, y: y + h + (h >= 30 ? 16 : 14), fill: ink === 'gone' ? 'gone' : weight ? 'ink' : 'quiet' };
+  const words = text ? bold : { ...plain, text: more };
   return [{ ...s, kind: 'rect' }, words, { ...plain, text: tall ? more : '', y: y + 36 }, { ...plain, ...number }];
 }
 
@@ -143,6 +143,7 @@ function paintText(node, s) {
     more.setAttribute('class', s.mono ? 'plain more' : 'mono more');
     more.setAttribute('dx', s.mono ? 4 : 8);
     more.style.fill = colour(s.ink);
+    if (s.mono) more.style.fontSize = `${s.size - 1}px`;  // of a cell
     more.textContent = s.more;
     node.append(more);
   }

@@ -4,14 +4,7 @@ sets in HTML.
 
 from collections.abc import Mapping, Sequence
 
-from minikafka.theatre.drawing import (
-    Drawing,
-    Look,
-    Shape,
-    fit,
-    text_width,
-    wrap,
-)
+from minikafka.theatre.drawing import CELL, Drawing, Look, Shape, fit, text_width, wrap
 from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import escape
 
@@ -175,10 +168,7 @@ def _paint(shape: Shape) -> str:
     """A shape's fill and line."""
     fill = shape.get("fill", "none")
     line = shape.get("line", "none")
-    stroke = {
-        "stroke-width": shape.get("width"),
-        "stroke-dasharray": shape.get("dash"),
-    }
+    stroke = {"stroke-width": shape.get("width"), "stroke-dasharray": shape.get("dash")}
     return f'class="f-{fill} l-{line}"{_attributes(stroke)}'
 
 
@@ -212,9 +202,11 @@ def _words(shape: Shape, fade: str) -> str:
 
 def _more_words(shape: Shape) -> str:
     """The text beside another one, in the other font."""
-    gap, font = (4, SANS) if shape.get("mono") else (8, MONO)
+    gap, font, size = 8, MONO, 12.5
+    if shape.get("mono"):  # of a cell
+        gap, font, size = 4, SANS, shape["size"] - 1
     look = (
-        f'font-family="{font}" font-size="12.5" font-weight="400"'
+        f'font-family="{font}" font-size="{size}" font-weight="400"'
         f' class="f-{shape["ink"]}"'
     )
     return f'<tspan dx="{gap}" {look}>{escape(shape["more"])}</tspan>'
@@ -228,20 +220,20 @@ def _parts(cell: Shape) -> list[Shape]:
     more = cell.get("more", "")
     y = cell["y"]
     height = cell["h"]
-    is_tall = bool(more) and height >= 40
+    is_tall = bool(text and more) and height >= 40
     words: Shape = {
         "kind": "text",
         "x": cell["x"] + cell["w"] / 2,
         "y": y + (18 if is_tall else height / 2 + 5),
         "fill": cell.get("ink", ""),
-        "size": 12.5,
+        "size": cell.get("size", CELL) - 1,
         "anchor": "middle",
     }
 
     parts = [cell | {"kind": "rect"}]
     if text:
         parts.append(words | _bold(cell, is_tall))
-    elif more and not is_tall:
+    elif more:
         parts.append(words | {"text": more})
     if is_tall:
         parts.append(words | {"text": more, "y": y + 36})
@@ -256,7 +248,7 @@ def _bold(cell: Shape, is_tall: bool) -> Shape:
         "text": cell["text"],
         "mono": "yes",
         "weight": 600,
-        "size": cell.get("size", 13.5),
+        "size": cell.get("size", CELL),
         "ink": cell.get("ink", ""),
         "more": "" if is_tall else cell.get("more", ""),
         "room": cell.get("room"),
@@ -271,6 +263,7 @@ def _below(cell: Shape) -> Shape:
     fill = "ink" if weight else "quiet"
     return {
         "text": cell["below"],
+        "size": 12.5,
         "mono": "yes",
         "weight": weight,
         "y": cell["y"] + height + (16 if height >= 30 else 14),

@@ -171,7 +171,7 @@ def silent(*moments_ms):
 def test_a_silence_that_is_cut_short_says_how_long_it_was(width):
     lanes = Lanes(silent(0, 10, 20, 97, 107, 117, 300_117, 300_120))
     drawing = Drawing(width)
-    lanes.draw(drawing, 0, [], 7)
+    lanes.draw(drawing, 0, [], 7, 96, width - 92)
     shapes = drawing.shapes
     cursor = shapes["time/cursor/head"]["x"]
     said = [shapes[f"time/break/{step}/long"] for step in (3, 6)]
@@ -180,7 +180,7 @@ def test_a_silence_that_is_cut_short_says_how_long_it_was(width):
     assert begins[0] >= 0 and begins[1] > said[0]["x"] and said[1]["x"] < cursor
     for number, step in enumerate((3, 6)):
         at_once = Drawing(width)
-        lanes.draw(at_once, 0, [], step)
+        lanes.draw(at_once, 0, [], step, 96, width - 92)
         assert said[number]["x"] < at_once.shapes["time/cursor/head"]["x"] - 4
         assert said[number] == at_once.shapes[f"time/break/{step}/long"]
 

@@ -5,7 +5,9 @@ import pytest
 from minikafka.theatre import picture
 from minikafka.theatre.boxes import Stage, column, framed, part, row, space
 from minikafka.theatre.drawing import Drawing
+from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
+from tests.theatre.traces import alice, long_log, retention
 
 
 def box(name, least, wanted=0, high=20, grow=0):
@@ -46,6 +48,14 @@ def test_a_row_breaks_where_the_least_widths_have_no_room_and_its_height_tells()
     assert below["foot"].y == 64
 
 
+def test_boxes_that_belong_together_break_no_line_and_a_row_around_them_does():
+    log = row(box("name", 60), box("records", 210, grow=1), gap=8, breaks=False)
+    found = places(row(box("shop", 120), log, gap=14), 340)
+    assert found["shop"].y < found["name"].y == found["records"].y
+    assert found["name"].x == 0 and found["records"].right == 340
+    assert places(row(box("shop", 120), log, gap=14), 420)["name"].x == 134
+
+
 def test_a_height_follows_from_the_width_that_a_box_gets():
     words = part("words", drawn, high=lambda width: 6000 / width, grow=1)
     card = framed("card", row(words), drawn, pad=5)
@@ -62,21 +72,32 @@ def piled():
     return story.events
 
 
-@pytest.mark.parametrize("trace", [commit_after, commit_first, piled])
-def test_one_description_serves_every_width_and_keeps_its_places(trace):
-    pic = picture("commit", trace(), table="payments")
-    for width in range(340, 1601, 90):
+EVERY = [
+    ("commit", commit_after, ("row/log", "row/table", "lamp/twice/word")),
+    ("commit", commit_first, ("row/log", "card/billing/name")),
+    ("commit", piled, ("row/log", "lamp/skipped/word")),
+    ("cleaner", moves, ("map/title", "copy/title", "gauge/all", "has/search")),
+    ("cleaner", tombstone, ("map/title", "gauge/all", "has/search", "has/new")),
+    ("log", alice, ("name/0", "end/2", "producer/shop", "tray/reader", "time/axis")),
+    ("log", long_log, ("producer/shop", "tray/billing/name", "time/lane/log/name")),
+    ("log", retention, ("producer/shop", "tray/audit", "time/axis")),
+]
+
+
+@pytest.mark.parametrize(("name", "trace", "keys"), EVERY)
+def test_one_description_serves_every_width_and_keeps_its_places(name, trace, keys):
+    options = {"table": "payments"} if name == "commit" else {}
+    pic = picture(name, trace(), **options)
+    for width in range(340, 1601, 140):
         drawings = pic.drawings(width)
-        for drawing in drawings:
+        for drawing in drawings[:: 1 + len(drawings) // 40]:
             for key, shape in drawing.shapes.items():
                 assert -1 <= shape["x"] <= width, (width, key)
                 assert shape["x"] + shape.get("w", 0) <= width + 1, (width, key)
-        for key in ("row/log", "row/table", "lamp/twice/word", "card/billing/name"):
-            at = {
-                (drawing.shapes[key]["x"], drawing.shapes[key]["y"])
-                for drawing in drawings
-                if key in drawing.shapes
-            }
+        for key in keys:
+            found = [each.shapes[key] for each in drawings if key in each.shapes]
+            assert found, key
+            assert len({shape["y"] for shape in found}) == 1, (width, key)
             # a lamp's word is in the middle of the lamp, which its words make wider
-            assert len({y for _, y in at}) == 1
-            assert len(at) == 1 or key.startswith("lamp")
+            at = {shape["x"] for shape in found}
+            assert len(at) == 1 or key.startswith("lamp"), (width, key)

@@ -5,7 +5,7 @@ that stay where they were.
 import pytest
 
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, PHONE, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from tests.theatre import cleaned, traces
 from tests.theatre.drawn import assert_drawn_from_json
 
@@ -150,6 +150,26 @@ def test_the_end_says_what_came_of_it_for_a_reader():
         " first pass, and went in pass 3. Nothing is left to tell search, so it still has"
         " alice."
     )
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_what_a_reader_has_is_there_and_dashed_where_it_isn_t_the_last_value(width):
+    pic = picture("cleaner", cleaned.tombstone())
+    shapes = pic.drawings(width)[-1].shapes
+    alice, bob = shapes["record/0/0/search"], shapes["record/0/5/search"]
+    assert (alice["text"], alice["more"]) == ("a", "12 Elm Street")
+    assert alice["dash"] and "dash" not in bob
+    assert "record/0/0/new" not in shapes, "it came when she was deleted"
+    before = at(picture("cleaner", cleaned.moves()), "RecordsPolled", 0)
+    pic = picture("cleaner", cleaned.moves())
+    shapes = pic.drawings(width)[before["step"]].shapes
+    has = [key for key in shapes if key.endswith("/search") and key.startswith("rec")]
+    assert has == [f"record/0/{offset}/search" for offset in (0, 1, 2)]
+
+
+def test_a_reader_of_transactions_may_have_less_than_it_went_past_so_nothing_is_said():
+    shapes = picture("cleaner", cleaned.transactions()).drawings(WIDE)[-1].shapes
+    assert not [key for key in shapes if key.startswith("has/")]
 
 
 def test_a_phone_has_room_for_the_offsets_that_are_asked_for():

@@ -84,7 +84,7 @@ def test_what_marks_say_has_room_on_the_narrowest_page():
                 [{"at": at, "time": f"{at} ms", "marks": marks} for at in range(count)]
             )
             drawing = Drawing(WIDE)
-            lanes.draw(drawing, 0, [Lane("a", "a")], count - 1)
+            lanes.draw(drawing, 0, [Lane("a", "a")], count - 1, 124, WIDE - 124)
             said = [
                 drawing.shapes.get(f"time/lane/a/{number}/text")
                 for number in range(count)

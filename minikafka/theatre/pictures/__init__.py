@@ -1,10 +1,10 @@
 """The pictures: for each a story, which folds a trace into scenes, and a play, which
 draws them.
 
-The commit point has a folder. Of the others, a story's file ends in `_story`; the play
-has the picture's name, and the names of all other files for the two begin with it, too
-(pipeline_wire.py). The replica set and the
-controller quorum have a common part (log_copies.py). Parts that more pictures share
+The log, its cleaner and the commit point have a folder each. Of the others, a story's
+file ends in `_story`; the play has the picture's name, and the names of all other files
+for the two begin with it, too (pipeline_wire.py). The replica set and the controller
+quorum have a common part (log_copies.py). Parts that more pictures share
 belong to the engine (minikafka/theatre): rows of records, lanes of time, cards of
 brokers, shapes.
 

@@ -72,7 +72,8 @@ class PipelinePlay(Play):
         logs = self._place_of_logs(d, below=foot + 10)
         foot = max(foot, self.logs.draw(d, space, logs))
         foot = self._told(d, space, foot + 4)
-        self.lanes.draw(d, foot, self._lanes(space), scene["step"])
+        left, right = (96, d.width - 92) if d.narrow else (124, d.width - 124)
+        self.lanes.draw(d, foot, self._lanes(space), scene["step"], left, right)
 
     def _place_of_logs(self, d: Drawing, below: float) -> Column:
         """Behind the broker's door; on narrow pages below all that is before it."""

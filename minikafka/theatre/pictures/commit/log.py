@@ -3,11 +3,9 @@ offset, and what a crash would do to the records behind or before it.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import NamedTuple
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Item, Places, part
+from minikafka.theatre.boxes import Item, Places
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -20,25 +18,20 @@ from minikafka.theatre.drawing import (
 )
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.row import (
-    CALL_OUT,
     LEFT_OF_ANCHOR,
+    OFFSETS,
     Boundary,
     Label,
     Reader,
     Record,
     Row,
-    Style,
+    RowBox,
+    pitch_for,
 )
 from minikafka.theatre.text import dotted
 
-LINE = 16  # height of a line of labels above the records
-OFFSETS = 24  # height of the numbers below the records
-HEAD = 19 + 2 * LINE  # from the upper line of labels to the records
 FLAG = 18  # height of the flag
-PITCH = 110  # from one record to the next, at most
-LEAST_FOR_ALL = 28  # as long as it allows for all records
-LEAST_PITCH = 42  # where they are too many
-LEAST_FOR_LOST = 40  # so that the word has room
+LEAST_FOR_LOST = 42  # so that the word has room
 LEAST_FOR_AGAIN = 66
 EXPIRED = "deleted, committed"  # takes as much room as what is said
 # records that went wrong and are drawn in a log that is longer than the page
@@ -46,14 +39,7 @@ MOST_WRONG = 4
 HOME = "producer"  # the box that records come from
 
 
-class Room(NamedTuple):
-    """The height that a log needs at any step, and what of HEAD it never uses."""
-
-    high: float
-    unused: float
-
-
-class LogBox:
+class CommitLog:
     """The log, measured over all scenes. home: of the effects that a reader writes, by
     its name.
     """
@@ -65,7 +51,7 @@ class LogBox:
         home: Callable[[Places, Space], Point | None],
     ) -> None:
         self.colours = cast["readers"]
-        self.places = cast["most"] + 1.1  # with the next record's
+        self.most = cast["most"]
         self.home = home
         logs = [scene["space"]["log"] for scene in scenes]
         keys = [Record(*each).key or "" for log in logs for each in log["records"]]
@@ -73,31 +59,16 @@ class LogBox:
         # of a record that is named by its key
         self.wide = 1.25 * text_width("k" * longest, 13.5, mono=True) + 5
         self.again = any(twice(scene["space"]) for scene in scenes)
+        self.box = RowBox("log", scenes, self._row, self.most)
 
-        @cache
-        def room(width: float) -> Room:
-            place = Box(0, 0, width, 0)
-            rows = [self._row(Drawing(int(width)), place, scene) for scene in scenes]
-            levels = [label.level for row in rows for _, label in row.labels()]
-            unused = 0 if max(levels, default=0) else LINE
-            return Room(max(row.high for row in rows) - unused, unused)
-
-        self.room = room
-
-    def box(self) -> Item:
+    def item(self) -> Item:
         """The rows, and what is said above and below them."""
-
-        def high(width: float) -> float:
-            return self.room(width).high
-
-        least = 5 * LEAST_PITCH
-        wanted = max(self.wide, LEAST_PITCH) * self.places
-        return part("log", self._draw, high=high, least=least, wanted=wanted, grow=1)
+        return self.box.item(self._draw, self.wide)
 
     def _row(self, d: Drawing, place: Box, scene: Scene) -> "CommitRow":
         """The log of a scene, with the names that records have here."""
         space = scene["space"]
-        pitch = self._pitch(place.w)
+        pitch = pitch_for(place.w, self.most, LEAST_FOR_LOST)
         named = []
         for each in space["log"]["records"]:
             record = Record(*each)
@@ -108,39 +79,25 @@ class LogBox:
         shown = space | {"log": space["log"] | {"records": named}}
         return CommitRow(d, shown, place, pitch, scene["number"], readers, self.again)
 
-    def _pitch(self, width: float) -> float:
-        """From one record to the next: so that there is room for all, if they can be
-        seen then.
-        """
-        for_all = min(width / self.places, PITCH)
-        return for_all if for_all >= LEAST_FOR_ALL else LEAST_PITCH
-
-    def _set(self, d: Drawing, places: Places, scene: Scene) -> "CommitRow":
-        """The log at its place, under the labels that it has at any step."""
-        place = places["log"]
-        unused = self.room(place.w).unused
-        return self._row(d, place._replace(y=place.y - unused), scene)
-
-    def _draw(self, d: Drawing, places: Places, scene: Scene) -> None:
+    def _draw(self, d: Drawing, places: Places, row: "CommitRow") -> None:
         """Spans behind the records, then these, their fates, and what is said of
         them.
         """
-        space = scene["space"]
-        row = self._set(d, places, scene)
         row.home = Point(places[HOME].x + 8, places[HOME].y + 2)
-        for name, ends in space["spans"].items():
+        for name, ends in row.space["spans"].items():
             if ends:
-                row.span(name, ends, _named(name, space, d.asks))
+                row.span(name, ends, _named(name, row.space, d.asks))
         row.draw()
-        row.effects(self.home(places, space))
+        row.effects(self.home(places, row.space))
 
     def draw_captions(self, d: Drawing, places: Places, scene: Scene) -> None:
         """The rows' names, in front of them."""
-        row = self._set(d, places, scene)
+        row = self.box.at(d, places, scene)
+        assert row is not None, "the commit point always has a log"
         space = scene["space"]
         place = places["captions"]
         look: Look = {"bold": True, "anchor": "end", "room": place.w}
-        log_y = row.cells_y + row.style.cell / 2 + 5
+        log_y = row.cells_y + row.tall / 2 + 5
         effects_y = row.effects_y + row.high_effect / 2 + 5
         d.text("row/log", place.right, log_y, "the log", **look)
         if space["log"]["log_end_offset"]:
@@ -154,6 +111,7 @@ class CommitRow(Row):
     the records. home: where its records come from.
     """
 
+    tab = 19
     home: Point
 
     def __init__(
@@ -166,21 +124,15 @@ class CommitRow(Row):
         readers: Sequence[Reader],
         again: bool,
     ) -> None:
-        # the wider, the higher, as far as it looks like a record
-        cell = round(min(max(0.38 * pitch, 30), 42))
-        self.high_effect = round(cell * 0.68)
-        self.size = cell * 0.2 + 7.5  # of letters
-        below = OFFSETS + self.high_effect * (2 if again else 1) + 18
-        style = Style(header=True, cell=cell, words=below)
         self.space = space
         self.committed: int | None = space["committed"]
         self.expired: int | None = space["expired"]
-        x, y, width, _ = place
-        super().__init__(d, space["log"], (x, y, width), pitch, now, readers, style)
+        super().__init__(d, space["log"], place, pitch, now, readers)
         self.left = 0  # under the rows' names
-        self.cells_y = self.y + HEAD
+        self.high_effect = round(self.tall * 0.68)
+        self.words = OFFSETS + self.high_effect * (2 if again else 1) + 18
         self.values = False
-        self.effects_y = self.cells_y + style.cell + OFFSETS
+        self.effects_y = self.cells_foot + OFFSETS
         self.foot = self.effects_y + self.high_effect + 3
         wrong = sorted(map(int, [*space["skipped"], *twice(space)]))
         places = [reader.next for reader in readers]
@@ -188,18 +140,10 @@ class CommitRow(Row):
             places.append(self.expired)
         self.columns = self.columns_with([*places, *wrong[-MOST_WRONG:]])
 
-    @property
-    def high(self) -> float:
-        """The height of all that is drawn."""
-        labels = CALL_OUT * (max(self.lines, 1) - 1)
-        return HEAD + self.style.cell + self.style.words + 8 + labels
-
     def look(self, record: Record) -> Look:
         """A new one comes from who wrote it."""
-        look: Look = {"size": self.size}
-        if record.number == self.now:
-            look |= {"from_x": self.home.x, "from_y": self.home.y}
-        return look
+        is_new = record.number == self.now
+        return {"from_x": self.home.x, "from_y": self.home.y} if is_new else {}
 
     def _segments(self) -> None:
         """Files are no story of this picture."""
@@ -375,7 +319,7 @@ def _reader(reader: Space, colour: str) -> Reader:
     return Reader(
         name=reader["name"],
         next=reader["next"],
-        words=dotted(f"next {reader['next']}", state),
+        ways=(dotted(f"next {reader['next']}", state), state),
         colour=colour,
         trouble=state == "crashed",
         away=bool(state),

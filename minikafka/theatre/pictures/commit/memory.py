@@ -61,10 +61,7 @@ class Hand:
         for offset in offsets:
             self.held.pop(offset, None)
             self.held[offset] = Held(
-                offset=offset,
-                state=state,
-                handed=number,
-                number=number,
+                offset=offset, state=state, handed=number, number=number
             )
 
     def to_do(self) -> list[int]:

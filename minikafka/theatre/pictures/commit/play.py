@@ -16,16 +16,14 @@ from collections.abc import Sequence
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, space
 from minikafka.theatre.drawing import Drawing, Look, lamp_width, widest
-from minikafka.theatre.lanes import ABOVE, BELOW, PITCH, Lane
-from minikafka.theatre.pictures.commit.log import HOME, LogBox, placed, twice
+from minikafka.theatre.lanes import BESIDE, MOST_OF_NAMES, Lane
+from minikafka.theatre.pictures.commit.log import HOME, CommitLog, placed, twice
 from minikafka.theatre.pictures.commit.readers import Readers
 from minikafka.theatre.pictures.commit.story import CommitStory
-from minikafka.theatre.pictures.log_story import lane_of
+from minikafka.theatre.pictures.log.story import lane_of
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.row import Record
 from minikafka.theatre.text import counted, dotted
-
-CAPTION = 96  # width of a lane's or a row's name that is never cut
 
 
 class CommitPlay(Play):
@@ -70,7 +68,7 @@ class CommitPlay(Play):
         # when the shop wrote is no story of this picture
         self.lanes.marks.pop("written", None)
         readers = Readers(self.cast, scenes)
-        log = LogBox(self.cast, scenes, readers.home_of_effects)
+        log = CommitLog(self.cast, scenes, readers.home_of_effects)
         spaces = [scene["space"] for scene in scenes]
         self.boxes = Stage(
             column(
@@ -81,9 +79,9 @@ class CommitPlay(Play):
                     _lamp("skipped", spaces),
                     gap=8,
                 ),
-                row(self._captions(spaces, log), log.box(), gap=8),
+                row(self._captions(spaces, log), log.item(), gap=BESIDE, breaks=False),
                 readers.box(),
-                self._lanes(spaces),
+                self.lanes.box(spaces, self._rows_of_time, "log"),
                 gap=8,
             )
         )
@@ -91,25 +89,12 @@ class CommitPlay(Play):
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])
 
-    def _captions(self, spaces: Sequence[Space], log: LogBox) -> Item:
+    def _captions(self, spaces: Sequence[Space], log: CommitLog) -> Item:
         """The names in front of rows and lanes."""
         lanes = [lane.name for space in spaces for lane in self._rows_of_time(space)]
         wide = 12 + max(widest(name, 13, bold=True) for name in ["the log", *lanes])
-        least = min(wide, CAPTION)
+        least = min(wide, MOST_OF_NAMES)
         return part("captions", log.draw_captions, high=0, least=least, wanted=wide)
-
-    def _lanes(self, spaces: Sequence[Space]) -> Item:
-        """The lanes of the readers, the commits, the effects, and the log."""
-        rows = [row for space in spaces for row in self._rows_of_time(space)]
-        numbers = [widest(row.number, 12.5, mono=True, bold=True) for row in rows]
-
-        def draw(d: Drawing, places: Places, scene: Scene) -> None:
-            ends = (places["log"].x, d.width - max(numbers, default=0) - 10)
-            shown = self._rows_of_time(scene["space"])
-            self.lanes.draw(d, places["lanes"].y, shown, scene["step"], ends)
-
-        count = max((len(self._rows_of_time(space)) for space in spaces), default=0)
-        return part("lanes", draw, high=ABOVE + PITCH * count + BELOW)
 
     def _rows_of_time(self, space: Space) -> list[Lane]:
         states = {reader["name"]: reader["state"] for reader in space["readers"]}

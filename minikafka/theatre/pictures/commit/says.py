@@ -4,7 +4,7 @@ how records are told.
 
 from collections.abc import Sequence
 
-from minikafka.theatre.pictures.log_story import LogStory
+from minikafka.theatre.pictures.log.story import LogStory
 from minikafka.theatre.play import Says
 from minikafka.theatre.text import capital, listed
 

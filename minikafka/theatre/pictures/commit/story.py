@@ -17,13 +17,7 @@ from minikafka.theatre.casting import (
     groups_of_members,
 )
 from minikafka.theatre.pictures.commit.fates import Fates
-from minikafka.theatre.pictures.commit.memory import (
-    READ,
-    TO_DO,
-    Asked,
-    Commit,
-    Hands,
-)
+from minikafka.theatre.pictures.commit.memory import READ, TO_DO, Asked, Commit, Hands
 from minikafka.theatre.pictures.commit.says import (
     HOW,
     SAYS,
@@ -31,8 +25,8 @@ from minikafka.theatre.pictures.commit.says import (
     records,
     these_are,
 )
-from minikafka.theatre.pictures.log_state import Position
-from minikafka.theatre.pictures.log_story import LogStory
+from minikafka.theatre.pictures.log.state import Position
+from minikafka.theatre.pictures.log.story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, EventId, Space, Told, picked
 from minikafka.theatre.text import capital
 from minikafka.trace import Event
@@ -65,12 +59,7 @@ class CommitStory(LogStory):
         mine = self.choose(trace, topic, commits, polls)
         if partition is None:
             partition = _busiest(mine)
-        super().__init__(
-            trace,
-            topic=self.topic,
-            partitions=[partition],
-            **options,
-        )
+        super().__init__(trace, topic=self.topic, partitions=[partition], **options)
         self.partition = partition
         self.group = group or busiest_group(trace, self.topic)
         self.groups = groups_of_members(trace)
@@ -109,14 +98,7 @@ class CommitStory(LogStory):
         expired = self.expired or 0
         near = [*standing, committed, expired, *self.fates.worth_showing()]
         space = picked(
-            self,
-            "topic",
-            "group",
-            "table",
-            "committed",
-            "expired",
-            "flag",
-            "wrote",
+            self, "topic", "group", "table", "committed", "expired", "flag", "wrote"
         )
         space |= self.fates.space()
         space["log"] = log.space(near)
@@ -295,9 +277,7 @@ class CommitStory(LogStory):
         effect.
         """
         holder = self.hands.is_done(
-            offset,
-            committed=self.committed or 0,
-            number=self.number,
+            offset, committed=self.committed or 0, number=self.number
         )
         self.wrote = writer if writer in self.readers else holder
 
@@ -399,9 +379,7 @@ class CommitStory(LogStory):
 
     def _see_MemberLeft(self, event: Event, d: Detail) -> Told:
         return self.tell(
-            event,
-            who=d.get("client") or d["member"],
-            because=self.crashed,
+            event, who=d.get("client") or d["member"], because=self.crashed
         )
 
     def _see_life(self, event: Event, life: str) -> Told | None:
@@ -469,11 +447,7 @@ class CommitStory(LogStory):
         told.trouble = True
         told.chapter = "lost"
         short = skipped[0] if len(skipped) == 1 else len(skipped)
-        told.marks += self.mark(
-            "effects",
-            f"{short} lost",
-            trouble=True,
-        )
+        told.marks += self.mark("effects", f"{short} lost", trouble=True)
         told.light = self._light(skipped, "skipped")
         return told
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 from minikafka.theatre.casting import letters
 from minikafka.theatre.clock import in_short
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.log_state import PartitionLog, Reading, Segment, Written
-from minikafka.theatre.pictures.log_story import SAYS, LogStory
+from minikafka.theatre.pictures.log.state import PartitionLog, Reading, Segment, Written
+from minikafka.theatre.pictures.log.story import SAYS, LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, listed, span_of
 from minikafka.trace import Event, moment
@@ -27,7 +27,7 @@ OF_THE_CLEANER = {
     ),
     "KeysNoted": Says(
         "First half, the map: the cleaner reads {offsets_read} and notes the last"
-        " offset of each key{entries}.",
+        " offset of each key{entries}."
     ),
     "SegmentCopied": Says("Second half, the copy of {offsets_read}: {fates}."),
     "SegmentsCompacted": Says(
@@ -43,10 +43,7 @@ OF_THE_CLEANER = {
     ),
 }
 FATES = {
-    "key_comes_again": (
-        "a later record has its key",
-        "later records have their keys",
-    ),
+    "key_comes_again": ("a later record has its key", "later records have their keys"),
     "tombstone_expired": (
         "a tombstone whose delete.retention.ms is over",
         "tombstones whose delete.retention.ms is over",

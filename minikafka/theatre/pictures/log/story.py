@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from minikafka.theatre.actors import actor_colour, actor_number
 from minikafka.theatre.casting import OfTopic, busiest_partitions, legend, letters
-from minikafka.theatre.pictures.log_state import (
+from minikafka.theatre.pictures.log.state import (
     PartitionLog,
     Position,
     Reading,

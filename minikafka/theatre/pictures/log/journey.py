@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from minikafka.theatre.casting import groups_of_members
 from minikafka.theatre.clock import MINUTE_MS, SECOND_MS, in_days, in_short
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.log_state import PartitionLog, Reading, Written
-from minikafka.theatre.pictures.log_story import LogStory
+from minikafka.theatre.pictures.log.state import PartitionLog, Reading, Written
+from minikafka.theatre.pictures.log.story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, Space, Told
 from minikafka.theatre.text import capital, counted, key_part, quoted, span_of
 from minikafka.trace import DAY_MS, HOUR_MS, Event
