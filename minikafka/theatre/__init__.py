@@ -3,9 +3,9 @@ SVG, or a table.
 
 A picture is data from beginning to end. Its way, by file:
 
-    trace -> story    pictures/lag_story.py   hears each event, keeps the state, says a sentence
+    trace -> story    pictures/lag/story.py   hears each event, keeps the state, says a sentence
     scenes            plain JSON: one space for each step, and the cast once (play.fold)
-    scenes -> play    pictures/lag.py         draws a scene, and sees neither story nor trace
+    scenes -> play    pictures/lag/play.py    draws a scene, and sees neither story nor trace
     places            boxes.py                rows and columns, measured once for a whole play
     shapes            drawing.py              each has a key, so that the player can move it
     page              page.py, page.html      all steps; player.js and the scripts that it names
@@ -14,22 +14,19 @@ A picture is data from beginning to end. Its way, by file:
 
 Open, to change
 
-    what an event means, or its sentence     pictures/NAME_story.py; often NAME_says.py beside it
-    what is drawn, and where                 pictures/NAME.py, and the parts beside it; boxes.py
+    what an event means, or its sentence     pictures/NAME/story.py; often says.py beside it
+    what is drawn, and where                 pictures/NAME/play.py, and the parts beside it; boxes.py
     what any story or play can do            play.py
     how a shape looks, moves, lights up      drawing.py, stage.js, player.css; palette.py, actors.py
     how fast it plays                        pace.py
     a question in a picture                  minikafka/prediction.py, asking.js; ruler.py, drag.js
     what a live picture sends to the kernel  hands.js, notebook.js; course/levers/ listens
 
-NAME is the picture's name with `_` for `-`; only "bytes" is frame_bytes.py. Three have
-a folder, with a story.py and a play.py: "cleaner", "commit" and "log", whose story is
-LogStory with the ways of records added (journey.py). Stories of many runs are short,
-and stand in the file of their play (runs.py, sweep.py).
+NAME is the picture's name with `_` for `-`; each folder says what is in its files.
 
-The plays in folders say what is beside what, and boxes.py finds the places for any
-width. The other plays compute their places for each of three widths (drawing.py:
-LAYOUTS).
+The plays of the log, its cleaner and the commit point say what is beside what, and
+boxes.py finds the places for any width. The others compute their places for each of
+three widths (drawing.py: LAYOUTS).
 
 The parts that several pictures share: a partition as a row of records (row.py, where
 its box is measured, too; which ones fit: columns.py), brokers as cards with their copies of a log (nodes.py), what is
@@ -47,25 +44,25 @@ from typing import Any
 
 from minikafka.prediction import Prediction
 from minikafka.theatre.picture import Picture
+from minikafka.theatre.pictures.bytes.play import BytesPlay
 from minikafka.theatre.pictures.cleaner.play import CleanerPlay
 from minikafka.theatre.pictures.commit.play import CommitPlay
-from minikafka.theatre.pictures.fork import ForkPlay
-from minikafka.theatre.pictures.frame_bytes import BytesPlay
-from minikafka.theatre.pictures.gate import GatePlay
-from minikafka.theatre.pictures.lag import LagPlay
+from minikafka.theatre.pictures.fork.play import ForkPlay
+from minikafka.theatre.pictures.gate.play import GatePlay
+from minikafka.theatre.pictures.lag.play import LagPlay
 from minikafka.theatre.pictures.log.play import LogPlay
-from minikafka.theatre.pictures.micro_batch import MicroBatchPlay
-from minikafka.theatre.pictures.partitioner import PartitionerPlay
-from minikafka.theatre.pictures.pipeline import PipelinePlay
-from minikafka.theatre.pictures.quorum import QuorumPlay
-from minikafka.theatre.pictures.rebalance import RebalancePlay
-from minikafka.theatre.pictures.replica_set import ReplicaSetPlay
-from minikafka.theatre.pictures.runs import RunsPlay
-from minikafka.theatre.pictures.share_partition import SharePartitionPlay
-from minikafka.theatre.pictures.sink import SinkPlay
-from minikafka.theatre.pictures.sweep import SweepPlay
-from minikafka.theatre.pictures.transaction import TransactionPlay
-from minikafka.theatre.pictures.watermark import WatermarkPlay
+from minikafka.theatre.pictures.micro_batch.play import MicroBatchPlay
+from minikafka.theatre.pictures.partitioner.play import PartitionerPlay
+from minikafka.theatre.pictures.pipeline.play import PipelinePlay
+from minikafka.theatre.pictures.quorum.play import QuorumPlay
+from minikafka.theatre.pictures.rebalance.play import RebalancePlay
+from minikafka.theatre.pictures.replica_set.play import ReplicaSetPlay
+from minikafka.theatre.pictures.runs.play import RunsPlay
+from minikafka.theatre.pictures.share_partition.play import SharePartitionPlay
+from minikafka.theatre.pictures.sink.play import SinkPlay
+from minikafka.theatre.pictures.sweep.play import SweepPlay
+from minikafka.theatre.pictures.transaction.play import TransactionPlay
+from minikafka.theatre.pictures.watermark.play import WatermarkPlay
 from minikafka.theatre.play import Play, fold
 from minikafka.theatre.text import readable
 from minikafka.trace import Event

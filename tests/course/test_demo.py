@@ -7,9 +7,9 @@ import pytest
 
 from minikafka.__main__ import main
 from minikafka.course import demo
-from minikafka.theatre.pictures import rebalance_group
-from minikafka.theatre.pictures.rebalance_record_events import RECORDS
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms
+from minikafka.theatre.pictures.rebalance.group import Group
+from minikafka.theatre.pictures.rebalance.record_events import RECORDS
+from minikafka.theatre.pictures.rebalance.spans import lasted_ms
 from tests.theatre import groups
 
 pytestmark = pytest.mark.slow
@@ -249,10 +249,9 @@ def test_a_trace_too_long_for_a_picture_is_refused_in_a_sentence(
 def test_who_owns_what_is_looked_up_only_when_that_can_have_changed(monkeypatch):
     """Nearly all events of a trace are about records."""
     looked = []
-    group = rebalance_group.Group
-    before = group.two_owners.fget
+    before = Group.two_owners.fget
     monkeypatch.setattr(
-        group, "two_owners", property(lambda self: looked.append(1) or before(self))
+        Group, "two_owners", property(lambda self: looked.append(1) or before(self))
     )
     trace = groups.classic("range", "broker")
     demo.picture("rebalance", trace)

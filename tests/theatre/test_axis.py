@@ -10,8 +10,8 @@ from minikafka.theatre.axis import NOW, Chapter, Time, even_times
 from minikafka.theatre.clock import in_short
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE, Drawing, widest
 from minikafka.theatre.lanes import Lanes
-from minikafka.theatre.pictures.share_partition_records import lane_of
-from minikafka.theatre.pictures.share_partition_time import bars as work_bars
+from minikafka.theatre.pictures.share_partition.records import lane_of
+from minikafka.theatre.pictures.share_partition.time import bars as work_bars
 from tests.theatre import replicas, shared, transactions
 from tests.theatre.test_lag import piling_up
 

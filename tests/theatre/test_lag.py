@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.pictures.lag_sums import Rates
+from minikafka.theatre.pictures.lag.sums import Rates
 from tests.theatre.commit_traces import HERE, Commits, piling_up
 
 pytestmark = pytest.mark.slow

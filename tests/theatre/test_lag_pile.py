@@ -4,7 +4,7 @@ import pytest
 
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import LAYOUTS
-from minikafka.theatre.pictures.lag_pile import PALE
+from minikafka.theatre.pictures.lag.pile import PALE
 from tests.theatre.commit_traces import Commits
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms
+from minikafka.theatre.pictures.rebalance.spans import lasted_ms
 from minikafka.trace import Event
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory

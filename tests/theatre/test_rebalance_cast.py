@@ -1,7 +1,7 @@
 """Who is on the rebalance's stage: letters, colours, patterns."""
 
 from minikafka.theatre import picture
-from minikafka.theatre.pictures.rebalance_cast import Actor, actors_of, cast
+from minikafka.theatre.pictures.rebalance.cast import Actor, actors_of, cast
 from minikafka.trace import Event
 from tests.theatre import groups
 

@@ -10,7 +10,7 @@ from minikafka.course import demo
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
-from minikafka.theatre.pictures.rebalance_spans import lasted_ms, seconds
+from minikafka.theatre.pictures.rebalance.spans import lasted_ms, seconds
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory
 from tests.theatre.test_rebalance import A, B, C, member, scene, texts

@@ -11,8 +11,8 @@ from minikafka.anomalies import share_anomalies
 from minikafka.course.experiments.lesson_15_share_runs import ORDERS, side_by_side
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
-from minikafka.theatre.pictures.share_partition_records import STATES, Work
-from minikafka.theatre.pictures.share_partition_time import bars
+from minikafka.theatre.pictures.share_partition.records import STATES, Work
+from minikafka.theatre.pictures.share_partition.time import bars
 from minikafka.trace import Event
 from tests.theatre import shared
 from tests.theatre.replicas import first, shapes

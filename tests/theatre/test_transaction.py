@@ -8,7 +8,7 @@ from minikafka.coordinators.transaction_states import STEPS
 from minikafka.course.experiments.lesson_13_runs import pays
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import LEAST_STRETCH, NARROW, PHONE, WIDE, text_width
-from minikafka.theatre.pictures.transaction import STATES
+from minikafka.theatre.pictures.transaction.play import STATES
 from minikafka.trace import Event
 from tests.seeds import first_now
 from tests.theatre import replicas, transactions

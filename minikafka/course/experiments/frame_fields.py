@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minikafka.theatre.pictures.frame_bytes_story import Part
+from minikafka.theatre.pictures.bytes.story import Part
 from minikafka.theatre.text import counted
 from minikafka.wire import messages, primitives, records
 from minikafka.wire.errors import CorruptRecord, Error

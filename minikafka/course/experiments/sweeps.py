@@ -1,6 +1,6 @@
 """Many runs of one story in one picture, a small one each: runs with the fate of their
-records (pictures/runs.py), or one program, killed at each of its calls
-(pictures/sweep.py).
+records (pictures/runs/), or one program, killed at each of its calls
+(pictures/sweep/).
 """
 
 from collections.abc import Iterable, Sequence

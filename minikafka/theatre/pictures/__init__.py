@@ -1,26 +1,8 @@
-"""The pictures: for each a story, which folds a trace into scenes, and a play, which
-draws them.
+"""The pictures, a folder each: a story.py, which folds a trace into scenes, a play.py,
+which draws them, and parts named by what they are.
 
-The log, its cleaner and the commit point have a folder each. Of the others, a story's
-file ends in `_story`; the play has the picture's name, and the names of all other files
-for the two begin with it, too (pipeline_wire.py). The replica set and the controller
-quorum have a common part (log_copies.py). Parts that more pictures share
-belong to the engine (minikafka/theatre): rows of records, lanes of time, cards of
-brokers, shapes.
-
-The rebalance is the largest picture. Its story (rebalance_story.py) hears events and
-moves the group on; its play (rebalance.py) draws:
-
-    draw_group.py         above: the coordinator as a bar, the members under it, arrows between them
-    draw_member.py        one member's card, and in a live picture its levers
-    draw_timeline.py      below: the axis of time, with its lanes, and the rows under them
-    draw_lanes.py         the group's phases, and for each partition the member that reads it
-    draw_lengths.py       under the lanes: waits, silences, rows that were written outside Kafka
-    draw_two_owners.py    the moment of two owners, from close by
-    two_runs.py           two rebalances, one below the other
-
-The story's parts: cast (members and partitions), group, member, spans and lengths are
-the state; coordinator_events, member_events, record_events and effect_events are told,
-each by a teller; event_words and group_words are the sentences; snapshot is one moment
-for the play. All of these names begin with `rebalance_`.
+The log's story is LogStory with the ways of records added (journey.py). The fork, the
+replica set and the controller quorum have brokers with copies of a log in common
+(log_copies.py, log_partition.py). Parts that more pictures share belong to the engine
+(minikafka/theatre): rows of records, lanes of time, cards of brokers, shapes.
 """

@@ -1,0 +1,130 @@
+"""The content of a frame, as it was sent and with bytes that were changed
+(play.py draws it). course/experiments/lesson_12_frames.py emits one event per
+change.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.play import Cast, Detail, Space, Story, Told
+from minikafka.theatre.text import capital, counted
+from minikafka.trace import Event
+
+NOBODY = "nobody"
+
+
+class Part(NamedTuple):
+    """One field: bytes from first on, up to end."""
+
+    section: str  # "request header", say
+    depth: int  # how deep it is nested there
+    name: str
+    type: str
+    value: str
+    first: int
+    end: int
+
+    @property
+    def bytes(self) -> str:
+        """Which bytes it has, in words."""
+        if self.end - self.first == 1:
+            return f"byte {self.first}"
+        return f"bytes {self.first} to {self.end - 1}"
+
+
+class BytesStory(Story):
+    """The story of one frame and its changes."""
+
+    name = "bytes"
+    title = "Bytes beside their fields"
+
+    def __init__(self, trace: Sequence[Event], **options: Any) -> None:
+        super().__init__(trace, **options)
+        self.read: Detail | None = None  # what was told last
+        # as it was sent: its bytes, and the value of the field at each byte
+        self.sent = b""
+        self.values: dict[tuple[int, str], str] = {}
+
+    def cast(self) -> Cast:
+        return super().cast() | {"sent": self.sent.hex()}
+
+    def space(self) -> Space:
+        read = self.read or {"bytes": [], "parts": [], "end": 0, "at": None, "by": ""}
+        data = bytes(read["bytes"])
+        pairs = zip(data, self.sent, strict=True)
+        changed = [at for at, (now, was) in enumerate(pairs) if now != was]
+        other = []  # fields that don't say what was sent
+        for number, part in enumerate(parts_of(read)):
+            sent = self.values.get((part.first, part.name))
+            if sent != part.value:
+                other.append(number)
+        return {
+            "parts": read["parts"],
+            "end": read["end"],
+            "at": read["at"],
+            "by": read["by"],
+            "data": data.hex(),
+            "changed": changed,
+            "other": other,
+        }
+
+    def clock(self, ms: Sequence[int]) -> list[str]:
+        """No time passes: changes are counted."""
+        changes = [f"change {number}" for number in range(1, len(ms))]
+        return ["as sent", *changes][: len(ms)]
+
+    def _see_FrameRead(self, event: Event, d: Detail) -> Told:
+        before = self.read
+        self.read = d
+        if before is None:
+            return self._sent(d)
+        is_as_sent = bytes(d["bytes"]) == self.sent
+        is_noticed = d["by"] != NOBODY
+        said = d["message"]
+        if is_as_sent:
+            said = "All bytes are as they were sent."
+        elif not is_noticed:
+            said = f"Nobody notices. {said}"
+        return Told(
+            f"{_change(before, d)}. {said}",
+            chapter=None if is_as_sent else f"byte {d['at']}",
+            trouble=is_noticed,
+        )
+
+    def _sent(self, d: Detail) -> Told:
+        """The frame before any change."""
+        parts = parts_of(d)
+        self.title = capital(d["frame"])
+        self.sent = bytes(d["bytes"])
+        for part in parts:
+            self.values[part.first, part.name] = part.value
+        fields = counted(len(parts), "field")
+        return Told(f"The frame has {len(self.sent)} bytes and {fields}.")
+
+
+def _change(before: Detail, now: Detail) -> str:
+    """Which byte is another one, and what its field says."""
+    at = now["at"]
+    was = before["bytes"][at]
+    found = now["bytes"][at]
+    sentence = f"Byte {at} changes from {was:02x} to {found:02x}"
+    part = part_at(parts_of(now), at)
+    if part is None:
+        return sentence
+    old = part_at(parts_of(before), at)
+    if old is not None and old.value == part.value:
+        return f"{sentence}, in {part.name}"
+    return f"{sentence}, so {part.name} is {part.value}"
+
+
+def parts_of(read: Detail) -> list[Part]:
+    """The fields in what was read."""
+    return [Part(*part) for part in read["parts"]]
+
+
+def part_at(parts: Sequence[Part], at: int) -> Part | None:
+    """The field that a byte belongs to; None where nothing was read."""
+    for part in parts:
+        if part.first <= at < part.end:
+            return part
+    return None

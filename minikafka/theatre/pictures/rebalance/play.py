@@ -1,0 +1,119 @@
+"""The rebalance: who assigns, what each member does, which partitions nobody reads, and
+how many records wait there.
+
+Options: group, topic, partitions; since_ms: where the picture begins; beside: a second
+trace, on one seed eager beside cooperative, say: the lanes of both below each other on
+one time axis; names: what the two are called (their assignors, if not given). live:
+with levers (course/levers/on_stage.py).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.pictures.rebalance.cast import actors_of
+from minikafka.theatre.pictures.rebalance.draw_group import draw_space
+from minikafka.theatre.pictures.rebalance.draw_lanes import Begun
+from minikafka.theatre.pictures.rebalance.draw_timeline import draw_lanes
+from minikafka.theatre.pictures.rebalance.draw_two_owners import close_of
+from minikafka.theatre.pictures.rebalance.story import RebalanceStory
+from minikafka.theatre.pictures.rebalance.two_runs import BesidePlay, BesideStory, both
+from minikafka.theatre.play import Play, Story
+from minikafka.theatre.ruler import Ruler
+from minikafka.theatre.text import counted, dotted
+from minikafka.trace import Event
+
+
+class RebalancePlay(Play):
+    story = RebalanceStory
+    ms_a_second = 1000
+    legend = (
+        "Hatched: nobody reads any more. Waiting: end offset minus read position."
+        " Not read for: so far, since its first reader; bold: all partitions together."
+    )
+
+    @classmethod
+    def stage(
+        cls, trace: Sequence[Event], **options: Any
+    ) -> tuple[type[Play], Story, Sequence[Event]]:
+        beside = options.pop("beside", None)
+        if beside is None:
+            return super().stage(trace, **options)
+        second = list(beside)
+        story = BesideStory(trace, beside=second, **options)
+        return BesidePlay, story, both(trace, second)
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        spaces = [scene["space"] for scene in scenes]
+        words = {each["words"] for space in spaces for each in space["members"]}
+        self.actors = actors_of(self.cast)
+        self.words = sorted(words)
+        self.begun = Begun()
+        self.begun.note("", scenes, spaces)
+        self.close = close_of(self.cast, scenes, self.time)
+
+    def scenario(self, scene: Scene) -> str:
+        space = scene["space"]
+        cast = self.cast
+        inside = space["inside"]
+        shown = len(space["members"])
+        members = counted(inside, "member")
+        if shown < inside:
+            members += f", {shown} of them shown"
+        left_out = cast["left_out"]
+        shown = len(cast["partitions"])
+        partitions = f"{shown + left_out} partitions of {cast['topics']}"
+        how_many_shown = f"{shown} of them shown" if left_out else ""
+        return dotted(
+            self._assignor(space), members, partitions, how_many_shown, cast["legend"]
+        )
+
+    def _assignor(self, space: dict[str, Any]) -> str:
+        """Its name, and by which protocol it works."""
+        assignor = space["assignor"]
+        if not assignor:
+            return "no assignment yet"
+        if space["kind"] == "consumer":
+            return f"{assignor}, KIP-848"
+        is_cooperative = self.cast["keeps"] or "cooperative" in assignor
+        return f"{assignor}, {'cooperative' if is_cooperative else 'eager'}"
+
+    def summary(self, space: dict[str, Any]) -> str:
+        owned = [
+            f"{member['name']} {' '.join(member['owns'])}"
+            for member in space["members"]
+            if member["owns"]
+        ]
+        words = "; ".join(owned) or "nobody owns anything"
+        return f"{space['state']}, {space['number']}: {words}"
+
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        scene = scenes[-1]
+        bottom = draw_space(
+            drawing, cast=self.cast, actors=self.actors, scene=scene, words=self.words
+        )
+        draw_lanes(
+            drawing,
+            top=bottom,
+            cast=self.cast,
+            time=self.time,
+            begun=self.begun,
+            scene=scene,
+            close=self.close,
+        )
+
+    def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
+        """on: a partition: until when something is so in its lane."""
+        lanes = [f"time/{label}/ground" for label in self.cast["partitions"]]
+        lane = drawing.shapes.get(f"time/{on}/ground")
+        if lane is None:
+            return None
+        last = drawing.shapes[lanes[-1]]
+        return Ruler.of_time(
+            lane["x"],
+            lane["x"] + lane["w"],
+            self.time,
+            edge=last["y"] + last["h"],
+            reach=lane["y"],
+        )

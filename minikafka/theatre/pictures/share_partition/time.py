@@ -1,0 +1,277 @@
+"""Time below: for each member of both groups which record it had, from when to when.
+
+A bar in the member's colour is a record that it has, or has dealt with. Where nothing
+came of it, because it came back or was handed over again, the bar is an outline.
+Hatched: the member was not there.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
+from minikafka.theatre.axis import Axis, Scene, Time
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
+from minikafka.theatre.pictures.share_partition.records import (
+    lane_of,
+    letter_of,
+    seconds,
+)
+from minikafka.theatre.play import Cast, Space
+from minikafka.theatre.text import counted
+
+LANE, PITCH, CAPTION = 14, 16, 19
+KEPT = ("", "accept", "commit")  # how work ends of which something comes
+APART = 4  # the groups
+
+
+class Work(NamedTuple):
+    """A record that a member had."""
+
+    offset: int
+    since: int
+    number: int
+    until: int | None
+    how: str
+
+
+class Bar(NamedTuple):
+    """Records that a member had together, one after the other or at once."""
+
+    first: int
+    last: int
+    since: int
+    until: int | None
+    how: str
+    number: int
+
+    @property
+    def words(self) -> str:
+        if self.first == self.last:
+            return str(self.first)
+        return f"{self.first}–{self.last}"
+
+
+class Group(NamedTuple):
+    """A group's lanes. number: 0 the share group, 1 the consumer group."""
+
+    key: str
+    name: str
+    members: Sequence[str]
+    number: int
+
+
+def draw_time(
+    d: Drawing, top: float, left: float, cast: Cast, time: Time, scene: Scene
+) -> None:
+    """The lanes of the share group, and those of the consumer group below."""
+    right = d.width - (82 if d.narrow else 96)
+    axis = time.axis(left, right, scene["at"])
+    groups = [Group("sharing", cast["group"], cast["sharing"], 0)]
+    if cast["other"]:
+        groups.append(Group("reading", cast["other"], cast["reading"], 1))
+    everybody = [*cast["sharing"], *cast["reading"]]
+
+    y = top
+    for group in groups:
+        left_out = cast["left_out"][group.number]
+        # on a phone only the lamp says it
+        words = _caption(group, scene["space"], left_out, tells_archived=not d.phone)
+        key = f"time/{group.key}/title"
+        d.text(key, left, y + 11, words, bold=True, size=12.5)
+        begin = y + CAPTION
+        y = _lanes(d, axis, group, everybody, scene["space"], begin)
+        axis.cursor(d, begin, y - 1, f"time/cursor/{group.number}")
+        y += APART
+    axis.foot(d, y - APART - 2)
+
+
+def _lanes(
+    d: Drawing,
+    axis: Axis,
+    group: Group,
+    everybody: Sequence[str],
+    space: Space,
+    top: float,
+) -> float:
+    """One below the other; returns where they end."""
+    members = {member["name"]: member for member in space["members"]}
+    y = top
+    for name in group.members:
+        actor = actor_number(name, everybody)
+        lane = Lane(d, axis, members[name], actor, y)
+        has_none = group.number == 1 and space["owner"] not in ("", name)
+        lane.draw(has_none)
+        y += PITCH
+    return y
+
+
+def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool) -> str:
+    """How far a group has got, in words."""
+    number = group.number
+    everything = space["all"][number]
+    if not everything:
+        return group.name
+    archived = 0 if number else space["archived"]
+    done = space["done"][number] - archived
+    words = f"{group.name}: {done} of {everything} done"
+    if archived and tells_archived:
+        words += f", {archived} archived"
+    took = space["took"][number]
+    if took is not None:
+        words += f", after {seconds(took)}"
+    if left_out > 0:
+        words += f" ({counted(left_out, 'member')} not drawn)"
+    return words
+
+
+class Lane:
+    """The lane of one member."""
+
+    def __init__(
+        self, d: Drawing, axis: Axis, member: dict[str, Any], actor: int, y: float
+    ) -> None:
+        self.d = d
+        self.axis = axis
+        self.member = member
+        self.actor = actor
+        self.y = y
+        self.name = member["name"]
+        self.key = lane_of(self.name)
+
+    def draw(self, has_none: bool) -> None:
+        """Its name, what it did, and at the end how much. has_none: somebody else has
+        the partition.
+        """
+        self._head()
+        ground = self._box(self.axis.left, self.axis.right)
+        self.d.rect(f"{self.key}/ground", *ground, fill="wash", r=3)
+        for number, bar in enumerate(bars(self.member["work"])):
+            self._bar(f"{self.key}/{number}", bar)
+        for number, away in enumerate(self.member["away"]):
+            self._away(f"{self.key}/away/{number}", *away)
+        self._end(has_none)
+
+    def _box(self, left: float, right: float) -> Box:
+        """A box over a part of the lane."""
+        return Box(x=left, y=self.y, w=right - left, h=LANE)
+
+    def _head(self) -> None:
+        d = self.d
+        left = self.axis.left
+        d.disc(
+            f"{self.key}/disc",
+            x=left - 14,
+            y=self.y + LANE / 2,
+            r=7,
+            letter=letter_of(self.name),
+            number=self.actor,
+            size=12,
+        )
+        right = left - 30
+        name = fitting([self.name], right, 12.5)
+        look: Look = {"anchor": "end", "size": 12.5}
+        d.text(f"{self.key}/name", right, self.y + 11.5, name, **look)
+
+    def _bar(self, key: str, bar: Bar) -> None:
+        """Draw one or several records, for the time that the member had them."""
+        d = self.d
+        begin = self.axis.x(bar.since)
+        end = self.axis.x(bar.until) - 1
+        box = self._box(begin, max(end, begin + 1))
+        colour = actor_colour(self.actor)
+        ink = ink_on_actor(self.actor)
+        look: Look = {"fill": colour, "line": colour}
+        if bar.how not in KEPT:
+            ink = "ink"
+            look = {"fill": "paper", "line": colour, "dash": "3 2", "width": 1.5}
+        if bar.how == "reject":
+            look["line"] = "trouble"
+        if bar.first == bar.last:
+            look["same"] = f"record/{bar.first}"
+
+        tip = f"{self.name} had {bar.words}{ENDS[bar.how]}"
+        d.rect(key, *box, **look, r=3, of=bar.number, tip=tip)
+        room = self._free_until(box) - begin - 3
+        if has_room(bar.words, room, 12, mono=True):
+            small: Look = {"size": 12, "mono": True}
+            d.text(f"{key}/word", begin + 4, self.y + 11.5, bar.words, ink, **small)
+
+    def _free_until(self, box: Box) -> float:
+        """Where a part of the lane ends, or is hatched."""
+        end = box.right
+        for since, _, _ in self.member["away"]:
+            x = self.axis.x(since)
+            if box.x <= x < end:
+                end = x
+        return end
+
+    def _away(self, key: str, since: int, until: int | None, life: str) -> None:
+        """While it was not there."""
+        begin = self.axis.x(since)
+        end = self.axis.x(until)
+        box = self._box(begin, max(end, begin + 2))
+        tip = f"{self.name} {LIVES.get(life, life)}"
+        self.d.rect(key, *box, fill="hatch", line="trouble", r=3, tip=tip)
+
+    def _end(self, has_none: bool) -> None:
+        """Draw what the member has done, or why it does nothing."""
+        d = self.d
+        life = self.member["life"]
+        done = self.member["done"]
+        words = f"{done} done"
+        ink = "quiet"
+        if life:
+            words = LIVES.get(life, life)
+            ink = "trouble"
+        elif has_none and not done:
+            words = "idle" if d.narrow else "no partition"
+        look: Look = {"size": 12.5, "anchor": "end"}
+        d.text(f"{self.key}/end", d.width, self.y + 11.5, words, ink, **look)
+
+
+LIVES = {"crashed": "killed", "frozen": "hangs"}
+ENDS = {
+    "": ", and has it still",
+    "accept": " and accepted it",
+    "release": " and gave it back",
+    "reject": " and rejected it",
+    "lock": " until its lock expired",
+    "gone": " until it was gone",
+    "commit": " and committed it",
+    "again": ", and it was handed over again",
+}
+
+
+def bars(told: Sequence[Sequence[Any]]) -> list[Bar]:
+    """The member's records as bars that don't overlap: if it got several records
+    together, each bar begins where the one before ends.
+    """
+    found: list[Bar] = []
+    for work in map(Work._make, told):
+        last = found[-1] if found else None
+        if last is not None and _is_with(last, work):
+            found[-1] = last._replace(last=work.offset)
+            continue
+        since = work.since
+        if last is not None and last.until is not None:
+            since = max(since, last.until)
+        bar = Bar(
+            first=work.offset,
+            last=work.offset,
+            since=since,
+            until=work.until,
+            how=work.how,
+            number=work.number,
+        )
+        found.append(bar)
+    return found
+
+
+def _is_with(bar: Bar, work: Work) -> bool:
+    """Whether a member had a record together with those before it, and gave them up
+    together.
+    """
+    is_next = work.offset == bar.last + 1
+    is_alike = (work.until, work.how) == (bar.until, bar.how)
+    has_ended = bar.until is not None and bar.until < work.since
+    return is_next and is_alike and not has_ended

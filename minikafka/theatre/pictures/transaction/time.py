@@ -1,0 +1,158 @@
+"""The transaction's lanes, on one axis to scale: for how long it was open, which records
+nobody could count on meanwhile, and how long each reader waited.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minikafka.theatre.actors import actor_colour, ink_on_actor
+from minikafka.theatre.axis import Scene, Span, Time, spans
+from minikafka.theatre.broker_lanes import lasted
+from minikafka.theatre.pictures.transaction.log import Record
+from minikafka.theatre.play import Cast
+from minikafka.theatre.time_lanes import Bar, TimeLane, gone
+
+
+class Look(NamedTuple):
+    """The look of a bar for a state."""
+
+    fill: str
+    line: str = "none"
+    ink: str = "ink"
+
+
+LOOKS = {
+    "Empty": Look("paper", "rule"),
+    "Ongoing": Look("said", "saidline"),
+    "PrepareCommit": Look("good", "ink"),
+    "PrepareAbort": Look("trouble", ink="paper"),
+    "CompleteCommit": Look("good"),
+    "CompleteAbort": Look("chip"),
+}
+AT_ONCE_MS = 20  # from one step of a burst to the next, at most
+SHORT = 1 / 40  # of the axis: what is longer is seen there
+# what is shown of a producer, and is no trouble
+AT_WORK = ("", "idle", "open", "closed")
+
+
+def burst(scenes: Sequence[Scene], time: Time) -> Time | None:
+    """The end of the story, from the request to end the transaction until every marker
+    is there, where that is too short to be seen.
+    """
+    states = [scene["space"]["state"] for scene in scenes]
+    decided = [n for n, state in enumerate(states) if state.startswith("Prepare")]
+    if not decided:
+        return None
+    begin = decided[0]
+    while begin and scenes[begin]["at"] - scenes[begin - 1]["at"] <= AT_ONCE_MS:
+        begin -= 1
+    first_ms = scenes[begin]["at"]
+    lasts_ms = time.last_ms - first_ms
+    whole_ms = time.last_ms - time.first_ms
+    if not lasts_ms or lasts_ms > whole_ms * SHORT:
+        return None
+    chapters = [each for each in time.chapters if each.at_ms >= first_ms]
+    return Time(first_ms, time.last_ms, chapters)
+
+
+def lanes(cast: Cast, scenes: Sequence[Scene]) -> list[TimeLane]:
+    """Producers, the coordinator, partitions, readers."""
+    found = []
+    for number, name in enumerate(cast["producers_shown"]):
+        found.append(_producer(number, name, scenes))
+    found.append(_coordinator(scenes))
+    for place, part in enumerate(cast["parts"]):
+        found.append(_part(place, part, scenes))
+    for side, name in enumerate(cast["levels"]):
+        found.append(_reader(side, name, scenes))
+    return found
+
+
+def _producer(number: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
+    """How long it had a transaction open, or was not what it should be."""
+
+    def life(scene: Scene) -> str:
+        *_, now = scene["space"]["producers"][number]
+        return str(now)
+
+    colour = actor_colour(number)
+    ink = ink_on_actor(number)
+    bars = []
+    for span in spans(scenes, life):
+        words = _words(span, span.what)
+        if span.what == "open":
+            words.insert(0, f"transaction open, {lasted(span)}")
+            bars.append(Bar(span, words, words[0], fill=colour, ink=ink))
+        elif span.what not in AT_WORK:
+            bars.append(gone(span, words))
+    _, epoch, now = scenes[-1]["space"]["producers"][number]
+    return TimeLane(
+        key=f"producer {name}",
+        name=name if now else "",
+        bars=bars,
+        colour=colour,
+        number=f"epoch {epoch}" if epoch >= 0 else "",
+        trouble=now in ("zombie", "fenced"),
+    )
+
+
+def _coordinator(scenes: Sequence[Scene]) -> TimeLane:
+    """How long the transaction was in each of its states."""
+    bars = []
+    for span in spans(scenes, lambda scene: scene["space"]["state"]):
+        if span.what in LOOKS:
+            words = _words(span, span.what)
+            look = LOOKS[span.what]._asdict()
+            bars.append(Bar(span, words, words[0], **look))
+    space = scenes[-1]["space"]
+    epoch = f"epoch {space['epoch']}" if space["state"] else ""
+    return TimeLane(
+        key="coordinator", name="state", bars=bars, colour="ink", number=epoch
+    )
+
+
+def _part(place: int, part: str, scenes: Sequence[Scene]) -> TimeLane:
+    """How long it held records of an open transaction."""
+
+    def holds(scene: Scene) -> bool:
+        log = scene["space"]["logs"][place]
+        return any(Record(*each).state == "open" for each in log["records"])
+
+    bars = _while(scenes, holds, "said", "open records")
+    stable = scenes[-1]["space"]["logs"][place]["last_stable_offset"]
+    return TimeLane(key=f"log {part}", name=part, bars=bars, number=f"LSO {stable}")
+
+
+def _reader(side: int, name: str, scenes: Sequence[Scene]) -> TimeLane:
+    """How long there was something that it had not been handed."""
+
+    def waits(scene: Scene) -> bool:
+        return bool(scene["space"]["waits"][side])
+
+    bars = _while(scenes, waits, "hatch", "waits")
+    _, found = scenes[-1]["space"]["readers"][side]
+    return TimeLane(
+        key=f"reader {name}",
+        name=name,
+        bars=bars,
+        colour="ink",
+        number=f"{len(found)} read",
+    )
+
+
+def _while(
+    scenes: Sequence[Scene], holds: Callable[[Scene], bool], fill: str, words: str
+) -> list[Bar]:
+    """A bar for each time in which it was so."""
+    bars = []
+    for span in spans(scenes, holds):
+        if span.what:
+            said = _words(span, words)
+            line = "quiet" if fill == "hatch" else "saidline"
+            bars.append(Bar(span, said, said[0], fill=fill, line=line))
+    return bars
+
+
+def _words(span: Span, what: Any) -> list[str]:
+    """The first that have room stand in the bar."""
+    return [f"{what}, {lasted(span)}", str(what), lasted(span)]
