@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from minikafka.theatre.boxes import Stage, column, framed, part, row, space
 from minikafka.theatre.drawing import Drawing
@@ -81,6 +82,7 @@ EVERY = [
     ("log", alice, ("name/0", "end/2", "producer/shop", "tray/reader", "time/axis")),
     ("log", long_log, ("producer/shop", "tray/billing/name", "time/lane/log/name")),
     ("log", retention, ("producer/shop", "tray/audit", "time/axis")),
+    ("micro-batch", RECORDED.trace, ("plan/1", "sink", "commit/1", "lamp/word")),
 ]
 
 

@@ -11,8 +11,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.actors import actor_colour, ink_on_actor
-from minikafka.theatre.drawing import Box, Drawing, Look, Point, fitting, widest
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import (
+    Item,
+    Places,
+    Stage,
+    column,
+    framed,
+    part,
+    row,
+    space,
+)
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Point,
+    fitting,
+    lamp_width,
+    widest,
+)
 from minikafka.theatre.pictures.micro_batch.story import (
     PLANNED,
     WRITING,
@@ -20,18 +38,17 @@ from minikafka.theatre.pictures.micro_batch.story import (
     Killed,
     MicroBatchStory,
 )
-from minikafka.theatre.play import Play
+from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted
 
-MOST, MOST_ATTEMPTS = 8, 4  # micro-batches, and attempts of each, that are shown
-LEFT, LEFT_NARROW = 124, 96  # where the axis begins
-QUERY = 40  # height of the query's card
-# where files are and how high; where the sink begins; an attempt's lane
-PLAN_Y, FILE, SINK_Y, LANE, BAR = 58, 24, 108, 24, 20
-PAD = 7  # of the sink's box, above and below the lanes
-BETWEEN = 26  # from the sink to the commits, and from the plans to the sink
+MOST, MOST_ATTEMPTS = 8, 4  # micro-batches and lives, and attempts of each
+LINE, FILE = 22, 24  # heights: of words, of a file
+LANE, BAR = 24, 20  # of an attempt's lane, and of its bar
+PAD = 6  # of the sink's box
+STROKE = 22  # between what a kill may come between
 APART, LEAST = 4, 3  # between micro-batches; width of the narrowest
 REACH = 9  # of a kill's cross
+KILLED = ("killed: what it had in memory is gone", "killed")
 
 
 class Batch(NamedTuple):
@@ -57,12 +74,7 @@ class Batch(NamedTuple):
 
     def box(self, y: float, high: float) -> Box:
         """A box over the batch's whole length on the axis."""
-        return Box(
-            x=self.x,
-            y=y,
-            w=self.w,
-            h=high,
-        )
+        return Box(self.x, y, self.w, high)
 
     def length(self, rows: int) -> float:
         """The length on the axis of this many rows."""
@@ -100,370 +112,293 @@ class MicroBatchPlay(Play):
 
     # -- draw
 
-    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        stage = _Stage(
-            drawing,
-            self.cast,
-            scene["space"],
-            scene["number"],
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        spaces = [scene["space"] for scene in scenes]
+        lanes = min(max(self.cast["attempts"], 1), MOST_ATTEMPTS)
+        lamp = max((lamp_width(_too_many(each)) for each in spaces), default=0)
+        sink = row(
+            _name("the sink", "the rows of every attempt"),
+            space(),
+            part("lamp", _lamp, high=LINE, least=lamp),
+            breaks=False,
         )
-        stage.draw()
+        self.boxes = Stage(
+            column(
+                self._query(max((each["life"] for each in spaces), default=0)),
+                column(
+                    _name("offsets/", "the plans", mono=True),
+                    part("plans", self._plans, high=FILE),
+                ),
+                column(sink, part("sink", self._sink, high=lanes * LANE + 2 * PAD)),
+                column(
+                    _name("commits/", "what is done", mono=True),
+                    part("commits", self._commits, high=FILE),
+                ),
+                part("kills", self._kills, high=0),
+                gap=STROKE,
+            )
+        )
 
+    def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
+        self.boxes.draw(drawing, scenes[-1])
 
-class _Stage:
-    """Draws one moment of the query."""
-
-    def __init__(
-        self, d: Drawing, cast: Mapping[str, Any], space: Mapping[str, Any], now: int
-    ) -> None:
-        self.d = d
-        self.space = space
-        self.now = now
-        self.left = LEFT_NARROW if d.narrow else LEFT
-        # a whole plan is as long as it will be: the axis never moves
-        lengths = dict(cast["plans"][-MOST:])
-        room = d.width - self.left - APART * len(lengths)
-        self.scale = room / max(sum(lengths.values()), 1)
-        self.batches = self._placed(lengths)
-        self.lanes = min(max(cast["attempts"], 1), MOST_ATTEMPTS)
-        self.sink_foot = SINK_Y + self.lanes * LANE - (LANE - BAR) + PAD
-        self.commits_y = self.sink_foot + BETWEEN
-
-    def _placed(self, lengths: Mapping[int, int]) -> dict[int, Batch]:
-        """Those that are there, by number."""
-        told = {batch["number"]: batch for batch in self.space["batches"]}
+    def _batches(self, place: Box, space: Space) -> dict[int, Batch]:
+        """Those that are there, by number, in a box as wide as the axis. A whole plan
+        is as long as it will be, so that the axis never moves.
+        """
+        lengths = dict(self.cast["plans"][-MOST:])
+        room = place.w - 2 * PAD - APART * (len(lengths) - 1)
+        scale = room / max(sum(lengths.values()), 1)
+        told = {batch["number"]: batch for batch in space["batches"]}
         placed = {}
-        x = float(self.left)
+        x = place.x + PAD
         for number, records in lengths.items():
-            width = max(records * self.scale, LEAST)
+            width = max(records * scale, LEAST)
             if number in told:
-                placed[number] = Batch(
-                    number,
-                    told[number],
-                    x,
-                    width,
-                )
+                placed[number] = Batch(number, told[number], x, width)
             x += width + APART
         return placed
 
-    def draw(self) -> None:
-        kills = [Killed(*each) for each in self.space["kills"]]
-        self._query()
-        self._names()
-        self._sink()
-        if kills and kills[-1].number == self.now:
-            self._strikes(kills[-1])
-        for batch in self.batches.values():
-            self._plan(batch)
-            self._rows(batch)
-            self._commit(batch)
-        for number, kill in enumerate(kills):
-            self._kill(kill, kills[:number])
-        self._lamp()
-
     # -- who works
 
-    def _query(self) -> None:
-        """Draw the query, crossed out while it is dead."""
-        d = self.d
-        is_dead = not self.space["alive"]
-        life = self.space["life"]
-        look: Look = {"fill": "wash", "line": "rule"}
-        if is_dead:
-            look = {
-                "fill": "paper",
-                "line": "trouble",
-                "width": 3,
-                "dash": "7 4",
-            }
-        d.rect(
-            "query",
-            x=0,
-            y=2,
-            w=d.width,
-            h=QUERY,
-            r=8,
-            **look,
-        )
-        card = d.part("query", 0, 2)
-        card.text("name", 14, 25, "the query", bold=True)
-        x = 108.0
-        for number in range(max(life - MOST, 0) + 1, life + 1):
-            is_this = number == life
-            runs = is_this and not is_dead
-            words = f"life {number}" if runs else f"life {number} ✗"
-            colour = actor_colour(number - 1)
-            ink = ink_on_actor(number - 1)
-            if not runs:
-                colour, ink = "wash", "trouble"
-            x += 6 + card.chip(
-                f"life/{number}",
-                x,
-                10,
-                words,
-                fill=colour,
-                ink=ink,
-            )
-        if is_dead and life:
-            card.text(
-                "state",
-                d.width - 14,
-                25,
-                "killed" if d.narrow else "killed: what it had in memory is gone",
-                "trouble",
-                bold=True,
-                anchor="end",
-            )
+    def _query(self, lives: int) -> Item:
+        """The query with its lives, crossed out while it is dead."""
 
-    def _names(self) -> None:
-        """Draw the names of the picture's rows."""
-        look: Look = {"bold": True, "anchor": "end"}
-        d = self.d
-        right = self.left - 12
-        d.text(
-            "name/plan",
-            right,
-            PLAN_Y + 17,
-            "offsets/",
-            mono=True,
-            **look,
+        def state(d: Drawing, places: Places, scene: Scene) -> None:
+            x, y, wide, _ = places["state"]
+            if _is_dead(scene["space"]) and scene["space"]["life"]:
+                words = fitting(KILLED, wide, 13, bold=True)
+                d.text("query/state", x, y + 15, words, "trouble", bold=True)
+
+        inside = row(
+            _name("the query"),
+            *map(_life, range(min(lives, MOST))),
+            part(
+                "state",
+                state,
+                high=LINE,
+                least=widest(KILLED[-1], bold=True),
+                wanted=widest(KILLED[0], bold=True),
+            ),
+            gap=8,
         )
-        d.text("name/sink", right, SINK_Y + 15, "the sink", **look)
-        d.text(
-            "name/commit",
-            right,
-            self.commits_y + 17,
-            "commits/",
-            mono=True,
-            **look,
-        )
+        return framed("query", inside, self._frame, pad=10)
+
+    def _frame(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The query's card. When it is killed, a stroke goes from there down to what it
+        was about, behind all that stays.
+        """
+        look: Look = {"fill": "wash", "line": "rule"}
+        if _is_dead(scene["space"]):
+            look = {"fill": "paper", "line": "trouble", "width": 3, "dash": "7 4"}
+        x, y, wide, high = places["query"]
+        d.rect("query", x + 2, y + 2, wide - 4, high - 4, r=8, **look)
+        for kill, at in self._struck(places, scene["space"]):
+            if kill.number == scene["number"]:
+                key = f"kill/{kill.life}/stroke"
+                look = {"line": "trouble", "width": 4, "of": kill.number}
+                d.upright(key, at.x, top=y + high - 2, bottom=at.y, **look)
 
     # -- on the disk
 
-    def _length(
+    def _plans(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """offsets/N, and lines that say to which records its rows belong."""
+        place = places["plans"]
+        for batch in self._batches(place, scene["space"]).values():
+            number = str(batch.number)
+            begin = batch.told["begin"]
+            span = f"{begin}-{batch.last}"
+            words = [f"{number}: {begin} to {batch.last}", span, number]
+            look: Look = {"fill": "said", "of": batch.told["planned"]}
+            self._file(d, places, "plan", batch, place.y, words, **look)
+            for side, x in (("from", batch.x), ("to", batch.right)):
+                look = {"line": "rule", "dash": "2 3"}
+                top, bottom = place.bottom, places["commits"].y
+                d.upright(f"plan/{number}/{side}", x, top, bottom, **look)
+
+    def _commits(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """commits/N; where it is missing is its place."""
+        place = places["commits"]
+        for batch in self._batches(place, scene["space"]).values():
+            number = str(batch.number)
+            committed = batch.told["committed"]
+            if committed:
+                look: Look = {"fill": "good", "of": committed}
+                words = [f"{number}: done", number]
+                self._file(d, places, "commit", batch, place.y, words, **look)
+                continue
+            look = {"line": "rule"}
+            if _is_dead(scene["space"]):
+                missing = fitting(["missing"], batch.w - 8, 12)
+                look = {"line": "trouble", "ink": "trouble", "text": missing}
+            look |= {"dash": "3 3", "tip": f"commits/{number}: not there"}
+            box = batch.box(place.y, FILE)
+            d.cell(f"commit/{number}/place", *box, fill="none", **look)
+
+    def _file(
         self,
+        d: Drawing,
+        places: Places,
         key: str,
-        box: Box,
+        batch: Batch,
+        y: float,
         words: Sequence[str],
-        *,
-        room: float,
-        ink: str = "ink",
-        mono: bool = False,
         **look: Any,
     ) -> None:
-        """Draw a bar as long as its records, with the longest of these words
-        that fits.
-        """
-        self.d.rect(key, *box, **look)
-        shown = fitting(
-            words,
-            room - 12,
-            12,
-            mono=mono,
-            bold=True,
-        )
-        if shown:
-            self.d.text(
-                f"{key}/words",
-                box.x + 8,
-                box.y + box.h / 2 + 4.5,
-                shown,
-                ink,
-                size=12,
-                mono=mono,
-                bold=True,
-                of=look.get("of"),
-            )
-
-    def _file(self, key: str, batch: Batch, y: float, words: Sequence[str]) -> None:
         """It comes from the query."""
-        told = batch.told
-        is_plan = key == "plan"
-        name = f"{'offsets' if is_plan else 'commits'}/{batch.number}"
-        self._length(
-            f"{key}/{batch.number}",
-            batch.box(y, FILE),
-            words,
-            room=batch.w,
-            mono=True,
-            fill="said" if is_plan else "good",
-            line="ink",
-            r=5,
-            of=told["planned"] if is_plan else told["committed"],
-            tip=f"{name}: {counted(told['records'], 'record')}",
-            from_y=float(QUERY) - FILE,
-        )
-
-    def _plan(self, batch: Batch) -> None:
-        """offsets/N, and lines that say to which records its rows belong."""
-        number = str(batch.number)
-        begin = batch.told["begin"]
-        words = [f"{number}: {begin} to {batch.last}", f"{begin}-{batch.last}", number]
-        self._file("plan", batch, PLAN_Y, words)
-        for side, x in (("from", batch.x), ("to", batch.right)):
-            self.d.upright(
-                f"plan/{number}/{side}",
-                x=x,
-                top=PLAN_Y + FILE,
-                bottom=self.commits_y,
-                line="rule",
-                dash="2 3",
-            )
-
-    def _commit(self, batch: Batch) -> None:
-        """commits/N; where it is missing is its place."""
-        number = str(batch.number)
-        if batch.told["committed"]:
-            self._file("commit", batch, self.commits_y, [f"{number}: done", number])
-            return
-        is_dead = not self.space["alive"]
-        words = "missing" if is_dead else ""
-        self.d.cell(
-            f"commit/{number}/place",
-            *batch.box(self.commits_y, FILE),
-            text=fitting([words], batch.w - 8, 12),
-            fill="none",
-            line="trouble" if is_dead else "rule",
-            ink="trouble",
-            dash="3 3",
-            tip=f"commits/{number}: not there",
-        )
+        folder = "offsets" if key == "plan" else "commits"
+        records = counted(batch.told["records"], "record")
+        look |= {"line": "ink", "r": 5, "tip": f"{folder}/{batch.number}: {records}"}
+        look["from_y"] = places["query"].bottom - FILE
+        box = batch.box(y, FILE)
+        _length(d, f"{key}/{batch.number}", box, words, box.w, mono=True, **look)
 
     # -- in the sink
 
-    def _sink(self) -> None:
-        self.d.rect(
-            "sink",
-            x=self.left - 6,
-            y=SINK_Y - PAD,
-            w=self.d.width - self.left + 6,
-            h=self.sink_foot - SINK_Y + PAD,
-            fill="none",
-            line="ink",
-            r=4,
-            width=1.5,
-        )
-
-    def _rows(self, batch: Batch) -> None:
-        """Each attempt's, below each other, from the same record on."""
-        attempts = batch.attempts
-        first = max(len(attempts) - MOST_ATTEMPTS, 0)
-        for place, attempt in enumerate(attempts[first:]):
-            y = SINK_Y + place * LANE
-            self._attempt(batch, first + place, attempt, y)
-
-    def _attempt(self, batch: Batch, number: int, attempt: Attempt, y: float) -> None:
-        key = f"sink/{batch.number}/{number}"
-        whole = batch.box(y, BAR)
-        if attempt.rows < batch.told["records"]:
-            # what an attempt has not written, or need not
-            self.d.rect(
-                f"{key}/whole",
-                *whole,
-                fill="none",
-                line="rule",
-                r=4,
-                dash="3 3",
-            )
-        bar = whole._replace(w=batch.length(attempt.rows) if attempt.rows else LEAST)
-        rows = counted(attempt.rows, "row")
-        self._length(
-            key,
-            bar,
-            _words(attempt),
-            room=bar.w if attempt.rows else batch.w,
-            ink=_ink(attempt),
-            r=4,
-            of=attempt.number,
-            tip=f"life {attempt.life}: {rows} of micro-batch {batch.number}",
-            **_bar(attempt),
-        )
+    def _sink(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """Each attempt's rows, below each other, from the same record on."""
+        place = places["sink"]
+        d.rect("sink", *place, line="ink", r=4, width=1.5)
+        for batch in self._batches(place, scene["space"]).values():
+            first = max(len(batch.attempts) - MOST_ATTEMPTS, 0)
+            for number, attempt in enumerate(batch.attempts[first:]):
+                whole = batch.box(_lane_y(place, number), BAR)
+                _attempt(d, batch, first + number, attempt, whole)
 
     # -- what goes wrong
 
-    def _strikes(self, kill: Killed) -> None:
-        """From the query down to what it was about, behind all that stays."""
-        at = self._where(kill, [Killed(*each) for each in self.space["kills"][:-1]])
-        if at is None:
-            return
-        self.d.upright(
-            f"kill/{kill.life}/stroke",
-            x=at.x,
-            top=2 + QUERY,
-            bottom=at.y,
-            line="trouble",
-            width=4,
-            of=kill.number,
-        )
-
-    def _kill(self, kill: Killed, earlier: Sequence[Killed]) -> None:
-        """Draw the cross of a kill, which stays."""
-        at = self._where(kill, earlier)
-        if at is None:
-            return
-        key = f"kill/{kill.life}"
-        left, right = at.x - REACH, at.x + REACH
-        top, bottom = at.y - REACH, at.y + REACH
-        look: Look = {
-            "line": "trouble",
-            "width": 4,
-            "of": kill.number,
-            "tip": f"life {kill.life} ended here",
-        }
-        self.d.line(f"{key}/1", left, top, right, bottom, **look)
-        self.d.line(f"{key}/2", left, bottom, right, top, **look)
-        if kill.number == self.now:
-            self._named(f"{key}/words", at.x, at.y)
-
-    def _where(self, kill: Killed, earlier: Sequence[Killed]) -> Point | None:
-        """The place of a kill: before the rows of a micro-batch, after a part of them,
-        or before the commit. earlier: kills at the same place are drawn beside each
-        other.
+    def _struck(self, places: Places, space: Space) -> list[tuple[Killed, Point]]:
+        """The kills and their places: before the rows of a micro-batch, after a part of
+        them, or before the commit; of several at one place beside each other.
         """
-        if kill.batch not in self.batches:
-            return None
-        batch = self.batches[kill.batch]
-        if kill.when == WRITING:
-            lane = min(kill.attempts, MOST_ATTEMPTS) - 1
-            rows = batch.attempts[kill.attempts - 1].rows
-            y = SINK_Y + lane * LANE + BAR / 2
-            return Point(batch.x + batch.length(rows), y)
-        here = [each for each in earlier if each[1:3] == kill[1:3]]
-        x = batch.x + batch.w * 0.7 + len(here) * 3 * REACH
-        if kill.when == PLANNED:
-            return Point(x, (PLAN_Y + FILE + SINK_Y - PAD) / 2)
-        return Point(x, (self.sink_foot + self.commits_y) / 2)
+        found: list[tuple[Killed, Point]] = []
+        batches = self._batches(places["sink"], space)
+        sink = places["sink"]
+        for kill in map(Killed._make, space["kills"]):
+            batch = batches.get(kill.batch or 0)
+            if kill.batch is None or batch is None:
+                continue
+            if kill.when == WRITING:
+                lane = min(kill.attempts, MOST_ATTEMPTS) - 1
+                rows = batch.attempts[kill.attempts - 1].rows
+                y = _lane_y(sink, lane) + BAR / 2
+                found.append((kill, Point(batch.x + batch.length(rows), y)))
+                continue
+            same = (kill.batch, kill.when)
+            here = [each for each, _ in found if (each.batch, each.when) == same]
+            x = batch.x + batch.w * 0.7 + len(here) * 3 * REACH
+            above = places["plans"] if kill.when == PLANNED else sink
+            found.append((kill, Point(x, above.bottom + STROKE / 2)))
+        return found
 
-    def _named(self, key: str, x: float, y: float) -> None:
-        words = "killed"
-        is_late = x + REACH + 6 + widest(words, 13, bold=True) > self.d.width
-        self.d.text(
-            key,
-            x - REACH - 6 if is_late else x + REACH + 6,
-            y + 5,
-            words,
-            "trouble",
-            bold=True,
-            halo="paper",
-            anchor="end" if is_late else "start",
-        )
+    def _kills(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The crosses of the kills, which stay."""
+        for kill, (x, y) in self._struck(places, scene["space"]):
+            key = f"kill/{kill.life}"
+            look: Look = {"line": "trouble", "width": 4, "of": kill.number}
+            look["tip"] = f"life {kill.life} ended here"
+            left, right, top, bottom = x - REACH, x + REACH, y - REACH, y + REACH
+            d.line(f"{key}/1", left, top, right, bottom, **look)
+            d.line(f"{key}/2", left, bottom, right, top, **look)
+            if kill.number != scene["number"]:
+                continue
+            is_late = right + 6 + widest("killed", 13, bold=True) > d.width
+            at, anchor = (left - 6, "end") if is_late else (right + 6, "start")
+            look = {"bold": True, "halo": "paper", "anchor": anchor}
+            d.text(f"{key}/words", at, y + 5, "killed", "trouble", **look)
 
-    def _lamp(self) -> None:
-        many = self.space["too_many"]
-        words = f"{counted(many, 'row')} too many" if many else "no row too many"
-        y = self.commits_y + FILE + 12
-        self.d.lamp("lamp", self.left, y, words, bool(many))
+
+def _is_dead(space: Space) -> bool:
+    return not space["alive"]
+
+
+def _too_many(space: Space) -> str:
+    many = space["too_many"]
+    return f"{counted(many, 'row')} too many" if many else "no row too many"
+
+
+def _lamp(d: Drawing, places: Places, scene: Scene) -> None:
+    place, many = places["lamp"], scene["space"]["too_many"]
+    d.lamp("lamp", place.right, place.y, _too_many(scene["space"]), many > 0, "end")
+
+
+def _name(words: str, what: str = "", *, mono: bool = False) -> Item:
+    """The name of what is beside or below it, and what that is."""
+    wide = widest(words, 13, mono=mono, bold=True)
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        x, y, room, _ = places[words]
+        d.text(f"name/{words}", x, y + 15, words, bold=True, mono=mono)
+        said = fitting([what], room - wide - 8, 12.5)
+        d.note(f"name/{words}/what", x + wide + 8, y + 15, said)
+
+    wanted = wide + 8 + widest(what, 12.5) if what else wide
+    return part(words, draw, high=LINE, least=wide, wanted=wanted)
+
+
+def _life(number: int) -> Item:
+    """One of the latest lives, as a chip."""
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        now = scene["space"]["life"]
+        life = max(now - MOST, 0) + number + 1
+        if life > now:
+            return
+        x, y, *_ = places[f"life {number}"]
+        words, fill, ink = f"life {life} ✗", "wash", "trouble"
+        if life == now and scene["space"]["alive"]:
+            words = f"life {life}"
+            fill, ink = actor_colour(life - 1), ink_on_actor(life - 1)
+        d.chip(f"query/life/{life}", x, y, words, fill=fill, ink=ink)
+
+    least = widest("life 9 ✗", 12, bold=True) + 10
+    return part(f"life {number}", draw, high=19, least=least)
+
+
+def _lane_y(sink: Box, lane: int) -> float:
+    """Where an attempt's bar begins."""
+    return sink.y + PAD + lane * LANE + (LANE - BAR) / 2
+
+
+def _attempt(
+    d: Drawing, batch: Batch, number: int, attempt: Attempt, whole: Box
+) -> None:
+    key = f"sink/{batch.number}/{number}"
+    if attempt.rows < batch.told["records"]:
+        # what an attempt has not written, or need not
+        d.rect(f"{key}/whole", *whole, line="rule", r=4, dash="3 3")
+    wide = batch.length(attempt.rows) if attempt.rows else LEAST
+    rows = counted(attempt.rows, "row")
+    look = _bar(attempt) | {"r": 4, "of": attempt.number, "ink": _ink(attempt)}
+    look["tip"] = f"life {attempt.life}: {rows} of micro-batch {batch.number}"
+    room = wide if attempt.rows else batch.w
+    _length(d, key, whole._replace(w=wide), _words(attempt), room, **look)
+
+
+def _length(
+    d: Drawing,
+    key: str,
+    box: Box,
+    words: Sequence[str],
+    room: float,
+    *,
+    ink: str = "ink",
+    mono: bool = False,
+    **look: Any,
+) -> None:
+    """A bar as long as its records, with the longest of these words that fits."""
+    d.rect(key, *box, **look)
+    shown = fitting(words, room - 12, 12, mono=mono, bold=True)
+    if shown:
+        y = box.y + box.h / 2 + 4.5
+        small: Look = {"size": 12, "mono": mono, "bold": True, "of": look.get("of")}
+        d.text(f"{key}/words", box.x + 8, y, shown, ink, **small)
 
 
 def _bar(attempt: Attempt) -> Look:
     """In the colour of its life; rows that were there are outlined."""
     if attempt.too_many:
-        return {
-            "fill": "paper",
-            "line": "trouble",
-            "width": 3,
-        }
+        return {"fill": "paper", "line": "trouble", "width": 3}
     return {"fill": actor_colour(attempt.life - 1), "line": "none"}
 
 
