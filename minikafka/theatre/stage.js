@@ -7,6 +7,7 @@ const WIDE = 920, NARROW = 560, PHONE = 448;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
 // A page that has a window of its own is drawn larger, as far as the window is high: so much at most, and from this width on.
 const MOST_GROWN = 1.45, GROWN_FROM = 780;
+const A_MARGIN = 10;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
 
@@ -205,6 +206,17 @@ function light(step) {
     boxOf(node).classList.toggle('lit', outlined.has(shape));
   });
   at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
+  comeInSight([...outlined].map(shape => elements[shape].shape).filter(Boolean));
+}
+
+// On a phone the sheet covers half of the picture: what is in the light comes above it.
+function comeInSight(shapes) {
+  if (!shapes.length || !isSheet() || window.parent !== window) return;
+  const svg = at('drawing'), { top, height: high } = svg.getBoundingClientRect(), scale = high / svg.viewBox.baseVal.height;
+  const down = y => top + (y - svg.viewBox.baseVal.y) * scale, free = at('sheet').getBoundingClientRect().top - A_MARGIN;
+  const upper = down(Math.min(...shapes.map(s => s.y))) - A_MARGIN, lower = down(Math.max(...shapes.map(s => s.y + (s.h ?? 0))));
+  const by = upper < 0 || lower - upper > free ? upper : Math.max(0, lower - free);
+  if (by) scrollBy({ top: by, behavior: still.matches ? 'auto' : 'smooth' });
 }
 
 function move() {

@@ -76,6 +76,21 @@ names => {
   }));
 }
 """
+# Whether a phone's sheet covers what is in the light at the last step, or the window's
+# edge cuts it off; of what is higher than the room between them, whether its top is.
+LIT_OUT_OF_SIGHT = """
+last => {
+  const scrub = document.getElementById('scrub'), sheet = document.getElementById('sheet');
+  scrub.value = last;
+  scrub.dispatchEvent(new Event('input'));
+  const free = sheet.getBoundingClientRect().top;
+  const nodes = [...document.querySelectorAll('.lit')].filter(node => node.checkVisibility());
+  const lit = nodes.map(node => node.getBoundingClientRect());
+  if (!lit.length) return false;
+  const top = Math.min(...lit.map(box => box.top)), bottom = Math.max(...lit.map(box => box.bottom));
+  return top < -1 || (bottom - top > free ? top > free / 2 : bottom > free + 1);
+}
+"""
 SAYS_NOTHING = (
     "['verdict', 'rows'].every(id => !document.getElementById(id).checkVisibility())"
 )
@@ -138,6 +153,10 @@ def ask(page, name: str, asked, last: int, found: Visit) -> None:
     page.click("#options button:first-child")
     seen = page.evaluate(VERDICT, asked.decided)
     see_all(page, f"{name}, decided", ["#said", "#verdict"], found)
+    width, height = WINDOWS[0]
+    page.set_viewport_size({"width": width, "height": height})
+    if page.evaluate(LIT_OUT_OF_SIGHT, last):
+        found.out_of_sight.append(f"{name}, {width} px: what is lit at the end")
     if seen != [asked.decided]:
         found.verdicts.append(
             f"{name}: decided at step {asked.decided}, and the verdict is in sight at"
