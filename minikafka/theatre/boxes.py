@@ -151,10 +151,13 @@ class Stage:
 
     def draw(self, d: Drawing, scene: Scene) -> None:
         """Draw a step in the boxes, back to front."""
-        placed = self._on(d.width)
-        places = {name: place for name, place, _ in placed}
-        for _, _, draw in placed:
+        places = self.places(d.width)
+        for _, _, draw in self._on(d.width):
             draw(d, places, scene)
+
+    def places(self, width: int) -> Places:
+        """By the names of parts and frames, on a page of this width."""
+        return {name: place for name, place, _ in self._on(width)}
 
     def _on(self, width: int) -> list[Placed]:
         if width not in self._placed:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from minikafka.course.experiments import lesson_18_event_time as event_time
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from minikafka.theatre.boxes import Stage, column, framed, part, row, space
@@ -73,6 +74,10 @@ def piled():
     return story.events
 
 
+def orders():
+    return event_time.trace(event_time.RECORDED)
+
+
 EVERY = [
     ("commit", commit_after, ("row/log", "row/table", "lamp/twice/word")),
     ("commit", commit_first, ("row/log", "card/billing/name")),
@@ -82,6 +87,7 @@ EVERY = [
     ("log", alice, ("name/0", "end/2", "producer/shop", "tray/reader", "time/axis")),
     ("log", long_log, ("producer/shop", "tray/billing/name", "time/lane/log/name")),
     ("log", retention, ("producer/shop", "tray/audit", "time/axis")),
+    ("watermark", orders, ("axis/10", "row/1", "mark/1", "name/in state", "sink/0")),
     ("micro-batch", RECORDED.trace, ("plan/1", "sink", "commit/1", "lamp/word")),
 ]
 

@@ -1,28 +1,40 @@
 """Event time and watermark: windows side by side, micro-batches from top to bottom, and
 what becomes of each order.
 
-Above: what Spark keeps in state for each window, and what the sink has got. Below, a
-row for each micro-batch: its orders stand at the time at which they were placed. The
-heavy line is the watermark with which the micro-batch works; what is left of it and
-shaded is closed to late orders. Option: live (a click on an order lets it come later).
+A row for each micro-batch: its orders stand at the time at which they were placed, and
+under them what it writes. The heavy line is the watermark with which the micro-batch
+works; what is left of it and shaded is closed to late orders. At the foot of each
+window: what Spark keeps of it in state, and what the sink has got. Option: live (a
+click on an order lets it come later).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, fit
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Draws, Item, Places, Stage, column, part, row
+from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
+    Box,
+    Drawing,
+    Look,
+    fit,
+    fitting,
+    widest,
+)
 from minikafka.theatre.pictures.watermark.story import Order, WatermarkStory, clock
 from minikafka.theatre.play import Play
 from minikafka.theatre.ruler import Ruler
-from minikafka.theatre.text import counted
+from minikafka.theatre.text import counted, dotted
 
-# y of each part; the height of a micro-batch
-AXIS, STATE, SINK, ROWS, ROW = 12, 22, 58, 100, 46
-BOX = 28  # height of a window's box
+TIMES, BATCH, BOX = 18, 44, 28  # heights: of times, of a micro-batch, of a window's box
+AXIS, WIDE = 150, 700  # width of the axis: at least, and where names are whole
+NAMES = "micro-batch 0", "in the sink"  # the widest, and that on a phone
+ENDS = widest("watermark", 12)
 MOST_WRITTEN = 4  # counts that a box of the sink shows
 RADIUS = 9.5  # of an order
+DrawsWindow = Callable[[Drawing, Box, str, Mapping[str, Any]], None]
 
 
 class Fate(NamedTuple):
@@ -44,32 +56,6 @@ FATES = {
 }
 
 
-class Axis(NamedTuple):
-    """From left to right, from the first window's begin to the last one's end."""
-
-    left: float
-    right: float
-    first: int
-    last: int
-
-    def x(self, minute: float) -> float:
-        """The x of a time; times before the first window and after the last one are at
-        the edge.
-        """
-        part = (minute - self.first) / (self.last - self.first)
-        part = min(max(part, 0.0), 1.0)
-        return self.left + (self.right - self.left) * part
-
-
-class Stand(NamedTuple):
-    """The place of the watermark in the row of a micro-batch."""
-
-    batch: int
-    y: float
-    x: float
-    minute: int
-
-
 class WatermarkPlay(Play):
     story = WatermarkStory
     rule = (
@@ -86,16 +72,12 @@ class WatermarkPlay(Play):
             self.rule = (
                 "Complete writes every window each time: the watermark closes none."
             )
+        self.boxes = Stage(self._all())
 
     def scenario(self, scene: Scene) -> str:
-        rows = scene["space"]["rows"]
-        said = [f"windows of {self.size} minutes"]
-        said.append(f"delay {self.cast['delay']} minutes")
-        said.append(f"output mode {self.cast['mode']}")
-        watermark = rows[-1]["watermark"] if rows else None
-        if watermark is not None:
-            said.append(f"watermark {clock(watermark)}")
-        return " · ".join(said)
+        mode = f"output mode {self.cast['mode']}"
+        delay = f"delay {self.cast['delay']} minutes"
+        return dotted(f"windows of {self.size} minutes", delay, mode)
 
     def summary(self, space: dict[str, Any]) -> str:
         said = []
@@ -107,229 +89,192 @@ class WatermarkPlay(Play):
 
     # -- draw
 
+    def _all(self) -> Item:
+        count = range(self.cast["batches"])
+        rows = [self._line(f"row {each}", BATCH, self._row(each)) for each in count]
+        lamp = self._line("lamp", 19, self._lamp)
+        results = [
+            self._windows("in state", _state),
+            self._windows("in the sink", _sink),
+        ]
+        below = column(
+            part("watermark", self._watermark, high=0), *results, lamp, gap=6
+        )
+        return column(self._line("axis", TIMES, self._axis), *rows, below)
+
+    def _line(self, name: str, high: float, draw: Draws) -> Item:
+        """A name, the axis, and what is said at its end."""
+        whole, short = [widest(words, 13, bold=True) + 4 for words in NAMES]
+
+        def nothing(d: Drawing, places: Places, scene: Scene) -> None:
+            pass
+
+        return row(
+            part(
+                f"{name} name",
+                nothing,
+                high=high,
+                least=short + 8,
+                wanted=whole / LEAST_STRETCH + 8,
+            ),
+            part(name, draw, high=high, least=AXIS, wanted=WIDE, grow=1),
+            part(f"{name} end", nothing, high=high, least=ENDS),
+            gap=4,
+            breaks=False,
+        )
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        space = scenes[-1]["space"]
-        rows = space["rows"]
-        self.axis = self._axis(d)
-        self._columns(d, self._foot)
-        _names(d)
-        for window in space["windows"]:
-            self._window(d, window)
-        for number, row in enumerate(rows):
-            is_last = number == len(rows) - 1
-            self._row(d, row, _row_y(number), now=is_last)
-        self._watermark(d, rows)
-        self._lamp(d, space["dropped"])
+        self.boxes.draw(drawing, scenes[-1])
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """Through all rows: a time of the orders' own, in minutes."""
-        axis = self._axis(drawing)
+        axis = self.boxes.places(drawing.width)["axis"]
         return Ruler(
-            *axis,
+            *(axis.x, axis.right, self.first, self.last),
             step=1,
-            edge=AXIS + 6,
-            reach=self._foot,
+            edge=axis.bottom,
+            reach=axis.bottom + BATCH * self.cast["batches"],
             says=_at,
             above=True,
         )
 
-    @property
-    def _foot(self) -> int:
-        """The foot of the last micro-batch."""
-        return _row_y(self.cast["batches"])
+    def _x(self, place: Box, minute: float) -> float:
+        """The x of a time; times before the first window and after the last one are at
+        the edge.
+        """
+        share = (minute - self.first) / (self.last - self.first)
+        return place.x + place.w * min(max(share, 0.0), 1.0)
 
-    def _axis(self, d: Drawing) -> Axis:
-        left = 126.0
-        right = d.width - 112.0
-        if d.narrow:
-            left = 92.0
-            right = d.width - 74.0
-        return Axis(left, right, self.first, self.last)
-
-    def _columns(self, d: Drawing, foot: float) -> None:
+    def _axis(self, d: Drawing, places: Places, scene: Scene) -> None:
         """Where windows begin and end."""
+        place, foot = places["axis"], places["in the sink"].bottom
         for minute in [*self.cast["windows"], self.last]:
             key = f"axis/{minute}"
-            x = self.axis.x(minute)
-            d.note(
-                key,
-                x,
-                AXIS,
-                clock(minute),
-                anchor="middle",
-                size=12,
-                mono=True,
-            )
-            d.upright(
-                f"{key}/line",
-                x=x,
-                top=AXIS + 6,
-                bottom=foot,
-                line="rule",
-                width=1,
-            )
-
-    def _window(self, d: Drawing, window: Mapping[str, Any]) -> None:
-        """Draw a window's state, and below it the count that the sink has."""
-        begin = window["begin"]
-        end = begin + self.size
-        left = self.axis.x(begin)
-        right = self.axis.x(end)
-        name = f"window {clock(begin)} to {clock(end)}"
-        state = Box(
-            x=left + 4,
-            y=STATE,
-            w=right - left - 8,
-            h=BOX,
-        )
-        _state(d, state, name, window)
-        if window["written"] or window["lost"]:
-            sink = state._replace(y=SINK)
-            _sink(d, box=sink, name=name, window=window)
-
-    def _lamp(self, d: Drawing, dropped: int) -> None:
-        words = f"{counted(dropped, 'order')} dropped"
-        if not dropped:
-            words = "every order counts"
-        d.lamp(
-            "lamp",
-            self.axis.left,
-            self._foot + 8,
-            words,
-            bool(dropped),
-        )
+            x = self._x(place, minute)
+            look: Look = {"anchor": "middle", "size": 12, "mono": True}
+            d.note(key, x, place.y + 12, clock(minute), **look)
+            d.upright(f"{key}/line", x, place.bottom, foot, "rule", width=1)
+        room = place.x - widest(clock(0), 12, mono=True) / 2
+        d.note("name/axis", 0, place.y + 12, fitting(["placed at"], room), size=12)
 
     # -- a micro-batch
 
-    def _row(self, d: Drawing, row: Mapping[str, Any], y: float, now: bool) -> None:
-        batch = row["batch"]
-        closed = row["closed"]
-        key = f"row/{batch}"
-        name = f"batch {batch}" if d.narrow else f"micro-batch {batch}"
-        d.level(
-            key,
-            left=0,
-            right=d.width,
-            y=y,
-            line="rule",
-            width=1,
-        )
-        d.text(f"{key}/name", 0, y + 18, name, bold=now, size=12.5)
-        d.note(f"{key}/writes", 0, y + 37, "writes", size=12)
-        closes_windows = closed is not None and self.cast["mode"] != "complete"
-        if closes_windows and not d.asks:
-            self._closed(d, batch, closed, y)
-        for each in row["orders"]:
-            self._order(d, Order(*each), y + 13)
-        for begin, count in row["written"]:
-            self._written(d, batch, begin, count, y)
+    def _row(self, number: int) -> Draws:
+        """Its orders, what is closed to them, and what it writes."""
 
-    def _written(
-        self, d: Drawing, batch: int, begin: int, count: int, y: float
-    ) -> None:
-        """Draw the row that the micro-batch writes for this window."""
-        left = self.axis.x(begin)
-        right = self.axis.x(begin + self.size)
-        middle = (left + right) / 2
-        d.chip(
-            f"written/{batch}/{begin}",
-            middle - 13,
-            y + 25,
-            str(count),
-            fill="good",
-            tip=f"micro-batch {batch} writes {count} for the window of {clock(begin)}",
-        )
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            rows = scene["space"]["rows"]
+            if number >= len(rows):
+                return
+            told = rows[number]
+            batch = told["batch"]
+            place = places[f"row {number}"]
+            y = place.y
+            key = f"row/{batch}"
+            d.level(key, 0, d.width, y, "rule", width=1)
+            names = [f"micro-batch {batch}", f"batch {batch}"]
+            name = fitting(names, place.x - 4, 12.5, bold=True) or str(batch)
+            is_now = number == len(rows) - 1
+            d.text(f"{key}/name", 0, y + 18, name, bold=is_now, size=12.5)
+            d.note(f"{key}/writes", 0, y + 35, "writes", size=12)
+            if is_now and told["watermark"] is not None:
+                look: Look = {"anchor": "end", "size": 12}
+                d.note("name/watermark", d.width, y + 35, "watermark", **look)
+            closes = told["closed"] is not None and self.cast["mode"] != "complete"
+            if closes and not d.asks:
+                self._closed(d, place, batch, told["closed"])
+            for each in told["orders"]:
+                self._order(d, place, Order(*each))
+            for begin, count in told["written"]:
+                self._written(d, place, batch, begin, count)
 
-    def _closed(self, d: Drawing, batch: int, closed: int, y: float) -> None:
+        return draw
+
+    def _closed(self, d: Drawing, place: Box, batch: int, closed: int) -> None:
         """The windows whose late orders this micro-batch drops."""
         ended = closed - (closed - self.first) % self.size
         if ended <= self.first:
             return
-        left = self.axis.left
-        right = self.axis.x(ended)
-        box = Box(
-            x=left,
-            y=y + 1,
-            w=right - left,
-            h=ROW - 2,
-        )
+        wide = self._x(place, ended) - place.x
         tip = (
             f"micro-batch {batch} drops what belongs to a window that ended by"
             f" {clock(closed)}"
         )
-        d.rect(f"closed/{batch}", *box, fill="chip", fade=0.55, tip=tip)
+        look: Look = {"fill": "chip", "fade": 0.55, "tip": tip}
+        d.rect(f"closed/{batch}", place.x, place.y + 1, wide, place.h - 2, **look)
 
-    def _order(self, d: Drawing, order: Order, y: float) -> None:
-        name = order.name
-        x = self.axis.x(order.minute)
+    def _order(self, d: Drawing, place: Box, order: Order) -> None:
+        name, fate = order.name, FATES[order.fate]
+        x, y = self._x(place, order.minute), place.y + 12
         key = f"order/{name}"
-        fate = FATES[order.fate]
         tip = f"{name}, placed at {clock(order.minute)}: {fate.words}"
         act = None
         if "live" in self.cast:
             tip = f"let {name} come one micro-batch later"
             act = f"later {name}"
-        d.circle(
-            key,
-            x=x,
-            y=y,
-            r=RADIUS,
-            fill=fate.fill,
-            line=fate.line,
-            dash=fate.dash,
-            width=2,
-            tip=tip,
-            same=name,
-            act=act,
-        )
-        d.text(
-            key + "/name",
-            x,
-            y + 4.5,
-            name,
-            fill=fate.ink,
-            size=12,
-            bold=True,
-            anchor="middle",
-            same=name,
-        )
+        look: Look = {"fill": fate.fill, "line": fate.line, "dash": fate.dash}
+        look |= {"width": 2, "tip": tip, "same": name, "act": act}
+        d.circle(key, x=x, y=y, r=RADIUS, **look)
+        look = {"size": 12, "bold": True, "anchor": "middle", "same": name}
+        d.text(key + "/name", x, y + 4.5, name, fate.ink, **look)
         if order.fate == "dropped":
             ends = (x - 9, y + 9, x + 9, y - 9)
             d.line(key + "/gone", *ends, line="trouble", width=1.5)
 
-    def _watermark(self, d: Drawing, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Draw the watermark as a stair: it is constant within a micro-batch, and moves
-        between two.
+    def _written(
+        self, d: Drawing, place: Box, batch: int, begin: int, count: int
+    ) -> None:
+        """The row that the micro-batch writes for this window."""
+        x = self._x(place, begin + self.size / 2) - 13
+        tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
+        key = f"written/{batch}/{begin}"
+        d.chip(key, x, place.y + 22, str(count), fill="good", tip=tip)
+
+    def _watermark(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """A stair: the watermark is constant within a micro-batch, and moves between
+        two.
         """
         stands = []
-        for number, row in enumerate(rows):
-            minute = row["watermark"]
+        for number, told in enumerate(scene["space"]["rows"]):
+            minute = told["watermark"]
             if minute is not None:
-                stand = Stand(
-                    batch=row["batch"],
-                    y=_row_y(number),
-                    x=self.axis.x(minute),
-                    minute=minute,
-                )
-                stands.append(stand)
-        for stand in stands:
-            _stand(d, stand)
-        for before, after in pairwise(stands):
-            if before.minute != after.minute:
-                d.level(
-                    f"mark/{after.batch}/moved",
-                    left=before.x,
-                    right=after.x,
-                    y=after.y,
-                    line="ink",
-                    width=3,
-                )
+                place = places[f"row {number}"]
+                x = self._x(place, minute)
+                stands.append((told["batch"], minute, x, place.y))
+        thick: Look = {"line": "ink", "width": 3}
+        for batch, minute, x, y in stands:
+            key = f"mark/{batch}"
+            d.upright(key, x, y, y + BATCH, **thick)
+            look: Look = {"mono": True, "bold": True, "size": 12.5, "anchor": "end"}
+            d.text(f"{key}/time", d.width, y + 18, clock(minute), **look)
+        for before, (batch, minute, x, y) in pairwise(stands):
+            if before[1] != minute:
+                d.level(f"mark/{batch}/moved", before[2], x, y, **thick)
 
+    # -- the windows
 
-def _row_y(number: int) -> int:
-    """Where a micro-batch begins."""
-    return ROWS + number * ROW
+    def _windows(self, name: str, draws: DrawsWindow) -> Item:
+        """A box below each window that there is something to say about."""
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[name]
+            look: Look = {"bold": True, "room": place.x - 4}
+            d.text(f"name/{name}", 0, place.y + 19, name, **look)
+            for window in scene["space"]["windows"]:
+                begin, end = window["begin"], window["begin"] + self.size
+                left, right = self._x(place, begin) + 4, self._x(place, end) - 4
+                box = Box(left, place.y, right - left, BOX)
+                draws(d, box, f"window {clock(begin)} to {clock(end)}", window)
+
+        return self._line(name, BOX, draw)
+
+    def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
+        dropped = scene["space"]["dropped"]
+        words = f"{counted(dropped, 'order')} dropped"
+        if not dropped:
+            words = "every order counts"
+        x, y, *_ = places["lamp"]
+        d.lamp("lamp", x, y, words, bool(dropped))
 
 
 def _at(minute: float) -> str:
@@ -348,16 +293,6 @@ def _what_became(window: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _names(d: Drawing) -> None:
-    """Draw the names of the rows."""
-    if not d.narrow:
-        d.note("name/axis", 0, AXIS, "placed at", size=12)
-    sink = "in sink" if d.narrow else "in the sink"
-    d.text("name/state", 0, STATE + 19, "in state", bold=True)
-    d.text("name/sink", 0, SINK + 19, sink, bold=True)
-    d.note("name/watermark", d.width, SINK + 36, "watermark", anchor="end", size=12)
-
-
 def _state(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
     key = f"state/{window['begin']}"
     count = window["count"]
@@ -371,6 +306,8 @@ def _state(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
 
 def _sink(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
     """The latest counts that it got, and how many orders it lacks."""
+    if not window["written"] and not window["lost"]:
+        return
     written = [str(count) for count in window["written"]]
     shown = written[-MOST_WRITTEN:]
     if len(written) > MOST_WRITTEN:
@@ -378,40 +315,11 @@ def _sink(d: Drawing, box: Box, name: str, window: Mapping[str, Any]) -> None:
     room = box.w * LEAST_STRETCH
     lost = ""
     tip = f"{name}: written {' then '.join(written) or 'not yet'}"
+    look: Look = {"fill": "good" if written else "none"}
     if window["lost"]:
         lost = f"{len(window['lost'])} lost"
         tip += f", {lost}"
         room -= 50
-    d.cell(
-        f"sink/{window['begin']}",
-        *box,
-        fit(" ".join(shown), room, 13, mono=True),
-        lost,
-        width=2 if lost else None,
-        tip=tip,
-        fill="good" if written else "none",
-        line="trouble" if lost else "rule",
-        ink="trouble" if lost else "ink",
-    )
-
-
-def _stand(d: Drawing, stand: Stand) -> None:
-    key = f"mark/{stand.batch}"
-    d.upright(
-        key,
-        x=stand.x,
-        top=stand.y,
-        bottom=stand.y + ROW,
-        line="ink",
-        width=3,
-    )
-    d.text(
-        f"{key}/time",
-        d.width,
-        stand.y + 18,
-        clock(stand.minute),
-        mono=True,
-        bold=True,
-        size=12.5,
-        anchor="end",
-    )
+        look |= {"width": 2, "line": "trouble", "ink": "trouble"}
+    words = fit(" ".join(shown), room, 13, mono=True)
+    d.cell(f"sink/{window['begin']}", *box, words, lost, tip=tip, **look)
