@@ -131,9 +131,11 @@ function reserveHeader() {
 }
 
 function reserveSaid() {
-  const box = at('said');
+  const box = at('said'), { hidden } = at('ask');
+  at('ask').hidden = true;  // on a phone it hides the sentence
   box.classList.remove('long');
   box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), LINES)}px`;
+  at('ask').hidden = hidden;
 }
 
 // Whether a caption is too long for its box.
