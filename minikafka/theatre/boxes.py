@@ -125,6 +125,22 @@ def row(*items: Item, gap: float = 0, line_gap: float = 4, breaks: bool = True) 
     )
 
 
+def either(*items: Item) -> Item:
+    """The first of these boxes that has room, else the last one."""
+
+    def chosen(width: float) -> Item:
+        fitting = (item for item in items if item.least <= width)
+        return next(fitting, items[-1])
+
+    return Item(
+        least=min(item.least for item in items),
+        wanted=max(item.wanted for item in items),
+        height=lambda width: chosen(width).height(width),
+        places=lambda place: chosen(place.w).places(place),
+        grow=max(item.grow for item in items),
+    )
+
+
 def framed(name: str, item: Item, draw: Draws, *, pad: float, grow: float = 0) -> Item:
     """A box around another one. draw: its frame, behind what is in it."""
 

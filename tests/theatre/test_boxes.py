@@ -5,8 +5,9 @@ import pytest
 from minikafka.course.experiments import lesson_18_event_time as event_time
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
-from minikafka.theatre.boxes import Stage, column, framed, part, row, space
+from minikafka.theatre.boxes import Stage, column, either, framed, part, row, space
 from minikafka.theatre.drawing import Drawing
+from tests.theatre import groups
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
 from tests.theatre.traces import alice, long_log, retention
@@ -58,6 +59,15 @@ def test_boxes_that_belong_together_break_no_line_and_a_row_around_them_does():
     assert places(row(box("shop", 120), log, gap=14), 420)["name"].x == 134
 
 
+def test_of_two_ways_the_first_that_has_room_is_chosen():
+    cards = row(box("a", 150), box("b", 150), gap=10, breaks=False)
+    both = either(cards, column(box("a", 100), box("b", 100)))
+    assert both.least == 100
+    assert places(both, 310)["b"].x == 160
+    below = places(column(both, box("foot", 0)), 300)
+    assert below["b"] == (0, 20, 300, 20) and below["foot"].y == 40
+
+
 def test_a_height_follows_from_the_width_that_a_box_gets():
     words = part("words", drawn, high=lambda width: 6000 / width, grow=1)
     card = framed("card", row(words), drawn, pad=5)
@@ -84,6 +94,8 @@ EVERY = [
     ("commit", piled, ("row/log", "lamp/skipped/word")),
     ("cleaner", moves, ("map/title", "copy/title", "gauge/all", "has/search")),
     ("cleaner", tombstone, ("map/title", "gauge/all", "has/search", "has/new")),
+    ("rebalance", groups.classic, ("coordinator", "time/P0/ground", "lamp")),
+    ("rebalance", groups.six, ("coordinator", "coordinator/name", "time/P7/ground")),
     ("log", alice, ("name/0", "end/2", "producer/shop", "tray/reader", "time/axis")),
     ("log", long_log, ("producer/shop", "tray/billing/name", "time/lane/log/name")),
     ("log", retention, ("producer/shop", "tray/audit", "time/axis")),

@@ -9,7 +9,7 @@ import pytest
 from minikafka.course import demo
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import PHONE, WIDE
 from minikafka.theatre.pictures.rebalance.spans import lasted_ms, seconds
 from tests.theatre import groups
 from tests.theatre.groups import GroupStory
@@ -190,7 +190,7 @@ def test_before_the_first_reader_all_say_that_nobody_reads_yet():
     pic = picture("rebalance", story.events)
     found = scene(pic, "nobody reads yet")
     said = texts(pic, found)
-    assert {"nobody yet has", "no reader yet"} <= set(said)
+    assert {"nobody yet", "no reader yet"} <= set(said)
     drawn = pic.drawings(WIDE)[found["step"]].shapes
     assert not any(shape.get("ink") == "trouble" for shape in drawn.values())
     assert {
@@ -218,13 +218,13 @@ def test_a_member_for_which_no_partition_is_left_has_light_at_the_end():
     assert last["light"] == ["time/P0", "time/P1", f"member/{C}"]
 
 
-def test_a_request_from_below_the_first_row_ends_at_the_coordinator():
+def test_a_request_ends_at_the_coordinator_from_cards_and_from_lines():
     story = GroupStory(4)
     story.at(1000)
     for name in (A, B, C, "consumer D"):
         story.join(name)
     pic = picture("rebalance", story.events)
-    for drawing in pic.drawings(NARROW):
+    for drawing in (*pic.drawings(WIDE), *pic.drawings(PHONE)):
         shapes = drawing.shapes
         bar = shapes["coordinator"]
         heads = [
@@ -232,4 +232,16 @@ def test_a_request_from_below_the_first_row_ends_at_the_coordinator():
             for key, shape in shapes.items()
             if key.startswith("member/") and key.endswith("/asks")
         ]
-        assert all(abs(head - bar["h"]) < 5 for head in heads)
+        assert all(0 < head - bar["h"] < 9 for head in heads)
+
+
+def test_members_are_cards_beside_each_other_and_on_a_phone_lines():
+    pic = picture("rebalance", groups.classic("range"))
+    for width, is_beside in ((WIDE, True), (PHONE, False)):
+        shapes = pic.drawings(width)[-1].shapes
+        cards = [shapes[f"member/{name}"] for name in (B, C)]
+        assert (cards[0]["y"] == cards[1]["y"]) is is_beside
+        assert cards[1]["w"] < width / 2 or not is_beside
+        # what it reads is in its own card
+        part, card = shapes["part/P0"], cards[1]
+        assert card["y"] < part["y"] and part["y"] + part["h"] < card["y"] + card["h"]

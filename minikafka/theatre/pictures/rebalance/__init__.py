@@ -2,8 +2,8 @@
 
 story.py hears events and moves the group on; play.py draws:
 
-    draw_group.py         above: the coordinator as a bar, the members under it, arrows between them
-    draw_member.py        one member's card, and in a live picture its levers
+    coordinator.py        above: the coordinator as a bar, with what nobody reads
+    members.py            the members under it, as cards or as lines
     draw_timeline.py      below: the axis of time, with its lanes, and the rows under them
     draw_lanes.py         the group's phases, and for each partition the member that reads it
     draw_lengths.py       under the lanes: waits, silences, rows that were written outside Kafka

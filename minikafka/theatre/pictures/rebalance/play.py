@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Stage, column
 from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.pictures.rebalance.cast import actors_of
-from minikafka.theatre.pictures.rebalance.draw_group import draw_space
+from minikafka.theatre.pictures.rebalance.coordinator import Coordinator
 from minikafka.theatre.pictures.rebalance.draw_lanes import Begun
 from minikafka.theatre.pictures.rebalance.draw_timeline import draw_lanes
 from minikafka.theatre.pictures.rebalance.draw_two_owners import close_of
+from minikafka.theatre.pictures.rebalance.members import Members
 from minikafka.theatre.pictures.rebalance.story import RebalanceStory
 from minikafka.theatre.pictures.rebalance.two_runs import BesidePlay, BesideStory, both
 from minikafka.theatre.play import Play, Story
@@ -46,9 +48,14 @@ class RebalancePlay(Play):
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         spaces = [scene["space"] for scene in scenes]
-        words = {each["words"] for space in spaces for each in space["members"]}
         self.actors = actors_of(self.cast)
-        self.words = sorted(words)
+        self.boxes = Stage(
+            column(
+                Coordinator(self.cast, self.actors, scenes).box(),
+                Members(self.cast, self.actors, scenes).box(),
+                gap=4,
+            )
+        )
         self.begun = Begun()
         self.begun.note("", scenes, spaces)
         self.close = close_of(self.cast, scenes, self.time)
@@ -90,9 +97,8 @@ class RebalancePlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         scene = scenes[-1]
-        bottom = draw_space(
-            drawing, cast=self.cast, actors=self.actors, scene=scene, words=self.words
-        )
+        self.boxes.draw(drawing, scene)
+        bottom = self.boxes.whole.height(drawing.width) + 3
         draw_lanes(
             drawing,
             top=bottom,
