@@ -20,7 +20,7 @@ Open, to change
     how a shape looks, moves, lights up      drawing.py, stage.js, player.css; palette.py, actors.py
     how fast it plays                        pace.py
     a question in a picture                  minikafka/prediction.py, asking.js; ruler.py, drag.js
-    what a live picture sends to the kernel  hands.js, notebook.js; course/levers/ listens
+    what a live picture sends to the kernel  hands.js, carry.js, notebook.js; course/levers/ listens
 
 NAME is the picture's name with `_` for `-`; each folder says what is in its files.
 

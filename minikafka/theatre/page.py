@@ -68,8 +68,9 @@ SCRIPTS = ("player.js", "stage.js", "asking.js", "hands.js", "notebook.js")
 STYLES = ("player.css",)
 # a line without texts and patterns
 WITHOUT_TEXT = re.compile(r"(?m)^[^'\"`/\n]+$")
-# what only some pages need: those with a map of runs, those whose answer is dragged
-EXTRAS = ("strip", "drag")
+# what only some pages need: those with a map of runs, those whose answer is dragged,
+# those with levers
+EXTRAS = ("strip", "drag", "carry")
 # units of the page above and below the drawing: controls, title, sentence, foot
 ABOVE = 150
 ASKING = 70  # and of a question
@@ -120,7 +121,11 @@ def page(data: Data, title: str, corner: str) -> str:
 
 def _extras(data: Data) -> list[str]:
     """Those of EXTRAS that a page needs."""
-    has = {"strip": "strip" in data, "drag": "drag" in (data.get("prediction") or {})}
+    has = {
+        "strip": "strip" in data,
+        "drag": "drag" in (data.get("prediction") or {}),
+        "carry": "act" in data.get("attributes", ()),
+    }
     return [name for name in EXTRAS if has[name]]
 
 

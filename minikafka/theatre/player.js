@@ -1,5 +1,5 @@
 // The player: which step is shown, playing, hovering, the table, keys. page.py puts the scripts together, this one first:
-// stage.js draws, asking.js asks and offers choices, drag.js lets an answer be dragged, hands.js changes a live run, strip.js
+// stage.js draws, asking.js asks and offers choices, drag.js lets an answer be dragged, hands.js and carry.js change a live run, strip.js
 // shows one of many, notebook.js speaks with the page around and with the kernel.
 
 const at = id => document.getElementById(id);
@@ -69,7 +69,11 @@ function ticks() {
     return tick;
   };
   const chapters = steps.map((scene, step) => scene.chapter && (ended || step <= furthest) && mark(step, scene.chapter));
-  const flags = (play.flags || []).map(({ step, words }) => mark(step, words, 'flag'));
+  const flags = (play.flags || []).map(({ step, words, act = '' }) => {
+    const flag = mark(step, words, 'flag');
+    if (act) flag.dataset.act = act;
+    return flag;
+  });
   at('ticks').replaceChildren(...chapters.filter(Boolean), ...flags);
 }
 

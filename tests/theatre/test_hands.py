@@ -9,6 +9,7 @@ import pytest
 from minikafka import Cluster
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import NARROW, WIDE
+from tests.theatre import groups
 
 pytestmark = [
     pytest.mark.browser,
@@ -175,3 +176,87 @@ def test_a_page_says_which_layout_it_shows_and_is_given_the_other_when_it_needs_
     )
     assert frame.input_value("#scrub") == str(len(pic.scenes) - 1), "it stays there"
     page.close()
+
+
+class Levers:
+    """A group with levers on its members' cards, in a cell whose kernel listens."""
+
+    def __init__(self, chromium):
+        trace = groups.classic("range")
+        self.picture = picture("rebalance", trace, live=True)
+        self.page = chromium.new_page(
+            viewport={"width": 960, "height": 900}, reduced_motion="reduce"
+        )
+        frame = self.picture.frame(at_end=True)
+        self.page.set_content(LIVE_CELL.format(frame=frame))
+        self.frame = self.page.frames[1]
+        self.frame.wait_for_selector("rect[data-act^='freeze']")
+
+    def pull(self, selector, x, y):
+        self.page.mouse.move(*middle(self.frame, selector))
+        self.page.mouse.down()
+        self.page.mouse.move(x, y, steps=5)
+
+    def at(self, part):
+        """A point of the timeline, from 0 to 1."""
+        box = self.frame.locator("#scrub").bounding_box()
+        return box["x"] + part * box["width"], box["y"] + box["height"] / 2
+
+    def asked(self):
+        said = json.loads(self.page.input_value("#act") or "{}")
+        return said.get("act"), said.get("at")
+
+    def step(self):
+        return int(self.frame.input_value("#scrub"))
+
+
+@pytest.fixture
+def levers(chromium):
+    opened = Levers(chromium)
+    yield opened
+    opened.page.close()
+
+
+def test_a_lever_that_is_pulled_onto_the_timeline_acts_at_that_moment(levers):
+    levers.pull("rect[data-act^='freeze']", *levers.at(0.5))
+    said, step = levers.frame.inner_text("#carried"), levers.step()
+    scene = levers.picture.scenes[step]
+    assert said.endswith(f"at {scene['time']}") and levers.asked() == (None, None)
+    levers.page.mouse.up()
+    act, at_ms = levers.asked()
+    assert act.startswith("freeze") and at_ms == scene["at"]
+    assert not levers.frame.query_selector("#carried")
+
+
+def test_it_may_be_let_go_on_the_axis_in_the_picture(levers):
+    """There the line of now follows."""
+    lane = levers.frame.locator("[data-shape]", has_text="P0").last.bounding_box()
+    drawn = levers.frame.locator("#drawing").bounding_box()
+    x = drawn["x"] + drawn["width"] * 0.4
+    levers.pull("rect[data-act^='freeze']", x, lane["y"] + 5)
+    step = levers.step()
+    levers.page.mouse.up()
+    assert 0 < step < len(levers.picture.scenes) - 1
+    assert levers.asked()[1] == levers.picture.scenes[step]["at"]
+
+
+def test_let_go_anywhere_else_it_does_nothing_and_the_moment_is_the_same(levers):
+    before = levers.step()
+    levers.pull("rect[data-act^='freeze']", *levers.at(0.3))
+    assert levers.step() != before
+    levers.page.mouse.move(*middle(levers.frame, "#title"))
+    levers.page.mouse.up()
+    assert levers.asked() == (None, None) and levers.step() == before
+    levers.frame.locator("rect[data-act^='freeze']:visible").first.click()
+    assert levers.asked()[0].startswith("freeze"), "a click is still a click"
+
+
+def test_the_flag_of_a_change_is_pulled_to_another_moment(levers):
+    play = levers.picture.data(at_end=True)
+    play["flags"] = [{"step": 12, "words": "frozen", "act": "move 0"}]
+    levers.page.evaluate(GIVE, json.dumps(play))
+    levers.frame.wait_for_selector("#ticks .flag[data-act]", state="attached")
+    levers.pull("#ticks .flag", *levers.at(0.25))
+    step = levers.step()
+    levers.page.mouse.up()
+    assert levers.asked() == ("move 0", levers.picture.scenes[step]["at"])

@@ -106,12 +106,26 @@ def test_what_can_not_be_done_at_a_moment_is_said_and_the_picture_stays(live):
     assert played(live)["error"] == "the run is over"
 
 
+def test_a_change_is_moved_to_another_moment_and_the_others_stay(live):
+    live.press("freeze", "consumer B", 9500)
+    live.press("leave", "consumer A", 12_000)
+    assert [flag["act"] for flag in played(live)["flags"]] == ["move 0", "move 1"]
+    live.press("move", "0", 13_000)
+    assert live.seen[-1] == [
+        (12_000, "leave", "consumer A", ""),
+        (13_000, "freeze", "consumer B", ""),
+    ]
+    live.press("move", "1", 40_000)
+    assert "the run is over" in live.line.value, "and it stays where it was"
+    assert [change.at_ms for change in live.changes] == [12_000, 13_000]
+
+
 def test_the_new_play_begins_at_the_moment_of_the_change_and_flags_it(live):
     live.press("freeze", "consumer A", 9500)
     begin, scenes = played(live)["begin"], live.picture.scenes
     assert scenes[begin]["at"] <= 9500 < scenes[begin + 1]["at"]
     assert played(live)["flags"] == [
-        {"step": begin, "words": 'cluster.freeze("consumer A")'}
+        {"step": begin, "words": 'cluster.freeze("consumer A")', "act": "move 0"}
     ]
 
 

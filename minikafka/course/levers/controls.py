@@ -16,13 +16,18 @@ from minikafka.theatre.text import escape
 Flag = tuple[float, str]  # virtual ms, and what was done then
 
 
-def placed(picture: Picture, flags: Sequence[Flag]) -> list[dict[str, Any]]:
-    """The step of each flag, for the player."""
+def placed(
+    picture: Picture, flags: Sequence[Flag], *, movable: bool = False
+) -> list[dict[str, Any]]:
+    """The step of each flag, for the player. movable: it can be pulled to another
+    moment (Reruns.press).
+    """
     times = [scene["at"] for scene in picture.scenes]
     found = []
-    for ms, words in flags:
+    for number, (ms, words) in enumerate(flags):
         step = max(bisect_right(times, ms) - 1, 0)
-        found.append({"step": step, "words": words})
+        flag = {"step": step, "words": words}
+        found.append(flag | {"act": f"move {number}"} if movable else flag)
     return found
 
 
@@ -76,7 +81,7 @@ class Stage:
             return
         self._shown = picture
         data = picture.data(at_end, at_ms, self.widths)
-        self.send({**data, "flags": placed(picture, flags)})
+        self.send({**data, "flags": placed(picture, flags, movable=True)})
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ moment stays.
 """
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from minikafka.course.levers.controls import Stage
@@ -60,20 +61,31 @@ class Reruns:
         self.seed = seed
         self.options = {**options, "live": live}
         self.changes: list[Change] = []
+        self.opens_ms: int | None = None  # where the picture of the run plays on
         self.first = list(members)
 
     def press(self, what: str, who: str = "", at_ms: float = 0, to: str = "") -> None:
         """Carry out a click or a drag: on whom, at which moment of the run (virtual
         ms), and where to.
         """
-        at_ms = round(at_ms)
+        at_ms = self.opens_ms = round(at_ms)
+        if what == "move":
+            self._move(int(who), at_ms)
+            return
         if what == "add":
             who = self._new_name()
         earlier = [each for each in self.changes if each.at_ms <= at_ms]
         self.show([*earlier, Change(at_ms, what, who, to)])
 
+    def _move(self, number: int, at_ms: int) -> None:
+        """A change happens at another moment; all others stay."""
+        changes = list(self.changes)
+        changes[number] = changes[number]._replace(at_ms=at_ms)
+        self.show(sorted(changes, key=attrgetter("at_ms")))
+
     def reset(self) -> None:
         """Undo all changes, and show the original run."""
+        self.opens_ms = None
         self.show([])
 
     def show(self, changes: list[Change]) -> None:
@@ -140,8 +152,7 @@ class LiveRun(Reruns):
         for ms, line in self.lines:
             lines.append(f"<code>{ms / 1000:.3f} s&nbsp; {escape(line)}</code>")
         self.line.value = "<br>".join(lines)
-        since_ms = changes[-1].at_ms if changes else None
-        self.stage.show(self.picture, at_ms=since_ms, flags=self.lines)
+        self.stage.show(self.picture, at_ms=self.opens_ms, flags=self.lines)
 
     def __repr__(self) -> str:
         lines = [f"{ms / 1000:.3f} s  {line}" for ms, line in self.lines]

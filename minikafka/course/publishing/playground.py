@@ -121,7 +121,7 @@ def played(runs: Reruns, at_ms: float, asked: dict[str, Any]) -> dict[str, Any]:
     if asked.get("width") in widths and not is_first:
         widths = (asked["width"],)
     play = shown.data(at_ms=at_ms, widths=widths)
-    play["flags"] = placed(shown, runs.lines)
+    play["flags"] = placed(shown, runs.lines, movable=True)
     return {
         "play": play,
         "page": page(play, shown.title, shown.corner) if is_first else None,

@@ -216,8 +216,8 @@ def place_playground(folder: Path) -> None:
 
 
 def playground_page(beside: Mapping[str, Any]) -> str:
-    """Its frame plays with the theatre's script, which this page's policy must let run,
-    too. beside: what it shows beside each play that is ready.
+    """Its frame plays with the theatre's script and with levers, which this page's
+    policy must let run, too. beside: what it shows beside each play that is ready.
     """
     first, limits = playground.Settings(), playground.LIMITS
     protocols = "".join(f"<option>{name}</option>" for name in MORE_PROTOCOLS)
@@ -241,7 +241,8 @@ def playground_page(beside: Mapping[str, Any]) -> str:
             f'<li><a href="{GALLERY}/{path}"><b>{title}</b><span>{more}</span></a></li>'
         )
     policy = (
-        f"; script-src 'self' '{script_hash()}'; worker-src 'self'; connect-src 'self'"
+        f"; script-src 'self' '{script_hash(['carry'])}'; worker-src 'self';"
+        " connect-src 'self'"
     )
     body = filled(
         "site_playground.html",
