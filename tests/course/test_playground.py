@@ -56,6 +56,21 @@ def test_a_click_adds_its_change_at_its_moment_and_undoes_what_was_changed_later
     assert earlier["changes"] == [[7000, "crash", "consumer B"]]
 
 
+@pytest.mark.parametrize("protocol", ["range", "kip-848"])
+def test_a_reader_that_is_killed_is_given_up_after_45_s_as_by_default(protocol):
+    """Lesson 05: the coordinator waits for its session time-out, from its last sign."""
+    settings = {"protocol": protocol, "seconds": 15}
+    before = ask(settings=settings)["settings"]
+    killed = ask(settings=settings, act="crash consumer A", at_ms=8000)
+    assert (before["seconds"], killed["settings"]["seconds"]) == (15, 56)
+    given = playground.checked(killed["settings"])
+    made = [playground.Change(*change) for change in killed["changes"]]
+    trace = playground.Rerun(given, playground.Ready())(made)
+    (left,) = [event for event in trace if event.kind == "MemberLeft"]
+    assert left.detail["member"].startswith("consumer A")
+    assert 8000 + 43_000 < left.at <= 8000 + 45_000
+
+
 def test_the_picture_opens_at_the_moment_of_the_link():
     opened = ask(changes=[FREEZE], ms=9000)
     begin = opened["play"]["begin"]

@@ -9,6 +9,7 @@ player plays, as in a notebook (course/levers/controls.py). No ipywidgets.
 import json
 from collections.abc import Sequence
 from functools import partial
+from math import ceil
 from typing import Any
 
 from minikafka.course import levers
@@ -29,6 +30,10 @@ from minikafka.wire.errors import KafkaError
 
 # when the group has settled: its picture begins then, the others open then
 SINCE_MS = 4000
+# a member's last words, and how long the run goes on after them at least: until the
+# coordinator has given it up, and a little longer
+SILENT = ("crash", "freeze", "cut")
+GIVEN_UP_S = 48
 LIMITS = {
     "brokers": (1, 3),
     "partitions": (1, 12),
@@ -57,7 +62,7 @@ def answer(question: str) -> str:
     """
     asked = json.loads(question)
     try:
-        settings = checked(asked.get("settings", {}))
+        settings = long_enough(checked(asked.get("settings", {})), asked)
         options: dict[str, Any] = {"seed": settings.seed}
         if settings.shows == "the group":
             options["since_ms"] = SINCE_MS
@@ -91,6 +96,16 @@ def follow(question: str) -> None:
     asked = json.loads(question)
     settings = checked(asked["settings"])
     READY.follow(settings, changes_of(asked), max(asked["ms"], SINCE_MS))
+
+
+def long_enough(settings: Settings, asked: dict[str, Any]) -> Settings:
+    """The same; if a member falls silent, long enough to show what comes of it."""
+    what, _, who = asked.get("act", "").partition(" ")
+    at_s = asked.get("at_ms", 0) / 1000
+    if what not in SILENT or who.startswith("broker") or at_s >= settings.seconds:
+        return settings
+    least = min(ceil(at_s) + GIVEN_UP_S, LIMITS["seconds"][1])
+    return settings._replace(seconds=max(settings.seconds, least))
 
 
 def changes_of(asked: dict[str, Any]) -> list[Change]:

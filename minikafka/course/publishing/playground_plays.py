@@ -65,7 +65,7 @@ ALL = (
         "a-reader-dies",
         "a reader is killed",
         "It says nothing. For how long does nobody read?",
-        {"protocol": "kip-848", "seconds": 25},
+        {"protocol": "kip-848", "seconds": 60},
         ((KILLED_MS, "crash", "consumer A"),),
     ),
     Ready(
