@@ -226,7 +226,8 @@ def test_a_lesson_shows_the_same_on_three_brokers_and_leaves_nothing_behind(
                 (kind, text.replace(connect.NAMED, connect.OWN))
                 for kind, text in shown(cell)
             ]
-            assert here == stored[cell.id], cell.id
+            if "nbval-ignore-output" not in cell.metadata.get("tags", []):
+                assert here == stored[cell.id], cell.id
         started = processes_of(tmp_path)
     _, alive = psutil.wait_procs(started, timeout=120)
     assert started and not alive

@@ -15,7 +15,7 @@ from minikafka.theatre.actors import COLOURS
 from minikafka.theatre.casting import letters
 from minikafka.theatre.clock import round_times, times
 from minikafka.theatre.drawing import LAYOUTS, LEAST_STRETCH, NARROW, WIDE, text_width
-from minikafka.theatre.page import ATTRIBUTES, NUMBERS, colours
+from minikafka.theatre.page import ATTRIBUTES, NUMBERS, _back_to_front, colours
 from minikafka.theatre.palette import PALETTE
 from minikafka.theatre.text import lasting, spoken
 from tests.theatre import commit_traces, groups, traces
@@ -88,6 +88,28 @@ def test_a_page_holds_every_shape_of_every_step(pic):
                 json.dumps(shape, sort_keys=True) for shape in drawing.shapes.values()
             )
             assert sorted(json.dumps(shape, sort_keys=True) for shape in shapes) == told
+
+
+@pytest.mark.parametrize(("name", "trace"), EVERY)
+def test_what_is_in_front_at_a_step_is_not_covered_on_the_page(name, trace):
+    """The page has one order for all steps."""
+    for width in LAYOUTS:
+        drawings = picture(name, trace()).drawings(width)
+        place = {key: at for at, key in enumerate(_back_to_front(drawings))}
+        for step, drawing in enumerate(drawings):
+            for behind, covers in enumerate(drawing.shapes):
+                for key in list(drawing.shapes)[behind + 1 :]:
+                    if place[covers] > place[key]:
+                        there = (drawing.shapes[covers], drawing.shapes[key])
+                        assert not covered(*there), (width, step, covers, key)
+
+
+def covered(plate, shape) -> bool:
+    """Whether a filled box lies over the corner of a shape."""
+    if plate["kind"] not in ("rect", "cell") or plate.get("fill") in (None, "none"):
+        return False
+    right, bottom = plate["x"] + plate["w"], plate["y"] + plate["h"]
+    return plate["x"] < shape["x"] < right and plate["y"] < shape["y"] < bottom
 
 
 def test_what_a_page_plays_stays_small():

@@ -15,7 +15,7 @@ from minikafka.theatre.boxes import (
     row,
     space,
 )
-from minikafka.theatre.drawing import Drawing, Look, fitting, widest
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor
 from minikafka.theatre.pictures.rebalance.snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance.spans import (
@@ -65,6 +65,10 @@ class Coordinator:
         first = row(name, space(), line("lamp", self._lamp, *lamp), gap=GAP)
         second = row(chip, words, pool, gap=GAP)
         return framed("coordinator", column(first, second, gap=2), self._frame, pad=7)
+
+    def free(self) -> Item:
+        """What nobody has, in the pool, in front of all boxes before it."""
+        return part("free", self._free, high=0)
 
     # -- draw
 
@@ -123,13 +127,18 @@ class Coordinator:
         if not free:
             return
         place = places["pool"]
-        pitch = min(CHIP_PITCH, place.w / len(free))
-        x = place.right - pitch * len(free) + 4
+        _, x = _pool_of(free, place)
         is_trouble = any(label in had for label in free)
         words = "nobody has" if is_trouble else "nobody yet"
         words = fitting([words], x - GAP - place.x, 12.5)
         ink = "trouble" if is_trouble else "quiet"
         d.text("pool", x - GAP, place.y + 15, words, ink, size=12.5, anchor="end")
+
+    def _free(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The partitions themselves, which fly in front of the members."""
+        free, had = scene["space"]["free"], scene["space"]["spans"]
+        place = places["pool"]
+        pitch, x = _pool_of(free, places["pool"])
         for label in free:
             ink = "trouble" if label in had else "quiet"
             look: Look = {"fill": "paper", "line": ink, "ink": ink, "dash": "2 2"}
@@ -208,6 +217,12 @@ def _who_joins(waits_for: Sequence[str]) -> str:
     if len(waits_for) <= MOST_MEMBERS:
         return f"waits for {listed(waits_for)}"
     return f"waits for {len(waits_for)} members"
+
+
+def _pool_of(free: Sequence[str], pool: Box) -> tuple[float, float]:
+    """From one of its partitions to the next, and the x of the first."""
+    pitch = min(CHIP_PITCH, pool.w / max(len(free), 1))
+    return pitch, pool.right - pitch * len(free) + 4
 
 
 def _pool_width(free: Sequence[str]) -> float:

@@ -49,13 +49,10 @@ class RebalancePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         spaces = [scene["space"] for scene in scenes]
         self.actors = actors_of(self.cast)
-        self.boxes = Stage(
-            column(
-                Coordinator(self.cast, self.actors, scenes).box(),
-                Members(self.cast, self.actors, scenes).box(),
-                gap=4,
-            )
-        )
+        coordinator = Coordinator(self.cast, self.actors, scenes)
+        members = Members(self.cast, self.actors, scenes)
+        group = column(coordinator.box(), members.box(), gap=4)
+        self.boxes = Stage(column(group, coordinator.free()))
         self.begun = Begun()
         self.begun.note("", scenes, spaces)
         self.close = close_of(self.cast, scenes, self.time)
