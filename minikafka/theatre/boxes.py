@@ -91,9 +91,16 @@ def column(*items: Item, gap: float = 0) -> Item:
     )
 
 
-def row(*items: Item, gap: float = 0, line_gap: float = 4, breaks: bool = True) -> Item:
-    """Boxes beside each other, in the middle of their line; in several lines where the
-    width asks for it, unless they belong together.
+def row(
+    *items: Item,
+    gap: float = 0,
+    line_gap: float = 4,
+    breaks: bool = True,
+    lower: float = 0.5,
+) -> Item:
+    """Boxes beside each other; in several lines where the width asks for it, unless
+    they belong together. lower: where the lower ones are in their line, from 0, its
+    upper edge, to 1.
     """
 
     def lines(width: float) -> Sequence[Sequence[Item]]:
@@ -111,7 +118,7 @@ def row(*items: Item, gap: float = 0, line_gap: float = 4, breaks: bool = True) 
             x = place.x
             for item, wide in zip(line, _widths(line, place.w, gap), strict=True):
                 own = item.height(wide)
-                yield from item.places(Box(x, y + (high - own) / 2, wide, own))
+                yield from item.places(Box(x, y + (high - own) * lower, wide, own))
                 x += wide + gap
             y += high + line_gap
 

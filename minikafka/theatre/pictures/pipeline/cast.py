@@ -34,12 +34,7 @@ class Naming:
         different = set(values)
         differ = len(different) == len(values)
         if len(different) > 1 or not any(keys):
-            return cls(
-                by_value=True,
-                letters=letters(values),
-                legend="",
-                differ=differ,
-            )
+            return cls(by_value=True, letters=letters(values), legend="", differ=differ)
         by_key = letters(keys)
         return cls(
             by_value=False,

@@ -146,18 +146,12 @@ class Records:
                 " twice now."
             )
             return Wrong(
-                words=words,
-                chapter="written twice",
-                lamp="once",
-                records=found.again,
+                words=words, chapter="written twice", lamp="once", records=found.again
             )
         if state == "failed":
             words = "The program was told that it failed."
             return Wrong(
-                words=words,
-                chapter="written after all",
-                lamp="truth",
-                records=numbers,
+                words=words, chapter="written after all", lamp="truth", records=numbers
             )
         if found.late:
             other = found.overtaken_by
@@ -201,6 +195,27 @@ class Records:
             )
 
         return told
+
+    def light(self) -> list[str]:
+        """The keys of all that is wrong: records in the logs, what the program was
+        told, and the lamps that tell it.
+        """
+        entries = {
+            f"log/{partition}/{entry.offset}": entry
+            for partition, log in self.logs.items()
+            for entry in log
+        }
+        twice = [number for number, copies in self.copies.items() if copies > 1]
+        untrue = [each.number for each in self.told() if each.untrue]
+        light = [
+            key
+            for key, entry in entries.items()
+            if entry.state or entry.number in (*twice, *untrue)
+        ]
+        light += [f"told/{number}" for number in untrue]
+        lost = self.missing(sorted(self.lost))
+        wrong = {"once": twice, "order": self.late, "lost": lost, "truth": untrue}
+        return light + [f"lamp/{name}" for name, what in wrong.items() if what]
 
     # -- as plain JSON
 

@@ -167,11 +167,7 @@ class PipelineStory(OfTopic):
         return self.records.called(batch.records)
 
     def _begin_batch(self, d: Detail) -> Batch:
-        batch = Batch(
-            number=d["batch"],
-            partition=d["partition"],
-            begun_ms=self.at,
-        )
+        batch = Batch(number=d["batch"], partition=d["partition"], begun_ms=self.at)
         self.batches[batch.number] = batch
         self.every.append(batch)
         self.buffer.add(batch)
@@ -183,9 +179,7 @@ class PipelineStory(OfTopic):
             return None
         batch.state = "full"
         return self.tell(
-            event,
-            batch=self._called(batch),
-            many=counted(d["count"], "record", "one"),
+            event, batch=self._called(batch), many=counted(d["count"], "record", "one")
         )
 
     def _see_BatchSent(self, event: Event, d: Detail) -> Told:
@@ -225,16 +219,8 @@ class PipelineStory(OfTopic):
     def _request(self, batch: Batch, d: Detail) -> Request:
         """The request in which a batch leaves; others may be in it already."""
         self.flight.sweep()
-        key = RequestKey(
-            connection=d["connection"],
-            correlation_id=d["correlation_id"],
-        )
-        return self.flight.send(
-            key,
-            batch,
-            attempt=d["attempt"],
-            acks=d["acks"],
-        )
+        key = RequestKey(connection=d["connection"], correlation_id=d["correlation_id"])
+        return self.flight.send(key, batch, attempt=d["attempt"], acks=d["acks"])
 
     def _let_go(self, request: Request) -> None:
         """With acks=0 what is lost now is lost for good."""
@@ -357,11 +343,7 @@ class PipelineStory(OfTopic):
 
     def _append(self, batch: Batch, offsets: range) -> Told:
         """The batch is written at these offsets; something may be wrong with that."""
-        found = self.records.append(
-            batch.partition,
-            batch.records,
-            base=offsets.start,
-        )
+        found = self.records.append(batch.partition, batch.records, base=offsets.start)
         wrong = self.records.wrong(batch.records, found, batch.state)
         is_odd = bool(found.again or found.late)
         letters_of_it = self.records.names(batch.records)
@@ -455,10 +437,7 @@ class PipelineStory(OfTopic):
         batch = self.batches[d["batch"]]
         self.flight.land(batch)
         self.records.hear(batch.records, done=True)
-        where = done_where(
-            base_offset=d["base_offset"],
-            many=len(batch.records),
-        )
+        where = done_where(base_offset=d["base_offset"], many=len(batch.records))
         return self.tell(event, batch=self._called(batch), where=where)
 
     def _see_SendFailed(self, event: Event, d: Detail) -> Told:
@@ -488,20 +467,22 @@ class PipelineStory(OfTopic):
         )
 
     def ends(self, last: Scene) -> None:
-        """Tell the result, once nothing is on its way any more."""
+        """Tell the result, once nothing is on its way any more, in the light of all
+        that is wrong.
+        """
         is_any_on_its_way = self.buffer.batches or self.flight.open
         if is_any_on_its_way or not self.records.sent:
             return
         words = in_short(
-            self.records,
-            self.every,
-            requests=len(self.flight.made),
-            shop=self.producer,
+            self.records, self.every, requests=len(self.flight.made), shop=self.producer
         )
         if last["kind"] == "RecordsAcknowledged":
             last["sentence"] = words
         else:
             last["sentence"] += f" {words}"
+        light = self.records.light()
+        if light:
+            last["light"] = [*light, "caption"]
 
     # -- fold: nodes
 

@@ -3,12 +3,17 @@ connection broke.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, part
+from minikafka.theatre.drawing import Box, Drawing, Look
+from minikafka.theatre.pictures.pipeline.rows import HEAD, ROW, in_flight
+from minikafka.theatre.play import Cast, Space
 
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
-ANSWERED = ("written", "known", "refused")
+LEAST, WANTED = 90, 110  # widths
+ANSWERED = ("written", "known", "refused", "answer lost")
 
 
 class Message(NamedTuple):
@@ -19,120 +24,80 @@ class Message(NamedTuple):
     state: str
 
 
-class Wire(NamedTuple):
-    """From x to the broker's door; cut: where it breaks."""
+def wire_box(cast: Cast, rows: int) -> Item:
+    """Beside what is in flight; it ends at the broker's door."""
 
-    x: float
-    cut: float
-    door: float
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        space = scene["space"]
+        place = places["wire"]
+        x, top, cut = place.x, place.y + HEAD, place.x + place.w * CUT
+        d.upright("wire/door", place.right, top, place.bottom - 6, "rule", width=3)
+        messages = _messages(space, rows)
+        for row, _, state in messages:
+            y = top + row * ROW + 12
+            # behind the cut for a request that is lost, before it for an answer
+            near = "2 4" if state == "answer lost" else None
+            far = "2 4" if state == "lost" else None
+            look: Look = {"line": "rule", "width": 2}
+            d.level(f"wire/{row}", x + 1, cut, y, dash=near, **look)
+            d.level(f"wire/{row}/far", cut, place.right - 2, y, dash=far, **look)
+        for message in messages:
+            # What travels is past the cut already when the connection breaks; a cut
+            # by hand holds it back.
+            is_past = space["cut"] and "parted" not in space
+            _message(d, message, place, cut, is_past)
+        if space["cut"]:
+            _cut(d, cut, top, place)
+        if "live" in cast:
+            who = cast["producer"]
+            d.wire("wire/lever", cut, place.bottom, who, "parted" in space)
 
-
-def draw_wire(
-    d: Drawing,
-    space: dict[str, Any],
-    box: Box,
-    messages: Sequence[Message],
-    pitch: float,
-    lever: str,
-) -> None:
-    """box: of all rows, below the columns' names; pitch: of a row. lever: whose link is
-    cut and healed by hand, in a live picture.
-    """
-    wire = Wire(box.x, box.x + box.w * CUT, box.right)
-    by_hand = "parted" in space
-    d.line(
-        "wire/door",
-        x=wire.door,
-        y=box.y,
-        x2=wire.door,
-        y2=box.bottom - 6,
-        line="rule",
-        width=3,
+    return part(
+        "wire", draw, high=HEAD + ROW * rows, least=LEAST, wanted=WANTED, grow=0.2
     )
-    for row, _, state in messages:
-        y = box.y + row * pitch + 12
-        _row(d, key=f"wire/{row}", wire=wire, y=y, state=state)
-    for row, number, state in messages:
-        y = box.y + row * pitch + 12
-        # A break is drawn after the messages on their way; a cut by hand holds them
-        # back.
-        past = space["cut"] and not by_hand and state == "on its way"
-        _message(
-            d, key=f"wire/{number}/message", wire=wire, y=y - 9, state=state, past=past
-        )
-    if space["cut"]:
-        _cut(d, wire.cut, box)
-    if lever:
-        d.wire("wire/lever", wire.cut, box.bottom, lever, by_hand)
 
 
-def _row(d: Drawing, key: str, wire: Wire, y: float, state: str) -> None:
-    """Dashed behind the cut for a request that is lost, before it for an answer."""
-    near = "2 4" if state == "answer lost" else None
-    far = "2 4" if state == "lost" else None
-    d.line(key, x=wire.x + 1, y=y, x2=wire.cut, y2=y, line="rule", width=2, dash=near)
-    d.line(
-        key + "/far",
-        x=wire.cut,
-        y=y,
-        x2=wire.door - 2,
-        y2=y,
-        line="rule",
-        width=2,
-        dash=far,
-    )
+def _messages(space: Space, rows: int) -> Sequence[Message]:
+    """One in each row; one that waited too long is shown as stuck."""
+    there = in_flight(space)[:rows]
+    messages = [
+        Message(number, row.batch["batch"], row.state)
+        for number, row in enumerate(there)
+    ]
+    for row, batch, state in space["stuck"] if len(there) < rows else ():
+        free = min(max(row, len(messages)), rows - 1)
+        messages.append(Message(free, batch["batch"], state))
+    return messages
 
 
 def _message(
-    d: Drawing, key: str, wire: Wire, y: float, state: str, *, past: bool
+    d: Drawing, message: Message, wire: Box, cut: float, is_past: bool
 ) -> None:
     """A request on its way to the broker, or the answer on its way back; lost, it gets
-    as far as the cut. past: it is beyond that already.
+    as far as the cut.
     """
-    is_answer = state in (*ANSWERED, "answer lost")
-    is_lost = "lost" in state
-    if is_lost:
-        x = wire.cut + 8 if is_answer else wire.cut - 8 - PILL
-    elif is_answer:
-        x = wire.door - PILL - 4
-    else:
-        x = wire.cut + 8 if past else wire.x + 4
-    words = "ok" if is_answer else "→"
+    state = message.state
+    is_answer, is_lost = state in ANSWERED, "lost" in state
+    words, look = "→", Look(fill="chip", line="rule")
+    x = cut + 8 if is_past else wire.x + 4
+    if is_answer:
+        words, look = "ok", Look(fill="good", line="rule")
+        x = wire.right - PILL - 4
     if state == "refused":
         words = "no"
-    fill = "good" if is_answer else "chip"
-    line = "rule"
-    ink = "ink"
     if is_lost or state == "refused":
-        fill = "paper"
-        line = "trouble"
-        ink = "trouble"
-    d.boxed(
-        key,
-        x=x,
-        y=y,
-        w=PILL,
-        h=18,
-        word=words,
-        fill=fill,
-        ink=ink,
-        line=line,
-        width=1.5,
-        dash="3 3" if is_lost else None,
-        fade=0.7 if is_lost else None,
-    )
+        look = {"fill": "paper", "line": "trouble", "ink": "trouble"}
+    if is_lost:
+        x = cut + 8 if is_answer else cut - 8 - PILL
+        look |= {"dash": "3 3", "fade": 0.7}
+    y = wire.y + HEAD + message.row * ROW + 3
+    key = f"wire/{message.batch}/message"
+    d.boxed(key, x, y, PILL, 18, words, width=1.5, **look)
 
 
-def _cut(d: Drawing, x: float, box: Box) -> None:
-    teeth = "l4,4 l-8,8 l4,4" * (int(box.h) // 16)
-    d.path(
-        "wire/cut",
-        x=x,
-        y=box.y - 3,
-        d=f"M0,0 {teeth}",
-        line="trouble",
-        width=2.5,
-        tip="the connection is lost",
-    )
-    y = box.y - 10
-    d.text("wire/cut/name", x, y, "cut", fill="trouble", bold=True, anchor="middle")
+def _cut(d: Drawing, x: float, top: float, wire: Box) -> None:
+    form = "M0,0 " + "l4,4 l-8,8 l4,4" * (int(wire.bottom - top) // 16)
+    look: Look = {"line": "trouble", "width": 2.5, "tip": "the connection is lost"}
+    d.path("wire/cut", x=x, y=top - 3, d=form, **look)
+    name: Look = {"bold": True, "anchor": "middle"}
+    d.text("wire/cut/name", x, wire.y + 14, "cut", "trouble", **name)
