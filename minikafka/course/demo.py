@@ -34,6 +34,7 @@ from minikafka.trace import SENTENCES, Event
 # eager, cooperative; classic, KIP-848
 BESIDE = (("range", "cooperative-sticky"), ("cooperative-sticky", "kip-848"))
 SINCE_MS = 5400  # the pages begin here, when the group has settled
+SESSION_MS = 10_000  # in a picture of half a minute; Kafka's default is 45 s
 HAPPENINGS = ("C joins", "A freezes", "A leaves")
 BEFORE_S, FROZEN_S = 6, 14
 AFTER_S = {"C joins": 9, "A freezes": 24, "A leaves": 9}
@@ -117,8 +118,9 @@ class Choices:
 def rebalance(protocol: str, happening: str, seed: int) -> list[Event]:
     """The trace of one run: two or three members read, then one thing happens."""
 
-    with Cluster(seed=seed, configs=CONFIGS) as cluster:
-        shop = Shop(cluster, protocol)
+    session = {"group.consumer.session.timeout.ms": str(SESSION_MS)}
+    with Cluster(seed=seed, configs=CONFIGS | session) as cluster:
+        shop = Shop(cluster, protocol, session_timeout_ms=SESSION_MS)
         members = []
         for letter in "AB" if happening == "C joins" else "ABC":
             members.append(shop.join(f"consumer {letter}"))

@@ -22,20 +22,20 @@ MORE_PROTOCOLS: dict[str, dict[str, Any]] = PROTOCOLS | {
     },
 }
 # Members beat often and wait little, or a picture would show silence most of the time:
-# Kafka's defaults are 5 s (3 s in a classic group) and 3 s. A silent one is given up as
-# by default, after 45 s.
+# Kafka's defaults are 5 s (3 s in a classic group) and 3 s.
 CONFIGS = {
     "group.consumer.heartbeat.interval.ms": "1000",
     "group.initial.rebalance.delay.ms": "1000",
 }
 CLASSIC = {"heartbeat_interval_ms": 1000}
+SESSION_MS = 45_000  # Kafka's default: then a silent member is given up
 FLUSH_S = 0.5  # a member needs so long to bring a partition that it gives up in order
 TOPIC, GROUP = "orders", "billing"
 
 
 class Shop:
     """A topic, its shop, and any members that join. per_second: orders; protocol: one
-    of MORE_PROTOCOLS.
+    of MORE_PROTOCOLS. session_timeout_ms: of members of a classic group.
     """
 
     def __init__(
@@ -45,15 +45,17 @@ class Shop:
         partitions: int = 6,
         per_second: int = 10,
         replicas: int = 1,
+        session_timeout_ms: int = SESSION_MS,
     ) -> None:
         self.cluster, self.protocol = cluster, protocol
+        self.classic = CLASSIC | {"session_timeout_ms": session_timeout_ms}
         cluster.create_topic(TOPIC, partitions=partitions, replication_factor=replicas)
         cluster.start(shop, cluster, cluster.producer(client_id="shop"), 1 / per_second)
 
     def join(self, name: str) -> Any:
         """One more member, at work."""
         options = MORE_PROTOCOLS[self.protocol]
-        options = options if "group_protocol" in options else options | CLASSIC
+        options = options if "group_protocol" in options else options | self.classic
         consumer = self.cluster.consumer(
             group_id=GROUP, client_id=name, auto_offset_reset="earliest", **options
         )
