@@ -64,9 +64,9 @@ def part(
     return Item(least, max(least, wanted), height, places, grow)
 
 
-def space() -> Item:
-    """The room that is left in a row."""
-    return Item(0, 0, _always(0), lambda _: iter(()), grow=1)
+def space(wide: float = 0) -> Item:
+    """Room so wide, or all that is left in a row."""
+    return Item(wide, wide, _always(0), lambda _: iter(()), grow=not wide)
 
 
 def column(*items: Item, gap: float = 0) -> Item:

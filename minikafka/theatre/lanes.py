@@ -48,8 +48,19 @@ def names_wide(lanes: Iterable[Lane]) -> float:
     """The room for the names of lanes, and of what is above them; longer ones are
     cut.
     """
-    wide = [widest(lane.name, 13, bold=True) for lane in lanes]
-    return min(12 + max(wide, default=0), MOST_OF_NAMES)
+    return captions_wide((lane.name for lane in lanes), MOST_OF_NAMES)
+
+
+def captions_wide(names: Iterable[str], most: float) -> float:
+    """The room for names before rows and lanes."""
+    wide = [widest(name, 13, bold=True) for name in names]
+    return min(12 + max(wide, default=0), most)
+
+
+def numbers_wide(numbers: Iterable[str]) -> float:
+    """The room for the numbers behind lanes."""
+    wide = [widest(number, 12.5, mono=True, bold=True) for number in numbers]
+    return max(wide, default=0) + 10
 
 
 class Bent(NamedTuple):
@@ -130,12 +141,7 @@ class Lanes:
         """
         every = [rows(space) for space in spaces]
         before = names_wide(lane for lanes in every for lane in lanes) + BESIDE
-        numbers = [
-            widest(lane.number, 12.5, mono=True, bold=True)
-            for lanes in every
-            for lane in lanes
-        ]
-        after = max(numbers, default=0) + 10
+        after = numbers_wide(lane.number for lanes in every for lane in lanes)
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             left, right = max(places[under].x, before), d.width - after

@@ -4,13 +4,14 @@ something was done (lanes.py has those whose story is order).
 A burst that is a hair's breadth on the axis may stand beside it once more, enlarged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from minikafka.theatre.axis import WORDS, Axis, Scene, Span, Time
+from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
-from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark
+from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark, numbers_wide
 from minikafka.theatre.text import key_part
 
 # width of the area left of the lanes
@@ -43,7 +44,7 @@ def gone(span: Span, words: Sequence[str]) -> Bar:
 @dataclass(frozen=True)
 class TimeLane:
     """A row. number: drawn at its end; it is the value at the cursor. colour: of its
-    marks. bars: up to the cursor.
+    marks. bars: up to the cursor. is_answer: nothing is in it while a question is open.
     """
 
     key: str
@@ -52,6 +53,7 @@ class TimeLane:
     colour: str = "quiet"
     number: str = ""
     trouble: bool = False
+    is_answer: bool = False
 
 
 class Marked(NamedTuple):
@@ -84,17 +86,44 @@ class TimeLanes:
                 in_lane = self.marks.setdefault(mark["lane"], [])
                 in_lane.append(Marked(scene["at"], mark))
 
+    def box(
+        self,
+        scenes: Sequence[Scene],
+        rows: Callable[[Sequence[Scene]], Sequence[TimeLane]],
+        left: float,
+    ) -> Item:
+        """The lanes as a box of a play. rows: of the scenes up to one. left: where they
+        begin, behind their names.
+        """
+        every = [rows(scenes[: step + 1]) for step in range(len(scenes))]
+        after = numbers_wide(lane.number for lanes in every for lane in lanes)
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            lanes = every[scene["step"]]
+            if d.asks:
+                lanes = [
+                    TimeLane(each.key, "") if each.is_answer else each for each in lanes
+                ]
+            sides = left, d.width - after
+            self.draw(d, places["lanes"].y, lanes, scene, sides)
+
+        count = max(map(len, every), default=0)
+        return part("lanes", draw, high=HEAD + PITCH * count - GAP + WORDS + 4)
+
     def draw(
         self,
         d: Drawing,
         y: float,
         rows: Sequence[TimeLane],
         scene: Scene,
+        sides: tuple[float, float] | None = None,
     ) -> None:
-        """The lanes below each other, and their axis. y: of their upper edge."""
+        """The lanes below each other, and their axis. y: of their upper edge. sides:
+        where they begin and end.
+        """
         now_ms = scene["at"]
-        left, right = _sides(d)
-        end: float = right
+        left, right = sides or _sides(d)
+        end = right
         if self.close:
             end = left + (right - left) * WHOLE
         axis = self.time.axis(left, end, now_ms)
@@ -131,7 +160,7 @@ class TimeLanes:
         return found
 
 
-def _sides(d: Drawing) -> tuple[int, int]:
+def _sides(d: Drawing) -> tuple[float, float]:
     """Where lanes begin and end."""
     if d.phone:
         return NAMES_PHONE, d.width - NUMBERS_PHONE
@@ -143,8 +172,6 @@ def _sides(d: Drawing) -> tuple[int, int]:
 def _ends_of(row: Drawing, axis: Axis, lane: TimeLane) -> None:
     """A name before a lane, and a number behind it."""
     look: Look = {"bold": True, "anchor": "end", "room": axis.left - 10}
-    if row.phone:
-        look |= {"size": 12, "room": axis.left - 8}
     row.text("name", axis.left - 8, BASE, lane.name, **look)
     ink = "trouble" if lane.trouble else "quiet"
     row.number("number", row.width, BASE, lane.number, ink)

@@ -11,6 +11,7 @@ from tests.theatre import groups
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
 from tests.theatre.traces import alice, long_log, retention
+from tests.theatre.transactions import zombie
 
 
 def box(name, least, wanted=0, high=20, grow=0):
@@ -101,6 +102,12 @@ EVERY = [
     ("log", retention, ("producer/shop", "tray/audit", "time/axis")),
     ("watermark", orders, ("axis/10", "row/1", "mark/1", "name/in state", "sink/0")),
     ("micro-batch", RECORDED.trace, ("plan/1", "sink", "commit/1", "lamp/word")),
+    (
+        "transaction",
+        zombie,
+        ("state/Ongoing", "reader/1", "time/lane/coordinator/name"),
+    ),
+    ("gate", zombie, ("writer/0/disc", "reader/1", "time/lane/shop/number")),
 ]
 
 

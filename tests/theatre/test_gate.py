@@ -42,19 +42,19 @@ def test_a_gate_is_shut_while_a_transaction_is_open_and_there_only(gate):
     assert shut[marker:] == [[False, False]] * (len(shut) - marker)
     before = gate.scenes[marker - 1]
     for width in (WIDE, NARROW):
-        thick = shapes(gate, before, width)["log/0/gate"]
-        thin = shapes(gate, before, width)["log/1/gate"]
+        thick = shapes(gate, before, width)["log/payments-0/gate"]
+        thin = shapes(gate, before, width)["log/payments-1/gate"]
         assert thick["w"] > 2 * thin["w"]
-        assert "log/0/behind" in shapes(gate, before, width)
-        assert "log/0/behind" not in shapes(gate, gate.scenes[marker], width)
+        assert "log/payments-0/behind" in shapes(gate, before, width)
+        assert "log/payments-0/behind" not in shapes(gate, gate.scenes[marker], width)
 
 
 def test_somebody_elses_record_is_behind_the_gate_until_it_opens(gate):
     before = gate.scenes[first(gate, "MarkerWritten")["step"] - 1]
     drawn = shapes(gate, before)
-    assert drawn["log/0/gate"]["x"] < drawn["record/0/1"]["x"]
+    assert drawn["log/payments-0/gate"]["x"] < drawn["record/payments-0/1"]["x"]
     drawn = shapes(gate, gate.scenes[-1])
-    assert drawn["log/0/gate"]["x"] > drawn["record/0/1"]["x"]
+    assert drawn["log/payments-0/gate"]["x"] > drawn["record/payments-0/1"]["x"]
 
 
 def test_what_waits_is_read_when_the_transaction_has_ended(gate):
@@ -64,8 +64,10 @@ def test_what_waits_is_read_when_the_transaction_has_ended(gate):
     [wait] = gate.scenes[-1]["space"]["waits"]
     _, _, begin, end, _ = wait
     drawn = shapes(gate, gate.scenes[-1])
-    assert drawn["time/bars/1/name"]["text"] == "5 euros: waits"
-    assert drawn["time/bars/1/number"]["text"] == f"{(end - begin) / 1000:.1f} s"
+    lane = "time/lane/waits 0 1"
+    assert drawn[f"{lane}/name"]["text"] == "5 euros"
+    assert drawn[f"{lane}/bar/0/words"]["text"].startswith("waits, ")
+    assert drawn[f"{lane}/number"]["text"] == f"{(end - begin) / 1000:.1f} s"
     assert end - begin > 60_000
 
 
@@ -80,10 +82,10 @@ def test_the_end_says_who_waited_for_whom_and_how_long(gate):
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_a_record_comes_from_its_writer_and_goes_on_to_a_reader(gate, width):
     drawn = shapes(gate, gate.scenes[-1], width)
-    record = drawn["record/0/1"]
+    record = drawn["record/payments-0/1"]
     writer = drawn["writer/1/disc"]
     assert abs(record["from_x"] - writer["x"]) < 20
-    handed = drawn["reader/1/0/1"]
+    handed = drawn["reader/1/1"]
     assert (handed["from_x"], handed["from_y"]) == (record["x"], record["y"])
 
 
@@ -92,7 +94,7 @@ def test_a_reader_of_all_records_has_the_aborted_one_crossed_out_in_the_end(gate
     *_, last = gate.scenes
     assert was == ("20 euros", "open")
     assert handed(last, "dashboard")[0] == ("20 euros", "aborted")
-    assert "reader/0/0/0/cross" in shapes(gate, last)
+    assert "reader/0/0/cross" in shapes(gate, last)
 
 
 def test_before_the_answer_no_gate_is_drawn_and_nothing_waits(run):
@@ -107,7 +109,12 @@ def test_before_the_answer_no_gate_is_drawn_and_nothing_waits(run):
     assert pic.prediction.answer == 2
     stop = pic.drawings(WIDE)[pic.prediction.stop].shapes
     decided = pic.drawings(WIDE)[pic.prediction.decided].shapes
-    for key in ("log/0/gate", "log/0/behind", "time/bars/1/bar/0"):
+    for key in (
+        "log/payments-0/gate",
+        "log/payments-0/behind",
+        "time/lane/waits 0 1/bar/0",
+        "reader/1/wait",
+    ):
         assert key not in stop and key in decided, key
 
 
@@ -121,8 +128,8 @@ def test_a_transaction_that_commits_opens_the_gate_too():
 def test_on_a_phone_a_reader_has_all_that_it_was_handed(gate):
     drawn = shapes(gate, gate.scenes[-1], PHONE)
     for side, name in enumerate(("dashboard", "auditor")):
-        for place, offset, *_ in dict(gate.scenes[-1]["space"]["readers"])[name]:
-            assert f"reader/{side}/{place}/{offset}" in drawn
+        for number, _ in enumerate(dict(gate.scenes[-1]["space"]["readers"])[name]):
+            assert f"reader/{side}/{number}" in drawn
         words = drawn[f"reader/{side}/name"]
         assert words["y"] < drawn[f"reader/{side}/level"]["y"]
         assert words["room"] > text_width(name, 13, bold=True) / LEAST_STRETCH

@@ -272,10 +272,7 @@ class GateStory(Story):
             f"The leader of {part.name} appends the marker {word} at offset {offset}:"
             f" what the transaction wrote here is {outcome}."
         )
-        light = []
-        if opens:
-            number = self._number(part)
-            light.append(f"record/{number}/{offset}")
+        light = [f"{part.name}/{offset}"] if opens else []
         return Told(words, f"{part.name}: {word}", light=light)
 
     def _see_HighWatermarkAdvanced(self, event: Event, d: Detail) -> Told | None:
@@ -374,6 +371,8 @@ class GateStory(Story):
             f" waited behind the transaction of {held_by.name}, which stayed open for"
             f" {was_open} until it was {held_by.ended}."
         )
+        part = list(self.logs)[place.log]
+        last["light"] = [f"{part.name}/{place.offset}", "time"]
 
     def _see_life(self, event: Event, life: str) -> Told | None:
         """A producer that goes away leaves its transaction open."""

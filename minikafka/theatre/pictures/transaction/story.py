@@ -294,6 +294,13 @@ class TransactionStory(Story):
         words = in_short(self.decided[0], last["at"], self.heard_by, self.handed)
         is_the_end = last["kind"] == "TransactionStateChanged"
         last["sentence"] = words if is_the_end else f"{last['sentence']} {words}"
+        if self.handed:
+            parts = list(self.logs)
+            heard = [
+                f"{parts[read.place].name}/{read.offset}"
+                for read in self.read[self.heard_by]
+            ]
+            last["light"] = ["state/PrepareCommit", *heard, "time"]
 
     # -- fold: the logs
 
