@@ -174,4 +174,4 @@ def test_words_on_hatching_stand_on_paper(thawed):
         if shape.get("fill") == "hatch"
     ]
     named = [key for key in hatched if f"{key}/who" in drawn]
-    assert named and all(drawn[f"{key}/paper"]["fill"] == "paper" for key in named)
+    assert named and all(drawn[f"{key}/who/paper"]["fill"] == "paper" for key in named)

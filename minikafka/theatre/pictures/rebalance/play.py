@@ -14,12 +14,11 @@ from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Stage, column
 from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.pictures.rebalance.cast import actors_of
+from minikafka.theatre.pictures.rebalance.close import close_of
 from minikafka.theatre.pictures.rebalance.coordinator import Coordinator
-from minikafka.theatre.pictures.rebalance.draw_lanes import Begun
-from minikafka.theatre.pictures.rebalance.draw_timeline import draw_lanes
-from minikafka.theatre.pictures.rebalance.draw_two_owners import close_of
 from minikafka.theatre.pictures.rebalance.members import Members
 from minikafka.theatre.pictures.rebalance.story import RebalanceStory
+from minikafka.theatre.pictures.rebalance.timeline import timeline_box
 from minikafka.theatre.pictures.rebalance.two_runs import BesidePlay, BesideStory, both
 from minikafka.theatre.play import Play, Story
 from minikafka.theatre.ruler import Ruler
@@ -47,15 +46,13 @@ class RebalancePlay(Play):
         return BesidePlay, story, both(trace, second)
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        spaces = [scene["space"] for scene in scenes]
         self.actors = actors_of(self.cast)
+        self.close = close_of(self.cast, scenes, self.time)
         coordinator = Coordinator(self.cast, self.actors, scenes)
         members = Members(self.cast, self.actors, scenes)
         group = column(coordinator.box(), members.box(), gap=4)
-        self.boxes = Stage(column(group, coordinator.free()))
-        self.begun = Begun()
-        self.begun.note("", scenes, spaces)
-        self.close = close_of(self.cast, scenes, self.time)
+        below = timeline_box(self.cast, scenes, self.time, self.close)
+        self.boxes = Stage(column(column(group, coordinator.free()), below, gap=4))
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
@@ -93,18 +90,7 @@ class RebalancePlay(Play):
         return f"{space['state']}, {space['number']}: {words}"
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        self.boxes.draw(drawing, scene)
-        bottom = self.boxes.whole.height(drawing.width) + 3
-        draw_lanes(
-            drawing,
-            top=bottom,
-            cast=self.cast,
-            time=self.time,
-            begun=self.begun,
-            scene=scene,
-            close=self.close,
-        )
+        self.boxes.draw(drawing, scenes[-1])
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """on: a partition: until when something is so in its lane."""

@@ -7,12 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.drawing import Drawing, has_room, widest
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, space
+from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor, actors_of
-from minikafka.theatre.pictures.rebalance.draw_lanes import Band, Begun, Block
-from minikafka.theatre.pictures.rebalance.draw_lengths import Rows
+from minikafka.theatre.pictures.rebalance.lanes import (
+    BASE,
+    LINE,
+    Band,
+    Group,
+    begun,
+    headings,
+)
 from minikafka.theatre.pictures.rebalance.lengths import Wait, in_tenths
 from minikafka.theatre.pictures.rebalance.record_events import Row
+from minikafka.theatre.pictures.rebalance.rows import Rows
 from minikafka.theatre.pictures.rebalance.snapshot import MOST_MEMBERS
 from minikafka.theatre.pictures.rebalance.spans import lasted_ms, seconds, spans_of
 from minikafka.theatre.pictures.rebalance.story import RebalanceStory, add_to_last
@@ -22,9 +30,7 @@ from minikafka.trace import Event
 
 # prefix of the names of the second trace's nodes, whose ids are also in the first one
 OTHER = "beside "
-HEADER, GAP = 46, 9
-COLUMNS = 20  # on a phone: a line for what the numbers at the end are
-LANE = 14
+GAP = 9  # between the two runs
 LEAST_COLUMNS = 3  # of members
 # what a member does, by its first word: where that alone says nothing
 IN_A_WORD = {
@@ -172,14 +178,9 @@ class BesidePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         self.names = self.cast["names"]
         self.groups = self.cast["groups"]
-        spaces: dict[str, list[Space]] = {"0/": [], "1/": []}
-        for scene in scenes:
-            first, second = scene["space"]["groups"]
-            spaces["0/"].append(first)
-            spaces["1/"].append(second)
-        self.begun = Begun()
-        for tag, each in spaces.items():
-            self.begun.note(tag, scenes, each)
+        self.boxes = Stage(
+            column(self._run(0, scenes), self._run(1, scenes), self._foot(), gap=GAP)
+        )
 
     def scenario(self, scene: Scene) -> str:
         first = self.groups[0]
@@ -194,98 +195,95 @@ class BesidePlay(Play):
             said.append(f"{name}: {state} {group['number']}")
         return "; ".join(said)
 
+    # -- draw
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        band = Band(drawing, self.time, self.begun, scene)
-        y = 0.0
-        for number, group in enumerate(self.groups):
-            space = scene["space"]["groups"][number]
-            self._header(drawing, y, number, space, band)
-            self._members(drawing, y, number, space, band)
-            top = y + HEADER + (COLUMNS if drawing.phone else 0)
-            block = Block(
-                band=band, cast=group, space=space, tag=f"{number}/", height=LANE
-            )
-            foot = block.draw(top, 2)
-            key = f"time/cursor/{number}"
-            band.axis.cursor(drawing, top - 2, foot + 2, key)
-            if self.cast["newcomer"]:
-                foot += GAP / 2
-                rows = Rows(band=band, cast=group, space=space, height=LANE)
-                rows.wait(f"time/{number}/wait", foot)
-                foot += LANE
-            y = foot + GAP
-        band.axis.foot(drawing, y - GAP)
+        self.boxes.draw(drawing, scenes[-1])
 
-    def _header(
-        self, d: Drawing, y: float, number: int, space: Space, band: Band
-    ) -> None:
-        """Draw a group's name, and its state in Kafka's word."""
+    def _run(self, number: int, scenes: Sequence[Scene]) -> Item:
+        """A group's name and state, its members, and its lanes."""
         key = f"group/{number}"
-        state = space["state"]
-        room = 300.0
-        if d.narrow:
-            room = band.waiting_x - 70 - 190
-        if d.phone:
-            room = d.width - 210
-        name = self.names[number]
-        line = y + 15
-        d.text(
-            key + "/title/name",
-            0,
-            line,
-            name,
-            bold=True,
-            size=14,
-            room=room,
-        )
-        if state:
-            widths = [widest(each, 14, bold=True) for each in self.names]
-            x = min(max(widths), room) + 12
-            fill = "good" if state == "Stable" else "chip"
-            d.chip(key + "/state", x, y + 1, state, fill=fill)
-        band.columns(key, y + HEADER + 11 if d.phone else line)
+        states = [scene["space"]["groups"][number]["state"] for scene in scenes]
+        chip = max((widest(state, 12, bold=True) for state in states), default=0) + 10
+        name = max(widest(each, 14, bold=True) for each in self.names)
 
-    def _members(
-        self, d: Drawing, y: float, number: int, space: Space, band: Band
-    ) -> None:
-        """Each member in plain words; under each other in both groups."""
-        actors = actors_of(self.groups[number])
+        def title(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[f"{key}/title"]
+            words = self.names[number]
+            look: Look = {"size": 14, "bold": True, "room": place.w}
+            d.text(f"{key}/title/name", place.x, place.y + BASE, words, **look)
+
+        def state(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[f"{key}/state"]
+            words = scene["space"]["groups"][number]["state"]
+            if words:
+                fill = "good" if words == "Stable" else "chip"
+                d.chip(f"{key}/state", place.x, place.y - 1, words, fill=fill)
+
         most = max(len(group["actors"]) for group in self.groups)
-        columns = min(max(most, LEAST_COLUMNS), MOST_MEMBERS)
-        pitch = (d.width if d.narrow else band.axis.right) / columns
+        places = range(min(max(most, LEAST_COLUMNS), MOST_MEMBERS))
+        first = row(
+            part(f"{key}/title", title, high=LINE, least=min(name, 150), wanted=name),
+            part(f"{key}/state", state, high=LINE, least=chip),
+            space(),
+            headings(key),
+            gap=12,
+        )
+        members = row(*(self._member(number, each) for each in places), breaks=False)
+        return column(first, members, self._lanes(number, scenes), gap=3)
 
-        for n, member in enumerate(space["members"]):
+    def _member(self, number: int, place: int) -> Item:
+        """A member in plain words; in the same place in both groups."""
+        actors = actors_of(self.groups[number])
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            space = scene["space"]["groups"][number]
+            if place >= len(space["members"]):
+                return
+            member = space["members"][place]
             actor = actors[member["name"]]
-            key = f"group/{number}/member/{n}"
-            left = n * pitch
-            is_away = bool(member["life"]) or not member["inside"]
-            d.disc(
-                key,
-                x=left + 9,
-                y=y + 32,
-                r=9,
-                letter=actor.letter,
-                number=actor.number,
-                size=12.5,
-                fade=0.5 if is_away else None,
-                tip=f"{actor.name}: {member['words']}",
-            )
-            room = pitch - 27
-            assigns = space["assigns"]
-            words = _in_short(member["words"], actor, assigns, room, is_phone=d.phone)
-            d.note(
-                key + "/words",
-                left + 23,
-                y + 37,
-                words,
-                room=room,
-            )
+            key = f"group/{number}/member/{place}"
+            x, y, wide, _ = places[key]
+            fade = 0.5 if member["life"] or not member["inside"] else None
+            tip = f"{actor.name}: {member['words']}"
+            look: Look = {"letter": actor.letter, "number": actor.number, "size": 12.5}
+            d.disc(key, x + 9, y + 9, 9, **look, fade=fade, tip=tip)
+            room = wide - 27
+            words = _in_short(member["words"], actor, space["assigns"], room)
+            d.note(f"{key}/words", x + 23, y + 14, words, room=room)
+
+        return part(f"group/{number}/member/{place}", draw, high=LINE, grow=1)
+
+    def _lanes(self, number: int, scenes: Sequence[Scene]) -> Item:
+        """And under them how long a newcomer waits."""
+        spaces = [scene["space"]["groups"][number] for scene in scenes]
+        group = Group(self.groups[number], begun(scenes, spaces), f"{number}/")
+        newcomer = self.cast["newcomer"]
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[f"lanes {number}"]
+            space = scene["space"]["groups"][number]
+            band = Band(d, place, self.time, scene["at"])
+            group.draw(band, place.y, space)
+            foot = place.y + group.high
+            band.axis.cursor(d, place.y - 2, foot + 2, f"time/cursor/{number}")
+            if newcomer:
+                Rows(band, group, space).wait(f"time/{number}/wait", foot + GAP / 2)
+
+        below = GAP / 2 + group.height if newcomer else 0
+        return part(f"lanes {number}", draw, high=group.high + below)
+
+    def _foot(self) -> Item:
+        """The axis of both."""
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places["foot"]
+            Band(d, place, self.time, scene["at"]).axis.foot(d, place.y - GAP)
+
+        return part("foot", draw, high=LINE)
 
 
-def _in_short(
-    words: str, actor: Actor, assigns: str, room: float, *, is_phone: bool
-) -> str:
+def _in_short(words: str, actor: Actor, assigns: str, room: float) -> str:
     """A member's activity in words that fit; its partitions are shown below."""
     first = re.split("[:,]", words)[0]
     if has_room(first, room, 12.5):
@@ -293,7 +291,7 @@ def _in_short(
     if assigns == actor.name:
         return "decides"
     shorter = re.split(" gives| [A-Za-z][0-9]", first)[0]
-    if not is_phone or has_room(shorter, room, 12.5):
+    if has_room(shorter, room, 12.5):
         return shorter
     word, *_ = shorter.split(" ")
     return IN_A_WORD.get(word, word)
