@@ -107,6 +107,7 @@ EVERY = [
         zombie,
         ("state/Ongoing", "reader/1", "time/lane/coordinator/name"),
     ),
+    ("sink", commit_after, ("record/0", "reader/billing", "time/lane/billing/name")),
     ("gate", zombie, ("writer/0/disc", "reader/1", "time/lane/shop/number")),
 ]
 

@@ -9,15 +9,19 @@ scale: how long an order was in the sink and not committed, and which readers we
 
 from collections.abc import Sequence
 
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Stage, column
 from minikafka.theatre.drawing import Drawing
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.lanes import captions_wide
 from minikafka.theatre.pictures.sink.cast import Row
-from minikafka.theatre.pictures.sink.stage import Actors, Stage, total
+from minikafka.theatre.pictures.sink.stage import APART, Actors, SinkBoxes
 from minikafka.theatre.pictures.sink.story import SinkStory
 from minikafka.theatre.pictures.sink.time import enlarged, lanes
 from minikafka.theatre.play import Play, Space
-from minikafka.theatre.text import dotted, listed
-from minikafka.theatre.time_lanes import TimeLanes
+from minikafka.theatre.text import listed
+from minikafka.theatre.time_lanes import TimeLane, TimeLanes
+
+MOST_OF_CAPTIONS = 124  # width
 
 
 class SinkPlay(Play):
@@ -29,12 +33,7 @@ class SinkPlay(Play):
     )
 
     def scenario(self, scene: Scene) -> str:
-        space = scene["space"]
-        words = [f"{sink['name']}: {total(sink)}" for sink in space["sinks"]]
-        for reader in space["readers"]:
-            if reader["life"]:
-                words.append(f"{reader['name']}: {reader['life']}")
-        return dotted(self.cast["part"], *words)
+        return ""  # sums and lives are in the picture
 
     def summary(self, space: Space) -> str:
         said = []
@@ -53,28 +52,17 @@ class SinkPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.close = enlarged(scenes, self.time)
-        self.in_time = TimeLanes(scenes, self.time, self.close)
-        self.actors = Actors.of(self.cast["members"])
+        close = enlarged(scenes, self.time)
+        actors = Actors.of(self.cast["members"])
+        names = [self.cast["part"], *actors.names]
+        left = captions_wide(names, MOST_OF_CAPTIONS) + APART
+        time = TimeLanes(scenes, self.time, close)
+
+        def rows(up_to: Sequence[Scene]) -> list[TimeLane]:
+            return lanes(actors, up_to[-1], self.time, close)
+
+        boxes = SinkBoxes(self.cast, scenes, actors, left)
+        self.boxes = Stage(column(boxes.whole(), time.box(scenes, rows, left), gap=6))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        stage = Stage(
-            drawing,
-            self.cast,
-            scene["space"],
-            self.actors,
-        )
-        foot = stage.draw()
-        rows = lanes(
-            self.actors,
-            scene,
-            self.time,
-            self.close,
-        )
-        self.in_time.draw(
-            drawing,
-            foot,
-            rows,
-            scene,
-        )
+        self.boxes.draw(drawing, scenes[-1])

@@ -1,36 +1,46 @@
-"""One moment of the sinks' picture: the log, the flags of what is committed, the
+"""The sinks' picture above its lanes, as boxes: the log and what is committed, the
 readers' processes and, under these, their sinks (play.py has the story's idea).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from minikafka.theatre.actors import actor_colour, actor_number
-from minikafka.theatre.drawing import Box, Drawing, Look, Part, Point, fitting, widest
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, column, framed, part, row, space
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Part,
+    fitting,
+    has_room,
+    lamp_width,
+    widest,
+)
 from minikafka.theatre.pictures.sink.cast import (
     DONE,
     KILLED,
     LOST,
+    NEAR,
     Held,
     Member,
     Record,
     Row,
     orders,
 )
-from minikafka.theatre.play import Space
+from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
-LEFT, LEFT_NARROW = 124, 96  # where records begin, as the lanes do
 PITCH, LEAST_PITCH = 64, 40  # from record to record
 SQUARE, STEP = 30, 34  # of a record outside of the log, and to the next one
-# in a sink, instead: on a phone, if it is one of two; and if several write to it
-STEP_PHONE, STEP_SHARED = 28, 68
-GAP = 10  # between things that are beside each other
-ROW_Y, CELL, FLAG = 8, 30, 20  # of the log; of its records; of each group's flag
-PROCESS, SINK, APART = 54, 92, 12  # heights, and what lies between
-SUM = 22  # on a phone: the height of the sum below a sink's name
+LEAST_STEP, STEP_SHARED = 28, 68  # in a sink; where several write to it
+CELL, PROCESS, FLAG = 30, 54, 20  # heights: of records, processes, and groups' flags
+APART = 12  # from a caption to its records, with flags between them
 MOST_IN_HAND = 3
 REACH = 17  # half the size of the cross through a dead process
+MOST_OF_A_NAME = 170  # of a sink, in width
 
 
 class Actors(NamedTuple):
@@ -60,373 +70,286 @@ class Actors(NamedTuple):
             return actor_colour(self.number(names[0]))
         return "ink"
 
+    def share(self, sink: str) -> bool:
+        """Whether several of them write to a sink: then each row names its writer."""
+        return [member.table for member in self.members].count(sink) > 1
 
-class Stage:
-    def __init__(
-        self, d: Drawing, cast: Mapping[str, Any], space: Space, actors: Actors
-    ) -> None:
-        self.d = d
-        self.part = cast["part"]
-        self.notes = cast["notes"]
-        self.space = space
-        self.actors = actors
-        self.records = [Record(*each) for each in space["records"]]
-        self.left = LEFT_NARROW if d.narrow else LEFT
-        # where name and sum have no room beside each other
-        self.sum_line = SUM if d.phone and len(space["sinks"]) > 1 else 0
-        room = d.width - self.left
-        self.pitch = min(max(room / (cast["most"] + 1.5), LEAST_PITCH), PITCH)
-        count = int(room // self.pitch) - 1
-        begins = self.records[0].offset if self.records else 0
-        self.end = self.records[-1].offset + 1 if self.records else 0
-        self.first = max(self.end - count, begins)
 
-    def draw(self) -> float:
-        """Draw the stage. Returns the y at which it ends."""
-        self._log()
-        y = ROW_Y + CELL + 10
-        for number, group in enumerate(self.actors.groups):
-            self._flag(group, number, y)
-            y += FLAG
-        self.processes_y = y + 6
-        for number, reader in enumerate(self.space["readers"]):
-            self._process(reader, self._process_box(number))
-        y = self.processes_y + PROCESS + APART
-        sinks = self.space["sinks"]
-        width = self._width(len(sinks))
-        for number, sink in enumerate(sinks):
-            box = Box(
-                x=number * (width + GAP),
-                y=y,
-                w=width,
-                h=SINK + self.sum_line,
-            )
-            self._sink(sink, box)
-        return y + SINK + self.sum_line + 6
+class Columns(NamedTuple):
+    """The places of the log's records: those from the first one on."""
 
-    def _width(self, count: int) -> float:
-        """The width of this many beside each other."""
-        gaps = GAP * max(count - 1, 0)
-        return (self.d.width - gaps) / max(count, 1)
+    place: Box
+    first: int
+    pitch: float
 
-    def _process_box(self, number: int) -> Box:
-        width = self._width(len(self.actors.members))
-        return Box(
-            x=number * (width + GAP),
-            y=self.processes_y,
-            w=width,
-            h=PROCESS,
+    def box(self, offset: int) -> Box:
+        x = self.place.x + (offset - self.first) * self.pitch
+        return Box(x, self.place.y + 4, self.pitch - 5, CELL)
+
+
+@dataclass
+class SinkBoxes:
+    """left: where records begin, behind the caption."""
+
+    cast: Cast
+    scenes: Sequence[Scene]
+    actors: Actors
+    left: float
+
+    def whole(self) -> Item:
+        members, sinks = self.actors.members, self._every("sinks")
+        groups = range(len(self.actors.groups))
+        return column(
+            row(
+                part("caption", self._caption, high=18, least=self.left),
+                part("log", self._log, high=CELL + 8, least=5 * LEAST_PITCH, grow=1),
+                breaks=False,
+            ),
+            *[part(f"flag {n}", self._flag(n), high=FLAG) for n in groups],
+            row(*[self._process(n) for n in range(len(members))], gap=10),
+            row(*[self._sink(n) for n in range(len(sinks))], gap=10),
+            gap=4,
         )
+
+    def _every(self, what: str) -> list[tuple[Space, ...]]:
+        """What every scene has of each reader, or of each sink."""
+        every = [scene["space"][what] for scene in self.scenes]
+        return list(zip(*every, strict=True))
 
     # -- Kafka
 
-    def _place(self, offset: int) -> Box:
-        """The box of a record in the log."""
-        return Box(
-            x=self.left + (offset - self.first) * self.pitch,
-            y=ROW_Y,
-            w=self.pitch - 5,
-            h=CELL,
-        )
+    def _columns(self, places: Places, space: Space) -> Columns:
+        """As many records as fit, up to the log's end and the place after it."""
+        place = places["log"]
+        records = [Record(*each) for each in space["records"]]
+        pitch = min(max(place.w / (self.cast["most"] + 1.5), LEAST_PITCH), PITCH)
+        begins = records[0].offset if records else 0
+        count = int(place.w / pitch + 0.1) - 1
+        return Columns(place, max(self._end(space) - count, begins), pitch)
 
-    def _log(self) -> None:
-        d = self.d
-        look: Look = {
-            "bold": True,
-            "anchor": "end",
-            "room": self.left - 14,
-        }
-        d.text(
-            "log/name",
-            self.left - 12,
-            ROW_Y + 20,
-            self.part,
-            **look,
-        )
-        for record in self.records:
-            if record.offset >= self.first:
-                self._record(record)
-        look = {
-            "fill": "none",
-            "line": "ink",
-            "dash": "2 3",
-        }
-        end = self._place(self.end)
-        d.cell("log/next", *end, **look)
+    def _end(self, space: Space) -> int:
+        records = space["records"]
+        return Record(*records[-1]).offset + 1 if records else 0
 
-    def _record(self, record: Record) -> None:
-        offset = record.offset
-        place = self._place(offset)
-        look: Look = {
-            "of": record.number,
-            "same": f"order/{offset}",
-            "tip": f"order {offset}: {record.value}",
-            "from_y": -CELL,
-        }
-        self.d.cell(
-            f"record/{offset}",
-            *place,
-            text=str(offset),
-            **look,
-        )
+    def _caption(self, d: Drawing, places: Places, scene: Scene) -> None:
+        right = self.left - APART
+        look: Look = {"bold": True, "anchor": "end", "room": right}
+        d.text("log/name", right, places["caption"].y + 14, self.cast["part"], **look)
 
-    def _flag(self, group: str, number: int, y: float) -> None:
-        """Draw a group's position in Kafka: a line before the record to read next."""
-        d = self.d
-        offset = self.space["committed"].get(group)
-        if offset is None or offset < self.first:
-            return
-        x = self._place(offset).x - 2.5 + number * 3
-        d.upright(
-            f"flag/{number}",
-            x=x,
-            top=ROW_Y - 4,
-            bottom=y + 14,
-            line=self.actors.colour_of_group(group),
-            width=3,
-        )
-        words = f"{group} has committed {offset}"
-        is_late = x + widest(words, 12, bold=True) + 8 > d.width
-        look: Look = {
-            "size": 12,
-            "bold": True,
-            "halo": "paper",
-            "anchor": "end" if is_late else "start",
-        }
-        d.text(
-            f"flag/{number}/words",
-            x - 6 if is_late else x + 7,
-            y + 12,
-            words,
-            **look,
-        )
+    def _log(self, d: Drawing, places: Places, scene: Scene) -> None:
+        columns = self._columns(places, scene["space"])
+        for record in (Record(*each) for each in scene["space"]["records"]):
+            offset = record.offset
+            if offset < columns.first:
+                continue
+            look: Look = {
+                "of": record.number,
+                "same": f"order/{offset}",
+                "tip": f"order {offset}: {record.value}",
+                "from_y": -CELL,
+            }
+            d.cell(f"record/{offset}", *columns.box(offset), str(offset), **look)
+        end = columns.box(self._end(scene["space"]))
+        d.cell("log/next", *end, fill="none", line="ink", dash="2 3")
+
+    def _flag(self, number: int) -> Callable[[Drawing, Places, Scene], None]:
+        """A group's position in Kafka: a line before the record to read next."""
+        group = self.actors.groups[number]
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            offset = scene["space"]["committed"].get(group)
+            columns = self._columns(places, scene["space"])
+            if offset is None or offset < columns.first:
+                return
+            x = columns.box(offset).x - 2.5 + number * 3
+            top, y = places["log"].y, places[f"flag {number}"].y
+            line = self.actors.colour_of_group(group)
+            key = f"flag/{number}"
+            d.upright(key, x=x, top=top, bottom=y + 16, line=line, width=3)
+            words = f"{group} has committed {offset}"
+            right = has_room(words, d.width - x - 8, bold=True)
+            look: Look = {"size": 12, "bold": True, "halo": "paper"}
+            look["anchor"] = "start" if right else "end"
+            d.text(f"{key}/words", x + 7 if right else x - 6, y + 14, words, **look)
+
+        return draw
 
     # -- processes
 
-    def _process(self, reader: Space, box: Box) -> None:
-        name = reader["name"]
-        is_away = bool(reader["life"])
-        is_killed = reader["life"] == KILLED
-        look: Look = {"fill": "wash", "line": "rule"}
-        if is_away:
-            look = {
-                "fill": "paper",
-                "line": "trouble",
-                "width": 3,
-                "dash": "7 4",
-            }
-        self.d.rect(f"reader/{name}", *box, r=8, **look)
-        card = self.d.part(f"reader/{name}", box.x, box.y)
-        middle = PROCESS / 2
-        card.disc(
-            "disc",
-            x=22,
-            y=middle,
-            r=12,
-            letter=name[:1].upper(),
-            number=self.actors.number(name),
-            size=13,
-            fade=0.4 if is_killed else None,
-        )
-        if is_killed:
-            _cross_out(card, Point(22, middle))
-        hand = [Held(*each) for each in reader["hand"]][:MOST_IN_HAND]
-        room = box.w - 50 - len(hand) * STEP
-        card.text(
-            "name",
-            42,
-            middle - 6,
-            name,
-            bold=True,
-            room=room,
-        )
-        _tell_state(card, reader, room)
-        for number, held in enumerate(hand):
-            self._held(f"reader/{name}/hand", held, _in_hand(box, number))
+    def _process(self, number: int) -> Item:
+        """Its name and what it is about, what is in its memory, and the note that it has
+        read.
+        """
+        member = self.actors.members[number]
+        box, key = f"process {number}", f"reader/{member.name}"
 
-    def _held(self, key: str, held: Held, box: Box) -> None:
-        """An order in memory: to do, or done and not committed."""
-        offset = held.offset
-        look: Look = {
-            "of": held.number,
-            "same": f"order/{offset}",
-            "tip": f"order {offset}, in memory: {held.state}",
-            "fill": "good" if held.state == DONE else "paper",
-            "line": "ink",
-        }
-        is_lost = held.state == LOST
-        if is_lost:
-            look |= {
-                "line": "trouble",
-                "ink": "trouble",
-                "dash": "3 3",
-                "width": 2,
-            }
-        if offset >= self.first:
-            place = self._place(offset)
-            look |= {"from_x": place.x, "from_y": place.y}
-        self.d.cell(
-            f"{key}/{offset}",
-            *box,
-            text=str(offset),
-            **look,
-        )
-        if is_lost:
-            begin = box.x + 3, box.bottom - 3
-            end = box.right - 3, box.y + 3
-            self.d.line(
-                f"{key}/{offset}/gone",
-                *begin,
-                *end,
-                line="trouble",
-                width=2,
-            )
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            reader = scene["space"]["readers"][number]
+            place, inside = places[key], places[box]
+            look: Look = {"fill": "wash", "line": "rule"}
+            if reader["life"]:
+                look = {"fill": "paper", "line": "trouble", "width": 3, "dash": "7 4"}
+            d.rect(key, *place, r=8, **look)
+            hand = [Held(*each) for each in reader["hand"]][:MOST_IN_HAND]
+            card = d.part(key, inside.x, inside.y)
+            room = inside.w - 50 - len(hand) * STEP
+            is_killed = reader["life"] == KILLED
+            colour = self.actors.number(member.name)
+            letter = member.name[:1].upper()
+            fade = 0.4 if is_killed else None
+            card.disc("disc", 22, PROCESS / 2, 12, letter, colour, 13, fade=fade)
+            if is_killed:
+                _cross_out(card)
+            card.text("name", 42, 21, member.name, bold=True, room=room)
+            _tell_state(card, reader, room)
+            columns = self._columns(places, scene["space"])
+            for place_in_hand, held in enumerate(hand):
+                _held(d, f"{key}/hand", held, _in_hand(inside, place_in_hand), columns)
+
+        def nothing(d: Drawing, places: Places, scene: Scene) -> None:
+            """The frame has drawn it."""
+
+        inside = part(box, nothing, high=PROCESS, least=190, grow=1)
+        return framed(key, inside, draw, pad=0, grow=1)
 
     # -- sinks
 
-    def _sink(self, sink: Space, box: Box) -> None:
-        name = sink["name"]
-        twice = sink["twice"]
-        self.d.rect(
-            f"sink/{name}",
-            *box,
-            fill="paper",
-            line="ink",
-            r=4,
-            width=1.5,
-        )
-        card = self.d.part(f"sink/{name}", box.x, box.y)
-        words = total(sink)
-        look: Look = {
-            "size": 15,
-            "bold": True,
-            "anchor": "end",
-        }
-        card.text(
-            "sum",
-            box.w - 10,
-            21 + self.sum_line,
-            words,
-            "trouble" if twice else "ink",
-            **look,
-        )
-        room = box.w - widest(words, 15, bold=True) - 26
-        if self.sum_line:
-            room = box.w - 20
-        card.text(
-            "name",
-            10,
-            20,
-            name,
-            bold=True,
-            room=room,
-        )
-        if name in self.notes:
-            noted = "none" if sink["noted"] is None else sink["noted"]
-            words = f"done: {noted}" if card.phone else f"offset done: {noted}"
-            card.chip("noted", 8, 67 + self.sum_line, words)
-        card.lamp(
-            "lamp",
-            box.w - 8,
-            67 + self.sum_line,
-            f"{orders(twice)} twice" if twice else "each once",
-            broken=bool(twice),
-            anchor="end",
-        )
-        self._rows(sink, box)
+    def _sink(self, number: int) -> Item:
+        """Its name and its sum, the rows that count, and whether they are right."""
+        every = self._every("sinks")[number]
+        name = every[0]["name"]
+        key = f"sink/{name}"
+        wide = min(widest(name, 13, bold=True) + 8, MOST_OF_A_NAME)
+        sums = max(widest(total(sink), 15, bold=True) for sink in every)
+        lamps = max(lamp_width(_fault(sink)) for sink in every)
+        notes = [widest(words, 12, bold=True) + 10 for words in _noted(every[-1])]
+        has_notes = name in self.cast["notes"]
+        most = min(max(sink["count"] for sink in every), NEAR)
 
-    def _rows(self, sink: Space, box: Box) -> None:
-        """Draw the rows that count, in the order of writing."""
+        def frame(d: Drawing, places: Places, scene: Scene) -> None:
+            d.rect(key, *places[key], fill="paper", line="ink", r=4, width=1.5)
+
+        def named(d: Drawing, places: Places, scene: Scene) -> None:
+            x, y, room, _ = places[f"{key}/name"]
+            d.text(f"{key}/name", x + 2, y + 14, name, bold=True, room=room)
+
+        def summed(d: Drawing, places: Places, scene: Scene) -> None:
+            sink = scene["space"]["sinks"][number]
+            place = places[f"{key}/sum"]
+            ink = "trouble" if sink["twice"] else "ink"
+            look: Look = {"size": 15, "bold": True, "anchor": "end"}
+            d.text(f"{key}/sum", place.right, place.y + 15, total(sink), ink, **look)
+
+        def noted(d: Drawing, places: Places, scene: Scene) -> None:
+            x, y, room, _ = places[f"{key}/noted"]
+            words = _noted(scene["space"]["sinks"][number])
+            said = fitting(words, room - 6, bold=True) or words[-1]
+            d.chip(f"{key}/noted", x, y, said)
+
+        def lamp(d: Drawing, places: Places, scene: Scene) -> None:
+            sink = scene["space"]["sinks"][number]
+            place, broken = places[f"{key}/lamp"], bool(sink["twice"])
+            x, y = place.right, place.y
+            d.lamp(f"{key}/lamp", x, y, _fault(sink), broken, anchor="end")
+
+        def rows(d: Drawing, places: Places, scene: Scene) -> None:
+            sink = scene["space"]["sinks"][number]
+            self._rows(d, places, sink, places[f"{key}/rows"], most)
+
+        foot = [space(), part(f"{key}/lamp", lamp, high=19, least=lamps)]
+        if has_notes:
+            least, wanted = min(notes), max(notes)
+            foot.insert(
+                0, part(f"{key}/noted", noted, high=19, least=least, wanted=wanted)
+            )
+        inside = column(
+            row(
+                part(f"{key}/name", named, high=19, least=wide),
+                space(),
+                part(f"{key}/sum", summed, high=19, least=sums, grow=0.001),
+                gap=4,
+            ),
+            part(f"{key}/rows", rows, high=SQUARE + 2, least=4 * LEAST_STEP),
+            row(*foot, gap=4),
+            gap=4,
+        )
+        return framed(key, inside, frame, pad=7, grow=1)
+
+    def _rows(
+        self, d: Drawing, places: Places, sink: Space, place: Box, most: int
+    ) -> None:
+        """The rows that count, in the order of writing."""
+        shared = self.actors.share(sink["name"])
+        step = STEP_SHARED if shared else min(STEP, place.w / max(most, 1))
+        step = max(step, LEAST_STEP)
         rows = [Row(*each) for each in sink["rows"]]
-        count = sink["count"]
-        step = self._step(sink["name"])
-        has_room_for = int((box.w - 12) // step)
+        count, room = sink["count"], int(place.w / step + 0.1)
         key = f"sink/{sink['name']}"
-        x = box.x + 8
-        y = box.y + 31 + self.sum_line
-        if count > has_room_for:
+        x = place.x
+        if count > room:
             # two places say how many there are before
-            rows = rows[-(has_room_for - 2) :]
-            self.d.left_out(
-                f"{key}/more",
-                x + step,
-                y + 13,
-                count - len(rows),
-                tip="rows before",
-            )
+            rows = rows[-(room - 2) :]
+            left_out = count - len(rows)
+            y = place.y + SQUARE / 2 - 2
+            d.left_out(f"{key}/more", x + step, y, left_out, tip="rows before")
             x += 2 * step
-        for number, row in enumerate(rows, count - len(rows)):
-            place = Box(
-                x,
-                y,
-                step - (STEP - SQUARE),
-                SQUARE,
+        for number, each in enumerate(rows, count - len(rows)):
+            box = Box(x, place.y + 1, step - (STEP - SQUARE), SQUARE)
+            by = f"by {each.writer[:1].upper()}" if shared else ""
+            is_twice = each.offset in sink["twice"]
+            hand = _in_hand(
+                places[f"process {self.actors.names.index(each.writer)}"], 0
             )
-            is_twice = row.offset in sink["twice"]
-            by = f"by {row.writer[:1].upper()}" if self._is_shared(sink["name"]) else ""
-            self._row(f"{key}/row/{number}", row, place, by, is_twice=is_twice)
+            look = self._look_of_row(each, is_twice)
+            look |= {"from_x": hand.x, "from_y": hand.y}
+            d.cell(f"{key}/row/{number}", *box, str(each.offset), by, **look)
             x += step
 
-    def _step(self, sink: str) -> float:
-        """From one row to the next."""
-        if self._is_shared(sink):
-            return STEP_SHARED
-        return STEP_PHONE if self.sum_line else STEP
-
-    def _is_shared(self, sink: str) -> bool:
-        """Whether several readers write to it: then each row names its writer."""
-        return [member.table for member in self.actors.members].count(sink) > 1
-
-    def _row(self, key: str, row: Row, box: Box, by: str, *, is_twice: bool) -> None:
-        """It comes out of its writer's hand. is_twice: its order is there again, or
-        was there before.
-        """
-        column = self.actors.names.index(row.writer)
-        hand = _in_hand(self._process_box(column), 0)
-        look: Look = {
-            "fill": "cell",
-            "line": actor_colour(self.actors.number(row.writer)),
-            "width": 2,
-        }
+    def _look_of_row(self, row: Row, is_twice: bool) -> Look:
+        """is_twice: its order is there again, or was there before."""
+        colour = actor_colour(self.actors.number(row.writer))
+        look: Look = {"fill": "cell", "line": colour, "width": 2}
         if is_twice:
             look |= {"line": "trouble", "width": 3}
         if row.times > 1:
-            look = {
-                "fill": "paper",
-                "line": "trouble",
-                "ink": "trouble",
-                "width": 3,
-            }
-        look |= {
+            look |= {"fill": "paper", "ink": "trouble"}
+        return look | {
             "of": row.number,
             "same": f"order/{row.offset}",
             "tip": f"order {row.offset}, written by {row.writer}",
-            "from_x": hand.x,
-            "from_y": hand.y,
         }
-        self.d.cell(
-            key,
-            *box,
-            text=str(row.offset),
-            more=by,
-            **look,
-        )
 
 
-def _in_hand(box: Box, number: int) -> Box:
+def _in_hand(process: Box, number: int) -> Box:
     """The place of an order in a process's memory."""
-    return Box(
-        x=box.right - 4 - (number + 1) * STEP,
-        y=box.y + (PROCESS - SQUARE) / 2,
-        w=SQUARE,
-        h=SQUARE,
-    )
+    x = process.right - 4 - (number + 1) * STEP
+    return Box(x, process.y + (PROCESS - SQUARE) / 2, SQUARE, SQUARE)
 
 
-def _cross_out(card: Part, at: Point) -> None:
+def _held(d: Drawing, key: str, held: Held, box: Box, columns: Columns) -> None:
+    """An order in memory: to do, or done and not committed."""
+    offset = held.offset
+    look: Look = {
+        "of": held.number,
+        "same": f"order/{offset}",
+        "tip": f"order {offset}, in memory: {held.state}",
+        "fill": "good" if held.state == DONE else "paper",
+        "line": "ink",
+    }
+    if held.state == LOST:
+        look |= {"line": "trouble", "ink": "trouble", "dash": "3 3", "width": 2}
+        begin, end = (box.x + 3, box.bottom - 3), (box.right - 3, box.y + 3)
+        d.line(f"{key}/{offset}/gone", *begin, *end, line="trouble", width=2)
+    if offset >= columns.first:
+        place = columns.box(offset)
+        look |= {"from_x": place.x, "from_y": place.y}
+    d.cell(f"{key}/{offset}", *box, str(offset), **look)
+
+
+def _cross_out(card: Part) -> None:
     """Cross out a dead process."""
-    left, right = at.x - REACH, at.x + REACH
-    top, bottom = at.y - REACH, at.y + REACH
+    left, right = 22 - REACH, 22 + REACH
+    top, bottom = PROCESS / 2 - REACH, PROCESS / 2 + REACH
     look: Look = {"line": "trouble", "width": 4}
     card.line("cross/0", left, top, right, bottom, **look)
     card.line("cross/1", left, bottom, right, top, **look)
@@ -435,30 +358,22 @@ def _cross_out(card: Part, at: Point) -> None:
 def _tell_state(card: Part, reader: Space, room: float) -> None:
     """Under a process's name what it is about."""
     is_away = bool(reader["life"])
-    words = fitting(
-        _states(reader),
-        room - 10,
-        12,
-        bold=is_away,
-    )
-    y = PROCESS / 2
+    words = fitting(_states(reader), room - 10, bold=is_away)
     if is_away:
-        card.chip(
-            "life",
-            42,
-            y + 1,
-            words,
-            fill="trouble",
-            ink="paper",
-        )
+        card.chip("life", 42, PROCESS / 2 + 1, words, fill="trouble", ink="paper")
     else:
-        card.note(
-            "state",
-            42,
-            y + 13,
-            words,
-            size=12,
-        )
+        card.note("state", 42, PROCESS / 2 + 13, words, size=12)
+
+
+def _noted(sink: Space) -> list[str]:
+    """The offset that is stored there, the longer words first."""
+    noted = "none" if sink["noted"] is None else sink["noted"]
+    return [f"offset done: {noted}", f"done: {noted}"]
+
+
+def _fault(sink: Space) -> str:
+    """Whether an order is there more than once."""
+    return f"{orders(sink['twice'])} twice" if sink["twice"] else "each once"
 
 
 def _states(reader: Space) -> list[str]:
