@@ -24,16 +24,18 @@ Open, to change
 
 NAME is the picture's name with `_` for `-`; each folder says what is in its files.
 
-The plays of the log, its cleaner, the commit point, micro-batches and the producer's
-pipeline say what is beside what, and boxes.py finds the places for any width. The
-others compute their places for each of three widths (drawing.py: LAYOUTS).
+The plays of the log, its cleaner, the commit point, micro-batches, the watermark, many
+runs and the producer's pipeline say what is beside what, and boxes.py finds the places
+for any width. The others compute their places for each of three widths (drawing.py:
+LAYOUTS).
 
 The parts that several pictures share: a partition as a row of records (row.py, where
 its box is measured, too; which ones fit: columns.py), brokers as cards with their
 copies of a log (nodes.py), what is shown when there is too much (casting.py), words
 that fit (text.py), names of moments (clock.py). Time below is one of two: lengths to
 scale on axis.py (time_lanes.py, bars.py, broker_lanes.py), or order alone (lanes.py).
-strip.py is a map of many runs above the picture of one of them.
+strip.py is a map of many runs above the picture of one of them; pictures/tiles.py has
+tables of many runs as small pictures.
 
 This room knows the trace and the predictions about it, and nothing else of minikafka,
 so that a picture can show a simulation, a server, or a recorded file.

@@ -14,13 +14,14 @@ of the others (an arrow's end).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.drawing import Box, Drawing
+from minikafka.theatre.drawing import Box, Drawing, widest
 
 Places = Mapping[str, Box]  # by the names of parts and frames
 Draws = Callable[[Drawing, Places, Scene], None]
+SIZES = ("size", "mono", "bold")  # what makes words wider
 
 
 class Placed(NamedTuple):
@@ -62,6 +63,17 @@ def part(
 
     height = high if callable(high) else _always(high)
     return Item(least, max(least, wanted), height, places, grow)
+
+
+def words(key: str, text: str, *, high: float = 18, **look: Any) -> Item:
+    """Words that stay as they are, in one line. key: the shape's and the box's."""
+    sized = {name: value for name, value in look.items() if name in SIZES}
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place = places[key]
+        d.text(key, place.x, place.y + place.h / 2 + 4.5, text, **look)
+
+    return part(key, draw, high=high, least=widest(text, **sized))
 
 
 def space(wide: float = 0) -> Item:
@@ -212,6 +224,8 @@ def _lines(items: Sequence[Item], width: float, gap: float) -> list[list[Item]]:
 
 def _widths(line: Sequence[Item], width: float, gap: float) -> list[float]:
     """What each box of a line gets."""
+    if len(line) == 1:  # it has no other line
+        return [width if line[0].grow else min(line[0].wanted, width)]
     room = width - gap * (len(line) - 1)
     least = sum(item.least for item in line)
     wish = sum(item.wanted for item in line) - least

@@ -10,30 +10,21 @@ in_short: what the whole table says, for the last step.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import (
-    WIDE,
-    Box,
-    Drawing,
-    Look,
-    fitting,
-    has_room,
-    widest,
-)
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, Stage, part, space, words
+from minikafka.theatre.drawing import Box, Drawing, Look, has_room, widest
 from minikafka.theatre.pictures.runs.story import Run, RunsStory
+from minikafka.theatre.pictures.tiles import Band, draw_place, draw_run, table, tile
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted
 
-# heights: of the columns' names, of a tile, of its records; between two tiles
-HEAD, TILE, RECORD, GAP = 44, 36, 22, 6
-# heights: between two bands; of a band's own line, where there is no room beside it
-BETWEEN, BAND = 6, 24
-SUMS = 84  # width of the sums beside the bands
-PAD = 7  # within a tile
-WIDEST = 92  # of a record
-MOST_OF_NAMES = 0.3  # of the page's width
+TILE, RECORD, LINE = 36, 22, 20  # heights: of a tile, its records, words
+PAD = 7  # within a tile, and behind a sum
+LEAST, WIDEST = 18, 92  # width of a record, where heads are beside the tiles
 BAR = 12  # height
 BARS = 0.45  # of a tile's width, where there are any
 
@@ -58,14 +49,6 @@ PAINTS = {
 CROSSED = ("lost", "aborted")
 
 
-class Band(NamedTuple):
-    """Rows of the same name. first, last: their numbers."""
-
-    name: str
-    first: int
-    last: int
-
-
 class RunsPlay(Play):
     """A table of small pictures."""
 
@@ -73,15 +56,20 @@ class RunsPlay(Play):
     legend = "Each small picture is a run of its own."
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.bands: list[Band] = []
-        self.band_of: list[int] = []
-        for row, (name, _) in enumerate(self.cast["rows"]):
-            if self.bands and self.bands[-1].name == name:
-                self.bands[-1] = self.bands[-1]._replace(last=row)
-            else:
-                self.bands.append(Band(name, first=row, last=row))
-            self.band_of.append(len(self.bands) - 1)
         self.rule = self.cast["foot"]
+        rows = groupby(enumerate(self.cast["rows"]), key=lambda each: each[1][0])
+        runs = _runs(scenes[-1]["space"]) if scenes else []
+        bands = [self._heads()]
+        for number, (name, group) in enumerate(rows):
+            own = [row for row, _ in group]
+            bands.append(self._band(number, name, own, runs))
+        columns = self.cast["columns"]
+        wide = 2 * PAD + LEAST * self.cast["most"]
+        if self.cast["whole_ms"]:
+            wide /= 1 - BARS
+        names = [widest(name, bold=True) + 2 * PAD for name in columns]
+        least = max([wide, *names]) * len(columns)
+        self.boxes = Stage(table(bands, least=least))
 
     def scenario(self, scene: Scene) -> str:
         return dotted(counted(self.cast["of"], "run"), self.summary(scene["space"]))
@@ -92,149 +80,89 @@ class RunsPlay(Play):
         return f"{wrong} of {len(runs)} runs went wrong"
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        left = self._left(d)
-        runs = [Run(*told) for told in scenes[-1]["space"]["runs"]]
-        self._heads(d, left)
-        for number, band in enumerate(self.bands):
-            self._band(d, number, band, left)
-            self._sum(d, number, band, runs)
-        for row in range(len(self.cast["rows"])):
-            for column in range(len(self.cast["columns"])):
-                box = self._tile(d, left, row, column)
-                look: Look = {"r": 8, "dash": "3 3"}
-                d.rect(f"place/{row}/{column}", *box, "none", "rule", **look)
-        for run in runs:
-            box = self._tile(d, left, run.row, run.column)
-            self._run(d, run, box)
+        self.boxes.draw(drawing, scenes[-1])
 
-    def _left(self, d: Drawing) -> float:
-        """Where the tiles begin: behind the rows' names."""
-        names = [0.0]
-        for bold, plain in self.cast["rows"]:
-            if plain:
-                names.append(widest(plain, 12) + 12)
-            if not _is_narrow(d):
-                names.append(widest(bold, 13, bold=True) + 12)
-        return min(max(names), d.width * MOST_OF_NAMES)
-
-    def _tile(self, d: Drawing, left: float, row: int, column: int) -> Box:
-        """The place of a run: rows below each other, columns side by side. It is there
-        before the run is.
-        """
-        right = d.width
-        above = BETWEEN * self.band_of[row]
-        if _is_narrow(d):
-            above = BAND * (self.band_of[row] + 1)
-        else:
-            right -= SUMS
-        pitch = (right - left) / len(self.cast["columns"])
-        x = left + column * pitch
-        y = HEAD + above + row * (TILE + GAP)
-        return Box(x=x, y=y, w=pitch - GAP, h=TILE)
-
-    def _heads(self, d: Drawing, left: float) -> None:
+    def _heads(self) -> Band:
         """Above each column its name, and above all what they are."""
-        across = self.cast["across"]
-        # it may begin left of its column, so that it can be read to its end
-        x = max(0, min(left, d.width - widest(across, 12.5)))
-        d.note("across", x, 13, across, room=d.width - x)
-        for column, name in enumerate(self.cast["columns"]):
-            box = self._tile(d, left, 0, column)
-            look: Look = {"bold": True, "room": box.w}
-            d.text(f"column/{column}", box.x, 34, name, **look)
+        across = words("across", self.cast["across"], fill="quiet", size=12.5)
+        names = []
+        for number, name in enumerate(self.cast["columns"]):
+            item = words(f"column/{number}", name, bold=True)
+            names.append(replace(item, least=0, wanted=0, grow=1))
+        return Band(space(), (), [[across], [*self._named("", "heads"), *names]])
 
-    def _band(self, d: Drawing, number: int, band: Band, left: float) -> None:
-        """The name of its rows, and what else is said of each."""
-        is_narrow = _is_narrow(d)
-        top = self._tile(d, left, band.first, 0).y
-        room = left - 8
-        base = top + 23
-        if is_narrow:
-            room = d.width - SUMS
-            base = top - 7
-        elif self.cast["rows"][band.first][1]:
-            base = top + 16
-        look: Look = {"room": room}
-        d.text(f"band/{number}", 0, base, band.name, bold=True, **look)
-        for row in range(band.first, band.last + 1):
+    def _band(
+        self, number: int, name: str, rows: Sequence[int], runs: Sequence[Run]
+    ) -> Band:
+        """Rows of one name, with their tiles."""
+        tiles = []
+        for row in rows:
             _, plain = self.cast["rows"][row]
-            if not plain:
-                continue
-            y = self._tile(d, left, row, 0).y + 23
-            if row == band.first and not is_narrow:
-                y += 8
-            look = {"size": 12, "room": left - 8}
-            d.note(f"row/{row}/what", 0, y, plain, **look)
+            columns = range(len(self.cast["columns"]))
+            named = self._named(plain, f"row/{row}/what")
+            tiles.append([*named, *(self._tile(row, column) for column in columns)])
+        head = words(f"band/{number}", name, high=LINE, bold=True)
+        return Band(head, [self._sum(number, rows, runs)], tiles)
 
-    def _sum(self, d: Drawing, number: int, band: Band, runs: Sequence[Run]) -> None:
-        """How many of a band's runs went wrong, when the last of them has ended."""
-        own = [run for run in runs if band.first <= run.row <= band.last]
-        of = (band.last - band.first + 1) * len(self.cast["columns"])
-        if len(own) < of:
-            return
-        wrong = sum(bool(run.wrong) for run in own)
-        ink = "trouble" if wrong else "ink"
-        words = f"{wrong} of {of}"
-        kinds = {run.wrong for run in own if run.wrong}
-        kind = fitting(sorted(kinds), SUMS - GAP, 12) if len(kinds) == 1 else ""
-        what = kind or "wrong"
-        look: Look = {"bold": True, "anchor": "end", "of": own[-1].number}
-        top = self._tile(d, 0, band.first, 0).y
-        if _is_narrow(d):
-            d.text(
-                f"sum/{number}",
-                x=d.width - GAP,
-                y=top - 7,
-                text=f"{words} {what}",
-                fill=ink,
-                **look,
-            )
-            return
-        middle = (top + self._tile(d, 0, band.last, 0).bottom) / 2
-        d.text(
-            f"sum/{number}",
-            x=d.width,
-            y=middle + 2,
-            text=words,
-            fill=ink,
-            size=18,
-            **look,
-        )
-        d.note(
-            f"sum/{number}/what",
-            x=d.width,
-            y=middle + 17,
-            text=what,
-            anchor="end",
-            size=12,
+    def _named(self, plain: str, key: str) -> list[Item]:
+        """What is said of one row, if anything is said of rows."""
+        names = [plain for _, plain in self.cast["rows"]]
+        wide = max(widest(name, 12) for name in names)
+        look: Look = {"fill": "quiet", "size": 12}
+        return (
+            [replace(words(key, plain, **look), least=wide, wanted=wide)]
+            if wide
+            else []
         )
 
-    def _run(self, d: Drawing, run: Run, box: Box) -> None:
-        """A run that has ended: how long something lasted, where that matters, and its
-        records.
+    def _sum(self, number: int, rows: Sequence[int], runs: Sequence[Run]) -> Item:
+        """How many of a band's runs went wrong, when the last of them has ended. runs:
+        all that are told in the end.
         """
-        key = f"run/{run.row}/{run.column}"
-        look: Look = {"r": 8, "of": run.number}
-        line = "rule"
-        if run.wrong:
-            line = "trouble"
-            look["width"] = 2
-        d.rect(key, *box, "wash", line, **look)
-        part = d.part(key, box.x, box.y)
+        own = [run for run in runs if run.row in rows]
+        wrong = [run.wrong for run in own if run.wrong]
+        kind = wrong[0] if len(set(wrong)) == 1 and len(wrong[0]) <= 12 else "wrong"
+        said = f"{len(wrong)} of {len(own)} {kind}"
+        key = f"sum/{number}"
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            if own and own[-1].number <= scene["number"]:
+                look: Look = {"size": 14, "bold": True, "of": own[-1].number}
+                x, y, *_ = places[key]
+                d.text(key, x, y + 15, said, "trouble" if wrong else "ink", **look)
+
+        return part(key, draw, high=LINE, least=widest(said, 14, bold=True) + PAD)
+
+    def _tile(self, row: int, column: int) -> Item:
+        """The place of a run, and the run when it has ended."""
+        key = f"{row}/{column}"
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[key]
+            draw_place(d, f"place/{key}", place)
+            for run in _runs(scene["space"]):
+                if (run.row, run.column) == (row, column):
+                    self._run(d, run, f"run/{key}", place)
+
+        return tile(key, draw, TILE)
+
+    def _run(self, d: Drawing, run: Run, key: str, box: Box) -> None:
+        """How long something lasted, where that matters, and the records."""
+        draw_run(d, key, box, bool(run.wrong), run.number)
+        drawn = d.part(key, box.x, box.y)
         room = box.w - 2 * PAD
         x = float(PAD)
         if self.cast["whole_ms"]:
             of_bars = room * BARS
-            self._bars(part, run, of_bars - PAD)
+            self._bars(drawn, run, of_bars - PAD)
             x += of_bars
             room -= of_bars
         pitch = min(room / self.cast["most"], WIDEST)
         shorten = self._shortened(pitch - 5)
         for number, (text, became) in enumerate(run.records):
-            place = Box(x=x, y=PAD, w=pitch - 3, h=RECORD)
+            place = Box(x, PAD, pitch - 3, RECORD)
             tip = f"{text}: {became}"
-            _record(part, str(number), place, shorten(text), became, tip)
+            _record(drawn, str(number), place, shorten(text), became, tip)
             x += pitch
 
     def _shortened(self, room: float) -> Callable[[str], str]:
@@ -252,25 +180,24 @@ class RunsPlay(Play):
         behind = max(widest(words, 12, bold=True) for words in self.cast["lengths"])
         scale = (room - behind - 5) / self.cast["whole_ms"]
         y = (TILE - BAR) / 2
-        for number, (begin_ms, end_ms, words) in enumerate(run.bars):
+        for number, (begin_ms, end_ms, said) in enumerate(run.bars):
             key = f"bar/{number}"
             x = PAD + begin_ms * scale
             wide = max((end_ms - begin_ms) * scale, 2)
-            look: Look = {"r": 2, "tip": words}
+            look: Look = {"r": 2, "tip": said}
             part.rect(key, x, y, wide, BAR, "hatch", "quiet", **look)
             part.text(
                 f"{key}/words",
                 x=x + wide + 5,
                 y=y + 11,
-                text=words,
+                text=said,
                 size=12,
                 bold=True,
             )
 
 
-def _is_narrow(d: Drawing) -> bool:
-    """Whether a band has a line of its own, above its tiles."""
-    return d.width < WIDE
+def _runs(space: Space) -> list[Run]:
+    return [Run(*told) for told in space["runs"]]
 
 
 def _record(

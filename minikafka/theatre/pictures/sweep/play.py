@@ -9,17 +9,18 @@ sink in each row.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting
-from minikafka.theatre.lanes import Scene
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, words
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, widest
 from minikafka.theatre.pictures.sweep.story import SweepStory, trouble, wrong_in
+from minikafka.theatre.pictures.tiles import Band, draw_place, draw_run, table, tile
 from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.text import counted, dotted
 
-# heights of the columns' names and of a run; between two; for the rows' names
-HEAD, TILE, GAP, MARGIN = 26, 50, 8, 84
-UNDER = 18  # height of the sums below the columns' names
-SUMS = 64  # width of the sums at the right
+TILE, LINE = 50, 20  # heights of a run, and of a line of words
+LEAST = 108  # width of a tile, where names are beside it
 
 
 class SweepPlay(Play):
@@ -38,141 +39,89 @@ class SweepPlay(Play):
         wrong = [run for run in space["runs"] if wrong_in(run["written"])]
         return f"{len(wrong)} of {len(space['runs'])} runs went wrong"
 
+    # -- draw
+
+    def rehearse(self, scenes: Sequence[Scene]) -> None:
+        """A band for each round or each sink. Sums are where a fault shows: below the
+        calls, or beside the sinks.
+        """
+        count = len(self.cast["calls"])
+        wrong = []
+        if scenes:
+            runs = scenes[-1]["space"]["runs"]
+            wrong = [bool(wrong_in(run["written"])) for run in runs]
+        sinks = self.cast.get("rows")
+        heads: list[Item] = []
+        for number, call in enumerate(self.cast["calls"]):
+            head = [words(f"call/{number}", call, bold=True)]
+            if not sinks:
+                head.append(self._sum(number, wrong[number::count]))
+            heads.append(replace(column(*head), least=0, wanted=0, grow=1))
+        what = words("call", "killed" if sinks else "calling", fill="quiet")
+        bands = [Band(what, (), [heads])]
+        for number in range(-(-self.cast["of"] // count)):
+            first = number * count
+            name = sinks[number] if sinks else f"at order {number}"
+            sums = [self._sum(number, wrong[first : first + count])] if sinks else []
+            tiles = [self._tile(each) for each in range(first, first + count)]
+            said = words(f"round/{number}", name, high=LINE, bold=bool(sinks))
+            bands.append(Band(said, sums, [tiles]))
+        names = [widest(call, bold=True) + 8 for call in self.cast["calls"]]
+        self.boxes = Stage(table(bands, least=max([LEAST, *names]) * count))
+
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        self._heads(d)
-        for number in range(self.cast["of"]):
-            self._place(d, number)
-        runs = scenes[-1]["space"]["runs"]
-        for number, run in enumerate(runs):
-            box = self._tile(d, number)
-            _run(d, run, number + 1, box, self.cast.get("things", "order"))
-        if len(runs) == self.cast["of"]:
-            self._sums(d, [bool(wrong_in(run["written"])) for run in runs])
+        self.boxes.draw(drawing, scenes[-1])
 
-    def _heads(self, d: Drawing) -> None:
-        """Above each column the call that the program is killed at."""
-        d.note("call", 0, 14, "killed" if self.cast.get("rows") else "calling")
-        for column, call in enumerate(self.cast["calls"]):
-            x = self._tile(d, column).x
-            d.text(f"call/{column}", x + 8, 14, call, bold=True)
+    def _sum(self, number: int, wrong: Sequence[bool]) -> Item:
+        """How many runs of a call or a sink went wrong, when all have ended."""
+        key = f"sum/{number}"
+        said = f"{sum(wrong)} of {len(wrong)}"
 
-    def _place(self, d: Drawing, number: int) -> None:
-        """Draw the place of a run before it has ended; a row begins with its name."""
-        row, column = divmod(number, len(self.cast["calls"]))
-        box = self._tile(d, number)
-        if column == 0:
-            y = box.y + TILE / 2 + 5
-            rows = self.cast.get("rows")
-            words = rows[row] if rows else f"at order {row}"
-            d.note(
-                f"round/{row}",
-                x=0,
-                y=y,
-                text=words,
-                room=MARGIN - 6,
-            )
-        look: Look = {"r": 8, "dash": "3 3"}
-        d.rect(f"place/{number}", *box, fill="none", line="rule", **look)
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            if len(scene["space"]["runs"]) == self.cast["of"]:
+                look: Look = {"size": 15, "bold": True, "of": self.cast["of"]}
+                x, y, *_ = places[key]
+                d.text(key, x, y + 15, said, "trouble" if any(wrong) else "ink", **look)
 
-    def _sums(self, d: Drawing, wrong: Sequence[bool]) -> None:
-        """How many went wrong of each call, or of each sink."""
-        calls = len(self.cast["calls"])
-        rows = self.cast.get("rows")
-        look: Look = {"bold": True, "of": len(wrong)}
-        if rows:
-            for row in range(len(rows)):
-                words, ink = _sum(wrong[row * calls : (row + 1) * calls])
-                y = self._tile(d, row * calls).y + TILE / 2 + 5
-                d.text(
-                    f"sum/{row}",
-                    x=d.width,
-                    y=y,
-                    text=words,
-                    fill=ink,
-                    anchor="end",
-                    **look,
-                )
-            return
-        d.note("sum", 0, 34, "wrong")
-        for column in range(calls):
-            words, ink = _sum(wrong[column::calls])
-            x = self._tile(d, column).x + 8
-            d.text(
-                f"sum/{column}",
-                x=x,
-                y=34,
-                text=words,
-                fill=ink,
-                size=15,
-                **look,
-            )
+        return part(key, draw, high=LINE, least=widest(said, 15, bold=True) + 6)
 
-    def _tile(self, d: Drawing, number: int) -> Box:
-        """The place of a run: calls side by side, rounds below each other."""
-        calls = len(self.cast["calls"])
-        right = d.width - SUMS if self.cast.get("rows") else d.width
-        pitch = (right - MARGIN) / calls
-        row, column = divmod(number, calls)
-        x = MARGIN + column * pitch
-        head = HEAD if self.cast.get("rows") else HEAD + UNDER
-        y = head + row * (TILE + GAP)
-        return Box(x=x, y=y, w=pitch - GAP, h=TILE)
+    def _tile(self, number: int) -> Item:
+        """The place of a run, and the run when it has ended."""
+        key = f"place/{number}"
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            if number < self.cast["of"]:
+                draw_place(d, key, places[key])
+            for run in scene["space"]["runs"][number : number + 1]:
+                things = self.cast.get("things", "order")
+                _run(d, run, number + 1, places[key], things)
+
+        return tile(key, draw, TILE)
 
 
 def _run(d: Drawing, run: Detail, number: int, box: Box, things: str) -> None:
     """number: of the event that told it."""
     key = f"run/{run['run']}"
     wrong = dict(wrong_in(run["written"]))
-    line, width = ("trouble", 2) if wrong else ("rule", None)
-    d.rect(key, *box, "wash", line, r=8, width=width, of=number)
-    tile = d.part(key, box.x, box.y)
-    is_call = things == "order"
-    name = f"call {run['run']}" if is_call else f"run {run['run']}"
-    tile.note("call", 8, 15, name, size=12)
+    draw_run(d, key, box, bool(wrong), number)
+    drawn = d.part(key, box.x, box.y)
+    name = f"{'call' if things == 'order' else 'run'} {run['run']}"
+    drawn.note("call", 8, 15, name, size=12)
     if len(wrong) == 1:
         [(order, times)] = wrong.items()
-        words = trouble(times)
-        said = fitting([f"{things} {order} {words}", words], box.w - 80)
-        if said:
-            tile.text(
-                "wrong",
-                x=box.w - 8,
-                y=15,
-                text=said,
-                fill="trouble",
-                size=12,
-                anchor="end",
-            )
+        texts = [f"{things} {order} {trouble(times)}", trouble(times)]
+        said = fitting(texts, box.w - 24 - widest(name, 12))
+        look: Look = {"size": 12, "anchor": "end"}
+        drawn.text("wrong", box.w - 8, 15, said, "trouble", **look)
     pitch = (box.w - 12) / len(run["written"])
-
     for order, times in enumerate(run["written"]):
-        fill = "good"
-        edge = "none"
-        ink = "ink"
+        place = Box(x=6 + order * pitch, y=22, w=pitch - 3, h=22)
+        fill, edge, ink = "good", "none", "ink"
         if order in wrong:
-            fill = "paper"
-            edge = ink = "trouble"
-        place = Box(
-            x=6 + order * pitch,
-            y=22,
-            w=pitch - 3,
-            h=22,
-        )
+            fill, edge, ink = "paper", "trouble", "trouble"
         tip = f"{things} {order}: {times:g} times in the table"
-        look: Look = {
-            "line": edge,
-            "r": 5,
-            "tip": tip,
-        }
-        tile.boxed(
-            f"{order}",
-            *place,
-            _sign(times, place.w),
-            fill,
-            ink,
-            **look,
-        )
+        sign = _sign(times, place.w)
+        drawn.boxed(f"{order}", *place, sign, fill, ink, line=edge, r=5, tip=tip)
 
 
 def _sign(times: float, room: float) -> str:
@@ -182,9 +131,3 @@ def _sign(times: float, room: float) -> str:
     if not times:
         return "–"
     return fitting([f"{times:g}×"], room, 12, bold=True) or f"{times:g}"
-
-
-def _sum(wrong: Sequence[bool]) -> tuple[str, str]:
-    """How many of these runs went wrong, and its colour."""
-    ink = "trouble" if any(wrong) else "ink"
-    return f"{sum(wrong)} of {len(wrong)}", ink
