@@ -24,10 +24,8 @@ Open, to change
 
 NAME is the picture's name with `_` for `-`; each folder says what is in its files.
 
-The plays of the log, its cleaner, the commit point, micro-batches, the watermark, many
-runs and the producer's pipeline say what is beside what, and boxes.py finds the places
-for any width. The others compute their places for each of three widths (drawing.py:
-LAYOUTS).
+Most plays say what is beside what, and boxes.py finds the places for any width. The
+others compute their places for each of three widths (drawing.py: LAYOUTS).
 
 The parts that several pictures share: a partition as a row of records (row.py, where
 its box is measured, too; which ones fit: columns.py), brokers as cards with their

@@ -1,7 +1,7 @@
-"""Lag over time: two lines, the gap between them, and the readers.
+"""Lag over time: written and committed records, and the readers in between.
 
-story.py hears the events (followed.py: each partition as its group sees it; spells.py:
-stretches of time; ends.py: the last sentence). play.py sets the stage (chart.py: the
-lines above; partition.py and pile.py: a partition's lane; scales.py: the levers of a
-live run; sums.py: numbers for these; words.py: their words).
+story.py hears the events (followed.py: of each partition; sums.py: of all; spells.py:
+stretches of time; words.py, ends.py: how it is put), and play.py sets the stage
+(run.py: what all of it shares; chart.py: all partitions; partition.py: each of them;
+pile.py: the lag as things; scales.py: the levers).
 """

@@ -1,301 +1,249 @@
 """The upper part of the lag's picture: written and committed records, summed over all
-partitions, as two lines, and the readers in the gap between them.
+partitions, as two lines, and the readers in the gap between them; over it the slopes
+in words, and below it brackets over stretches of time.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Part, widest
-from minikafka.theatre.lanes import Scene
-from minikafka.theatre.pictures.lag.partition import BESIDE, Field
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, column, part, row
+from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
+    Box,
+    Drawing,
+    Look,
+    fitting,
+    widest,
+    wrap,
+)
 from minikafka.theatre.pictures.lag.pile import Pile, legend
+from minikafka.theatre.pictures.lag.run import BESIDE, Field, Past, Run, band
 from minikafka.theatre.pictures.lag.sums import Sums, Told, Value, apart, bends, sums
 
 LINES = {
-    "end": "log end offset",
-    "committed": "committed offset",
-    "start": "log start offset",
+    "end": ["log end offset", "log end", "end"],
+    "committed": ["committed offset", "committed"],
+    "start": ["log start offset", "log start", "start"],
 }
-ROW = 18  # from one line of brackets to the next
+LEAST, HEIGHT = 90, 244  # of the chart; with that of all partitions
+ABOVE = 6  # the upper line
+LINE = 18  # of the headline, and from a bracket to its words
+ROW, FOOT = 28, 6  # of brackets, and under the last
 
 
 class Span(NamedTuple):
-    """While somebody caught up, and how that is told. is_alone: there is room for words
-    beside it, where it is too short for them.
-    """
+    """While somebody caught up, and how that is told."""
 
     begin: int
     end: int
     words: str
-    is_alone: bool = True
 
 
-@dataclass(frozen=True)
 class Chart:
-    """In its place. of_lag: the lag is the line. rows: of brackets below. pile: of
-    any partition.
+    """says: the headline of a scene. spans: its brackets. rows: of these. pitch: of the
+    partitions below, whose pile tells what a square is.
     """
 
-    d: Drawing
-    field: Field
-    of_lag: bool
-    rows: int
-    pile: Pile
+    def __init__(
+        self,
+        run: Run,
+        says: Callable[[Past], str],
+        spans: Callable[[Past], Sequence[Span]],
+        rows: int,
+        pitch: float,
+    ) -> None:
+        self.run = run
+        self.says = says
+        self.spans = spans
+        self.rows = rows
+        self.high = max(HEIGHT - pitch * run.many, LEAST)
 
-    def draw(self, scenes: Sequence[Scene], moments: Sequence[Told]) -> None:
-        """All but its grid and brackets. scenes, and what each adds up to: up to the
-        cursor.
-        """
-        for number, (now, then) in enumerate(pairwise(moments)):
-            has_members = bool(scenes[number]["space"]["members"])
-            self._shade(f"lag/all/{number}", now, then, has_members)
-        if self.of_lag:
-            lags = [Value(at, each.lag) for at, each in moments]
-            self._line("lines/lag", lags, "ink", width=2)
-        else:
-            self._lines(moments)
-        self._names(scenes[-1])
-        self._headings()
+    def item(self) -> Item:
+        high = ROW * self.rows + FOOT
+        return column(
+            self._headline(),
+            band("chart", self.high, _nothing, self._draw, self._names),
+            band("brackets", high, _nothing, _nothing, self._headings),
+        )
 
-    def brackets(self, spans: Sequence[Span]) -> None:
+    def draw_brackets(self, d: Drawing, places: Places, scene: Scene) -> None:
         """Below the chart; over the cursor, which would strike their words through."""
-        for number, span in enumerate(spans):
-            row = number if self.rows > 1 else 0
-            self._span(f"caught/{number}", span, row)
+        field = self._field(places, scene)
+        y, free = places["brackets"].y + 8, 0.0
+        for number, span in enumerate(self.spans(self.run.past(scene))):
+            free = _span(d, f"caught/{number}", field, span, y, free)
+            if self.rows > 1:
+                y, free = y + ROW, 0
+
+    def _field(self, places: Places, scene: Scene) -> Field:
+        return self.run.field(places, "chart", self.run.highest, scene["at"])
+
+    def _headline(self) -> Item:
+        """In as many lines as it takes at any step."""
+        said = {self.says(self.run.past(scene)) for scene in self.run.scenes}
+
+        def lines(words: str, width: float) -> Sequence[str]:
+            return wrap(words, width * LEAST_STRETCH, 14.5, bold=True) if words else ()
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            x, y, wide, _ = places["headline"]
+            words = self.says(self.run.past(scene))
+            for number, line in enumerate(lines(words, wide)):
+                look: Look = {"size": 13.5, "bold": True}
+                d.text(f"name/rates/{number}", x, y + 13 + LINE * number, line, **look)
+
+        def unit(d: Drawing, places: Places, scene: Scene) -> None:
+            x, y, wide, _ = places["unit"]
+            d.note("name/records", x + wide - 6, y + 13, "records", "end", size=12)
+
+        def high(width: float) -> float:
+            return (
+                LINE * max(len(lines(words, width)) for words in [*said, " "]) + ABOVE
+            )
+
+        words = part("headline", draw, high=high, least=342, wanted=754, grow=1)
+        return row(
+            part("unit", unit, high=LINE, least=70, wanted=92),
+            words,
+            breaks=False,
+            lower=0,
+        )
 
     # -- the lines, and what is between them
 
-    def _shade(self, key: str, now: Told, then: Told, has_members: bool) -> None:
-        """Shade the time for which the group had these readers."""
-        field = self.field
-        before = now.sums
-        after = then.sums
-        if self.of_lag:
-            high = (before.lag + after.lag) / 2
-            low = 0.0
-        else:
-            high = (before.end + after.end) / 2
-            low = (before.done + after.done) / 2
+    def _draw(self, d: Drawing, places: Places, scene: Scene) -> None:
+        field = self._field(places, scene)
+        field.grid(d, "grid", most=4, least=0)
+        past = self.run.past(scene)
+        for number, (now, then) in enumerate(pairwise(past.told)):
+            has_members = bool(past.moments[number]["space"]["members"])
+            self._shade(d, f"lag/all/{number}", field, now, then, has_members)
+        if self.run.of_lag:
+            lags = [Value(at, each.lag) for at, each in past.told]
+            _line(d, "lines/lag", field, lags)
+            return
+        latest = past.told[-1].sums
+        if latest.start:  # it has moved
+            starts = [Value(at, each.start) for at, each in past.told]
+            look: Look = {"line": "trouble" if latest.lost else "quiet"}
+            _line(d, "lines/start", field, starts, width=1.5, dash="3 3", **look)
+        committed = [Value(at, each.committed) for at, each in past.told]
+        _line(d, "lines/committed", field, committed)
+        _line(d, "lines/end", field, [Value(at, each.end) for at, each in past.told])
 
-        left = field.x(now.at)
-        right = field.x(then.at)
-        top = field.y(high)
-        bottom = field.y(low)
-        box = Box(
-            x=left,
-            y=top,
-            w=right - left,
-            h=bottom - top,
-        )
+    def _shade(
+        self,
+        d: Drawing,
+        key: str,
+        field: Field,
+        now: Told,
+        then: Told,
+        has_members: bool,
+    ) -> None:
+        """Shade the time for which the group had these readers."""
+        before, after = now.sums, then.sums
+        high, low = (before.end + after.end) / 2, (before.done + after.done) / 2
+        if self.run.of_lag:
+            high, low = high - low, 0
+        left, top = field.x(now.at), field.y(high)
+        box = Box(left, top, field.x(then.at) - left, field.y(low) - top)
         if box.w <= 0 or box.h <= 0.5:
             return
         if before.unread:
-            self.d.rect(key, *box, fill="hatch", fade=0.5)
+            d.rect(key, *box, fill="hatch", fade=0.5)
             return
         fill = "chip" if has_members else "wash"
-        wider = box._replace(w=box.w + 0.5)
-        self.d.rect(key, *wider, fill=fill)
-
-    def _lines(self, moments: Sequence[Told]) -> None:
-        """Draw the lines of written and committed records; and the log's start, once it
-        moves.
-        """
-        now = moments[-1].sums
-        if now.start:
-            starts = [Value(at, each.start) for at, each in moments]
-            self._line(
-                "lines/start",
-                starts,
-                "trouble" if now.lost else "quiet",
-                width=1.5,
-                dash="3 3",
-            )
-        committed = [Value(at, each.committed) for at, each in moments]
-        self._line("lines/committed", committed, "ink", width=2)
-        ends = [Value(at, each.end) for at, each in moments]
-        self._line("lines/end", ends, "ink", width=2)
-
-    def _line(self, key: str, values: Sequence[Value], ink: str, **look: Any) -> None:
-        """A line through values, bend by bend."""
-        field = self.field
-        for number, part in enumerate(bends(values)):
-            self.d.line(
-                f"{key}/{number}",
-                x=field.x(part.at),
-                y=field.y(part.value),
-                x2=field.x(part.until),
-                y2=field.y(part.then),
-                line=ink,
-                **look,
-            )
+        d.rect(key, *box._replace(w=box.w + 0.5), fill=fill)
 
     # -- at the lines' ends
 
-    def _names(self, scene: Scene) -> None:
+    def _names(self, d: Drawing, places: Places, scene: Scene) -> None:
         """Their names and values, and the lag between them."""
         now = sums(scene)
-        field = self.field
-        high = now.end
-        low = now.done
-        if self.of_lag:
-            high = now.lag
-            low = 0
-        self.d.upright(
-            "name/gap",
-            x=field.right + 7,
-            top=field.y(high),
-            bottom=field.y(low),
-            line="ink",
-            width=3,
-        )
-        for name, y in self._heights(now).items():
+        field = self._field(places, scene)
+        high, low = (now.lag, 0) if self.run.of_lag else (now.end, now.done)
+        gap: Look = {"line": "ink", "width": 3}
+        top, bottom = field.y(high), field.y(low)
+        d.upright("name/gap", field.right + 7, top, bottom, **gap)
+        x = field.right + BESIDE
+        for name, y in self._heights(now, field).items():
             if name == "lag":
-                self._lag(now.lag, y)
-            else:
-                self._name(name, y, now)
+                look: Look = {"bold": True, "size": 15, "room": d.width - x}
+                d.text("name/lag", x, y + 5, f"lag {now.lag:,}", **look)
+                continue
+            value = f"{getattr(now, name):,}"
+            if name == "committed" and now.nothing:
+                value = "none"
+            room = d.width - x - widest(value, 12.5, mono=True) - 6
+            words = fitting(LINES[name], room) or LINES[name][-1]
+            d.note(f"name/{name}", x, y + 4, words, size=12, room=room)
+            d.number(f"name/{name}/value", d.width, y + 4, value, "ink", bold=False)
 
-    def _heights(self, now: Sums) -> Mapping[str, float]:
+    def _heights(self, now: Sums, field: Field) -> Mapping[str, float]:
         """Where each name is: near its line's end, and readable."""
-        field = self.field
         values: dict[str, float] = {
             "end": now.end,
             "lag": now.end - now.lag / 2,
             "committed": now.committed,
         }
-        if self.of_lag:
+        if self.run.of_lag:
             values = dict.fromkeys(values, now.lag)
         elif now.start > 0:
             values["start"] = now.start
         wanted = [field.y(value) for value in values.values()]
-        heights = apart(
-            wanted,
-            least=17,
-            top=field.top + 2,
-            bottom=field.bottom - 6,
-        )
+        top, bottom = field.top + 2, field.bottom - 6
+        heights = apart(wanted, least=17, top=top, bottom=bottom)
         return dict(zip(values, heights, strict=True))
 
-    @property
-    def _left(self) -> float:
-        """The x at which the names beside the chart begin."""
-        return self.field.right + BESIDE
+    def _headings(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """Above the ends of the partitions' lanes."""
+        place = places["brackets numbers"]
+        y = place.bottom - 8
+        d.note("name/of", place.x + BESIDE, y, "lag", bold=True)
+        pile = Pile.beside(place, places["lane 0"].h, self.run.most)
+        legend(d, pile, place.x + BESIDE + widest("lag", 12.5, bold=True) + 4, y)
 
-    def _lag(self, lag: int, y: float) -> None:
-        x = self._left
-        self.d.text(
-            "name/lag",
-            x,
-            y + 5,
-            f"lag {lag:,}",
-            bold=True,
-            size=15,
-            room=self.d.width - x,
-        )
 
-    def _name(self, name: str, y: float, now: Sums) -> None:
-        """A line's, and its value."""
-        d = self.d
-        words = LINES[name]
-        if d.narrow:
-            words = words.removesuffix(" offset")
-        value = f"{getattr(now, name):,}"
-        if name == "committed" and now.nothing:
-            value = "none"
-        x = self._left
-        base = y + 4
-        d.note(
-            f"name/{name}",
-            x,
-            base,
-            words,
-            size=12,
-            room=d.width - x - 44,  # without the value
-        )
-        d.number(
-            f"name/{name}/value",
-            d.width,
-            base,
-            value,
-            "ink",
-            bold=False,
-        )
+def _line(
+    d: Drawing,
+    key: str,
+    field: Field,
+    values: Sequence[Value],
+    line: str = "ink",
+    width: float = 2,
+    dash: str | None = None,
+) -> None:
+    """A line through values, bend by bend."""
+    for number, each in enumerate(bends(values)):
+        begin = field.x(each.at), field.y(each.value)
+        end = field.x(each.until), field.y(each.then)
+        d.line(f"{key}/{number}", *begin, *end, line, width=width, dash=dash)
 
-    # -- below
 
-    def _headings(self) -> None:
-        """Draw the headings above the ends of the partitions' lanes."""
-        y = self.field.bottom + ROW * self.rows
-        if self.d.narrow and self.rows > 1:
-            y += ROW  # words of brackets end here
-        self.d.note("name/of", self._left, y, "lag", bold=True)
-        legend(self.d, self.pile, y)
+def _span(
+    d: Drawing, key: str, field: Field, span: Span, y: float, free: float
+) -> float:
+    """A bracket over its time, and its words under its middle, unless they touch those
+    before, which leave what is right of `free`. Returns that for the next one.
+    """
+    left, right = field.x(span.begin), field.x(span.end)
+    if right - left < 12:
+        return free
+    bracket = d.part(key, 0, y)
+    look: Look = {"line": "ink", "width": 2}
+    d.level(key, left, right, y, **look)
+    for number, x in enumerate((left, right)):
+        bracket.upright(str(number), x, top=-5, bottom=5, **look)
+    half = widest(span.words, 13, bold=True) / 2
+    middle = min(max((left + right) / 2, field.left + half), d.width - half)
+    if middle - half < free:
+        return free
+    look = {"size": 13, "bold": True, "anchor": "middle", "halo": "paper"}
+    bracket.text("words", middle, LINE, span.words, **look)
+    return middle + half + 6
 
-    def _span(self, key: str, span: Span, row: int) -> None:
-        """A bracket over its time, and words on it, or beside it where it is short."""
-        field = self.field
-        y = field.bottom + 13 + ROW * row
-        left = field.x(span.begin)
-        right = field.x(span.end)
-        if right - left < 12:
-            return
-        bracket = self.d.part(key, 0, y)
-        self.d.level(
-            key,
-            left=left,
-            right=right,
-            y=y,
-            line="ink",
-            width=2,
-        )
-        for number, x in enumerate((left, right)):
-            bracket.upright(
-                str(number),
-                x=x,
-                top=-5,
-                bottom=5,
-                line="ink",
-                width=2,
-            )
-        is_too_short = widest(span.words, 13, bold=True) > right - left - 20
-        if span.is_alone or not is_too_short:
-            self._words_of(bracket, span.words, left, right)
 
-    def _words_of(self, bracket: Part, words: str, left: float, right: float) -> None:
-        """On paper, so that nothing strikes them through."""
-        field = self.field
-        if widest(words, 13, bold=True) > field.right - field.left:
-            words = words.removeprefix("caught up ").replace(": lag ", ": ")
-        half = widest(words, 13, bold=True) / 2 + 4
-        middle = self._middle(left, right, half)
-        bracket.rect(
-            "paper",
-            x=middle - half,
-            y=-8,
-            w=2 * half,
-            h=16,
-            fill="paper",
-        )
-        bracket.text(
-            "words",
-            middle,
-            5,
-            words,
-            size=13,
-            bold=True,
-            anchor="middle",
-        )
-
-    def _middle(self, left: float, right: float, half: float) -> float:
-        """The x for the words of a bracket: on it, right of it, or left of it. half:
-        half their width.
-        """
-        middle = right + half + 4
-        if right - left > 2 * half + 12:
-            middle = (left + right) / 2
-        # a row of its own has the room beside the chart, too
-        most = self.field.right if self.rows == 1 else self.d.width
-        if middle + half > most:
-            middle = left - half - 4
-        return max(middle, self.field.left + half)
+def _nothing(d: Drawing, places: Places, scene: Scene) -> None:
+    """Where a band has no words."""

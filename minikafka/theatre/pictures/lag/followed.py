@@ -46,10 +46,7 @@ class Followed:
             committed = position = max(self.committed, self.start)
         if self.position is not None:
             position = max(self.position, self.start)
-        return Lags(
-            lag=max(self.end - committed, 0),
-            waits=max(self.end - position, 0),
-        )
+        return Lags(lag=max(self.end - committed, 0), waits=max(self.end - position, 0))
 
     @property
     def is_behind(self) -> bool:

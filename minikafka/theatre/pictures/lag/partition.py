@@ -3,71 +3,19 @@ over time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from minikafka.theatre.actors import actor_colour, actor_number
-from minikafka.theatre.axis import Axis, Scene
-from minikafka.theatre.drawing import Box, Drawing, Look, Part, Point, has_room, widest
-from minikafka.theatre.pictures.lag.pile import PALE, STEPS, Pile
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places
+from minikafka.theatre.drawing import Box, Drawing, Look, Point, has_room, widest
+from minikafka.theatre.pictures.lag.pile import PALE, Pile
+from minikafka.theatre.pictures.lag.run import BESIDE, Field, Run, band
 from minikafka.theatre.play import Space
 
 THINNEST = 0.5  # what lasts for a moment is seen, too
-BESIDE = 16  # from the end of the axis to the words there
-
-
-@dataclass(frozen=True)
-class Field:
-    """A place with two axes: time across, records upward."""
-
-    time: Axis
-    top: float
-    bottom: float
-    most: int
-
-    @property
-    def left(self) -> float:
-        return self.time.left
-
-    @property
-    def right(self) -> float:
-        return self.time.right
-
-    @property
-    def height(self) -> float:
-        """From the axis to the most records."""
-        return self.bottom - self.top
-
-    def x(self, at: int) -> float:
-        """The x of a moment."""
-        return self.time.x(at)
-
-    def y(self, records: float) -> float:
-        """Where a number of records is."""
-        return self.bottom - self.height * records / self.most
-
-    def grid(self, d: Drawing, key: str, most: float, least: int) -> None:
-        """Draw round numbers of records: at most this many steps, beginning with
-        `least`.
-        """
-        step = next(step for step in STEPS if self.most / step <= most)
-        for records in range(least * step, self.most + 1, step):
-            name = f"{key}/{records}"
-            y = self.y(records)
-            d.level(
-                name,
-                left=self.left,
-                right=self.right,
-                y=y,
-                line="rule",
-                width=1,
-                fade=0.7,
-            )
-            look: Look = {"size": 12, "mono": True}
-            x = self.left - 6
-            words = f"{records:,}"
-            d.note(f"{name}/number", x, y + 4, words, "end", **look)
+LOW, HIGH = 34, 80  # a lane has one line of names, or is that of a single partition
 
 
 class State(NamedTuple):
@@ -78,89 +26,78 @@ class State(NamedTuple):
     partition: Space
 
 
-@dataclass(frozen=True)
+def partition_box(run: Run, row: int, high: float) -> Item:
+    """Who reads it, its lag over time, and its lag now."""
+    name = f"lane {row}"
+
+    def lane(d: Drawing, places: Places, scene: Scene) -> PartitionLane:
+        field = run.field(places, name, run.most, scene["at"])
+        return PartitionLane(d, run, scene["space"], row, field)
+
+    def names(d: Drawing, places: Places, scene: Scene) -> None:
+        lane(d, places, scene).draw_names(places[f"{name} names"])
+
+    def axis(d: Drawing, places: Places, scene: Scene) -> None:
+        mine = lane(d, places, scene)
+        mine.draw_axis(states(run.past(scene).moments, row, mine.field))
+
+    def numbers(d: Drawing, places: Places, scene: Scene) -> None:
+        lane(d, places, scene).draw_numbers(places[f"{name} numbers"])
+
+    return band(name, high, names, axis, numbers)
+
+
 class PartitionLane:
-    """members: of the group, in the order of their colours. now: the partition in the
-    scene that is drawn. is_slow: its reader. whole_ms: of the play.
-    """
+    """A partition in the scene that is drawn."""
 
-    d: Drawing
-    members: Sequence[str]
-    now: Space
-    field: Field
-    is_slow: bool
-    whole_ms: int
-    pile: Pile
+    def __init__(
+        self, d: Drawing, run: Run, space: Space, row: int, field: Field
+    ) -> None:
+        self.d = d
+        self.run = run
+        self.now: Space = space["partitions"][row]
+        self.owner = str(self.now["owner"])
+        self.is_slow = space["members"].get(self.owner) == "slow"
+        self.field = field
+        self.is_alone = field.height > HIGH
+        self.key = f"lag/{self.now['partition']}"
+        self.part = d.part(self.key, 0, field.top)
 
-    @property
-    def key(self) -> str:
-        """The prefix of the keys of this lane's shapes."""
-        return f"lag/{self.now['partition']}"
-
-    @property
-    def part(self) -> Part:
-        """The drawing's part for this lane."""
-        return self.d.part(self.key, 0, self.field.top)
-
-    @property
-    def is_alone(self) -> bool:
-        """There is only one partition, and much room."""
-        return self.field.height > 80
-
-    @property
-    def owner(self) -> str:
-        return str(self.now["owner"])
-
-    def draw(self, states: Sequence[State]) -> None:
-        """The lane. states: of the partition up to the cursor."""
-        self._ground()
-        self._names()
+    def draw_axis(self, states: Sequence[State]) -> None:
+        """states: of the partition up to the cursor."""
+        field = self.field
+        wide = field.right - field.left
+        self.part.rect("ground", field.left, 0, wide, field.height, "wash", r=3)
+        most, least = (3, 0) if field.height > 60 else (2, 1)
+        field.grid(self.d, f"grid/{self.now['partition']}", most, least)
         for number, state in enumerate(states):
             self._state(f"{self.key}/{number}", state)
         if states and not self.is_alone:
             self._idle(states[-1])
-        self._lag()
 
     def _colour(self, owner: str) -> str:
-        number = actor_number(owner, self.members)
-        return actor_colour(number)
+        return actor_colour(self._number(owner))
 
-    def _ground(self) -> None:
-        """The place, with its grid."""
-        field = self.field
-        self.part.rect(
-            "ground",
-            x=field.left,
-            y=0,
-            w=field.right - field.left,
-            h=field.height,
-            fill="wash",
-            r=3,
-        )
-        most, least = (3, 0) if field.height > 60 else (2, 1)
-        field.grid(self.d, f"grid/{self.now['partition']}", most, least)
+    def _number(self, owner: str) -> int:
+        return actor_number(owner, self.run.cast["members"])
 
     # -- who reads
 
-    def _names(self) -> None:
+    def draw_names(self, place: Box) -> None:
         """The partition's, and its reader's beside it or below it."""
-        is_low = self.field.height <= 34
-        base = -8 if self.is_alone else 13
+        base = -12 if self.is_alone else 13
         name = f"P{self.now['partition']}"
-        self.part.text("name", 0, base, name, mono=True, bold=True)
-        is_beside = self.is_alone or is_low
-        place = Point(24, base) if is_beside else Point(0, 29)
-        room = self.field.left - place.x - self._margin()
+        self.part.text("name", place.x, base, name, mono=True, bold=True)
+        is_beside = self.is_alone or self.field.height <= LOW
+        x, y = (24, base) if is_beside else (0, 29)
+        room = place.w - x - 6
+        if not self.is_alone:  # the grid's numbers are there, too
+            room -= 8 + widest(f"{self.run.most:,}", 12, mono=True)
+        at = Point(place.x + x, y)
         if self.now["unread"] or not self.owner:
-            self._nobody(place, room)
+            self._nobody(at, room)
         else:
-            self._reader(place, room - 14)
-
-    def _margin(self) -> float:
-        """The width of the grid's numbers."""
-        if self.is_alone and not self.d.phone:
-            return 6
-        return 14 + widest(f"{self.field.most:,}", 12, mono=True)
+            self._reader(at, room - 14)
 
     def _nobody(self, place: Point, room: float) -> None:
         """That nobody reads, in a word or as an empty circle."""
@@ -170,10 +107,9 @@ class PartitionLane:
             return
         self.part.circle(
             "nobody",
-            x=place.x + 9,
-            y=place.y - 4,
-            r=8.5,
-            fill="none",
+            place.x + 9,
+            place.y - 4,
+            8.5,
             line=ink,
             dash="3 3",
             width=1.5,
@@ -186,34 +122,14 @@ class PartitionLane:
         *_, letter = name.split(" ")
         middle = place.y - 4
         if len(letter) == 1:
-            self.part.disc(
-                "reader",
-                x=place.x + 9,
-                y=middle,
-                r=8.5,
-                letter=letter,
-                number=actor_number(name, self.members),
-                size=12,
-                tip=name,
-            )
+            number = self._number(name)
+            at = place.x + 9, middle, 8.5
+            self.part.disc("reader", *at, letter, number, size=12, tip=name)
             return
-
-        self.part.circle(
-            "reader",
-            x=place.x + 5,
-            y=middle,
-            r=5,
-            fill=self._colour(name),
-            tip=name,
-        )
-        self.part.note(
-            "owner",
-            place.x + 14,
-            place.y,
-            name,
-            size=12,
-            room=room,
-        )
+        colour = self._colour(name)
+        self.part.circle("reader", place.x + 5, middle, 5, colour, tip=name)
+        if room > 40:
+            self.part.note("owner", place.x + 14, place.y, name, size=12, room=room)
 
     # -- the lag over time
 
@@ -228,12 +144,7 @@ class PartitionLane:
         left = round(field.x(state.begin))
         right = round(field.x(state.end))
         top = round(field.y(lag))
-        whole = Box(
-            x=left,
-            y=top,
-            w=max(right - left, THINNEST),
-            h=field.bottom - top,
-        )
+        whole = Box(x=left, y=top, w=max(right - left, THINNEST), h=field.bottom - top)
         tip = _sum_of(partition)
         if partition["unread"]:
             self.d.rect(key, *whole, "hatch", tip=f"{tip} · nobody reads")
@@ -254,12 +165,7 @@ class PartitionLane:
         if handed.h:
             self.d.rect(key, *handed, colour, tip=tip)
         if waiting:
-            waits = Box(
-                x=whole.x,
-                y=waits_y,
-                w=whole.w,
-                h=self.field.bottom - waits_y,
-            )
+            waits = whole._replace(y=waits_y, h=self.field.bottom - waits_y)
             self.d.rect(f"{key}/wait", *waits, colour, fade=PALE, tip=tip)
 
     def _idle(self, state: State) -> None:
@@ -267,60 +173,40 @@ class PartitionLane:
         partition = state.partition
         lasts = state.end - state.begin
         has_done_all = partition["end"] and not partition["lags"][0]
-        if not has_done_all or not partition["owner"] or lasts < self.whole_ms / 20:
+        if not has_done_all or not partition["owner"] or lasts < self.run.whole_ms / 20:
             return
         left = self.field.x(state.begin)
         width = self.field.x(state.end) - left
         height = self.field.height
         idle = self.d.part(f"{self.key}/idle", left, self.field.top)
-        idle.rect(
-            "pale",
-            x=0,
-            y=0,
-            w=width,
-            h=height,
-            fill=self._colour(partition["owner"]),
-            fade=0.15,
-        )
+        colour = self._colour(partition["owner"])
+        idle.rect("pale", 0, 0, width, height, colour, fade=0.15)
         if has_room("idle", width - 8, 12):
             idle.note("words", 5, height / 2 + 4, "idle", size=12)
 
     # -- the lag now
 
-    def _lag(self) -> None:
-        """Draw the lag as a number and as things, at the end of the lane."""
+    def draw_numbers(self, place: Box) -> None:
+        """The lag as a number and as things, at the end of the lane."""
         lag, _ = self.now["lags"]
-        x = self.field.right + BESIDE
-        self.part.text(
-            "lag",
-            x,
-            13,
-            f"{lag:,}",
-            "trouble" if self.now["unread"] and lag else "ink",
-            mono=True,
-            bold=True,
-            size=14,
-        )
+        x = place.x + BESIDE
+        ink = "trouble" if self.now["unread"] and lag else "ink"
+        look: Look = {"mono": True, "bold": True, "size": 14}
+        self.part.text("lag", x, 13, f"{lag:,}", ink, **look)
         colour = self._colour(self.owner) if self.owner else None
-        key = f"pile/{self.now['partition']}"
-        self.pile.draw(self.d, key, self.now, colour)
+        pile = Pile.beside(place, self.field.height, self.run.most)
+        pile.draw(self.d, f"pile/{self.now['partition']}", self.now, colour)
         if self.is_slow:
             self._slow(x)
 
     def _slow(self, x: float) -> None:
         """Below the number, or at the end where a lane has one line only."""
-        is_low = self.field.height < 28
-        self.part.text(
-            "slow",
-            self.d.width if is_low else x,
-            13 if is_low else 27,
-            "slow",
-            "trouble",
-            size=12,
-            bold=True,
-            anchor="end" if is_low else "start",
-            halo="paper",
-        )
+        look: Look = {"size": 12, "bold": True, "halo": "paper"}
+        y = 27
+        if self.field.height < 28:
+            x, y = self.d.width, 13
+            look["anchor"] = "end"
+        self.part.text("slow", x, y, "slow", "trouble", **look)
 
 
 def _sum_of(partition: Space) -> str:

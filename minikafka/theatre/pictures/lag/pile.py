@@ -8,16 +8,16 @@ before that), and goes when they are committed.
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
-from minikafka.theatre.drawing import Box, Drawing, widest
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, widest
+from minikafka.theatre.pictures.lag.run import BESIDE, STEPS
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
 
 SQUARE, STEP = 14, 17  # of a square, and to the next one
 DOOR, GAP = 6, 4  # width of the reader's door, and from it to the pile
 PALE = 0.4  # what its reader hasn't been handed yet
-STEPS = [n * 10**power for power in range(13) for n in (1, 2, 5)]
+LONGEST = "2,000"  # a lag beside which a pile has its place
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,12 @@ class Pile:
 
     box: Box
     most: int
+
+    @classmethod
+    def beside(cls, place: Box, high: float, most: int) -> "Pile":
+        """Right of a lag as a number. high: of the lane."""
+        taken = BESIDE + widest(LONGEST, 14, mono=True, bold=True) + 6
+        return cls(Box(place.x + taken, place.y, place.w - taken, high), most)
 
     @property
     def rows(self) -> int:
@@ -70,16 +76,13 @@ class Pile:
             column = number // self.rows - first // self.rows
             if column >= self.columns:
                 return
-            row = number % self.rows
-            place = self._place(column, row)
+            x = self.squares_x + column * STEP  # from the door to the right
+            y = self.box.bottom - SQUARE - number % self.rows * STEP
             is_pale = number >= handed and colour is not None
-            self._square(
-                d,
-                f"{key}/square/{number}",
-                place,
-                fill=colour or "cell",
-                fade=PALE if is_pale else None,
-            )
+            look: Look = {"fill": colour or "cell", "fade": PALE if is_pale else None}
+            # it comes from the right, where the shop is
+            look |= {"line": "ink", "r": 3, "from_x": float(d.width)}
+            d.rect(f"{key}/square/{number}", x, y, SQUARE, SQUARE, **look)
 
     def _door(self, d: Drawing, key: str, partition: Space, colour: str | None) -> None:
         """Through which records go to the reader; hatched where nobody reads."""
@@ -90,53 +93,18 @@ class Pile:
             tip = "nobody reads"
         elif colour is None:
             tip = "nobody has begun to read"
-        d.rect(
-            f"{key}/door",
-            x=self.box.x,
-            y=self.box.y,
-            w=DOOR,
-            h=self.box.h,
-            fill=fill,
-            line="quiet" if fill == "none" else "none",
-            dash="2 3" if fill == "none" else None,
-            tip=tip,
-        )
-
-    def _place(self, column: int, row: int) -> Box:
-        """From the door to the right, and from below upward."""
-        bottom = self.box.bottom
-        return Box(
-            x=self.squares_x + column * STEP,
-            y=bottom - SQUARE - row * STEP,
-            w=SQUARE,
-            h=SQUARE,
-        )
-
-    def _square(self, d: Drawing, key: str, place: Box, **look: Any) -> None:
-        """It comes from the right, where the shop is."""
-        d.rect(
-            key,
-            *place,
-            line="ink",
-            r=3,
-            from_x=float(d.width),
-            **look,
-        )
+        look: Look = {"fill": fill, "tip": tip}
+        if fill == "none":
+            look |= {"line": "quiet", "dash": "2 3"}
+        d.rect(f"{key}/door", *self.box._replace(w=DOOR), **look)
 
 
-def legend(d: Drawing, pile: Pile, y: float) -> None:
-    """Draw the meaning of a square above the piles, as far as there is room."""
-    words = f"= {counted(pile.records, 'record')}"
-    taken = 16 + widest(words, 12.5)
-    x = min(pile.squares_x, d.width - taken)
-    d.rect(
-        "name/square",
-        x=x,
-        y=y - 10,
-        w=11,
-        h=11,
-        fill="cell",
-        line="ink",
-        r=3,
-    )
-    d.note("name/square/words", x + 16, y, words)
+def legend(d: Drawing, pile: Pile, left: float, y: float) -> None:
+    """Draw the meaning of a square above the piles, or as near as there is room, from
+    left on.
+    """
+    words = [f"= {counted(pile.records, 'record')}", f"= {pile.records}"]
+    said = fitting(words, d.width - left - 16, 12.5)
+    x = min(pile.squares_x, d.width - 16 - widest(said, 12.5))
+    d.rect("name/square", x=x, y=y - 10, w=11, h=11, fill="cell", line="ink", r=3)
+    d.note("name/square/words", x + 16, y, said)

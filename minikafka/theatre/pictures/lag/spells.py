@@ -68,14 +68,7 @@ class Spells(list[Spell]):
         """numbers: of the partitions that it is about."""
         if not numbers:
             return
-        spell = Spell(
-            who,
-            state,
-            list(numbers),
-            begin=at_ms,
-            before=lag,
-            after=lag,
-        )
+        spell = Spell(who, state, list(numbers), begin=at_ms, before=lag, after=lag)
         self.append(spell)
 
     def end(self, number: int, at_ms: int, partitions: Partitions) -> None:

@@ -53,9 +53,7 @@ SAYS = {
         trouble=True,
     ),
     "ProcessingSlowed": Says(
-        "{node} needs {needs} for each record from now on.",
-        "{node} is slow",
-        True,
+        "{node} needs {needs} for each record from now on.", "{node} is slow", True
     ),
     "ClientClosed": Says("{node} closes.{unread}", "{node} closed"),
     "NodeCrashed": Says("{node} crashes.{unread}", "{node} crashed", True),
@@ -144,10 +142,7 @@ class LagStory(OfTopic):
             counts["written"] = d["last_offset"] - d["base_offset"] + 1
         counts["committed"] = self.followed.committed - before
         told.replaces = self.folding.counted(
-            self.at,
-            counts,
-            self.moment,
-            is_calm=self._is_calm(),
+            self.at, counts, self.moment, is_calm=self._is_calm()
         )
         if self.folding.events > 1:
             told.sentence = self._in_short(self.folding.counts)
@@ -205,13 +200,7 @@ class LagStory(OfTopic):
 
     def _begin_spell(self, node: str, state: str, numbers: Sequence[int]) -> None:
         lag = self.followed.lag_of(numbers)
-        self.spells.begin(
-            node,
-            state,
-            numbers,
-            at_ms=self.at,
-            lag=lag,
-        )
+        self.spells.begin(node, state, numbers, at_ms=self.at, lag=lag)
 
     def _end_spell(self, number: int) -> None:
         self.spells.end(number, self.at, self.followed)

@@ -90,10 +90,7 @@ def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """
     busy = [Busy(*each) for each in space.get("busy", ())]
     if busy:
-        return [
-            Span(each.handed_ms, each.polled_ms, each.words, is_alone=False)
-            for each in busy
-        ]
+        return [Span(each.handed_ms, each.polled_ms, each.words) for each in busy]
     since = min([now + 1, *space["catching"]])
     found = []
     for begin, end in space["caught_up"]:
