@@ -302,6 +302,12 @@ class SinkStory(Story):
         words = in_short(self.sinks, self.readers)
         if words:
             last["sentence"] = words
+        twice = {each for sink in self.sinks.values() for each in sink.twice}
+        if words and twice:
+            told = [f"order/{each}" for each in sorted(twice)]
+            for name in self.sinks:
+                told += [f"sink/{name}/{what}" for what in ("sum", "lamp", "noted")]
+            last["light"] = [*told, "time"]
 
     # -- who is away
 
