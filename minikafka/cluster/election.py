@@ -399,7 +399,12 @@ class Election:
             "last_offset": end_offset,
         }
         if self._trace:
-            self._tell("VotesRequested", pre_vote=pre_vote, log_end_offset=end_offset)
+            self._tell(
+                "VotesRequested",
+                pre_vote=pre_vote,
+                log_end_offset=end_offset,
+                wait_ms=self._timer.at_ms - now.monotonic_ms,
+            )
         for voter in self._others:
             self._ask_for_vote(voter, asked, role)
         self._count(now)

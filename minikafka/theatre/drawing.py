@@ -356,10 +356,12 @@ class Drawing:
     ) -> None:
         """An actor: its letter on its colour."""
         self.circle(key, x=x, y=y, r=r, fill=actor_colour(number), **more)
-        base = y + size * 0.36
+        down = size * 0.36  # to the letter's foot
         ink = ink_on_actor(number)
         look: Look = {"size": size, "bold": True, "anchor": "middle"}
-        self.text(f"{key}/word", x, base, letter, ink, **look)
+        if "from_y" in more:
+            look |= {"from_x": more["from_x"], "from_y": more["from_y"] + down}
+        self.text(f"{key}/word", x, y + down, letter, ink, **look)
 
     def cell(
         self,
@@ -402,12 +404,21 @@ class Drawing:
         h: float,
         offset: int,
         same: str | None = None,
+        below: bool = True,
     ) -> None:
-        """The empty place at a log's end."""
+        """The empty place at a log's end. below: with its offset."""
         look: Look = {"fill": "none", "line": "ink", "dash": "2 3", "weight": 600}
         tip = f"the next record gets offset {offset}"
         self.cell(
-            key, x=x, y=y, w=w, h=h, below=str(offset), **look, tip=tip, same=same
+            key,
+            x=x,
+            y=y,
+            w=w,
+            h=h,
+            below=str(offset) if below else "",
+            **look,
+            tip=tip,
+            same=same,
         )
 
     def left_out(

@@ -6,7 +6,7 @@ logs differ. It is filled where the log's owner knows that it is committed, and 
 outline where it doesn't yet.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,9 +26,11 @@ from minikafka.trace import Event
 
 MOST_WITH_LANES = 3  # brokers; more of them leave no room below
 CARD, CARD_NARROW, GUTTER = 236, 150, 22  # widths: of a card; between it and the log
-# heights of a row above and below its records, and of a card's levers
-HEAD, FOOT, LEVER = 17, 26, 24
-CHIP = 22  # and of a narrow card's chip, which has a line of its own
+BESIDE = 212  # and of a card that has its chip beside its name
+# heights of a row above and below its records
+HEAD, FOOT = 17, 26
+# and on a card: of its name, a line of words, a chip with a line of its own, levers
+NAME, LINE, CHIP, LEVER = 30, 18, 22, 28
 # by the node's state
 LEVERS = {
     "": ("kill", "freeze"),
@@ -83,9 +85,100 @@ class Links:
 class Chip(NamedTuple):
     """A word on a broker's card, with its fill and its ink; "" for no chip."""
 
-    word: str
-    fill: str
-    ink: str
+    word: str = ""
+    fill: str = ""
+    ink: str = ""
+
+
+def name_of(broker: int) -> str:
+    return f"broker {broker}"
+
+
+def card_high(lines: int, live: bool) -> Callable[[float], float]:
+    """The height of a card from its width. lines: of words below its name. live: it
+    has levers.
+    """
+    high = NAME + LINE * lines + (LEVER if live else 0)
+    return lambda width: high + (0 if width >= BESIDE else CHIP)
+
+
+class Card:
+    """A broker's card in its place. live: it has levers."""
+
+    def __init__(self, d: Drawing, broker: int, place: Box, live: bool) -> None:
+        self.d = d
+        self.broker = broker
+        self.place = place
+        self.live = live
+        self.name = name_of(broker)
+        self.key = f"node/{broker}"
+        # where the first line of words begins
+        self.top = NAME + (0 if place.w >= BESIDE else CHIP)
+        self.part = d.part(self.key, place.x, place.y)
+
+    def draw(self, life: str, chip: Chip, leads: bool) -> None:
+        """Draw what every card has: whose it is, whether it lives and leads, its chip,
+        and the levers that its state allows.
+        """
+        look: Look = {"fill": "paper", "line": "rule", "r": 8, "width": 1.5}
+        if leads:
+            look |= {"fill": "said", "line": colour(self.broker), "width": 2.5}
+        if life:
+            look |= {"fill": "paper", "line": "trouble"}
+        self.d.rect(self.key, *self.place, **look, dash=_dash(life))
+        draw_disc(self.part, self.broker, 19, 18, life)
+        self.part.text("name", 36, 23, self.name, bold=True)
+        if chip.word:
+            is_beside = self.place.w >= BESIDE
+            x = self.place.w - widest(chip.word, 12, bold=True) - 16
+            x, y = (x, 8) if is_beside else (8, 8 + CHIP)
+            self.part.chip("chip", x, y, *chip)
+        if self.live:
+            self._levers(life)
+
+    def say(
+        self, key: str, words: str, ink: str = "quiet", *, line: int, bold: bool = False
+    ) -> None:
+        """A line of words on the card, cut to fit."""
+        room = (self.place.w - 16) * LEAST_STRETCH
+        fits = fit(words, room, 12.5, bold=bold)
+        y = self.top + LINE * line + 12
+        self.part.text(key, 10, y, fits, ink, size=12.5, bold=bold)
+
+    def link(self, other: str, x: float, y: float, *, cut: bool) -> None:
+        """The lever on the link to one other broker."""
+        if self.live:
+            self.part.wire("link", x, y, self.name, cut, other)
+
+    def _levers(self, life: str) -> None:
+        """Draw the levers that the broker's state allows."""
+        x = 8.0
+        y = self.place.h - 24
+        look: Look = {"line": "rule", "r": 10, "bold": False}
+        for word in LEVERS.get(life, ()):
+            act = f"{word} {self.name}"
+            box = Box(x=x, y=y, w=widest(word, 12) + 12, h=20)
+            tip = f"{act} now"
+            self.part.boxed(
+                f"lever/{word}", *box, word, "wash", **look, act=act, tip=tip
+            )
+            x += box.w + 5
+        self.part.wire("wire", self.place.w - 14, y + 10, self.name, life == "cut off")
+
+
+def draw_disc(part: Drawing, broker: int, x: float, y: float, life: str) -> None:
+    """A broker's number on its colour."""
+    part.disc(
+        "disc",
+        x=x,
+        y=y,
+        r=11,
+        letter=str(broker)[:2],
+        number=broker - 1,
+        size=13,
+        dash=_dash(life),
+        fade=0.6 if life == "crashed" else None,
+    )
 
 
 class Row:
@@ -97,17 +190,17 @@ class Row:
         self.d = d
         self.broker = broker
         self.live = live
-        self.name = f"broker {broker}"
+        self.name = name_of(broker)
         self.key = f"node/{broker}"
         self.y = y
         self.cell = cell
         self.cells_y = y + HEAD
         levers = LEVER if live else 0
-        # where a card's second line begins
-        self.below = CHIP if d.narrow else 0
-        self.height = HEAD + cell + FOOT + levers + self.below
+        below = CHIP if d.narrow else 0
+        self.height = HEAD + cell + FOOT + levers + below
         self.width = CARD_NARROW if d.narrow else CARD
-        self.part = d.part(self.key, 0, y)
+        place = Box(0, y, self.width, self.height - 9)
+        self.drawn = Card(d, broker, place, live)
 
     @property
     def gutter(self) -> float:
@@ -115,100 +208,19 @@ class Row:
         return self.width + GUTTER / 2 - 2
 
     def card(
-        self,
-        life: str,
-        words: str,
-        chip: tuple[str, str, str],
-        leads: bool,
-        *,
-        knows: str = "",
-        trouble: bool = False,
+        self, life: str, words: str, chip: tuple[str, str, str], leads: bool
     ) -> None:
-        """words: what it is now. chip: its words, fill and ink. knows: a second line,
-        which may be trouble.
-        """
-        self._edge(life, leads)
-        self._disc(life)
-        self._chip(Chip._make(chip))
-        self.part.text("name", 36, 23, self.name, bold=True)
-
+        """words: what it is now. chip: its words, fill and ink."""
+        self.drawn.draw(life, Chip._make(chip), leads)
         ink = "ink" if leads else "quiet"
         if life:
             ink = "trouble"
-        y = 42 + self.below
         is_at_work = leads and not life
-        self._words("words", y, _living(life, words), ink, bold=is_at_work)
-        if knows:
-            ink = "trouble" if trouble else "quiet"
-            self._words("knows", y + 18, knows, ink)
-        if self.live:
-            self._levers(life)
-            is_cut = life == "cut off"
-            self.part.wire("wire", self.gutter, self.height - 24, self.name, is_cut)
-
-    def _edge(self, life: str, leads: bool) -> None:
-        """Draw the outline of the broker's card, which shows whether it lives
-        and leads.
-        """
-        look: Look = {"fill": "paper", "line": "rule", "r": 8, "width": 1.5}
-        if leads:
-            look |= {"fill": "said", "line": colour(self.broker), "width": 2.5}
-        if life:
-            look |= {"fill": "paper", "line": "trouble"}
-        box = Box(x=0, y=self.y, w=self.width, h=self.height - 9)
-        self.d.rect(self.key, *box, **look, dash=_dash(life))
-
-    def _disc(self, life: str) -> None:
-        """The broker's number on its colour."""
-        self.part.disc(
-            "disc",
-            x=19,
-            y=18,
-            r=11,
-            letter=str(self.broker)[:2],
-            number=self.broker - 1,
-            size=13,
-            dash=_dash(life),
-            fade=0.6 if life == "crashed" else None,
-        )
-
-    def _chip(self, chip: Chip) -> None:
-        """Beside the broker's name, or below it on a narrow card."""
-        if not chip.word:
-            return
-        x: float = 8
-        y = 8 + CHIP
-        if not self.below:
-            x = self.width - widest(chip.word, 12, bold=True) - 16
-            y = 8
-        self.part.chip("chip", x, y, *chip)
-
-    def _words(
-        self, name: str, y: float, words: str, ink: str, bold: bool = False
-    ) -> None:
-        """Draw a line of text on the card, cut to fit."""
-        room = (self.width - 16) * LEAST_STRETCH
-        fits = fit(words, room, 12.5, bold=bold)
-        self.part.text(name, 10, y, fits, ink, size=12.5, bold=bold)
+        self.drawn.say("words", _living(life, words), ink, line=0, bold=is_at_work)
 
     def link(self, other: "Row", cut: bool) -> None:
         """The lever on the link to one other broker."""
-        if self.live:
-            self.part.wire("link", self.gutter, 12, self.name, cut, other.name)
-
-    def _levers(self, life: str) -> None:
-        """Draw the levers that the broker's state allows."""
-        x = 8.0
-        y = self.height - 33
-        look: Look = {"line": "rule", "r": 10, "bold": False}
-
-        for word in LEVERS.get(life, ()):
-            key = f"lever/{word}"
-            act = f"{word} {self.name}"
-            tip = f"{act} now"
-            box = Box(x=x, y=y, w=widest(word, 12) + 12, h=20)
-            self.part.boxed(key, *box, word, "wash", **look, act=act, tip=tip)
-            x += box.w + 5
+        self.drawn.link(other.name, self.gutter, 12, cut=cut)
 
     def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
         """Draw an arrow in the gutter to the broker that is asked."""
@@ -243,27 +255,24 @@ def _living(life: str, words: str) -> str:
 
 
 class Columns:
-    """Which offsets have a column, the same in every row. most: records of the longest
-    log ever; end: of now. right: what must stay free beside them. least, widest: of a
-    column. counts: where not all have one, the first says how many have none.
+    """Which offsets have a column, the same in every row. place: of the rows' records.
+    most: records of the longest log ever; end: of now. least, widest: of a column.
+    counts: where not all have one, the first says how many have none.
     """
 
     def __init__(
         self,
-        d: Drawing,
+        place: Box,
         most: int,
         end: int,
-        right: float,
         least: float,
         widest: float,
         *,
         counts: bool = True,
     ) -> None:
-        card = CARD_NARROW if d.narrow else CARD
-        self.left = card + GUTTER
-        room = d.width - right - self.left
-        self.pitch = min(max(room / (most + 1), least), widest)
-        count = int(room // self.pitch) - 1
+        self.left = place.x
+        self.pitch = min(max(place.w / (most + 1), least), widest)
+        count = int(place.w // self.pitch) - 1
         self.first = 0  # the first offset that has a column
         self.shift = 0  # columns before it: one that counts what is left out
         if end > count:
@@ -300,29 +309,32 @@ class Copied(NamedTuple):
 
 
 def draw_log(
-    row: Row,
+    d: Drawing,
     columns: Columns,
     log: Mapping[str, Any],
     leaders: Mapping[str, int],
     *,
+    y: float,
+    cell: float,
     now: int,
-    from_y: float | None = None,
-    from_x: float | None = None,
+    bare: bool = False,
+    **comes_from: float | None,
 ) -> None:
-    """log: end, high_watermark, records as [offset, epoch, text, more, tip, number];
-    cut: those that were just dropped. leaders: epoch -> number of the broker that led.
-    from_y, from_x: where new records come from.
+    """log: broker, end, high_watermark, records as [offset, epoch, text, more, tip,
+    number]; cut: those that were just dropped. leaders: epoch -> number of the broker
+    that led. y, cell: the upper edge of its records, and their height. bare: with
+    neither offsets nor epochs around them. comes_from: from_x and from_y of new ones.
     """
-    copy = _Copy(row, columns, log, leaders)
+    copy = _Copy(d, columns, log, leaders, y, cell, bare)
     copy.left_out()
     shown = copy.shown()
 
-    comes_from: Look = {"from_x": from_x, "from_y": from_y}
     for record in shown:
         is_new = record.number == now
         copy.record(record, comes_from if is_new else {})
 
-    copy.epochs(shown)
+    if not bare:
+        copy.epochs(shown)
     for record in map(Copied._make, log["cut"]):
         if record.offset >= columns.first:
             copy.cut(record)
@@ -335,10 +347,22 @@ def draw_log(
 class _Copy:
     """One broker's copy of a log, as draw_log() has it."""
 
-    row: Row
+    d: Drawing
     columns: Columns
     log: Mapping[str, Any]
     leaders: Mapping[str, int]
+    y: float
+    cell: float
+    bare: bool
+
+    @property
+    def broker(self) -> int:
+        broker: int = self.log["broker"]
+        return broker
+
+    @property
+    def key(self) -> str:
+        return f"node/{self.broker}"
 
     def shown(self) -> list[Copied]:
         """The records that have a column."""
@@ -349,9 +373,8 @@ class _Copy:
 
     def cell_at(self, offset: int) -> Box:
         """The box of a record's cell."""
-        row = self.row
         columns = self.columns
-        return Box(x=columns(offset), y=row.cells_y, w=columns.pitch - 5, h=row.cell)
+        return Box(x=columns(offset), y=self.y, w=columns.pitch - 5, h=self.cell)
 
     def left_out(self) -> None:
         """Before the first column: how many records have none; without one for that,
@@ -363,8 +386,8 @@ class _Copy:
             return
         box = self.cell_at(0)
         count = min(columns.first, end)
-        self.row.d.left_out(
-            f"{self.row.key}/left-out",
+        self.d.left_out(
+            f"{self.key}/left-out",
             x=columns.left + box.w / 2,
             y=box.y + box.h / 2,
             count=count,
@@ -384,21 +407,21 @@ class _Copy:
         look |= {"of": record.number, "same": record.same}
         look["tip"] = f"{record.place}: {record.tip}; {knows}"
         look |= flies
-        key = f"record/{self.row.broker}/{record.same}"
+        key = f"record/{self.broker}/{record.same}"
         box = self.cell_at(record.offset)
-        self.row.d.cell(key, *box, *self.words(record), **look)
+        self.d.cell(key, *box, *self.words(record), **look)
 
     def words(self, record: Copied) -> tuple[str, str, str]:
         """In its cell, and under it."""
         width = self.columns.pitch - 5
-        is_tall = self.row.cell >= 40
+        is_tall = self.cell >= 40
         text, more = _fitting(record.text, record.more, width=width, tall=is_tall)
-        return text, more, str(record.offset)
+        return text, more, "" if self.bare else str(record.offset)
 
     def cut(self, record: Copied) -> None:
         """One that was just dropped, struck through."""
-        d = self.row.d
-        key = f"cut/{self.row.broker}/{record.offset}"
+        d = self.d
+        key = f"cut/{self.broker}/{record.offset}"
         box = self.cell_at(record.offset)
         d.cell(
             key,
@@ -428,7 +451,8 @@ class _Copy:
         cut = [record.offset for record in map(Copied._make, self.log["cut"])]
         if end < self.columns.first or end in cut:
             return
-        self.row.d.slot(f"{self.row.key}/next", *self.cell_at(end), end)
+        below = not self.bare
+        self.d.slot(f"{self.key}/next", *self.cell_at(end), end, below=below)
 
     def high_watermark(self) -> None:
         """A line before the first record that is not known to be committed."""
@@ -436,8 +460,8 @@ class _Copy:
         if offset < self.columns.first:
             return
         box = self.cell_at(offset)
-        self.row.d.upright(
-            f"{self.row.key}/high-watermark",
+        self.d.upright(
+            f"{self.key}/high-watermark",
             x=box.x - 2.5,
             top=box.y - 5,
             bottom=box.bottom + 5,
@@ -461,13 +485,12 @@ class _Copy:
 
     def _epoch(self, record: Copied, words: str) -> None:
         """The name of an epoch over its first record."""
-        row = self.row
         epoch = record.epoch
         leader = self.leaders.get(str(epoch), "?")
-        row.d.text(
-            f"{row.key}/epoch/{epoch}",
+        self.d.text(
+            f"{self.key}/epoch/{epoch}",
             self.columns(record.offset) + 1,
-            row.y + 11,
+            self.y - 6,
             words,
             "quiet",
             size=12,

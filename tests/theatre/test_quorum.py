@@ -2,6 +2,8 @@
 client that believes what is past.
 """
 
+import re
+
 import pytest
 
 from minikafka.course.experiments.lesson_11_runs import controller_dies
@@ -93,7 +95,7 @@ def test_a_decision_counts_when_a_majority_has_it_and_a_broker_knows_it_when_it_
         drawn[f"record/3/{record}"]["fill"] == "actor3"
         and drawn[f"record/2/{record}"]["fill"] == "paper"
     )
-    assert drawn["node/1/knows"]["text"] == "fenced: leads nothing"
+    assert drawn["log/1/knows"]["text"] == "fenced"
 
 
 def test_a_client_with_stale_metadata_asks_a_broker_that_leads_no_more_and_is_put_right(
@@ -140,7 +142,7 @@ def test_every_card_says_whose_it_is_whatever_its_state(run, name, width):
     """However wide its chip is."""
     pic = picture(name, run())
     for drawing in pic.drawings(width):
-        cards = [key for key in drawing.shapes if key.endswith("/disc")]
+        cards = [key for key in drawing.shapes if re.fullmatch(r"node/\d+/disc", key)]
         for card in cards:
             assert f"{card.removesuffix('/disc')}/name" in drawing.shapes, card
 
@@ -197,7 +199,9 @@ def on_the_card(drawn, broker):
     found = set()
     for key, shape in drawn.items():
         is_a_vote = key.startswith("vote/") and key.count("/") == 1
-        if is_a_vote and card["y"] < shape["y"] < card["y"] + card["h"]:
+        inside = 0 < shape["x"] - card["x"] < card["w"]
+        inside &= 0 < shape["y"] - card["y"] < card["h"]
+        if is_a_vote and inside:
             found.add(int(key.removeprefix("vote/")))
     return found
 
@@ -217,7 +221,9 @@ def test_a_vote_lies_on_the_card_of_whom_it_is_for_and_what_is_lacking_is_seen(
     drawn = shapes(stale, gives, width)
     assert on_the_card(drawn, 3) == {2, 3} and not lacking(drawn, 3)
     assert drawn["node/2/answer"]["text"] == "vote"
-    assert "node/3/asks" not in drawn
+    assert (
+        "node/3/asks" not in drawn and drawn["vote/2"]["from_x"] < drawn["node/3"]["x"]
+    )
     wins = first(stale, "ControllerElected", "epoch 3")
     assert on_the_card(shapes(stale, wins, width), 3) == {2, 3}
 
@@ -239,6 +245,25 @@ def test_when_nobody_can_win_an_epoch_any_more_that_is_said_with_the_votes(
     assert answers == ["no"]
     refused_once = stale.scenes[tie["step"] - 1]
     assert "nobody wins" not in refused_once["sentence"]
+
+
+def test_who_waits_for_a_controller_asks_for_votes_when_its_bar_is_empty():
+    """Two whose time-outs end together ask together; the next one is random."""
+    cluster, since_ms, _ = controller_dies(lambda cluster: cluster.crash(1))
+    pic = picture("quorum", cluster.trace, since_ms=since_ms)
+    gone, asks = first(pic, "NodeCrashed"), first(pic, "VotesRequested", "Broker 2")
+    assert left(pic, gone, 2) > 100 and asks["at"] - gone["at"] == 1985
+    assert left(pic, asks, 3) < 1, "1 ms before it asks, too"
+    again = first(pic, "VotesRequested", "Broker 3 has waited for a random time")
+    before = pic.scenes[again["step"] - 1]
+    assert 0 < left(pic, before, 3) < left(pic, before, 2)
+    assert left(pic, again, 3) is None, "what it waits for now are answers"
+    assert left(pic, again, 2) > 0
+
+
+def left(pic, scene, broker):
+    """The width of what is left of a voter's time-out."""
+    return shapes(pic, scene).get(f"time/waits/{broker}", {}).get("w")
 
 
 def test_kip_996_a_prevote_gives_no_vote(stale):

@@ -10,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.bars import Bars, Lane, lane
-from minikafka.theatre.drawing import Drawing, Look, has_room, widest
+from minikafka.theatre.drawing import Box, Drawing, Look, has_room, widest
 from minikafka.theatre.lanes import Scene
-from minikafka.theatre.nodes import Columns, Copied, Row, colour, draw_log, rows_of
+from minikafka.theatre.nodes import (
+    CARD,
+    CARD_NARROW,
+    GUTTER,
+    Columns,
+    Copied,
+    Row,
+    colour,
+    draw_log,
+    rows_of,
+)
 from minikafka.theatre.pictures.fork.hands import Hands, Waiting, width_of_hands
 from minikafka.theatre.pictures.fork.story import ForkStory
 from minikafka.theatre.pictures.log_partition import LEGEND
@@ -124,11 +134,11 @@ class ForkPlay(Play):
 
 
 def _columns(d: Drawing, scene: Scene, cast: Mapping[str, Any]) -> Columns:
+    left = (CARD_NARROW if d.narrow else CARD) + GUTTER
     return Columns(
-        d,
+        Box(left, 0, d.width - width_of_hands(d) - left, 0),
         most=cast["most"],
         end=scene["space"]["end"],
-        right=width_of_hands(d),
         least=34,
         widest=124,
     )
@@ -195,10 +205,12 @@ class _Stage:
 
         log = self.names.of_log(copy)
         draw_log(
-            row,
-            columns=self.columns,
-            log=log,
-            leaders=self.cast["leaders"],
+            self.d,
+            self.columns,
+            log,
+            self.cast["leaders"],
+            y=row.cells_y,
+            cell=CELL,
             now=self.now,
             **flies,
         )

@@ -9,46 +9,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, row
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Drawing, Look, fitting
-from minikafka.theatre.nodes import (
-    MOST_WITH_LANES,
-    Columns,
-    Row,
-    draw_log,
-    rows_of,
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    fitting,
+    lamp_width,
 )
-from minikafka.theatre.pictures.quorum.ballot import draw_votes, votes_of
+from minikafka.theatre.lanes import BESIDE, Lane, names_wide
+from minikafka.theatre.nodes import Columns, draw_disc, draw_log, name_of
+from minikafka.theatre.pictures.quorum.ballot import Ballot, votes_of
 from minikafka.theatre.pictures.quorum.story import QuorumStory
-from minikafka.theatre.pictures.quorum.votes import LOST, VoteAnswer
-from minikafka.theatre.play import Play
+from minikafka.theatre.pictures.quorum.votes import LOST
+from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 
-# heights: of the first line, of a record, and where there are many brokers; units from
-# one record to the next, at least
-HEAD, CELL, LOW_CELL, PITCH = 28, 44, 40, 96
-PITCH_PHONE = 90
-# what an arrow says: by whether it was only a PreVote, and whether it was granted
-ANSWERS = {
-    (True, True): "would vote",
-    (True, False): "would not",
-    (False, True): "vote",
-    (False, False): "no",
-}
+LABEL = 104  # width of what is before a log
+# width of a record whose words are below each other; of one with all in a line; and how
+# many of these a log must have room for
+LEAST_CELL, CELL, FEW = 90, 175, 4
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
-NO_CHIP = ("", "", "")
-OBSERVER = ("observer", "chip", "ink")
-CHIPS = {
-    "controller": ("controller", "good", "ink"),
-    "candidate": ("candidate", "said", "ink"),
-    LOST: (LOST, "trouble", "paper"),
-    "pre-candidate": ("PreVote", "said", "ink"),
-    "follower": ("follower", "chip", "ink"),
-    "": ("no leader", "chip", "trouble"),
-}
 
 
 class QuorumPlay(Play):
@@ -81,7 +66,7 @@ class QuorumPlay(Play):
             leads,
         )
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         said = []
         for voter in space["voters"]:
             state = voter["life"] or voter["role"] or "without a leader"
@@ -99,171 +84,149 @@ class QuorumPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.time_lanes = TimeLanes(scenes, self.time)
+        spaces = [scene["space"] for scene in scenes]
+        brokers = [voter["broker"] for voter in spaces[0]["voters"]] if spaces else []
+        ballot = Ballot(self.cast, scenes)
+        lanes = TimeLanes(scenes, self.time)
+        names = [*map(name_of, brokers), "controller", self.cast["part"]]
+        before = names_wide(Lane("", name) for name in names) + BESIDE
+        self.boxes = Stage(
+            column(
+                ballot.cards(brokers),
+                ballot.answers(),
+                row(_client(spaces), _lamp(), gap=8),
+                self._offsets(),
+                *map(self._log, range(len(brokers)), brokers),
+                lanes.box(scenes, self._lanes, before),
+                gap=4,
+            )
+        )
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        scene = scenes[-1]
-        space = scene["space"]
-        now = scene["number"]
-        lamp = _lamp(d, space["two"])
-        if space["clients"]:
-            latest = space["clients"][-1]
-            _client(d, *latest, room=d.width - lamp)
-        columns = self._columns(d, space["end"])
-        brokers = [voter["broker"] for voter in space["voters"]]
-        live = bool(self.cast.get("live"))
-        is_low = len(brokers) > MOST_WITH_LANES
-        cell = LOW_CELL if is_low else CELL
-        rows, foot = rows_of(d, brokers=brokers, top=HEAD, cell=cell, live=live)
+        self.boxes.draw(drawing, scenes[-1])
 
-        for row, voter in zip(rows.values(), space["voters"], strict=True):
-            self._card(row, voter, space)
-            leader = rows.get(voter["leader"])
-            comes_from = leader if leader is not row else None
-            from_y = comes_from.cells_y if comes_from else None
-            _link(row, voter, rows)
-            leaders = self.cast["leaders"]
-            draw_log(
-                row, columns=columns, log=voter, leaders=leaders, now=now, from_y=from_y
-            )
-            self._answer(row, voter["answered"], rows, now)
+    # -- the metadata log
 
-        # over all cards, since a vote goes from one to another
-        for row, voter in zip(rows.values(), space["voters"], strict=True):
-            draw_votes(row, voter, space)
-
-        # the levers of many brokers leave no room for time
-        if not (is_low and live):
-            rows_of_time = self._few(scenes) if is_low else self._lanes(scenes)
-            self.time_lanes.draw(d, foot - 8, rows_of_time, scene)
-
-    def _columns(self, d: Drawing, end: int) -> Columns:
+    def _columns(self, place: Box, space: Space) -> Columns:
         """As many columns as fit into the whole width."""
-        right = -4 if d.phone else 4  # behind the last place there is a gap
+        least = CELL if place.w >= FEW * CELL else LEAST_CELL
+        pitch = place.w / max(place.w // least, 1) - 0.1
+        return Columns(
+            place, self.cast["most"], space["end"], pitch, pitch, counts=False
+        )
 
-        def of(pitch: float) -> Columns:
-            return Columns(
+    def _offsets(self) -> Item:
+        """Over all copies, since a record has one offset in all of them."""
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places["offsets"]
+            columns = self._columns(place, scene["space"])
+            for offset in range(columns.first, scene["space"]["end"] + 1):
+                x = columns(offset) + columns.pitch / 2 - 2.5
+                words = str(offset)
+                d.note(f"offset/{offset}", x, place.y + 13, words, "middle", mono=True)
+            title = places["title"]
+            d.text("title", title.x, title.y + 13, "metadata log", bold=True)
+
+        title = part("title", lambda *_: None, high=17, least=LABEL)
+        numbers = part("offsets", draw, high=17, grow=1)
+        return row(title, numbers, gap=8, breaks=False)
+
+    def _log(self, number: int, broker: int) -> Item:
+        """A broker's copy, and what it knows from that."""
+        name = f"log {broker}"
+
+        def label(d: Drawing, places: Places, scene: Scene) -> None:
+            voter = scene["space"]["voters"][number]
+            _knows(d, places[f"label {broker}"], voter, scene["space"], self._part)
+
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            place = places[name]
+            voter = scene["space"]["voters"][number]
+            leader = places.get(f"log {voter['leader']}")
+            draw_log(
                 d,
-                most=self.cast["most"],
-                end=end,
-                right=right,
-                least=pitch,
-                widest=pitch,
-                counts=not d.phone,
+                self._columns(place, scene["space"]),
+                voter,
+                self.cast["leaders"],
+                y=place.y + 4,
+                cell=place.h - 8,
+                now=scene["number"],
+                bare=True,
+                from_y=leader.y + 4 if leader else None,
             )
 
-        least = PITCH_PHONE if d.phone else PITCH
-        room = d.width - right - of(least).left
-        whole = room // least
-        return of(room / whole - 0.1)
+        def high(width: float) -> float:
+            return 32 if width >= FEW * CELL else 52
+
+        beside = part(f"label {broker}", label, high=24, least=LABEL)
+        return row(beside, part(name, draw, high=high, grow=1), gap=8, breaks=False)
+
+    # -- time
+
+    @property
+    def _part(self) -> str:
+        return str(self.cast["part"])
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        """The lanes of each voter, the metadata log, and the partition's leader."""
-        space = scenes[-1]["space"]
-        lanes = []
-        for number in range(len(space["voters"])):
-            lanes.append(_broker(scenes, number))
-        end = f"end {space['end']}"
-        lanes.append(TimeLane(key="log", name="metadata", colour="ink", number=end))
-        return [*lanes, *self._part(scenes)]
-
-    def _few(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        """With many brokers, only the lanes of the controller, the partition's leader,
-        and the brokers that are away in the end.
+        """The lanes of the controller, the partition's leader, and the brokers that are
+        away.
         """
         lanes = [leader_lane("controller", scenes, _active, key="controller")]
-        lanes += self._part(scenes)
+        lanes += [leader_lane(self._part, scenes, _leader)] if self._part else []
         for number, voter in enumerate(scenes[-1]["space"]["voters"]):
             if voter["life"]:
                 lanes.append(_broker(scenes, number))
         return lanes
 
-    def _part(self, scenes: Sequence[Scene]) -> list[TimeLane]:
-        part = self.cast["part"]
-        return [leader_lane(part, scenes, _leader)] if part else []
 
-    def _card(
-        self, row: Row, voter: Mapping[str, Any], space: Mapping[str, Any]
-    ) -> None:
-        is_fenced = voter["broker"] in space["fenced"]
-        knows = ""
-        if is_fenced:
-            knows = "fenced" if row.d.narrow else "fenced: leads nothing"
-        elif voter["knows"] >= 0:
-            knows = f"leader {voter['knows']}"
-            if not row.d.narrow:
-                knows += f" of {self.cast['part']}"
-        chip = CHIPS[voter["role"]]
-        if voter["life"] not in ("", "cut off"):
-            chip = NO_CHIP
-        elif row.name in self.cast["observers"]:
-            chip = OBSERVER
-        words = f"epoch {voter['epoch']}"
-        if voter["role"] == "" and voter["vote"] >= 0:
-            words += f", vote {voter['vote']}"
-            if not row.d.narrow:
-                words = f"epoch {voter['epoch']}, voted for {voter['vote']}"
-        row.card(
-            voter["life"],
-            words,
-            chip,
-            leads=voter["role"] == "controller",
-            knows=knows,
-            trouble=is_fenced,
-        )
-
-    def _answer(
-        self, row: Row, answered: Sequence[Any], rows: Mapping[int, Row], now: int
-    ) -> None:
-        """An arrow to the candidate, at the step at which its answer is told."""
-        if not answered:
-            return
-        answer = VoteAnswer(*answered)
-        candidate = rows.get(answer.candidate)
-        if answer.number != now or candidate is None or candidate is row:
-            return
-        word = ANSWERS[answer.pre_vote, answer.granted]
-        ink = "ink" if answer.granted else "trouble"
-        words = f"{row.name} to {candidate.name}: {word}"
-        row.asks(candidate, now, words, trouble=not answer.granted)
-        # between it and the next card
-        y = row.y - 5 if candidate.y < row.y else row.y + row.height - 5
-        if row.d.phone:  # over the epoch of the records, which are near
-            y -= 4
-        look: Look = {"size": 12, "bold": True, "halo": "paper", "of": now}
-        row.d.text(f"{row.key}/answer", row.gutter + 8, y + 4, word, ink, **look)
+def _knows(
+    d: Drawing, place: Box, voter: Mapping[str, Any], space: Space, part: str
+) -> None:
+    """Whose copy it is, and what this broker knows from it."""
+    broker = voter["broker"]
+    label = d.part(f"log/{broker}", place.x, place.y)
+    draw_disc(label, broker, 12, 12, voter["life"])
+    if broker in space["fenced"]:
+        label.text("knows", 30, 17, "fenced", "trouble", size=12.5)
+    elif voter["knows"] >= 0:
+        tip = f"of {part}, as broker {broker} knows"
+        label.note("knows", 30, 17, f"leader {voter['knows']}", tip=tip)
 
 
-def _link(row: Row, voter: Mapping[str, Any], rows: Mapping[int, Row]) -> None:
-    """Draw the lever on one link of a voter: a link that is cut, or else the one to the
-    controller.
-    """
-    apart = voter.get("apart", [])
-    if voter["life"]:
-        return  # a voter that reaches nobody is healed at its wire
-    other = rows.get(apart[0] if apart else voter["leader"])
-    if other is not None and other is not row:
-        row.link(other, cut=bool(apart))
+def _lamp() -> Item:
+    """Whether there was an epoch with two controllers, which should never be."""
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place = places["lamp"]
+        two = scene["space"]["two"]
+        long, short = "one controller in each epoch", "one controller"
+        if two:
+            long, short = f"two controllers in epoch {two}", "two controllers"
+        words = long if place.w >= lamp_width(long) else short
+        d.lamp("lamp", place.right, place.y, words, bool(two), anchor="end")
+
+    least, wanted = map(lamp_width, ("two controllers", "one controller in each epoch"))
+    return part("lamp", draw, high=19, least=least, wanted=wanted)
 
 
-def _lamp(d: Drawing, two: int) -> float:
-    """two: an epoch with two controllers, which should never be. Returns its width."""
-    words = f"two controllers in epoch {two}" if two else "one controller in each epoch"
-    if d.phone:
-        words = "two controllers" if two else "one controller"
-    return d.lamp("lamp", d.width, 0, words, bool(two), anchor="end")
-
-
-def _client(d: Drawing, name: str, to: int, fresh: bool, *, room: float) -> None:
+def _client(spaces: Sequence[Space]) -> Item:
     """To which broker a client sends its records, and whether that is still right."""
-    state, fill, ink = FRESH if fresh else STALE
-    words_ink = "ink" if fresh else "trouble"
-    wide = d.chip("clients/state", 0, 0, state, fill=fill, ink=ink)
-    room -= wide + 28
-    ways = [f"{name} writes to broker {to}", f"{name} → broker {to}"]
-    words = fitting(ways, room, 12.5) or f"{name} → {to}"
-    d.text("clients/words", wide + 8, 14, words, fill=words_ink, size=12.5, room=room)
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place = places["client"]
+        for name, to, fresh in scene["space"]["clients"][-1:]:
+            state, fill, ink = FRESH if fresh else STALE
+            x = d.chip("clients/state", 0, place.y, state, fill=fill, ink=ink) + 8
+            ways = [f"{name} writes to broker {to}", f"{name} → broker {to}"]
+            room = place.w - x
+            words = fitting(ways, room, 12.5) or f"{name} → {to}"
+            ink = "ink" if fresh else "trouble"
+            look: Look = {"size": 12.5, "room": room}
+            d.text("clients/words", x, place.y + 14, words, ink, **look)
+
+    some = any(space["clients"] for space in spaces)
+    return part("client", draw, high=19 * some, least=220 * some, grow=1)
 
 
 def _is_away(space: Mapping[str, Any], broker: int) -> bool:

@@ -41,6 +41,7 @@ QUORUM = (
     "MetadataReplicated",
     "MetadataCommitted",
 )
+ELECTIONS = ("VotesRequested", "ControllerElected")
 OF_TOPICS = ("LeaderElected", "TopicCreated", "RecordsAppended")
 GONE = {"frozen": "was frozen"}
 METADATA_TOPIC = "__cluster_metadata"
@@ -127,6 +128,7 @@ class QuorumStory(CopiesStory):
         self.votes = Votes(self.voters.values(), self.observers)
         self.controllers: dict[int, int] = {}  # epoch -> node
         self.without = Without()
+        self.elections = [event for event in trace if event.kind in ELECTIONS]
         self.news = ""  # what was decided last
         self.two = 0  # an epoch that had two controllers
         self.clients: dict[str, int] = {}  # to whom it last sent records
@@ -240,7 +242,7 @@ class QuorumStory(CopiesStory):
 
     def _shown(self, voter: Voter) -> dict[str, Any]:
         shown = picked(voter, "broker", "role", "epoch", "leader", "vote", "answered")
-        shown |= picked(voter, "end", "high_watermark")
+        shown |= picked(voter, "waits", "end", "high_watermark")
         shown["life"] = self.links.life(voter.name, voter.life)
         apart = self.links.parted(voter.name)
         if apart and self.live:
@@ -259,6 +261,8 @@ class QuorumStory(CopiesStory):
         epoch = d["epoch"]
         has_lost = voter.role == LOST
         voter.stand(epoch, pre_vote=d["pre_vote"])
+        if "wait_ms" in d:
+            voter.waits = (event.at, event.at + d["wait_ms"])
         for each in self.voters.values():
             each.answered = ()
         if d["pre_vote"]:
@@ -281,6 +285,18 @@ class QuorumStory(CopiesStory):
             first += " would win"
         words = f"{first}. This is a PreVote, which begins no new epoch."
         return Told(words, chapter, marks=self.mark(node, "?"))
+
+    def _wait(self, now_ms: int) -> None:
+        """The controller is gone, so its followers' fetch time-outs run. The trace has
+        no event for them: they end where a voter asks for votes.
+        """
+        for event in self.elections:
+            if event.at <= now_ms:
+                continue
+            if event.kind == "ControllerElected":
+                return
+            voter = self.voters[event.node]
+            voter.waits = voter.waits or (now_ms, event.at)
 
     def _see_VoteAnswered(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
@@ -323,6 +339,7 @@ class QuorumStory(CopiesStory):
         voter = self.voters[event.node]
         if voter is self.active:
             self.without.begins(event.at, f"{event.node} gave up", self._leads())
+            self._wait(event.at)
         voter.role = ""
         voter.leader = -1
         return self.tell(event)
@@ -460,10 +477,12 @@ class QuorumStory(CopiesStory):
             return None
         voter.life = life
         voter.answered = ()
+        voter.waits = ()
         if voter is self.active and voter.role == "controller":
             if voter.life:
                 why = f"{event.node} {GONE.get(voter.life, voter.life)}"
                 self.without.begins(event.at, why, self._leads())
+                self._wait(event.at)
             else:
                 self.without.is_back()
         if event.kind == "NodeRestarted":

@@ -27,7 +27,8 @@ class VoteAnswer(NamedTuple):
 @dataclass
 class Voter(LogCopy):
     """role: "", pre-candidate, candidate, LOST, controller, follower. vote: for whom, in
-    this epoch. answered: its latest answer to a candidate, or nothing.
+    this epoch. answered: its latest answer to a candidate, or nothing. waits: since
+    when and until when, before it asks for votes, or nothing.
     """
 
     role: str = ""
@@ -35,6 +36,7 @@ class Voter(LogCopy):
     leader: int = -1
     vote: int = -1
     answered: VoteAnswer | tuple[()] = field(default=())
+    waits: Sequence[int] = ()
 
     def stand(self, epoch: int, *, pre_vote: bool) -> None:
         """It would lead. With a PreVote it only asks, and votes for nobody yet."""
@@ -56,11 +58,13 @@ class Voter(LogCopy):
             self.vote = d["candidate"]
             self.role = ""
             self.leader = -1
+            self.waits = ()
 
     def lead(self, epoch: int) -> None:
         self.role = "controller"
         self.epoch = epoch
         self.leader = self.broker
+        self.waits = ()
 
     def follow(self, leader: int, epoch: int) -> None:
         if epoch != self.epoch:
@@ -69,6 +73,7 @@ class Voter(LogCopy):
         self.epoch = epoch
         self.leader = leader
         self.answered = ()
+        self.waits = ()
 
 
 class Votes:

@@ -10,8 +10,11 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene, spans
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing
 from minikafka.theatre.nodes import (
+    CARD,
+    CARD_NARROW,
+    GUTTER,
     MOST_WITH_LANES,
     Columns,
     Row,
@@ -88,11 +91,11 @@ class ReplicaSetPlay(Play):
         right = NUMBERS_NARROW if d.narrow else NUMBERS
         if d.phone:
             right = NUMBERS_PHONE
+        left = (CARD_NARROW if d.narrow else CARD) + GUTTER
         columns = Columns(
-            d,
+            Box(left, 0, d.width - right - left, 0),
             most=self.cast["most"],
             end=space["end"],
-            right=right,
             least=34,
             widest=96,
         )
@@ -129,7 +132,14 @@ class ReplicaSetPlay(Play):
             leaders = self.cast["leaders"]
             log = names.of_log(copy)
             draw_log(
-                row, columns=columns, log=log, leaders=leaders, now=now, from_y=from_y
+                d,
+                columns,
+                log,
+                leaders,
+                y=row.cells_y,
+                cell=CELL,
+                now=now,
+                from_y=from_y,
             )
             _numbers(row, copy)
             if leader:
