@@ -93,7 +93,7 @@ function release(words, is_right, option) {
   yours = option ? said(option) : GOES_ON;
   if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
   ask();
-  at('go').focus();
+  at('go').focus({ preventScroll: isSheet() });  // a phone stays where the answer will be seen
   turn();
 }
 

@@ -167,14 +167,13 @@ class Members:
         self.actors = actors
         self.is_live = bool(cast.get("live"))
         self.count = min(len(actors), MOST_MEMBERS)
+        self.is_crowded = self.count < len(actors)  # members share the places
         told = [each for scene in scenes for each in scene["space"]["members"]]
-        self.words = sorted({each["words"] for each in told})
-        said = [f"{each['asked']}, waits" for each in told if each["asked"]]
-        self.said = max((widest(words, 12.5) for words in said), default=0)
+        self.words = {(each["name"], each["words"]) for each in told}
         labels = [
             widest(label, 12.5, mono=True, bold=True) for label in cast["partitions"]
         ]
-        self.chip = max(labels, default=0) + 12
+        self.chip = max(labels, default=0) + 12  # at least
         owned = [len(each["owns"]) + len(each["waits"]) for each in told]
         self.chips = max(owned, default=0)
 
@@ -183,7 +182,7 @@ class Members:
         add = self._add() if self.is_live else []
         spare = [space() for _ in range(COLUMNS - self.count)]
         cards = row(*map(self._card, numbers), *add, *spare, gap=12, breaks=False)
-        lines = column(*map(self._line, numbers), *add, gap=5)
+        lines = column(*map(self._line, numbers), *add, gap=4)
         return column(either(cards, lines), part("chips", self._chips, high=0))
 
     # -- boxes
@@ -197,29 +196,29 @@ class Members:
         )
         card = column(
             self._head(number),
-            self._does(number),
+            self._does(number, list(self.actors)),
             self._place(number),
             *self._levers(number),
         )
-        return replace(column(link, self._framed(number, card)), least=CARD)
+        return replace(column(link, self._framed(number, card, pad=6)), least=CARD)
 
     def _line(self, number: int) -> Item:
-        """Its link to the coordinator is before it."""
+        """Its link to the coordinator is before it; it is as high as its own words."""
+        names = list(self.actors)
         line = row(
             self._head(number),
-            self._does(number),
-            self._part(number, "said", _said, HEAD, wanted=self.said),
-            space(),
+            self._does(number, names if self.is_crowded else [names[number]]),
+            self._part(number, "said", _said, HEAD, grow=1),
             self._place(number),
             *self._levers(number),
             gap=8,
         )
         link = self._part(number, "link", _across, HEAD, BUS)
-        return row(link, self._framed(number, line), breaks=False)
+        return row(link, self._framed(number, line, pad=4), breaks=False)
 
-    def _framed(self, number: int, inside: Item) -> Item:
+    def _framed(self, number: int, inside: Item, pad: float) -> Item:
         frame = self._told(number, "card", _frame)
-        return framed(f"card {number}", inside, frame, pad=6, grow=1)
+        return framed(f"card {number}", inside, frame, pad=pad, grow=1)
 
     def _head(self, number: int) -> Item:
         leads = [widest(words, 12) for words in LEADS]
@@ -229,12 +228,15 @@ class Members:
         least, wanted = DISC + leads[-1], DISC + max(names, default=0) + leads[0]
         return self._part(number, "head", _head, HEAD, least, wanted)
 
-    def _does(self, number: int) -> Item:
+    def _does(self, number: int, names: Collection[str]) -> Item:
+        """names: of the members whose words have room."""
+        own = {words for name, words in self.words if name in names}
+
         def high(width: float) -> int:
-            lines = [len(_wrapped(each, width)) for each in self.words]
+            lines = [len(_wrapped(each, width)) for each in own]
             return LINE * max(lines, default=1) + 3
 
-        wanted = max((widest(each, 12.5) for each in self.words), default=0)
+        wanted = max((widest(words, 12.5) for _, words in self.words), default=0)
         least = min(wanted, LEAST_OF_WORDS)
         return self._part(number, "does", _does, high, least, wanted)
 
@@ -274,11 +276,10 @@ class Members:
         return draw
 
     def _shown(self, place: int, scene: Scene) -> Shown | None:
-        """The member at a place: its own, unless there are more members than places."""
         space = scene["space"]
         told = dict(enumerate(space["members"]))
-        names = list(self.actors)
-        if len(names) <= MOST_MEMBERS:
+        if not self.is_crowded:
+            names = list(self.actors)
             told = {names.index(each["name"]): each for each in space["members"]}
         if place not in told:
             return None
