@@ -1,10 +1,10 @@
 // The strip: a map of runs under the timeline, one of which the picture shows (strip.py). Pointing at a cell, or going to it by
 // the arrow keys, shows how its run ended; choosing it plays the run. A mouse or a finger that is dragged along a row takes its
 // fault along time, and the run follows; where it is let go the fault stays. Runs are in the page, or come from the kernel or from
-// the tab's Python; what came once is kept.
+// the tab's Python; what came once is kept. A map that asks is blank, and alone on its page, until the learner has said where.
 
 const strip = (() => {
-  let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, held = null;
+  let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, held = null, asks = '';
   const runs = new Map(), box = at('strip');
 
   const place = key => key.split('/').map(Number);
@@ -20,6 +20,8 @@ const strip = (() => {
     const focused = document.activeElement?.dataset.key, before = map, again = before && sameRuns(before, given);
     if (!again) { runs.clear(); wantedKey = askedKey = null; }
     map = given;
+    if (!before) asks = given.asks ?? '';
+    document.body.classList.toggle('guessing', asks !== '');
     box.hidden = false;
     const rows = map.faults.map((name, row) => make('div', { role: 'row' },
       make('span', { role: 'rowheader', textContent: name }), ...map.moments.map((_, column) => cellFor(`${row}/${column}`))));
@@ -37,8 +39,8 @@ const strip = (() => {
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
-    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), grid, axis(), make('p', { className: 'fate' }), legend());
-    mark(map.chosen ?? (again ? chosenKey : '0/0'));
+    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), grid, axis(), make('p', { className: 'fate' }), legend());
+    mark(asks ? '0/0' : map.chosen ?? (again ? chosenKey : '0/0'));
     if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
     apart();
@@ -54,7 +56,7 @@ const strip = (() => {
   }
 
   function look(node) {
-    const { key } = node.dataset, ended = endedAs(key), [kind, sign, words, isRun] = ended || ['', '', 'not tried yet', false];
+    const { key } = node.dataset, ended = asks ? null : endedAs(key), [kind, sign, words, isRun] = ended || ['', '', asks ? 'here?' : 'not tried yet', false];
     node.textContent = sign === '.' ? '·' : sign;
     node.setAttribute('aria-label', `${map.moments[place(key)[1]]}: ${words}`);
     node.title = words;
@@ -75,6 +77,31 @@ const strip = (() => {
     }
     box.querySelector('.legend').replaceWith(legend());
     say(shownKey);
+  }
+
+  // -- where it is guessed first
+
+  function asking() {
+    const words = `Some runs end like this: ${asks}. Choose a cell where you think so.`;
+    const open = make('button', { type: 'button', textContent: 'show all', onclick: uncover });
+    return make('p', { className: 'asks', hidden: !asks }, make('span', { ariaLive: 'polite', textContent: words }), open);
+  }
+
+  function guess(key) {
+    const [kind, , words] = endedAs(key) ?? [''], sought = asks, count = map.cells.flat().filter(cell => cell?.[0] === sought).length;
+    uncover();
+    box.querySelector('.asks').replaceChildren(make('b', { textContent: kind === sought ? '✓' : '✗' }),
+      make('span', { textContent: `You said ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
+  }
+
+  function uncover() {
+    asks = '';
+    document.body.classList.remove('guessing');
+    cells.forEach(look);
+    mark(map.chosen);
+    box.querySelector('.asks').replaceChildren();
+    box.querySelector('.legend').replaceWith(legend());
+    dispatchEvent(new Event('resize'));
   }
 
   // Faults of every run, each of which can be taken out.
@@ -119,6 +146,7 @@ const strip = (() => {
   function legend() {
     const counts = new Map(), line = make('p', { className: 'legend' });
     let tried = 0;
+    if (asks) return line;
     for (const ended of map.cells.flat()) {
       const [kind, sign, , isRun] = ended || ['not tried yet', '', '', false];
       counts.set(kind, [(counts.get(kind)?.[0] ?? 0) + 1, sign]);
@@ -149,9 +177,9 @@ const strip = (() => {
   function say(key) {
     shownKey = key;
     for (const node of cells) node.classList.toggle('shown', node.dataset.key === key);
-    const words = endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'pin it', onclick: () => ask(`pin ${key}`) });
+    const words = asks ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'pin it', onclick: () => ask(`pin ${key}`) });
     pin.title = 'this fault in every run: what does one more do?';
-    box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() ? [pin] : []));
+    box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() && !asks ? [pin] : []));
   }
 
   const levers = () => Boolean(beside('act'));
@@ -159,10 +187,11 @@ const strip = (() => {
   function point(key) {
     if (!key || key === shownKey) return;
     say(key);
-    if (endedAs(key)) want(key, false);
+    if (endedAs(key) && !asks) want(key, false);
   }
 
   function choose(key) {
+    if (asks) guess(key);
     mark(key);
     want(key, true);
   }
@@ -241,13 +270,13 @@ const strip = (() => {
   }
 
   function letGo() {
-    if (held?.moved) mark(shownKey);
+    if (held?.moved && !asks) mark(shownKey);
     held = null;
   }
 
   // The picture is the chosen run's again.
   function leave(event) {
-    if (event.pointerType !== 'mouse' || held || shownKey === chosenKey) return;
+    if (event.pointerType !== 'mouse' || held || asks || shownKey === chosenKey) return;
     say(chosenKey);
     want(chosenKey, false);
   }

@@ -61,10 +61,12 @@ def strip(
     also: Sequence[str] = (),
     marks: Sequence[Mark] = (),
     runs: Mapping[str, str] | None = None,
+    asks: str = "",
 ) -> Data:
     """name: what the strip answers. faults: what each row is called. chosen: the cell
     whose run the picture shows, as key() has it. also: the faults of every run, which
     can be taken out again. runs: packed_run() of cells that the page itself holds.
+    asks: a kind; the map is blank until the learner has said which run ends like that.
     """
     return {
         "name": name,
@@ -77,6 +79,7 @@ def strip(
         "also": list(also),
         "marks": _placed(marks, moments_ms),
         "runs": dict(runs or {}),
+        "asks": asks,
     }
 
 

@@ -73,7 +73,7 @@ def milliseconds_of_hovers():
             lesson.open()
             lesson.run_all()
             frame = lesson.picture().frame
-            frame.locator("#strip button").first.wait_for()
+            frame.get_by_role("button", name="show all").click()
             return {
                 "a cell that was run": hovered(frame, ":not(.guessed):not(.shown)"),
                 "one that is run now": hovered(frame, ".guessed"),

@@ -30,7 +30,7 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, path):
+def asking(chromium, path):
     page = chromium.new_page(reduced_motion="reduce")
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -40,8 +40,45 @@ def page(chromium, path):
     assert errors == []
 
 
+@pytest.fixture
+def page(asking):
+    """The page of somebody who does not want to guess."""
+    asking.get_by_role("button", name="show all").click()
+    return asking
+
+
+def told(page):
+    """All that one can read of the cells, and hear."""
+    read = "cells => cells.flatMap(c => [c.textContent, c.title, c.ariaLabel])"
+    return " ".join(page.locator("#strip [data-key]").evaluate_all(read))
+
+
 def shows(page, words):
     page.locator(f'#drawing[aria-label*="{words}"]').wait_for()
+
+
+def test_a_map_is_blank_until_somebody_has_said_where_a_run_ends_like_that(asking):
+    assert not asking.locator("#stage").is_visible()
+    asking.locator('[data-key="1/0"]').hover()
+    for words in (told(asking), asking.locator("#strip").text_content()):
+        assert (
+            "nothing" not in words
+            and "waited" not in words
+            and "l" not in words.split()
+        )
+    asking.locator('[data-key="1/0"]').click()
+    assert "✗You said broker 1 freezes" in asking.text_content("#strip .asks")
+    assert "1 of 4 runs end like this: lost." in asking.text_content("#strip .asks")
+    assert "waited 12 s" in told(asking)
+    shows(asking, NOTHING_LOST)
+
+
+def test_a_guess_that_is_right_is_told_so_and_its_run_is_shown(asking):
+    asking.locator('[data-key="1/1"]').focus()
+    asking.keyboard.press("Enter")
+    assert "✓You said broker 1 freezes" in asking.text_content("#strip .asks")
+    asking.locator("#scrub").press("End")
+    shows(asking, LOST)
 
 
 def test_pointing_at_a_cell_shows_its_run_and_leaving_the_chosen_one_again(page):
@@ -91,6 +128,7 @@ def test_a_fault_that_is_dragged_along_time_takes_the_run_with_it_and_stays(page
 def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
     page = chromium.new_page(has_touch=True, reduced_motion="reduce")
     page.goto(path.as_uri())
+    page.get_by_role("button", name="show all").click()
     session = page.context.new_cdp_session(page)
     place = page.locator('[data-key="1/1"]').bounding_box()
     x, y = place["x"] + place["width"] - 5, place["y"] + 5
@@ -105,10 +143,14 @@ def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
 
 
 @pytest.mark.parametrize("width", [390, 760, 1200])
-def test_it_fits_and_axe_finds_nothing(page, width):
-    page.set_viewport_size({"width": width, "height": 900})
-    assert page.evaluate(
-        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    )
-    found = axe_api.Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+def test_it_fits_and_axe_finds_nothing(asking, width):
+    asking.set_viewport_size({"width": width, "height": 900})
+    for _ in ("blank", "shown"):
+        assert asking.evaluate(
+            "document.documentElement.scrollWidth"
+            " <= document.documentElement.clientWidth"
+        )
+        found = axe_api.Axe().run(asking)
+        assert found.violations_count == 0, found.generate_report()
+        if asking.locator("body.guessing").count():
+            asking.get_by_role("button", name="show all").click()

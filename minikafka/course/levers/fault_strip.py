@@ -136,8 +136,9 @@ class FaultsLive:
 
     def _strip(self, found: FaultMap, chosen: Place | None = None) -> Data:
         """The data that the page draws of a map. chosen: the cell whose run is
-        shown.
+        shown; where another one ends like it is asked first.
         """
+        asks = "" if chosen is None else self._cell(chosen).outcome.kind
         faults = []
         rows = []
         for cells in found.rows:
@@ -151,6 +152,7 @@ class FaultsLive:
             chosen=None if chosen is None else key(*chosen),
             also=[in_words(fault) for fault in found.also],
             marks=self.marks,
+            asks="" if asks == NOTHING.kind else asks,
         )
 
     def alone(self) -> Picture:
