@@ -7,8 +7,7 @@ import pytest
 from minikafka.theatre import picture
 from minikafka.theatre.drawing import WIDE
 from tests.theatre import groups
-from tests.theatre.test_pipeline import turned_round
-from tests.theatre.traces import alice
+from tests.theatre.traces import alice, retention
 
 OPTIONS = ["`created`, `paid`", "`paid`, `created`", "it depends"]
 
@@ -119,7 +118,7 @@ def test_beside_a_second_trace_the_answer_is_that_of_the_first_and_waits_until_i
 def test_a_picture_that_asked_closes_in_the_light_of_its_surprise():
     asked = {"question": "Twice?", "options": ["no", "yes"], "answer": "yes"}
     without, with_one = (
-        picture("pipeline", turned_round(), prediction=each) for each in (None, asked)
+        picture("log", retention(), prediction=each) for each in (None, asked)
     )
     lit = [scene["step"] for scene in without.scenes if "light" in scene]
     assert lit and lit[-1] < len(without.scenes) - 1

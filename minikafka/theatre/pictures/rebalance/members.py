@@ -373,7 +373,7 @@ def _head(d: Drawing, places: Places, shown: Shown, place: Box) -> None:
     look: Look = {"bold": True, "room": max(room, 0), "tip": actor.name}
     d.text(f"{key}/name", x, base, name, **look)
     if leads:
-        x += widest(name, 13, bold=True) + 8 if name else 0
+        x += min(widest(name, 13, bold=True), max(room, 0)) + 8 if name else 0
         d.note(f"{key}/leads", x, base, leads, size=12)
 
 

@@ -107,7 +107,7 @@ class RunsPlay(Play):
     def _named(self, plain: str, key: str) -> list[Item]:
         """What is said of one row, if anything is said of rows."""
         names = [plain for _, plain in self.cast["rows"]]
-        wide = max(widest(name, 12) for name in names)
+        wide = max((widest(name, 12) for name in names), default=0)
         look: Look = {"fill": "quiet", "size": 12}
         return (
             [replace(words(key, plain, **look), least=wide, wanted=wide)]
@@ -177,7 +177,8 @@ class RunsPlay(Play):
 
     def _bars(self, part: Drawing, run: Run, room: float) -> None:
         """How long it lasted, on the scale of all, and in words behind it."""
-        behind = max(widest(words, 12, bold=True) for words in self.cast["lengths"])
+        lengths = [widest(words, 12, bold=True) for words in self.cast["lengths"]]
+        behind = max(lengths, default=0)
         scale = (room - behind - 5) / self.cast["whole_ms"]
         y = (TILE - BAR) / 2
         for number, (begin_ms, end_ms, said) in enumerate(run.bars):

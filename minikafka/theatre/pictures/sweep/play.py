@@ -45,7 +45,7 @@ class SweepPlay(Play):
         """A band for each round or each sink. Sums are where a fault shows: below the
         calls, or beside the sinks.
         """
-        count = len(self.cast["calls"])
+        count = max(len(self.cast["calls"]), 1)
         wrong = []
         if scenes:
             runs = scenes[-1]["space"]["runs"]

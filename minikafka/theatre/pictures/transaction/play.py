@@ -20,7 +20,15 @@ from minikafka.theatre.boxes import (
     row,
     space,
 )
-from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, Look, fitting, widest
+from minikafka.theatre.drawing import (
+    LEAST_STRETCH,
+    Box,
+    Drawing,
+    Look,
+    Part,
+    fitting,
+    widest,
+)
 from minikafka.theatre.lanes import captions_wide
 from minikafka.theatre.pictures.transaction.rows import (
     APART,
@@ -49,7 +57,7 @@ CHIPS = {"open": ("said", "ink"), "idle": ("chip", "ink"), "closed": ("chip", "i
 # ink of a group's offset by its state; else ink
 OFFSET_INKS = {"pending": "quiet", "dropped": "trouble"}
 MOST_OF_CAPTIONS = 132  # width
-MOST_OF_A_NAME = 150  # of a producer
+LEAST_OF_A_NAME, MOST_OF_A_NAME = 60, 150  # of a producer
 WRITES = "Produce"  # the only request that the coordinator doesn't get
 
 
@@ -220,7 +228,7 @@ def _producer(number: int, scenes: Sequence[Scene]) -> Item:
         place = places[f"producer {number}"]
         of_it = d.part(key, place.x, place.y)
         of_it.disc("disc", 12, 13, 11, who[:1].upper(), number, 13)
-        room = place.w - 30 - rest
+        room = max(place.w - 30 - rest, LEAST_OF_A_NAME)
         of_it.text("name", 30, 18, who, bold=True, room=room)
         x = 38 + min(room, widest(who, 13, bold=True))
         of_it.note("words", x, 18, _epoch(its_epoch), size=12)
@@ -233,19 +241,21 @@ def _producer(number: int, scenes: Sequence[Scene]) -> Item:
 
     rest = epoch + life + asks + 40
     shown = min(name + 8, MOST_OF_A_NAME)
-    least = rest + 30 + min(shown, 60)
+    least = rest + 30 + min(shown, LEAST_OF_A_NAME)
     return part(
         f"producer {number}", draw, high=27, least=least, wanted=rest + 30 + shown
     )
 
 
-def _asks(producer: Drawing, x: float, asks: Asked) -> None:
+def _asks(producer: Part, x: float, asks: Asked) -> None:
     begin, end = (0, 30) if asks.api == WRITES else (24, -6)
     tip = f"{asks.api}, to {asks.of_whom}"
     look: Look = {"line": "ink", "width": 2, "of": asks.number, "tip": tip}
     producer.arrow("asks", x, begin, x, end, **look)
     small: Look = {"size": 12, "mono": True, "of": asks.number}
-    producer.text("asks/words", x + 9, 18, asks.api, **small)
+    room = producer.whole.width - producer.x - x - 9
+    words = fitting([asks.api], room, 12, mono=True)
+    producer.text("asks/words", x + 9, 18, words, **small)
 
 
 def _epoch(epoch: int) -> str:
