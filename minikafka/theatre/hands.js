@@ -29,6 +29,7 @@ const send = (words, onto) => tell('act', JSON.stringify({ act: words, onto, at:
 
 function act(words, onto) {
   pause();
+  if (words.startsWith('step ')) { go(Number(words.slice(5))); return; }  // the page has what comes of it
   if (!send(words, onto)) { say('Run this cell again: the levers need its kernel.'); return; }
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
@@ -51,7 +52,7 @@ let typed = '';
 const inGrid = name => [...drawing.querySelectorAll(`[data-grid=${name}]`)].filter(node => node.style.display !== 'none');
 
 function gridded(node, s) {
-  Object.assign(node.dataset, { grid: s.grid, ...(s.act && { act: s.act, digits: s.digits }) });
+  Object.assign(node.dataset, { grid: s.grid, ...(s.act && { act: s.act }), ...(s.digits && { digits: s.digits }) });
   for (const [name, value] of [['role', s.act ? 'button' : 'img'], ['aria-label', s.tip]]) node.setAttribute(name, value);
   if (!node.hasAttribute('tabindex')) node.setAttribute('tabindex', '-1');
 }
@@ -91,7 +92,8 @@ function press(node, key) {
   }
   if (key.startsWith('Arrow')) { neighbour(node, key)?.focus(); return true; }
   if (key === 'Escape' && typed) { type(node, ''); return true; }
-  return key === 'Enter' || key === ' ';
+  const acts = node.dataset.act && !node.dataset.digits;
+  return !acts && (key === 'Enter' || key === ' ');
 }
 
 function say(words) {

@@ -7,7 +7,7 @@ from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from minikafka.theatre.boxes import Stage, column, either, framed, part, row, space
 from minikafka.theatre.drawing import Drawing
-from tests.theatre import groups
+from tests.theatre import frames, groups
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
 from tests.theatre.traces import alice, long_log, retention
@@ -101,6 +101,7 @@ EVERY = [
     ("log", long_log, ("producer/shop", "tray/billing/name", "time/lane/log/name")),
     ("log", retention, ("producer/shop", "tray/audit", "time/axis")),
     ("watermark", orders, ("axis/10", "row/1", "mark/1", "name/in state", "sink/0")),
+    ("bytes", frames.request, ("byte/0", "byte/122", "field/0", "lamp")),
     ("micro-batch", RECORDED.trace, ("plan/1", "sink", "commit/1", "lamp/word")),
     (
         "transaction",

@@ -4,6 +4,7 @@ own test in tests/browser.
 
 import pytest
 
+from minikafka.course.experiments.lesson_12_frames import play
 from minikafka.course.experiments.lesson_19_checkpoints import RECORDED
 from minikafka.theatre import picture
 from tests.seeds import first_now
@@ -195,6 +196,19 @@ def test_a_byte_of_a_saved_picture_takes_no_digit(opened):
     page.keyboard.type("7f")
     assert sentence(page) == "The frame has 123 bytes and 32 fields."
     assert "read-only here" in page.text_content("#scenario")
+
+
+def test_a_click_on_a_byte_of_a_page_without_python_flips_it_and_another_takes_it_back(
+    opened,
+):
+    page = opened(play(frames.frames()["answer"]))
+    page.click("#drawing [data-act='step 34']")
+    assert sentence(page).startswith("Byte 33 changes from 00 to 01, so BaseOffset is")
+    page.focus("#drawing [data-act='step 35']")
+    page.keyboard.press("Enter")
+    assert sentence(page).startswith("Byte 34 changes from ff to fe")
+    page.click("#drawing [data-act='step 0']")
+    assert sentence(page) == "The frame has 60 bytes and 12 fields."
 
 
 def test_a_prediction_stops_it_until_an_option_is_clicked(opened):

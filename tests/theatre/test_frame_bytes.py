@@ -169,6 +169,24 @@ def test_only_a_live_one_can_be_changed_and_the_other_says_so():
     assert "type two hex digits" in live.play.scenario(live.scenes[0])
 
 
+def test_a_page_without_python_has_what_comes_of_each_bit():
+    pic = play(frames.frames()["answer"])
+    assert len(pic.scenes) == 1 + 60
+    assert [scene["space"]["changed"] for scene in pic.scenes[1:]] == [
+        [at] for at in range(60)
+    ]
+    assert pic.scenes[26]["sentence"] == (
+        "Byte 25 changes from 00 to 01, so ErrorCode is 1 OFFSET_OUT_OF_RANGE. The shop"
+        " reads error 1, OFFSET_OUT_OF_RANGE, and gives up on the order."
+    )
+    shapes = pic.drawings(WIDE)[26].shapes
+    assert (
+        shapes["byte/40"]["act"] == "step 41" and shapes["byte/25"]["act"] == "step 0"
+    )
+    assert "digits" not in shapes["byte/40"]
+    assert "its last bit flips" in pic.scenario(pic.scenes[0])
+
+
 @pytest.mark.parametrize("trace", [*EVERY, list])
 def test_it_is_drawn_anew_from_its_json(trace):
     assert_drawn_from_json(picture("bytes", trace()), most=510)

@@ -205,16 +205,30 @@ def changed(frame: Frame, changes: Sequence[Change]) -> bytes:
 
 def trace(frame: Frame, changes: Sequence[Change] = ()) -> list[Event]:
     """The frame as it was sent, and each of its changes, as the picture has it."""
+    turns = range(len(changes) + 1)
+    return _read(frame, [changes[:turn] for turn in turns])
+
+
+def flips(frame: Frame) -> list[Event]:
+    """The frame as it was sent, and with the last bit of each byte flipped, one byte at
+    a time.
+    """
+    made = [[Change(at, byte ^ 1)] for at, byte in enumerate(frame.data)]
+    return _read(frame, [[], *made])
+
+
+def _read(frame: Frame, each: Sequence[Sequence[Change]]) -> list[Event]:
+    """The frame with these changes, and with those."""
     events = []
-    for turn in range(len(changes) + 1):
-        data = changed(frame, changes[:turn])
+    for turn, changes in enumerate(each):
+        data = changed(frame, changes)
         apart = frame.take_apart(data)
         detail: dict[str, Any] = {
             "frame": frame.name,
             "bytes": list(data),
             "parts": [list(part) for part in apart.parts],
             "end": apart.end,
-            "at": changes[turn - 1].at if turn else None,
+            "at": changes[-1].at if changes else None,
             "by": NOBODY,
             "message": "",
         }
@@ -229,13 +243,15 @@ def trace(frame: Frame, changes: Sequence[Change] = ()) -> list[Event]:
     return events
 
 
-def play(frame: Frame, changes: Sequence[Change] = ()) -> Picture:
-    """The bytes beside their fields, to look at."""
-    return picture("bytes", trace(frame, changes))
+def play(frame: Frame) -> Picture:
+    """The bytes beside their fields. A page without Python has what comes of each
+    flip.
+    """
+    return picture("bytes", flips(frame), live="flips")
 
 
 def levers() -> Any:
-    """The frames, whose bytes can be changed; only to look at without ipywidgets."""
+    """The frames, whose bytes can be changed; one of them, without ipywidgets."""
     if not find_spec("ipywidgets"):
         return play(frames()[0])
     from minikafka.course.levers.frame_bytes import BytesLive
@@ -244,4 +260,4 @@ def levers() -> Any:
         made = [Change(*each) for each in changes]
         return picture("bytes", trace(frame, made), live=True)
 
-    return BytesLive(frames(), show)
+    return BytesLive(frames(), show, play)

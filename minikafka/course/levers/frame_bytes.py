@@ -26,15 +26,19 @@ class Shown(Protocol):
 
 class BytesLive:
     """frames: those to choose from. show(frame, changes): its picture with these
-    changes, a step each.
+    changes, a step each. play(frame): the one for a page without a kernel.
     """
 
     def __init__(
-        self, frames: Sequence[Any], show: Callable[[Any, Changes], Picture]
+        self,
+        frames: Sequence[Any],
+        show: Callable[[Any, Changes], Picture],
+        play: Callable[[Any], Picture],
     ) -> None:
         import ipywidgets
 
         self._show_frame = show
+        self._play = play
         self.changes: list[tuple[int, int]] = []
         wide = ipywidgets.Layout(width="260px")
         names = [(frame.name, number) for number, frame in enumerate(frames)]
@@ -78,6 +82,10 @@ class BytesLive:
         lines = [f"<code>{escape(line)}</code>" for line in self.code]
         self.line.value = "<br>".join(lines)
         self.stage.show(self.picture, at_end=True)
+
+    def alone(self) -> Picture:
+        """The picture for a page without a kernel."""
+        return self._play(self.frame)
 
     @property
     def code(self) -> list[str]:

@@ -2,14 +2,16 @@
 reader makes of it, with names, types and values by the schema.
 
 Hovering either marks the other, and so does the focus: arrow keys go from byte to byte
-and from field to field. In a live picture two digits typed on a byte change it. Where
-the frame makes no sense any more the reading stops, and the bytes behind are left
-unread. On a narrow page the fields stand under the bytes.
+and from field to field. In a live picture two digits typed on a byte change it; in one
+whose steps are flips (live="flips"), one for each byte, a click flips it. Where the
+frame makes no sense any more the reading stops, and the bytes behind are left unread.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Places, Stage, column, part, row
 from minikafka.theatre.drawing import (
     LEAST_STRETCH,
     Box,
@@ -19,7 +21,6 @@ from minikafka.theatre.drawing import (
     has_room,
     text_width,
 )
-from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.bytes.story import (
     NOBODY,
     BytesStory,
@@ -31,59 +32,19 @@ from minikafka.theatre.text import counted, dotted
 
 MOST_BYTES, MOST_LINES = 320, 60
 LABEL = 34  # left of a row's first byte
-BYTE = 18  # height of a row of bytes
-LINE = 16  # height of a field
+BYTE, LINE = 18, 16  # heights of a row of bytes, and of a field
+# bytes in a row, the widest first, and how wide each of them is at least
+IN_A_ROW, LEAST = (16, 12, 8), 26
+LEAST_OF_TREE = 420
 INDENT = 9
-COLUMN_GAP, WIDEST_COLUMN = 14, 420
+GAP, WIDEST = 14, 420  # between columns of fields; width of one
 END = 0  # the number of the line that says what is not read
 FEW = 16  # lines that fit into one column
 READ_ONLY = "read-only here: you can change bytes in the lesson's notebook"
-HOW_TO = "click a byte, or go there with the arrow keys, and type two hex digits"
-
-
-class Hex(NamedTuple):
-    """The arrangement of the bytes. pitch: from one to the next."""
-
-    a_row: int
-    pitch: float
-
-    @property
-    def width(self) -> float:
-        return LABEL + self.a_row * self.pitch
-
-    def box_of(self, at: int) -> Box:
-        """The box of a byte, by its position in the frame."""
-        row, column = divmod(at, self.a_row)
-        return Box(
-            x=LABEL + column * self.pitch,
-            y=row * BYTE,
-            w=self.pitch - 2,
-            h=BYTE - 2,
-        )
-
-
-WIDE_ROWS = Hex(a_row=8, pitch=26)
-NARROW_ROWS = Hex(a_row=16, pitch=31.5)
-PHONE_ROWS = Hex(a_row=12, pitch=34)
-
-
-class Columns(NamedTuple):
-    """The place of the tree. most: lines per column."""
-
-    left: float
-    top: float
-    width: float
-    most: int
-
-    def box_of(self, number: int) -> Box:
-        """The box of a line, by its number."""
-        column, row = divmod(number, self.most)
-        return Box(
-            x=self.left + column * (self.width + COLUMN_GAP),
-            y=self.top + row * LINE,
-            w=self.width,
-            h=LINE - 1,
-        )
+HOW_TO = {
+    True: "click a byte, or go there with the arrow keys, and type two hex digits",
+    "flips": "click one: its last bit flips",
+}
 
 
 class Line(NamedTuple):
@@ -99,18 +60,17 @@ class BytesPlay(Play):
 
     story = BytesStory
     legend = "Hover over a byte or a field to see which ones belong together."
-    # lines of the longest tree
-    lines_most = 0
 
     def scenario(self, scene: Scene) -> str:
         size = len(scene["space"]["data"]) // 2
-        how = HOW_TO if "live" in self.cast else READ_ONLY
-        return dotted(counted(size, "byte"), how)
+        return dotted(
+            counted(size, "byte"), HOW_TO.get(self.cast.get("live"), READ_ONLY)
+        )
 
     def summary(self, space: Space) -> str:
         told = []
-        for part in _parts(space)[:MOST_LINES]:
-            told.append(f"{part.name} {part.value}")
+        for each in _parts(space)[:MOST_LINES]:
+            told.append(f"{each.name} {each.value}")
         unread = _unread(space)
         if unread:
             told.append(unread)
@@ -119,84 +79,68 @@ class BytesPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        """The longest tree decides how the columns are cut."""
-        trees = [_lines(scene["space"]) for scene in scenes]
-        self.lines_most = max(map(len, trees), default=0)
+        """The longest tree decides how its columns are cut."""
+        size = len(self.cast["sent"]) // 2
+        self.shown = min(size, MOST_BYTES)
+        trees = [len(_lines(scene["space"])) for scene in scenes]
+        lines = min(max(trees, default=0), MOST_LINES)
+        self.columns = 1 if max(trees, default=0) <= FEW else 2
+        self.most = -(-lines // self.columns)
+        least = LABEL + IN_A_ROW[-1] * LEAST
+        frame = part("bytes", self._bytes, high=self._high, least=least, grow=1)
+        changes = any(scene["space"]["changed"] for scene in scenes)
+        lamp = part("lamp", _lamp, high=25 if changes else 0)
+        tree = part(
+            "tree",
+            self._tree,
+            high=(self.most + (max(trees, default=0) > MOST_LINES)) * LINE,
+            least=LEAST_OF_TREE,
+            grow=4,
+        )
+        self.boxes = Stage(row(column(frame, lamp), tree, gap=18, line_gap=8, lower=0))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        space = scenes[-1]["space"]
-        rows = _rows(d)
-        bottom = self._bytes(d, space, rows)
-        if space["changed"]:
-            is_seen = space["by"] != NOBODY
-            words = f"{space['by']} notices"
-            d.lamp("lamp", 0, bottom + 6, words, is_seen)
-        left = rows.width + 18
-        top = 0.0
-        if d.narrow:
-            left = 0.0
-            top = bottom + 34
-        self._tree(d, space, left, top)
+        self.boxes.draw(drawing, scenes[-1])
 
-    def _hex_height(self, rows: Hex) -> float:
-        size = len(self.cast["sent"]) // 2
-        shown = min(size, MOST_BYTES)
-        return -(-shown // rows.a_row) * BYTE
+    def _high(self, width: float) -> float:
+        more = BYTE if 2 * self.shown < len(self.cast["sent"]) else 0
+        return -(-self.shown // _in_a_row(width)) * BYTE + more
 
-    def _bytes(self, d: Drawing, space: Space, rows: Hex) -> float:
-        """The frame, row by row. Returns where it ends."""
+    def _bytes(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The frame, row by row."""
+        space, place = scene["space"], places["bytes"]
         data = bytes.fromhex(space["data"])
-        shown = data[:MOST_BYTES]
         parts = _parts(space)
-        for at in range(0, len(shown), rows.a_row):
-            y = rows.box_of(at).y
-            d.note(
-                f"at/{at}",
-                0,
-                y + 12,
-                f"{at:03}",
-                size=12,
-                mono=True,
-            )
-        for at, byte in enumerate(shown):
+        a_row = _in_a_row(place.w)
+        pitch = (place.w - LABEL) / a_row
+        for at, byte in enumerate(data[: self.shown]):
+            line, across = divmod(at, a_row)
+            x, y = place.x + LABEL + across * pitch, place.y + line * BYTE
+            if not across:
+                d.note(f"at/{at}", place.x, y + 12, f"{at:03}", size=12, mono=True)
             number = _number_at(parts, at)
-            part = None if number is None else parts[number]
-            look = self._look(space, at, number, part)
-            is_read = at < space["end"]
-            look["tip"] = _tip(at, byte, part, is_read)
-            _draw_byte(
-                d,
-                at,
-                byte,
-                box=rows.box_of(at),
-                look=look,
-                ink="gone" if part is None else "ink",
-                is_changed=at in space["changed"],
-            )
-        bottom = self._hex_height(rows)
-        more = len(data) - len(shown)
+            found = None if number is None else parts[number]
+            look = self._look(space, at, number, found)
+            look["tip"] = _tip(at, byte, found, at < space["end"])
+            d.rect(f"byte/{at}", x, y, pitch - 2, BYTE - 2, **look)
+            ink = "gone" if found is None else "ink"
+            look = {"size": 12.5, "mono": True, "anchor": "middle"}
+            look["bold"] = at in space["changed"]
+            middle = x + pitch / 2 - 1
+            d.text(f"byte/{at}/hex", middle, y + 12, f"{byte:02x}", ink, **look)
+        more = len(data) - self.shown
         if more:
-            d.note("more", LABEL, bottom + 12, f"and {more} more bytes")
-        return bottom
+            words = f"and {more} more bytes"
+            d.note("more", place.x + LABEL, place.bottom - 6, words)
 
     def _look(
-        self,
-        space: Space,
-        at: int,
-        number: int | None,
-        part: Part | None,
+        self, space: Space, at: int, number: int | None, part: Part | None
     ) -> Look:
         """The bytes of a field have one shade, and neighbours another. number: of the
         field.
         """
-        look: Look = {
-            "fill": "none",
-            "line": "rule",
-            "dash": "3 3",
-            "r": 3,
-            "grid": "bytes",
-        }
+        look: Look = {"fill": "paper", "line": "rule", "dash": "3 3", "r": 3}
+        look["grid"] = "bytes"
         if number is not None and part is not None:
             look["fill"] = "cell" if number % 2 else "wash"
             look["dash"] = None
@@ -206,17 +150,23 @@ class BytesPlay(Play):
             look["line"] = "ink"
         if at == space["at"]:
             look["width"] = 2
-        if "live" in self.cast:
-            look["act"] = f"byte {at}"
-            look["digits"] = 2
+        live = self.cast.get("live")
+        if live == "flips":  # a second click takes it back
+            look["act"] = f"step {0 if at == space['at'] else at + 1}"
+        elif live:
+            look |= {"act": f"byte {at}", "digits": 2}
         return look
 
-    def _tree(self, d: Drawing, space: Space, left: float, top: float) -> None:
+    def _tree(self, d: Drawing, places: Places, scene: Scene) -> None:
         """The fields, in one column or two."""
+        space, place = scene["space"], places["tree"]
         lines = _lines(space)
-        columns = self._columns(d, left, top)
+        wide = (place.w - GAP * (self.columns - 1)) / self.columns
+        wide = min(wide, WIDEST)
         for number, line in enumerate(lines[:MOST_LINES]):
-            box = columns.box_of(number)
+            across, down = divmod(number, self.most)
+            x, y = place.x + across * (wide + GAP), place.y + down * LINE
+            box = Box(x, y, wide, LINE - 1)
             if line.part is None:
                 _draw_section(d, f"section/{number}", line, box)
             else:
@@ -224,27 +174,22 @@ class BytesPlay(Play):
                 _draw_field(d, line.part, line.number, box, is_other)
         more = len(lines) - MOST_LINES
         if more > 0:
-            y = top + columns.most * LINE
-            d.note("tree/more", left, y + 12, f"and {more} more lines")
-
-    def _columns(self, d: Drawing, left: float, top: float) -> Columns:
-        count = 1 if self.lines_most <= FEW else 2
-        lines = min(self.lines_most, MOST_LINES)
-        gaps = COLUMN_GAP * (count - 1)
-        width = (d.width - left - gaps) / count
-        return Columns(
-            left=left,
-            top=top,
-            width=min(width, WIDEST_COLUMN),
-            most=-(-lines // count),
-        )
+            y = place.y + self.most * LINE
+            d.note("tree/more", place.x, y + 12, f"and {more} more lines")
 
 
-def _rows(d: Drawing) -> Hex:
-    """The arrangement of the bytes on a page."""
-    if d.phone:
-        return PHONE_ROWS
-    return NARROW_ROWS if d.narrow else WIDE_ROWS
+def _lamp(d: Drawing, places: Places, scene: Scene) -> None:
+    """Who notices what was changed."""
+    space, place = scene["space"], places["lamp"]
+    if space["changed"]:
+        by = space["by"]
+        d.lamp("lamp", place.x, place.y + 6, f"{by} notices", by != NOBODY)
+
+
+def _in_a_row(width: float) -> int:
+    """As many bytes as have room beside each other."""
+    fitting = [count for count in IN_A_ROW if LABEL + count * LEAST <= width]
+    return max(fitting, default=IN_A_ROW[-1])
 
 
 def _parts(space: Space) -> list[Part]:
@@ -267,36 +212,15 @@ def _number_at(parts: Sequence[Part], at: int) -> int | None:
     return list(parts).index(part)
 
 
-def _draw_byte(
-    d: Drawing,
-    at: int,
-    byte: int,
-    box: Box,
-    look: Look,
-    ink: str,
-    is_changed: bool,
-) -> None:
-    """A box, and the byte in it."""
-    d.rect(f"byte/{at}", *box, **look)
-    words: Look = {
-        "size": 12.5,
-        "mono": True,
-        "anchor": "middle",
-        "bold": is_changed,
-    }
-    middle = box.x + box.w / 2
-    d.text(f"byte/{at}/hex", middle, box.y + 12, f"{byte:02x}", ink, **words)
-
-
 def _lines(space: Space) -> list[Line]:
     """The tree, line by line."""
     lines = []
     section = ""
-    for number, part in enumerate(_parts(space)):
-        if part.section != section:
-            section = part.section
+    for number, each in enumerate(_parts(space)):
+        if each.section != section:
+            section = each.section
             lines.append(Line(section))
-        lines.append(Line(section, number, part))
+        lines.append(Line(section, number, each))
     unread = _unread(space)
     if unread:
         lines.append(Line(unread, END))
@@ -352,7 +276,7 @@ def _draw_field(d: Drawing, part: Part, number: int, box: Box, is_other: bool) -
     for_name = room - taken
     whole = f"{part.name}  {part.type}"
     words: Look = {"ink": "quiet", "size": 12.5}
-    if has_room(whole, for_name, 13):
+    if has_room(f"{whole}  ", for_name, 13):
         words["more"] = part.type
         name = part.name
     else:

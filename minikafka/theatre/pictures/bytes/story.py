@@ -41,6 +41,8 @@ class BytesStory(Story):
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
         self.read: Detail | None = None  # what was told last
+        self.original: Detail | None = None  # and first, before any change
+        self.flips = False  # each change takes back the one before
         # as it was sent: its bytes, and the value of the field at each byte
         self.sent = b""
         self.values: dict[tuple[int, str], str] = {}
@@ -69,12 +71,15 @@ class BytesStory(Story):
         }
 
     def clock(self, ms: Sequence[int]) -> list[str]:
-        """No time passes: changes are counted."""
+        """No time passes: changes are counted, or bytes, where each is changed once."""
         changes = [f"change {number}" for number in range(1, len(ms))]
+        if self.flips:
+            changes = [f"byte {at}" for at in range(len(ms))]
         return ["as sent", *changes][: len(ms)]
 
     def _see_FrameRead(self, event: Event, d: Detail) -> Told:
-        before = self.read
+        before = self._before(d)
+        self.flips = self.flips or before is not self.read
         self.read = d
         if before is None:
             return self._sent(d)
@@ -87,12 +92,23 @@ class BytesStory(Story):
             said = f"Nobody notices. {said}"
         return Told(
             f"{_change(before, d)}. {said}",
-            chapter=None if is_as_sent else f"byte {d['at']}",
+            chapter=None if is_as_sent or self.flips else f"byte {d['at']}",
             trouble=is_noticed,
         )
 
+    def _before(self, d: Detail) -> Detail | None:
+        """What differs in one byte: what was told last, or, where that change is taken
+        back, what was sent.
+        """
+        if self.read is None:
+            return None
+        pairs = zip(self.read["bytes"], d["bytes"], strict=True)
+        others = [at for at, (was, now) in enumerate(pairs) if was != now]
+        return self.original if others not in ([], [d["at"]]) else self.read
+
     def _sent(self, d: Detail) -> Told:
         """The frame before any change."""
+        self.original = d
         parts = parts_of(d)
         self.title = capital(d["frame"])
         self.sent = bytes(d["bytes"])
