@@ -166,7 +166,7 @@ def test_flaws_of_an_assignment_are_counted_and_name_members_by_their_letters():
     )
 
 
-def test_words_on_hatching_stand_on_paper(thawed):
+def test_words_on_hatching_have_paper_around_them(thawed):
     drawn = shapes(thawed, thawed.scenes[-1])
     hatched = [
         key.removesuffix("/span")
@@ -174,4 +174,4 @@ def test_words_on_hatching_stand_on_paper(thawed):
         if shape.get("fill") == "hatch"
     ]
     named = [key for key in hatched if f"{key}/who" in drawn]
-    assert named and all(drawn[f"{key}/who/paper"]["fill"] == "paper" for key in named)
+    assert named and all(drawn[f"{key}/who"]["halo"] == "paper" for key in named)

@@ -230,7 +230,7 @@ class Group:
             tip = ", ".join(["nobody reads", *words])
             look: Look = {"line": "trouble", "r": 3, "of": begun, "tip": tip}
             d.rect(f"{key}/span", *box, "hatch", **look)
-            on_paper(d, f"{key}/who", box, [", ".join(words), *words])
+            told(d, f"{key}/who", box, [", ".join(words), *words])
         elif span.what == "two":
             self._two(d, key, shown, actors)
         elif span.what == "busy":
@@ -248,7 +248,7 @@ class Group:
         who = self._letters(span)
         look: Look = {"line": "trouble", "r": 2, "width": 2.5, "of": begun}
         d.rect(f"{key}/span", *box, **look, tip=f"{who} own it")
-        on_paper(d, f"{key}/who", box, [who])
+        told(d, f"{key}/who", box, [who])
 
 
 def _read(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
@@ -280,24 +280,9 @@ def _busy(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
         d.text(f"{key}/who", box.x + 5, box.bottom - FOOT, said, size=12, bold=True)
 
 
-def on_paper(
-    d: Drawing,
-    key: str,
-    box: Box,
-    ways: Sequence[str],
-    ink: str = "ink",
-    *,
-    middle: bool = False,
-) -> bool:
-    """The first words that fit, on paper: words on hatching can't be read. Whether any
-    do. middle: there, and not at the beginning.
-    """
+def told(d: Drawing, key: str, box: Box, ways: Sequence[str], ink: str = "ink") -> None:
+    """The first words that fit, readable on hatching and on marks."""
     said = fitting(ways, box.w - 12, bold=True)
     if said:
-        wide = widest(said, 12, bold=True) + 8
-        left = box.x + (box.w - wide) / 2 if middle else box.x + 4
-        paper = Box(left, box.y + 1, wide, box.h - 2)
-        d.rect(f"{key}/paper", *paper, "paper", r=3)
-        x, anchor = (left + wide / 2, "middle") if middle else (left + 4, "start")
-        d.text(key, x, box.bottom - FOOT, said, ink, size=12, bold=True, anchor=anchor)
-    return bool(said)
+        look: Look = {"size": 12, "bold": True, "halo": "paper"}
+        d.text(key, box.x + 7, box.bottom - FOOT, said, ink, **look)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from minikafka.theatre.drawing import Box, Look, fitting, has_room, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor
 from minikafka.theatre.pictures.rebalance.effect_events import Effect
-from minikafka.theatre.pictures.rebalance.lanes import FOOT, Band, Group, on_paper
+from minikafka.theatre.pictures.rebalance.lanes import FOOT, Band, Group, told
 from minikafka.theatre.pictures.rebalance.lengths import Silence, Wait, in_tenths
 from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
@@ -57,9 +57,15 @@ class Rows:
         return Box(left, y, right - left, self.height)
 
     def _inside(self, key: str, box: Box, ways: Sequence[str], ink: str) -> bool:
-        """In the middle of a bracket, the first that has room."""
-        inside = box._replace(x=box.x + 6, w=box.w - 12)
-        return on_paper(self.d, f"{key}/words", inside, ways, ink, middle=True)
+        """In the middle of a bracket, whose line ends there, the first that has room."""
+        said = fitting(ways, box.w - 24, bold=True)
+        if said:
+            middle, wide = box.x + box.w / 2, widest(said, 12, bold=True) + 8
+            left, foot = middle - wide / 2, box.bottom - FOOT
+            self.d.rect(f"{key}/paper", left, box.y + 1, wide, box.h - 2, "paper")
+            look: Look = {"size": 12, "bold": True, "anchor": "middle"}
+            self.d.text(f"{key}/words", middle, foot, said, ink, **look)
+        return bool(said)
 
     def _behind(self, key: str, box: Box, ways: Sequence[str], ink: str) -> None:
         """Draw words behind a bracket, if there is room before the axis ends."""
@@ -177,4 +183,4 @@ class Rows:
         wide = widest(words, 12, bold=True) + 13
         left = x - 4 - wide if has_before and not has_behind else x
         box = Box(left, y, wide, self.height)
-        on_paper(self.d, f"{key}/words", box, [words], "trouble")
+        told(self.d, f"{key}/words", box, [words], "trouble")
