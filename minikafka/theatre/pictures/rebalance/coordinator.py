@@ -14,6 +14,7 @@ from minikafka.theatre.boxes import (
     part,
     row,
     space,
+    words,
 )
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor
@@ -27,7 +28,6 @@ from minikafka.theatre.pictures.rebalance.spans import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import listed
 
-NAME = "group coordinator"
 LINE, BASE = 20, 14  # height of a line, and where its words are in it
 CHIP, CHIP_PITCH = 20, 45  # of a partition: height, and width with the gap behind it
 MOST_OF_POOL = 320  # width of the partitions that nobody has, on a phone
@@ -57,13 +57,13 @@ class Coordinator:
             least, wanted = sizes[0], sizes[-1]
             return part(name, draw, high=LINE, least=least, wanted=wanted, grow=grow)
 
-        name = line("name", self._name, widest(NAME, 13, bold=True))
+        name = words("coordinator/name", "group coordinator", high=LINE, bold=True)
         chip = line("state", self._chip, max(states, default=0) + GAP)
-        words = line("words", self._words, *said, grow=1)
+        does = line("words", self._words, *said, grow=1)
         most = max(pools, default=0)
         pool = line("pool", self._pool, min(most, MOST_OF_POOL), most, grow=1)
         first = row(name, space(), line("lamp", self._lamp, *lamp), gap=GAP)
-        second = row(chip, words, pool, gap=GAP)
+        second = row(chip, does, pool, gap=GAP)
         return framed("coordinator", column(first, second, gap=2), self._frame, pad=7)
 
     def free(self) -> Item:
@@ -78,10 +78,6 @@ class Coordinator:
         fill, line = ("said", "saidline") if assigns else ("wash", "rule")
         dash = "5 4" if space["down"] else None
         d.rect("coordinator", *places["coordinator"], fill, line, r=8, dash=dash)
-
-    def _name(self, d: Drawing, places: Places, scene: Scene) -> None:
-        place = places["name"]
-        d.text("coordinator/name", place.x + 4, place.y + BASE, NAME, bold=True)
 
     def _chip(self, d: Drawing, places: Places, scene: Scene) -> None:
         state = _state(scene["space"])

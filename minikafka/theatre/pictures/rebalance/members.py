@@ -3,6 +3,7 @@ room, else as lines. Who each is, what it does, the partitions that it reads or 
 for, and what it and the coordinator say to each other. In a live picture, its levers.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -221,12 +222,15 @@ class Members:
         return framed(f"card {number}", inside, frame, pad=pad, grow=1)
 
     def _head(self, number: int) -> Item:
-        leads = [widest(words, 12) for words in LEADS]
-        names = [
-            widest(actor.name, 13, bold=True) + 8 for actor in self.actors.values()
-        ]
-        least, wanted = DISC + leads[-1], DISC + max(names, default=0) + leads[0]
-        return self._part(number, "head", _head, HEAD, least, wanted)
+        long, short = (DISC + 8 + widest(words, 12) for words in LEADS)
+        actors = list(self.actors.values())
+        least, wanted = (
+            max(
+                (widest(_name(each, room), 13, bold=True) for each in actors), default=0
+            )
+            for room in (0, math.inf)
+        )
+        return self._part(number, "head", _head, HEAD, short + least, long + wanted)
 
     def _does(self, number: int, names: Collection[str]) -> Item:
         """names: of the members whose words have room."""
