@@ -31,7 +31,7 @@ The parts that several pictures share: a partition as a row of records (row.py, 
 its box is measured, too; which ones fit: columns.py), brokers as cards with their
 copies of a log (nodes.py), what is shown when there is too much (casting.py), words
 that fit (text.py), names of moments (clock.py). Time below is one of two: lengths to
-scale on axis.py (time_lanes.py, bars.py, broker_lanes.py), or order alone (lanes.py).
+scale on axis.py (time_lanes.py, broker_lanes.py), or order alone (lanes.py).
 strip.py is a map of many runs above the picture of one of them; pictures/tiles.py has
 tables of many runs as small pictures.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.actors import ink_on_actor
 from minikafka.theatre.axis import Scene, Span, spans
-from minikafka.theatre.nodes import colour
+from minikafka.theatre.nodes import colour, name_of
 from minikafka.theatre.time_lanes import Bar, TimeLane, gone
 
 
@@ -32,38 +32,35 @@ def lasted(span: Span) -> str:
 
 def broker_lane(
     scenes: Sequence[Scene],
-    of: Callable[[Scene], dict[str, Any]],
-    leads: Callable[[dict[str, Any]], str],
-    number: str = "",
+    among: str,
+    number: int,
+    leads: Callable[[dict[str, Any]], str] = lambda _: "",
 ) -> TimeLane:
-    """How long a broker led, as it believed (leads: in words, or ""), and was away. of:
-    what a scene says of it. number: at the end, while it is there.
+    """How long a broker led, as it believed (leads: in words, or ""), and was away.
+    among, number: the list in a scene's space that it is in, and its place there.
     """
+
+    def of(scene: Scene) -> dict[str, Any]:
+        shown: dict[str, Any] = scene["space"][among][number]
+        return shown
+
+    def state(scene: Scene) -> tuple[str, str]:
+        life = of(scene)["life"]
+        return life, "" if life else leads(of(scene))
+
     now = of(scenes[-1])
     broker = now["broker"]
     bars = []
-
-    def state(scene: Scene) -> tuple[str, str]:
-        shown = of(scene)
-        life = shown["life"]
-        return life, "" if life else leads(shown)
-
     for span in spans(scenes, state):
         life, words = span.what
         if life:
             bars.append(gone(span, [f"{life}, {lasted(span)}", life]))
         elif words:
             bars.append(_leads(span, broker, [words]))
-    life = now["life"]
-    name = f"broker {broker}"
-    return TimeLane(
-        key=name,
-        name=name,
-        bars=bars,
-        colour=colour(broker),
-        number=life or number,
-        trouble=bool(life),
-    )
+    name = name_of(broker)
+    is_away = bool(now["life"])
+    ends: dict[str, Any] = {"number": now["life"], "trouble": is_away}
+    return TimeLane(name, name, bars, colour(broker), **ends)
 
 
 def leader_lane(

@@ -1,5 +1,4 @@
-"""Brokers as cards below each other, each with its copy of one log beside it: what the
-pictures of replication share.
+"""Brokers' cards, and their copies of one log: what the pictures of replication share.
 
 A record has the colour of the broker that led when it was written, so one sees where
 logs differ. It is filled where the log's owner knows that it is committed, and an
@@ -24,12 +23,9 @@ from minikafka.theatre.drawing import (
 from minikafka.theatre.text import counted
 from minikafka.trace import Event
 
-MOST_WITH_LANES = 3  # brokers; more of them leave no room below
-CARD, CARD_NARROW, GUTTER = 236, 150, 22  # widths: of a card; between it and the log
-BESIDE = 212  # and of a card that has its chip beside its name
-# heights of a row above and below its records
-HEAD, FOOT = 17, 26
-# and on a card: of its name, a line of words, a chip with a line of its own, levers
+BESIDE = 212  # width of a card that has its chip beside its name
+ASIDE = 9  # from a card to what is between it and its log
+# heights on a card: of its name, a line of words, a chip with a line of its own, levers
 NAME, LINE, CHIP, LEVER = 30, 18, 22, 28
 # by the node's state
 LEVERS = {
@@ -98,7 +94,7 @@ def card_high(lines: int, live: bool) -> Callable[[float], float]:
     """The height of a card from its width. lines: of words below its name. live: it
     has levers.
     """
-    high = NAME + LINE * lines + (LEVER if live else 0)
+    high = NAME + LINE * lines + 3 + (LEVER if live else 0)
     return lambda width: high + (0 if width >= BESIDE else CHIP)
 
 
@@ -135,6 +131,25 @@ class Card:
             self.part.chip("chip", x, y, *chip)
         if self.live:
             self._levers(life)
+
+    def role(self, life: str, words: str, leads: bool) -> None:
+        """What the broker does, as it believes; one that is cut off keeps the role that
+        it had.
+        """
+        if life:
+            words = f"{life}, {words}" if life == "cut off" else life
+        ink = "trouble" if life else "ink" if leads else "quiet"
+        self.say("words", words, ink, line=0, bold=leads and not life)
+
+    def asks(self, other: Box, of: int, words: str) -> None:
+        """An arrow beside the cards to the card of the broker that is asked."""
+        x = self.place.right + ASIDE
+        is_above = other.y < self.place.y
+        begin, end = (self.place.y + 26, other.y + 38)
+        if not is_above:
+            begin, end = (self.place.y + 38, other.y + 26)
+        look: Look = {"line": "ink", "width": 2, "of": of, "tip": words}
+        self.d.arrow(f"{self.key}/asks", x, begin, x, end, **look)
 
     def say(
         self, key: str, words: str, ink: str = "quiet", *, line: int, bold: bool = False
@@ -181,77 +196,9 @@ def draw_disc(part: Drawing, broker: int, x: float, y: float, life: str) -> None
     )
 
 
-class Row:
-    """The place of one broker: card and log. live: its card has levers."""
-
-    def __init__(
-        self, d: Drawing, broker: int, y: float, cell: float, live: bool
-    ) -> None:
-        self.d = d
-        self.broker = broker
-        self.live = live
-        self.name = name_of(broker)
-        self.key = f"node/{broker}"
-        self.y = y
-        self.cell = cell
-        self.cells_y = y + HEAD
-        levers = LEVER if live else 0
-        below = CHIP if d.narrow else 0
-        self.height = HEAD + cell + FOOT + levers + below
-        self.width = CARD_NARROW if d.narrow else CARD
-        place = Box(0, y, self.width, self.height - 9)
-        self.drawn = Card(d, broker, place, live)
-
-    @property
-    def gutter(self) -> float:
-        """The middle between the card and the log."""
-        return self.width + GUTTER / 2 - 2
-
-    def card(
-        self, life: str, words: str, chip: tuple[str, str, str], leads: bool
-    ) -> None:
-        """words: what it is now. chip: its words, fill and ink."""
-        self.drawn.draw(life, Chip._make(chip), leads)
-        ink = "ink" if leads else "quiet"
-        if life:
-            ink = "trouble"
-        is_at_work = leads and not life
-        self.drawn.say("words", _living(life, words), ink, line=0, bold=is_at_work)
-
-    def link(self, other: "Row", cut: bool) -> None:
-        """The lever on the link to one other broker."""
-        self.drawn.link(other.name, self.gutter, 12, cut=cut)
-
-    def asks(self, other: "Row", of: int, words: str, *, trouble: bool = False) -> None:
-        """Draw an arrow in the gutter to the broker that is asked."""
-        begin = self.y + 36
-        end = other.y + 30
-        if other.y < self.y:
-            begin = self.y + 30
-            end = other.y + 36
-        self.d.arrow(
-            f"{self.key}/asks",
-            x=self.gutter,
-            y=begin,
-            x2=self.gutter,
-            y2=end,
-            line="trouble" if trouble else "ink",
-            width=2,
-            of=of,
-            tip=words,
-        )
-
-
 def _dash(life: str) -> str | None:
     """The dashes with which a broker that is away is drawn."""
     return "5 4" if life else None
-
-
-def _living(life: str, words: str) -> str:
-    """A broker's role in words: one that is cut off keeps the role it had."""
-    if life == "cut off":
-        return f"{life}, {words}"
-    return life or words
 
 
 class Columns:
@@ -272,7 +219,7 @@ class Columns:
     ) -> None:
         self.left = place.x
         self.pitch = min(max(place.w / (most + 1), least), widest)
-        count = int(place.w // self.pitch) - 1
+        count = int(place.w / self.pitch + 1e-6) - 1
         self.first = 0  # the first offset that has a column
         self.shift = 0  # columns before it: one that counts what is left out
         if end > count:
@@ -308,44 +255,13 @@ class Copied(NamedTuple):
         return f"offset {self.offset}, epoch {self.epoch}"
 
 
-def draw_log(
-    d: Drawing,
-    columns: Columns,
-    log: Mapping[str, Any],
-    leaders: Mapping[str, int],
-    *,
-    y: float,
-    cell: float,
-    now: int,
-    bare: bool = False,
-    **comes_from: float | None,
-) -> None:
-    """log: broker, end, high_watermark, records as [offset, epoch, text, more, tip,
-    number]; cut: those that were just dropped. leaders: epoch -> number of the broker
-    that led. y, cell: the upper edge of its records, and their height. bare: with
-    neither offsets nor epochs around them. comes_from: from_x and from_y of new ones.
-    """
-    copy = _Copy(d, columns, log, leaders, y, cell, bare)
-    copy.left_out()
-    shown = copy.shown()
-
-    for record in shown:
-        is_new = record.number == now
-        copy.record(record, comes_from if is_new else {})
-
-    if not bare:
-        copy.epochs(shown)
-    for record in map(Copied._make, log["cut"]):
-        if record.offset >= columns.first:
-            copy.cut(record)
-
-    copy.next_place()
-    copy.high_watermark()
-
-
 @dataclass(frozen=True)
-class _Copy:
-    """One broker's copy of a log, as draw_log() has it."""
+class DrawnLog:
+    """One broker's copy of a log. log: broker, end, high_watermark, records as [offset,
+    epoch, text, more, tip, number]; cut: those that were just dropped. leaders: epoch ->
+    number of the broker that led. y, cell: the upper edge of its records, and their
+    height. bare: with neither offsets nor epochs around them.
+    """
 
     d: Drawing
     columns: Columns
@@ -353,7 +269,21 @@ class _Copy:
     leaders: Mapping[str, int]
     y: float
     cell: float
-    bare: bool
+    bare: bool = False
+
+    def draw(self, now: int, **comes_from: float | None) -> None:
+        """comes_from: from_x and from_y of the records that the event now brought."""
+        self.left_out()
+        shown = self.shown()
+        for record in shown:
+            self.record(record, comes_from if record.number == now else {})
+        if not self.bare:
+            self.epochs(shown)
+        for record in map(Copied._make, self.log["cut"]):
+            if record.offset >= self.columns.first:
+                self.cut(record)
+        self.next_place()
+        self.high_watermark()
 
     @property
     def broker(self) -> int:
@@ -386,13 +316,9 @@ class _Copy:
             return
         box = self.cell_at(0)
         count = min(columns.first, end)
-        self.d.left_out(
-            f"{self.key}/left-out",
-            x=columns.left + box.w / 2,
-            y=box.y + box.h / 2,
-            count=count,
-            tip=f"{counted(count, 'record')} not drawn",
-        )
+        x, y = columns.left + box.w / 2, box.y + box.h / 2
+        tip = f"{counted(count, 'record')} not drawn"
+        self.d.left_out(f"{self.key}/left-out", x, y, count, tip=tip)
 
     def record(self, record: Copied, flies: Mapping[str, Any]) -> None:
         """flies: where a new one comes from."""
@@ -420,30 +346,13 @@ class _Copy:
 
     def cut(self, record: Copied) -> None:
         """One that was just dropped, struck through."""
-        d = self.d
         key = f"cut/{self.broker}/{record.offset}"
         box = self.cell_at(record.offset)
-        d.cell(
-            key,
-            *box,
-            *self.words(record),
-            width=2,
-            fill="none",
-            line="trouble",
-            ink="trouble",
-            dash="3 3",
-            tip=f"{record.place}, cut: {record.tip}",
-            same=record.same,
-        )
-        d.line(
-            f"{key}/line",
-            x=box.x + 3,
-            y=box.bottom - 3,
-            x2=box.right - 3,
-            y2=box.y + 3,
-            line="trouble",
-            width=2,
-        )
+        look: Look = {"fill": "none", "line": "trouble", "ink": "trouble", "width": 2}
+        look |= {"dash": "3 3", "same": record.same}
+        look["tip"] = f"{record.place}, cut: {record.tip}"
+        self.d.cell(key, *box, *self.words(record), **look)
+        strike(self.d, f"{key}/line", box)
 
     def next_place(self) -> None:
         """The empty place at the end, where no record was cut from there."""
@@ -460,14 +369,9 @@ class _Copy:
         if offset < self.columns.first:
             return
         box = self.cell_at(offset)
-        self.d.upright(
-            f"{self.key}/high-watermark",
-            x=box.x - 2.5,
-            top=box.y - 5,
-            bottom=box.bottom + 5,
-            line="ink",
-            width=2.5,
-        )
+        line: Look = {"line": "ink", "width": 2.5}
+        ends = box.x - 2.5, box.y - 5, box.bottom + 5
+        self.d.upright(f"{self.key}/high-watermark", *ends, **line)
 
     def epochs(self, shown: Sequence[Copied]) -> None:
         """Over the records in which leader epoch they were written."""
@@ -481,21 +385,16 @@ class _Copy:
             room = run * self.columns.pitch - 4
             words = fitting([f"epoch {begun}", f"e{begun}"], room, 12)
             if words:
-                self._epoch(record, words)
+                leader = self.leaders.get(str(begun), "?")
+                x, y = self.columns(record.offset) + 1, self.y - 6
+                tip = f"broker {leader} led in epoch {begun}"
+                self.d.note(f"{self.key}/epoch/{begun}", x, y, words, size=12, tip=tip)
 
-    def _epoch(self, record: Copied, words: str) -> None:
-        """The name of an epoch over its first record."""
-        epoch = record.epoch
-        leader = self.leaders.get(str(epoch), "?")
-        self.d.text(
-            f"{self.key}/epoch/{epoch}",
-            self.columns(record.offset) + 1,
-            self.y - 6,
-            words,
-            "quiet",
-            size=12,
-            tip=f"broker {leader} led in epoch {epoch}",
-        )
+
+def strike(d: Drawing, key: str, box: Box) -> None:
+    """A line through a record that nobody has any more, or not here."""
+    ends = box.x + 3, box.bottom - 3, box.right - 3, box.y + 3
+    d.line(key, *ends, line="trouble", width=2)
 
 
 def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, str]:
@@ -511,17 +410,6 @@ def _fitting(text: str, more: str, *, width: float, tall: bool) -> tuple[str, st
     if is_for_the_longer:
         return "", more
     return text, ""
-
-
-def rows_of(
-    d: Drawing, brokers: Sequence[int], top: float, cell: float, live: bool
-) -> tuple[dict[int, Row], float]:
-    """The rows of these brokers below each other, and where they end."""
-    rows: dict[int, Row] = {}
-    for broker in brokers:
-        rows[broker] = Row(d, broker, top, cell, live)
-        top += rows[broker].height
-    return rows, top
 
 
 def colour(broker: int) -> str:

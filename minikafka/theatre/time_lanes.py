@@ -11,12 +11,18 @@ from typing import NamedTuple
 from minikafka.theatre.axis import WORDS, Axis, Scene, Span, Time
 from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.drawing import Drawing, Look, fitting, has_room, widest
-from minikafka.theatre.lanes import GAP, LANE, PITCH, Mark, numbers_wide
+from minikafka.theatre.lanes import (
+    BESIDE,
+    GAP,
+    LANE,
+    PITCH,
+    Mark,
+    captions_wide,
+    numbers_wide,
+)
 from minikafka.theatre.text import key_part
 
-# width of the area left of the lanes
-NAMES, NAMES_NARROW, NAMES_PHONE = 132, 116, 124
-NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 124, 92, 106  # and right of them
+MOST_OF_NAMES = 150  # width
 BOX = 6  # width of a mark
 BASE = 13  # of a lane's words, from its top
 HEAD = 13  # above the first lane, where the cursor begins
@@ -90,12 +96,14 @@ class TimeLanes:
         self,
         scenes: Sequence[Scene],
         rows: Callable[[Sequence[Scene]], Sequence[TimeLane]],
-        left: float,
+        left: float = 0,
     ) -> Item:
         """The lanes as a box of a play. rows: of the scenes up to one. left: where they
-        begin, behind their names.
+        begin, if not right behind their names.
         """
         every = [rows(scenes[: step + 1]) for step in range(len(scenes))]
+        names = [lane.name for lanes in every for lane in lanes]
+        begin = left or captions_wide(names, MOST_OF_NAMES) + BESIDE
         after = numbers_wide(lane.number for lanes in every for lane in lanes)
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
@@ -104,25 +112,24 @@ class TimeLanes:
                 lanes = [
                     TimeLane(each.key, "") if each.is_answer else each for each in lanes
                 ]
-            sides = left, d.width - after
-            self.draw(d, places["lanes"].y, lanes, scene, sides)
+            self._draw(d, places["lanes"].y, lanes, scene, begin, d.width - after)
 
         count = max(map(len, every), default=0)
         return part("lanes", draw, high=HEAD + PITCH * count - GAP + WORDS + 4)
 
-    def draw(
+    def _draw(
         self,
         d: Drawing,
         y: float,
         rows: Sequence[TimeLane],
         scene: Scene,
-        sides: tuple[float, float] | None = None,
+        left: float,
+        right: float,
     ) -> None:
-        """The lanes below each other, and their axis. y: of their upper edge. sides:
-        where they begin and end.
+        """The lanes below each other, and their axis. y: of their upper edge. left,
+        right: where they begin and end.
         """
         now_ms = scene["at"]
-        left, right = sides or _sides(d)
         end = right
         if self.close:
             end = left + (right - left) * WHOLE
@@ -158,15 +165,6 @@ class TimeLanes:
             if number <= now and number not in begun:
                 found.append(each)
         return found
-
-
-def _sides(d: Drawing) -> tuple[float, float]:
-    """Where lanes begin and end."""
-    if d.phone:
-        return NAMES_PHONE, d.width - NUMBERS_PHONE
-    if d.narrow:
-        return NAMES_NARROW, d.width - NUMBERS_NARROW
-    return NAMES, d.width - NUMBERS
 
 
 def _ends_of(row: Drawing, axis: Axis, lane: TimeLane) -> None:

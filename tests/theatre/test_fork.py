@@ -174,10 +174,11 @@ def test_lengths_are_true_and_say_how_long_somebody_waited(fork):
     last = fork.scenes[-1]
     drawn = shapes(fork, last)
     sent = first(fork, "RecordsAppended", "lonely order")
-    assert drawn["time/bars/2/name"]["text"] == "lonely waits"
+    lane = "time/lane/lonely waits"
+    assert drawn[f"{lane}/name"]["text"] == "lonely waits"
     waited_s = (last["at"] - sent["at"]) / 1000
-    assert drawn["time/bars/2/number"]["text"] == f"{waited_s:.1f} s"
-    ground, bar = drawn["time/bars/2/ground"], drawn["time/bars/2/bar/1"]
+    assert drawn[f"{lane}/number"]["text"] == f"{waited_s:.1f} s"
+    ground, bar = drawn[f"{lane}/ground"], drawn[f"{lane}/bar/1"]
     whole_ms = last["at"] - fork.scenes[0]["at"]
     assert bar["w"] / ground["w"] == pytest.approx(1000 * waited_s / whole_ms, abs=0.01)
 

@@ -283,7 +283,7 @@ def test_of_five_brokers_the_axis_says_for_how_long_nobody_was_the_controller():
         nobody = drawn["time/lane/controller/bar/1"]
         crashed = first(pic, "NodeCrashed")["at"]
         elected = first(pic, "ControllerElected")["at"]
-        whole = drawn["time/lane/broker 1/bar/1"]
+        whole = drawn["time/lane/broker 1/bar/0"]
         scale = whole["w"] / (last["at"] - crashed)
         assert nobody["fill"] == "hatch"
         assert nobody["w"] == pytest.approx((elected - crashed) * scale, abs=0.2)

@@ -97,7 +97,7 @@ class LogCopy:
     def described(
         self, near: int, describe: Callable[[RecordId], Described]
     ) -> dict[str, Any]:
-        """The records that nodes.draw_log draws: the latest ones, and those that were
+        """The records that nodes.DrawnLog draws: the latest ones, and those that were
         truncated.
 
         near: how many offsets before the end are shown.

@@ -110,12 +110,7 @@ class Producer:
             self.waited.append([at, None, number])
 
     def hears(
-        self,
-        at: int,
-        number: int,
-        *,
-        done: Sequence[int] = (),
-        failed: str = "",
+        self, at: int, number: int, *, done: Sequence[int] = (), failed: str = ""
     ) -> None:
         self.number = number
         self.done = done

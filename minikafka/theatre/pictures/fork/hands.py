@@ -14,16 +14,16 @@ from minikafka.theatre.drawing import (
     fitting,
     widest,
 )
-from minikafka.theatre.nodes import Row
+from minikafka.theatre.nodes import Columns
+from minikafka.theatre.pictures.log_rows import CELL
 from minikafka.theatre.pictures.replica_set.names import Names
 from minikafka.theatre.text import key_part, span_of
 
-PRODUCERS, PRODUCERS_NARROW = 200, 108  # width of the area right of a log
-MARGIN = 10  # left of them
+WIDTHS = 98, 190  # of the area right of a log: least, and wanted
 AT_A_BROKER = 2  # producers beside one broker
 HIGH, HAND = 36, 18  # heights: of a producer, of what it has in hand
 WORDS = 16  # and of its name
-ANSWER, ANSWER_NARROW = 92, 40  # width of an answer
+ANSWER = 92  # width of an answer
 
 
 class InHand(NamedTuple):
@@ -62,66 +62,69 @@ class Waiting(NamedTuple):
 
 
 class Hands:
-    """The places of producers in one layout, and the records in their hands.
-    place(offset): x of a record.
+    """The producers in their place beside one broker's log, and the records in their
+    hands. columns: of the log.
     """
 
     def __init__(
-        self, d: Drawing, names: Names, scene: Mapping[str, Any], place: Any
+        self,
+        d: Drawing,
+        names: Names,
+        scene: Mapping[str, Any],
+        columns: Columns,
+        place: Box,
     ) -> None:
         self.d = d
         self.names = names
         self.at = scene["at"]
         self.now = scene["number"]
+        self.copies = scene["space"]["copies"]
+        self.columns = columns
         self.place = place
         self.producers = [Waiting(*each) for each in scene["space"]["producers"]]
-        self.width = width_of_hands(d) - MARGIN
-        self.left = d.width - self.width
 
-    def beside(self, row: Row, end: int) -> None:
-        """Those that reach this broker, the latest first. end: of its log."""
-        here = [each for each in self.producers if each.at == row.broker]
+    def beside(self, broker: int, records_y: float) -> None:
+        """Those that reach this broker, the latest first. records_y: of its log."""
+        here = [each for each in self.producers if each.at == broker]
         here.sort(key=lambda each: -each.number)
-        y = row.y
+        ends = {copy["broker"]: copy["end"] for copy in self.copies}
+        y = self.place.y
         for producer in here[:AT_A_BROKER]:
-            self._producer(producer, row, y)
+            self._producer(producer, records_y, y)
             if producer.number == self.now:
-                self._speaks(producer, row, end)
+                self._speaks(producer, records_y, ends[broker])
             y += HIGH
 
-    def _producer(self, producer: Waiting, row: Row, y: float) -> None:
-        part = self.d.part(f"producer/{key_part(producer.name)}", self.left, y)
-        state = self._state(producer)
-        beside = widest(state, 12) + 8 if state else 0
-        room = self.width - beside
-        part.text(
-            "name",
-            0,
-            12,
-            producer.name,
-            bold=True,
-            room=room,
-        )
-        if state:
-            part.note("state", self.width, 12, state, "end", size=12)
-        after_name = widest(producer.name, 13) + 8
+    def _producer(self, producer: Waiting, records_y: float, y: float) -> None:
+        part = self.d.part(f"producer/{key_part(producer.name)}", self.place.x, y)
+        width = self.place.w
+        waits = self._waits(producer)
+        room = width - (widest(waits, 12) + 8 if waits else 0)
+        part.text("name", 0, 12, producer.name, bold=True, room=room)
+        after_name = widest(producer.name, 13, bold=True) + 8
         acks = f"acks={producer.acks}"
-        if producer.acks and after_name + widest(acks, 12) <= room:
+        if waits:
+            x = min(after_name, width - widest(waits, 12))
+            part.note("state", x, 12, waits, size=12)
+            after_name = x + widest(waits, 12) + 8
+        if producer.acks and after_name + widest(acks, 12) <= width:
             part.note("acks", after_name, 12, acks, size=12)
 
         if producer.since is not None and producer.hand:
             self._record(part, producer)
         elif producer.failed:
-            self._error(part, producer.failed)
+            shown = fit(producer.failed, width * LEAST_STRETCH, 12)
+            part.text("error", 0, 30, shown, "trouble", size=12)
         elif producer.done:
-            self._answer(part, producer, row)
+            self._answer(part, producer, records_y)
 
-    def _state(self, producer: Waiting) -> str:
+    def _waits(self, producer: Waiting) -> str:
         """For how long it has waited."""
         if producer.since is None:
             return ""
         waited = f"{(self.at - producer.since) / 1000:.0f} s"
-        return waited if self.d.narrow else f"waits {waited}"
+        room = self.place.w - widest(producer.name, 13, bold=True) - 8
+        return fitting([f"waits {waited}"], room, 12) or waited
 
     def _record(self, part: Drawing, producer: Waiting) -> None:
         """The record it has sent is in a log, and it keeps its own copy until there is
@@ -138,37 +141,20 @@ class Hands:
             "same": first.same,
             "tip": f"{producer.name} has it in hand: no answer yet",
         }
-        part.cell(
-            "hand",
-            *self._box(),
-            text=text,
-            more=more,
-            **look,
-        )
+        part.cell("hand", *self._box(), text=text, more=more, **look)
 
     def _box(self) -> Box:
         """A box as wide as a record, if there is room."""
-        width = self.width if self.names.are_whole else ANSWER_NARROW
-        width = min(width, self.place(1) - self.place(0) - 5)
+        width = min(self.place.w, self.columns.pitch - 5)
+        return Box(0, WORDS, width, HAND)
 
-        return Box(
-            x=0,
-            y=WORDS,
-            w=width,
-            h=HAND,
-        )
-
-    def _error(self, part: Drawing, error: str) -> None:
-        shown = fit(error, self.width * LEAST_STRETCH, 12)
-        part.text("error", 0, 30, shown, "trouble", size=12)
-
-    def _answer(self, part: Drawing, producer: Waiting, row: Row) -> None:
+    def _answer(self, part: Drawing, producer: Waiting, records_y: float) -> None:
         """It comes back from the record that it is about."""
         last = producer.done[-1]
         words = f"offset {last}"
         if len(producer.done) > 1:
             words = f"{producer.done[0]} to {last}"
-        width = ANSWER_NARROW if self.d.narrow else ANSWER
+        width = min(ANSWER, self.place.w)
         look: Look = {
             "fill": "good",
             "text": "✓",
@@ -177,35 +163,18 @@ class Hands:
             "of": producer.number,
         }
         if producer.number == self.now:
-            look |= {"from_x": self.place(last), "from_y": row.cells_y}
+            look |= {"from_x": self.columns(last), "from_y": records_y}
         part.cell(f"answer/{last}", 0, WORDS, width, HAND, **look)
 
-    def _speaks(self, producer: Waiting, row: Row, end: int) -> None:
+    def _speaks(self, producer: Waiting, records_y: float, end: int) -> None:
         """Draw an arrow: its record goes to the log, or the answer comes back."""
-        at_log = self.place(end + 1) + 2
-        at_hand = self.left - 6
+        at_log = self.columns(end + 1) + 2
+        at_hand = self.place.x - 6
         if at_hand - at_log < 12:
             return
-
         is_sent = producer.since is not None
         begin, stop = (at_hand, at_log) if is_sent else (at_log, at_hand)
-        y = row.cells_y + row.cell / 2
-        look: Look = {
-            "width": 2,
-            "of": producer.number,
-            "tip": "a record" if is_sent else "the answer",
-        }
-        key = f"{row.key}/speaks"
-        self.d.arrow(
-            key,
-            x=begin,
-            y=y,
-            x2=stop,
-            y2=y,
-            line="ink",
-            **look,
-        )
-
-
-def width_of_hands(d: Drawing) -> float:
-    return PRODUCERS_NARROW if d.narrow else PRODUCERS
+        y = records_y + CELL / 2
+        tip = "a record" if is_sent else "the answer"
+        look: Look = {"line": "ink", "width": 2, "of": producer.number, "tip": tip}
+        self.d.arrow(f"node/{producer.at}/speaks", begin, y, stop, y, **look)

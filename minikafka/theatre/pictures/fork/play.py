@@ -6,34 +6,25 @@ Below, as lengths: the brokers that believed they led, and the producers that wa
 an answer. Options: topic, partition (without them: the one that is copied most).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from minikafka.theatre.bars import Bars, Lane, lane
+from minikafka.theatre.axis import Scene, Span
+from minikafka.theatre.boxes import Item, Places, Stage, column, part
 from minikafka.theatre.drawing import Box, Drawing, Look, has_room, widest
-from minikafka.theatre.lanes import Scene
-from minikafka.theatre.nodes import (
-    CARD,
-    CARD_NARROW,
-    GUTTER,
-    Columns,
-    Copied,
-    Row,
-    colour,
-    draw_log,
-    rows_of,
-)
-from minikafka.theatre.pictures.fork.hands import Hands, Waiting, width_of_hands
+from minikafka.theatre.nodes import Card, Chip, Columns, Copied, colour, strike
+from minikafka.theatre.pictures.fork.hands import HIGH, WIDTHS, Hands, Waiting
 from minikafka.theatre.pictures.fork.story import ForkStory
 from minikafka.theatre.pictures.log_partition import LEGEND
-from minikafka.theatre.pictures.replica_set.names import Names
-from minikafka.theatre.play import Play, Space
+from minikafka.theatre.pictures.log_rows import CELL, HEAD, LogRows
+from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
+from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import dotted
+from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
-# heights: above the rows; between the two sides; of what was cut off; of a record
-HEAD, WALL, TRAY, CELL = 20, 20, 46, 28
-BETWEEN = 5  # records
+# heights: of the words where the logs part; of what is between the two sides
+HIGH_FORK, TRAY = 18, 36
 MOST_LANES = 3  # producers with a lane
 
 # the fate of a record that was cut off, in two lines, by the answer that its producer
@@ -83,256 +74,141 @@ class ForkPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.bars = Bars(scenes)
+        self.rows = LogRows(self.cast, scenes, 1, _card, _from_a_producer)
+        hands = {broker: self._hands(broker) for broker in self.rows.brokers}
+        # the first leader is on top: what it had alone falls off below
+        order = self.cast["order"][::-1]
+        rows = [self.rows.item(each, hands[each]) for each in order]
+        legend = [self.rows.legend(each) for each in rows[:1]]
+        between = part("between", self._between, high=TRAY)
+        fork = part("fork", self._fork, high=HIGH_FORK)
+        time = TimeLanes(scenes, self.time).box(scenes, self._lanes)
+        self.boxes = Stage(
+            column(*legend, fork, *rows[:1], between, *rows[1:], time, gap=2)
+        )
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        scene = scenes[-1]
-        foot = _Stage(drawing, scene, self.cast).draw()
-        self.bars.draw(drawing, foot, self._lanes(scene), scene["at"])
+        self.boxes.draw(drawing, scenes[-1])
 
     def ruler(self, drawing: Drawing, scene: Scene, on: str) -> Ruler | None:
         """Over the logs: before which offset something happens to them."""
-        columns = _columns(drawing, scene, self.cast)
-        cards = [drawing.shapes[f"node/{broker}"] for broker in self.cast["order"]]
-        lowest = max(card["y"] + card["h"] for card in cards)
-        first = columns.first
+        places = self.boxes.places(drawing.width)
+        columns = self.rows.columns(places, scene["space"])
         last = max(self.cast["most"], 1)
-
         return Ruler(
-            left=columns(first) - BETWEEN / 2,
+            left=columns(columns.first) - BETWEEN / 2,
             right=columns(last) - BETWEEN / 2,
-            first=first,
+            first=columns.first,
             last=last,
             step=1,
             edge=0,
-            reach=lowest,
+            reach=max(places[f"card {each}"].bottom for each in self.rows.brokers),
             says=_offset,
             above=True,
         )
 
-    def _lanes(self, scene: Scene) -> list[Lane]:
-        space = scene["space"]
-        now = scene["at"]
+    def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        """Who believed to lead, and who waited."""
+        scene = scenes[-1]
         leaders = set(self.cast["leaders"].values())
-
         lanes = []
-        for copy in space["copies"]:
+        for copy in scene["space"]["copies"]:
             broker = copy["broker"]
             if broker in leaders:
                 name = f"broker {broker} leads"
-                lanes.append(lane(name, copy["led"], colour(broker), now))
-
-        waited = {}
-        for each in space["producers"]:
-            producer = Waiting(*each)
-            waited[producer.name] = producer.waited
-
+                lanes.append(_lane(name, copy["led"], colour(broker), scene))
+        producers = [Waiting(*each) for each in scene["space"]["producers"]]
+        waited = {each.name: each.waited for each in producers}
         for name in self.cast["producers"][:MOST_LANES]:
-            spans = waited.get(name, ())
-            lanes.append(lane(f"{name} waits", spans, "quiet", now))
+            lanes.append(_lane(f"{name} waits", waited.get(name, ()), "quiet", scene))
         return lanes
 
+    def _hands(self, broker: int) -> Item:
+        """The producers that reach a broker, beside its log."""
 
-def _columns(d: Drawing, scene: Scene, cast: Mapping[str, Any]) -> Columns:
-    left = (CARD_NARROW if d.narrow else CARD) + GUTTER
-    return Columns(
-        Box(left, 0, d.width - width_of_hands(d) - left, 0),
-        most=cast["most"],
-        end=scene["space"]["end"],
-        least=34,
-        widest=124,
-    )
+        def draw(d: Drawing, places: Places, scene: Scene) -> None:
+            columns = self.rows.columns(places, scene["space"])
+            names = Names(columns, self.cast)
+            place = places[f"hands {broker}"]
+            hands = Hands(d, names, scene, columns, place)
+            hands.beside(broker, places[f"log {broker}"].y + HEAD)
 
+        least, wanted = WIDTHS
+        name = f"hands {broker}"
+        return part(name, draw, high=2 * HIGH, least=least, wanted=wanted)
 
-class _Stage:
-    """The brokers with their logs, the producers, and what was cut off."""
+    def _fork(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The line at the offset where the logs diverge; and where a leader says that a
+        log must end.
+        """
+        space = scene["space"]
+        columns = self.rows.columns(places, space)
+        for copy in space["copies"]:
+            offset = copy["asked_to"]
+            if offset is not None and offset >= columns.first:
+                top = places[f"log {copy['broker']}"].y + HEAD
+                look: Look = {"line": "trouble", "width": 3, "dash": "5 3"}
+                x = columns(offset) - BETWEEN / 2
+                key = f"node/{copy['broker']}/end-here"
+                d.upright(key, x, top - 8, top + CELL + 8, **look)
 
-    def __init__(self, d: Drawing, scene: Scene, cast: Mapping[str, Any]) -> None:
-        self.d = d
-        self.space = scene["space"]
-        self.now = scene["number"]
-        self.cast = cast
-        self.copies = {copy["broker"]: copy for copy in self.space["copies"]}
-        self.columns = _columns(d, scene, cast)
-        self.names = Names(self.columns, cast)
-        self.hands = Hands(d, self.names, scene, self.columns)
-
-    def draw(self) -> float:
-        """Draw the stage. Returns the y at which it ends."""
-        self.names.legend(self.d, self.space)
-        top = HEAD + self.names.height(self.d)
-        *others, alone = self.cast["order"] or [0]
-
-        rows, foot = rows_of(self.d, others, top, CELL, live=False)
-        if not alone:
-            return foot
-
-        last, foot = rows_of(self.d, [alone], foot + WALL, CELL, live=False)
-        rows |= last
-
-        is_cut_off = self.copies[alone]["life"] == "cut off"
-        if is_cut_off:
-            self._wall(rows[alone].y - WALL)
-        self._fork(top - HEAD, foot - 14)
-
-        for row in rows.values():
-            self._row(row, rows)
-
-        for broker, row in rows.items():
-            end = self.copies[broker]["end"]
-            self.hands.beside(row, end)
-
-        if self.cast["dropped"]:
-            self._dropped(foot)
-            foot += TRAY
-        return foot
-
-    def _row(self, row: Row, rows: Mapping[int, Row]) -> None:
-        copy = self.copies[row.broker]
-        words = _words(copy, self.d.narrow)
-        # which of two leaders is the newer one; on a wide page the words say it
-        chip = ("", "", "")
-        if self.d.narrow and copy["leads"]:
-            chip = (f"epoch {copy['epoch']}", "chip", "ink")
-        row.card(copy["life"], words, chip, copy["leads"])
-
-        flies: Look = {}
-        leader = rows.get(copy["follows"])
-        if copy["leads"]:
-            flies = {"from_x": self.hands.left, "from_y": row.cells_y}
-        elif leader is not None:
-            flies = {"from_y": leader.cells_y}
-
-        log = self.names.of_log(copy)
-        draw_log(
-            self.d,
-            self.columns,
-            log,
-            self.cast["leaders"],
-            y=row.cells_y,
-            cell=CELL,
-            now=self.now,
-            **flies,
-        )
-
-        offset = copy["asked_to"]
-        if offset is not None:
-            self._cut_here(row, offset)
-
-    def _wall(self, y: float) -> None:
-        """Draw the wall between brokers that can't reach each other."""
-        words = "nothing passes"
-        left = widest(words, 12, bold=True) + 10
-        y += WALL / 2 - 4
-
-        self.d.text(
-            "wall/words",
-            0,
-            y + 4,
-            words,
-            "trouble",
-            size=12,
-            bold=True,
-        )
-        look: Look = {
-            "line": "trouble",
-            "width": 2,
-            "dash": "6 5",
-        }
-        self.d.level(
-            "wall",
-            left=left,
-            right=self.d.width,
-            y=y,
-            **look,
-        )
-
-    def _fork(self, top: float, bottom: float) -> None:
-        """Draw the line at the offset where the logs diverge."""
-        offset = self.space["fork"]
-        if offset is None or offset < self.columns.first:
+        offset = space["fork"]
+        if offset is None or offset < columns.first:
             return
-
-        x = self.columns(offset) - BETWEEN / 2
+        x = columns(offset) - BETWEEN / 2
         words = f"the logs part at offset {offset}"
-        room = self.d.width - x
-        is_wide = widest(words, 12, bold=True) > room
+        is_wide = widest(words, 12, bold=True) > d.width - x
+        look = {"size": 12, "bold": True, "anchor": "end" if is_wide else "start"}
+        top = places["fork"].y
+        d.text("fork/words", x + (-4 if is_wide else 4), top + 14, words, **look)
+        foot = max(places[f"log {each}"].bottom for each in self.rows.brokers)
+        d.upright("fork", x, top + 4, foot - 14, line="ink", width=1.5, dash="3 4")
 
-        look: Look = {
-            "size": 12,
-            "bold": True,
-            "anchor": "end" if is_wide else "start",
-        }
-        beside = -4 if is_wide else 4
-        self.d.text("fork/words", x + beside, top + 14, words, **look)
+    def _between(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """Between the first leader and the others: what keeps them apart, and later the
+        records that were cut off. No broker has them any more.
+        """
+        space = scene["space"]
+        place = places["between"]
+        lives = {copy["broker"]: copy["life"] for copy in space["copies"]}
+        if lives[self.cast["order"][-1]] == "cut off":
+            y = place.y + TRAY / 2
+            words = "nothing passes"
+            d.text("wall/words", 0, y + 4, words, "trouble", size=12, bold=True)
+            left = widest(words, 12, bold=True) + 10
+            d.level("wall", left, d.width, y, "trouble", width=2, dash="6 5")
 
-        look = {
-            "line": "ink",
-            "width": 1.5,
-            "dash": "3 4",
-        }
-        self.d.upright(
-            "fork",
-            x=x,
-            top=top + 4,
-            bottom=bottom,
-            **look,
-        )
-
-    def _cut_here(self, row: Row, offset: int) -> None:
-        """Where the leader says that it must end."""
-        if offset < self.columns.first:
-            return
-
-        x = self.columns(offset) - BETWEEN / 2
-        top = row.cells_y - 8
-        bottom = row.cells_y + CELL + 8
-
-        look: Look = {
-            "line": "trouble",
-            "width": 3,
-            "dash": "5 3",
-        }
-        self.d.upright(
-            f"{row.key}/end-here",
-            x=x,
-            top=top,
-            bottom=bottom,
-            **look,
-        )
-
-    def _dropped(self, y: float) -> None:
-        """Draw the records that were cut off: no broker has them any more."""
         told = None
-        for copy in self.space["copies"]:
-            broker = copy["broker"]
+        columns = self.rows.columns(places, space)
+        for copy in space["copies"]:
             for *record, told in copy["dropped"]:
-                self._one_dropped(broker, Copied(*record), told, y)
+                if record[0] >= columns.first:
+                    dropped = Copied(*record)
+                    self._dropped(d, columns, copy["broker"], dropped, told, place.y)
+        if told is not None:
+            title, fate = FATES[told]
+            is_lost = told == "acknowledged"
+            ink = "trouble" if is_lost else "quiet"
+            look: Look = {"size": 12.5, "bold": True}
+            d.text("dropped", 10, place.y + 12, title, "trouble", **look)
+            look |= {"bold": is_lost}
+            d.text("dropped/fate", 10, place.y + 28, fate, ink, **look)
 
-        if told is None:
-            return
-
-        title, fate = FATES[told]
+    def _dropped(
+        self,
+        d: Drawing,
+        columns: Columns,
+        broker: int,
+        record: Copied,
+        told: str,
+        y: float,
+    ) -> None:
+        width = columns.pitch - BETWEEN
+        box = Box(columns(record.offset), y, width, CELL)
+        text, more = Names(columns, self.cast).words(record.text, record.more)
         is_lost = told == "acknowledged"
-        ink = "trouble" if is_lost else "quiet"
-        look: Look = {"size": 12.5, "bold": True}
-        self.d.text("dropped", 10, y + 12, title, "trouble", **look)
-        look |= {"bold": is_lost}
-        self.d.text("dropped/fate", 10, y + 28, fate, ink, **look)
-
-    def _one_dropped(self, broker: int, record: Copied, told: str, y: float) -> None:
-        if record.offset < self.columns.first:
-            return
-
-        d = self.d
-        width = self.columns.pitch - BETWEEN
-        x = self.columns(record.offset)
-
-        text, more = self.names.words(record.text, record.more)
-        is_lost = told == "acknowledged"
-        if is_lost and has_room(f"✓ {text or more}", width - 8, 13.5):
+        if is_lost and has_room(f"✓{text or more}", width - 8, 13.5):
             text = f"✓{text}"
-
         look: Look = {
             "text": text,
             "more": more,
@@ -342,37 +218,45 @@ class _Stage:
             "dash": "3 3",
             "width": 2,
             "same": record.same,
+            "tip": f"{record.place}, cut off: {record.tip}",
         }
-        tip = f"offset {record.offset}, epoch {record.epoch}, cut off: {record.tip}"
-        key = f"record/{broker}/{record.offset}/{record.epoch}"
-        d.cell(
-            key,
-            x=x,
-            y=y,
-            w=width,
-            h=CELL,
-            tip=tip,
-            **look,
-        )
-        begin = x + 4, y + CELL - 4
-        end = x + width - 4, y + 4
-        d.line(f"cut/{broker}/{record.offset}", *begin, *end, "trouble")
+        d.cell(f"record/{broker}/{record.offset}/{record.epoch}", *box, **look)
+        strike(d, f"cut/{broker}/{record.offset}", box)
+
+
+def _from_a_producer(places: Places, broker: int) -> Look:
+    return {
+        "from_x": places[f"hands {broker}"].x,
+        "from_y": places[f"log {broker}"].y + HEAD,
+    }
+
+
+def _card(card: Card, copy: Detail, places: Places, scene: Scene) -> None:
+    """Which of two leaders is the newer one, its epoch says."""
+    words = f"follows broker {copy['follows']}"
+    if copy["asked_to"] is not None:
+        words = f"must end at {copy['asked_to']}"
+    elif copy["leads"]:
+        words = "leads"
+    elif copy["follows"] < 0:
+        words = "follows nobody"
+    epoch = Chip(f"epoch {copy['epoch']}", "chip", "ink")
+    card.draw(copy["life"], epoch if copy["leads"] else Chip(), copy["leads"])
+    card.role(copy["life"], words, copy["leads"])
+
+
+def _lane(
+    name: str, times: Sequence[Sequence[Any]], fill: str, scene: Scene
+) -> TimeLane:
+    """times: each as [begin, end or None, number]. The lane ends with the length of the
+    last one, and has no name before the first.
+    """
+    now = scene["at"]
+    spans = [Span(begin, now if end is None else end, "", n) for begin, end, n in times]
+    bars = [Bar(span, (), name, fill) for span in spans]
+    number = f"{(spans[-1].end_ms - spans[-1].begin_ms) / 1000:.1f} s" if spans else ""
+    return TimeLane(key=name, name=name if spans else "", bars=bars, number=number)
 
 
 def _offset(offset: float) -> str:
     return f"offset {offset:.0f}"
-
-
-def _words(copy: Mapping[str, Any], narrow: bool) -> str:
-    """A broker's belief in words; on a narrow page a leader's epoch is a chip."""
-    epoch = "" if narrow else f", epoch {copy['epoch']}"
-    if copy["asked_to"] is not None:
-        return f"must end at {copy['asked_to']}"
-
-    if copy["leads"]:
-        return f"leads{epoch}"
-
-    if copy["follows"] < 0:
-        return "follows nobody"
-
-    return f"follows broker {copy['follows']}{epoch}"

@@ -32,8 +32,7 @@ LONGEST_NAME = 30  # letters of a record's name, in a sentence
 ENDS_LEADING = ("NodeCrashed", "NodeShutDown", "NodeStopped")
 SAYS = OF_NODES | {
     "LeaderElected": Says(
-        "{Node} leads now, in epoch {leader_epoch}.",
-        first="{node} leads",
+        "{Node} leads now, in epoch {leader_epoch}.", first="{node} leads"
     ),
     "LeaderFollowed": Says(
         "{Node} hears of epoch {leader_epoch}, and {leader_epoch} is larger than {was}."
@@ -191,12 +190,7 @@ class ForkStory(PartitionStory):
     def _dropped(self, record: RecordId) -> list[Any]:
         """A record in the form that a log has it, and what its producer was told."""
         promises = self.promises
-        return [
-            *record,
-            *promises.describe(record),
-            0,
-            promises.was_told(record),
-        ]
+        return [*record, *promises.describe(record), 0, promises.was_told(record)]
 
     def _are_alike(self) -> bool:
         """Whether all logs hold the same records."""
@@ -254,11 +248,7 @@ class ForkStory(PartitionStory):
         for each in leading:
             light.append(f"node/{each.broker}")
             light.append(f"record/{each.broker}")
-        return Told(
-            words,
-            chapter="two leaders",
-            light=light,
-        )
+        return Told(words, chapter="two leaders", light=light)
 
     def _see_LeaderFollowed(self, event: Event, d: Detail) -> Told:
         copy = self.copies[event.node]
@@ -322,11 +312,7 @@ class ForkStory(PartitionStory):
         copy = self.copies[event.node]
         self.promises.replicated(event, self.number)
         copy.take(d, self.number)
-        told = self.tell(
-            event,
-            offsets=span_of(offsets_of(d)),
-            leader=copy.follows,
-        )
+        told = self.tell(event, offsets=span_of(offsets_of(d)), leader=copy.follows)
         if copy.dropped and self._are_alike():
             told.sentence += " The logs are alike again."
         return told
@@ -348,10 +334,7 @@ class ForkStory(PartitionStory):
             offsets.append(offset)
             light.append(f"record/{copy.broker}/{offset}/{epoch}")
         return self.tell(
-            event,
-            what=span_of(offsets),
-            fate=self._who_was_told(copy.cut),
-            light=light,
+            event, what=span_of(offsets), fate=self._who_was_told(copy.cut), light=light
         )
 
     def _who_was_told(self, gone: Sequence[RecordId]) -> str:
@@ -378,11 +361,7 @@ class ForkStory(PartitionStory):
         producer = self.producers.get(event.node)
         if producer is None:
             return None
-        producer.hears(
-            self.at,
-            number,
-            done=list(offsets),
-        )
+        producer.hears(self.at, number, done=list(offsets))
         of_one = ": with acks=1 the leader doesn't wait for the others"
         whose = of_one if producer.acks == "1" else ""
         return self.tell(event, offsets=span_of(offsets), whose=whose)
@@ -395,11 +374,7 @@ class ForkStory(PartitionStory):
         producer = self.producers.get(event.node)
         if producer is None:
             return None
-        producer.hears(
-            self.at,
-            self.number,
-            failed=d["error"],
-        )
+        producer.hears(self.at, self.number, failed=d["error"])
         return self.tell(event)
 
     def _see_BatchRetried(self, event: Event, d: Detail) -> Told | None:
@@ -453,7 +428,7 @@ class ForkStory(PartitionStory):
 
 
 def _old_leader_last(brokers: Sequence[int], replicas: Sequence[Event]) -> list[int]:
-    """Rows from top to bottom: what the first leader had alone falls off below."""
+    """Rows from below to the top."""
     first = _first_leader(replicas)
     order = [broker for broker in brokers if broker != first]
     if first in brokers:

@@ -5,21 +5,14 @@ Options: topic, partition: of which partition the brokers' knowledge is shown; s
 what happens earlier is not told; live: with levers on the cards.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, Stage, column, part, row
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Look,
-    fitting,
-    lamp_width,
-)
-from minikafka.theatre.lanes import BESIDE, Lane, names_wide
-from minikafka.theatre.nodes import Columns, draw_disc, draw_log, name_of
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, lamp_width
+from minikafka.theatre.nodes import Columns, DrawnLog, draw_disc
 from minikafka.theatre.pictures.quorum.ballot import Ballot, votes_of
 from minikafka.theatre.pictures.quorum.story import QuorumStory
 from minikafka.theatre.pictures.quorum.votes import LOST
@@ -49,7 +42,7 @@ class QuorumPlay(Play):
         space = scene["space"]
         voters = len(space["voters"]) - len(self.cast["observers"])
         active = "no controller yet"
-        if _is_away(space, space["controller"]):
+        if _lives(space).get(space["controller"]) not in (None, "", "cut off"):
             active = "nobody is the controller"
         elif space["controller"] >= 0:
             active = f"broker {space['controller']} is the controller of epoch"
@@ -88,8 +81,6 @@ class QuorumPlay(Play):
         brokers = [voter["broker"] for voter in spaces[0]["voters"]] if spaces else []
         ballot = Ballot(self.cast, scenes)
         lanes = TimeLanes(scenes, self.time)
-        names = [*map(name_of, brokers), "controller", self.cast["part"]]
-        before = names_wide(Lane("", name) for name in names) + BESIDE
         self.boxes = Stage(
             column(
                 ballot.cards(brokers),
@@ -97,7 +88,7 @@ class QuorumPlay(Play):
                 row(_client(spaces), _lamp(), gap=8),
                 self._offsets(),
                 *map(self._log, range(len(brokers)), brokers),
-                lanes.box(scenes, self._lanes, before),
+                lanes.box(scenes, self._lanes),
                 gap=4,
             )
         )
@@ -138,23 +129,19 @@ class QuorumPlay(Play):
 
         def label(d: Drawing, places: Places, scene: Scene) -> None:
             voter = scene["space"]["voters"][number]
-            _knows(d, places[f"label {broker}"], voter, scene["space"], self._part)
+            _knows(
+                d, places[f"label {broker}"], voter, scene["space"], self.cast["part"]
+            )
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             place = places[name]
             voter = scene["space"]["voters"][number]
             leader = places.get(f"log {voter['leader']}")
-            draw_log(
-                d,
-                self._columns(place, scene["space"]),
-                voter,
-                self.cast["leaders"],
-                y=place.y + 4,
-                cell=place.h - 8,
-                now=scene["number"],
-                bare=True,
-                from_y=leader.y + 4 if leader else None,
-            )
+            from_y = leader.y + 4 if leader else None
+            columns = self._columns(place, scene["space"])
+            y, cell, leaders = place.y + 4, place.h - 8, self.cast["leaders"]
+            log = DrawnLog(d, columns, voter, leaders, y, cell, bare=True)
+            log.draw(scene["number"], from_y=from_y)
 
         def high(width: float) -> float:
             return 32 if width >= FEW * CELL else 52
@@ -164,19 +151,16 @@ class QuorumPlay(Play):
 
     # -- time
 
-    @property
-    def _part(self) -> str:
-        return str(self.cast["part"])
-
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
         """The lanes of the controller, the partition's leader, and the brokers that are
         away.
         """
         lanes = [leader_lane("controller", scenes, _active, key="controller")]
-        lanes += [leader_lane(self._part, scenes, _leader)] if self._part else []
+        if part_name := self.cast["part"]:
+            lanes.append(leader_lane(part_name, scenes, _leader))
         for number, voter in enumerate(scenes[-1]["space"]["voters"]):
             if voter["life"]:
-                lanes.append(_broker(scenes, number))
+                lanes.append(broker_lane(scenes, "voters", number))
         return lanes
 
 
@@ -229,47 +213,22 @@ def _client(spaces: Sequence[Space]) -> Item:
     return part("client", draw, high=19 * some, least=220 * some, grow=1)
 
 
-def _is_away(space: Mapping[str, Any], broker: int) -> bool:
-    for voter in space["voters"]:
-        if voter["broker"] == broker:
-            return voter["life"] not in ("", "cut off")
-    return False
-
-
-def _broker(scenes: Sequence[Scene], number: int) -> TimeLane:
-    """number: its place among the voters."""
-    of = _of_voter(number)
-    epoch = f"epoch {of(scenes[-1])['epoch']}"
-    return broker_lane(scenes, of, _is_controller, epoch)
+def _lives(space: Space) -> dict[int, str]:
+    """What is wrong with each broker, if anything."""
+    return {voter["broker"]: voter["life"] for voter in space["voters"]}
 
 
 def _active(scene: Scene) -> Leads:
     """The active controller of a scene, if there is one."""
     space = scene["space"]
-    controller = space["controller"]
-    if controller < 0:
-        return NOBODY
-    lives = {voter["broker"]: voter["life"] for voter in space["voters"]}
-    return Leads(controller, lives.get(controller, ""), space["epoch"])
-
-
-def _of_voter(number: int) -> Callable[[Scene], dict[str, Any]]:
-    def of(scene: Scene) -> dict[str, Any]:
-        voter: dict[str, Any] = scene["space"]["voters"][number]
-        return voter
-
-    return of
-
-
-def _is_controller(voter: Mapping[str, Any]) -> str:
-    if voter["role"] != "controller":
-        return ""
-    return f"controller, epoch {voter['epoch']}"
+    return _leads(space, space["controller"], space["epoch"])
 
 
 def _leader(scene: Scene) -> Leads:
     """The partition's leader, as it is decided."""
-    space = scene["space"]
-    lives = {voter["broker"]: voter["life"] for voter in space["voters"]}
-    leader = space["leader"]
-    return Leads(leader, lives.get(leader, "")) if leader >= 0 else NOBODY
+    return _leads(scene["space"], scene["space"]["leader"])
+
+
+def _leads(space: Space, broker: int, epoch: int | None = None) -> Leads:
+    life = _lives(space).get(broker, "")
+    return Leads(broker, life, epoch) if broker >= 0 else NOBODY

@@ -7,12 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from minikafka.theatre.casting import letters
-from minikafka.theatre.drawing import (
-    LEAST_STRETCH,
-    Drawing,
-    text_width,
-    wrap,
-)
+from minikafka.theatre.drawing import LEAST_STRETCH, Box, Drawing, text_width, wrap
 from minikafka.theatre.nodes import Columns
 from minikafka.theatre.text import dotted
 
@@ -61,7 +56,7 @@ class Names:
         return ("", name) if self.are_whole else (letter, "")
 
     def of_log(self, log: Mapping[str, Any]) -> dict[str, Any]:
-        """One broker's log, as nodes.draw_log has it, with its records so called."""
+        """One broker's log, as nodes.DrawnLog has it, with its records so called."""
         called = {**log}
         for part in ("records", "cut"):
             called[part] = [self._called(*record) for record in log[part]]
@@ -74,23 +69,24 @@ class Names:
 
     # -- which letter is whose
 
-    def height(self, d: Drawing) -> float:
+    def height(self, width: float) -> float:
         """The height of the legend with all names, so that nothing jumps later."""
-        return LINE * len(self._lines(d, self.pairs)) if self.has_legend else 0
+        return LINE * len(self._lines(width, self.pairs)) if self.has_legend else 0
 
     @property
     def has_legend(self) -> bool:
         return bool(self.pairs) and not self.are_whole
 
-    def legend(self, d: Drawing, space: Mapping[str, Any]) -> None:
+    def legend(self, d: Drawing, place: Box, space: Mapping[str, Any]) -> None:
         """Draw the meaning of the letters, for records that have appeared so far."""
         if not self.has_legend:
             return
         known = [name for name in self.pairs if name in space["names"]]
-        for number, line in enumerate(self._lines(d, known)):
-            d.note(f"names/{number}", 0, 12 + number * LINE, line, size=SIZE)
+        for number, line in enumerate(self._lines(place.w, known)):
+            y = place.y + 12 + number * LINE
+            d.note(f"names/{number}", place.x, y, line, size=SIZE)
 
-    def _lines(self, d: Drawing, names: Iterable[str]) -> list[str]:
+    def _lines(self, width: float, names: Iterable[str]) -> list[str]:
         """The legend of letters, such as "c created · p paid", wrapped to the width."""
         words = dotted(*(f"{self.pairs[name]} {name}" for name in names))
-        return wrap(words, d.width * LEAST_STRETCH, SIZE)
+        return wrap(words, width * LEAST_STRETCH, SIZE)

@@ -5,41 +5,25 @@ Options: topic, partition (without them: the one that is copied most); live: wit
 on the brokers' cards.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from minikafka.theatre.axis import Scene, spans
+from minikafka.theatre.boxes import Item, Places, Stage, column, part
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Box, Drawing
-from minikafka.theatre.nodes import (
-    CARD,
-    CARD_NARROW,
-    GUTTER,
-    MOST_WITH_LANES,
-    Columns,
-    Row,
-    draw_log,
-    listed,
-    rows_of,
-)
+from minikafka.theatre.drawing import Drawing, Look
+from minikafka.theatre.nodes import ASIDE, Card, Chip, listed, name_of
 from minikafka.theatre.pictures.log_partition import LEGEND
-from minikafka.theatre.pictures.replica_set.names import Names
+from minikafka.theatre.pictures.log_rows import LogRows
 from minikafka.theatre.pictures.replica_set.story import ReplicaStory
-from minikafka.theatre.pictures.replica_set.told import LINE as TOLD
-from minikafka.theatre.pictures.replica_set.told import ToldRows
-from minikafka.theatre.play import Play
+from minikafka.theatre.pictures.replica_set.told import told_box, told_y
+from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.text import counted, dotted
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
-# heights: of the lamp's line, of a record
-HEAD, CELL = 24, 26
-LINE = 16  # of the words beside a log
-# width of the area right of a log
-NUMBERS, NUMBERS_NARROW, NUMBERS_PHONE = 136, 100, 118
-IN_ISR = ("ISR", "good", "ink")
-NOT_IN_ISR = ("not in ISR", "chip", "trouble")
-ISR_ASKED = ("ISR?", "said", "ink")
-NO_CHIP = ("", "", "")
+FEW = 3  # brokers: each has a lane
+IN_ISR = Chip("ISR", "good", "ink")
+NOT_IN_ISR = Chip("not in ISR", "chip", "trouble")
+ISR_ASKED = Chip("ISR?", "said", "ink")
 
 
 class ReplicaSetPlay(Play):
@@ -61,7 +45,7 @@ class ReplicaSetPlay(Play):
         replicas = counted(len(space["copies"]), "replica")
         return dotted(replicas, leader, f"ISR {listed(space['isr'])}", *acks)
 
-    def summary(self, space: dict[str, Any]) -> str:
+    def summary(self, space: Space) -> str:
         said = []
         for copy in space["copies"]:
             leads = copy["leads"] and not copy["life"]
@@ -81,154 +65,78 @@ class ReplicaSetPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.time_lanes = TimeLanes(scenes, self.time)
+        self.rows = LogRows(self.cast, scenes, 2, _card, _from_a_producer)
+        brokers = self.rows.brokers
+        copies = [self.rows.item(broker) for broker in brokers]
+        told = told_box(self.cast, self.rows)
+        self.with_brokers = range(len(brokers) if len(brokers) <= FEW else 0)
+        legend = [self.rows.legend(each) for each in copies[:1]]
+        time = TimeLanes(scenes, self.time).box(scenes, self._lanes)
+        self.boxes = Stage(column(*legend, _lamp(), told, *copies, time, gap=3))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        d = drawing
-        scene = scenes[-1]
-        space = scene["space"]
-        now = scene["number"]
-        right = NUMBERS_NARROW if d.narrow else NUMBERS
-        if d.phone:
-            right = NUMBERS_PHONE
-        left = (CARD_NARROW if d.narrow else CARD) + GUTTER
-        columns = Columns(
-            Box(left, 0, d.width - right - left, 0),
-            most=self.cast["most"],
-            end=space["end"],
-            least=34,
-            widest=96,
-        )
-        names = Names(columns, self.cast)
-        names.legend(d, space)
-        head = names.height(d)
-        _lamp(d, space["lost"], head)
-        lines_of_told = 2 if self.cast["ever_lost"] else 1
-        top = head + HEAD + TOLD * lines_of_told + 6
-        told_y = top - TOLD - 4
-        brokers = [copy["broker"] for copy in space["copies"]]
-        live = bool(self.cast.get("live"))
-        rows, foot = rows_of(
-            d,
-            brokers=brokers,
-            top=top,
-            cell=CELL,
-            live=live,
-        )
-        leads = rows.get(space["leader"])
-        answers_y = leads.cells_y if leads else None
-        told = ToldRows(d, columns, names, told_y, answers_y)
-        told.draw(space["told"], self.cast["producers"])
+        self.boxes.draw(drawing, scenes[-1])
 
-        for row, copy in zip(rows.values(), space["copies"], strict=True):
-            _card(row, copy, space)
-            leader = None if copy["leads"] else rows.get(copy["follows"])
-            # a producer's records come from above, and copies from their leader
-            from_y: float | None = None
-            if copy["leads"]:
-                from_y = told_y
-            elif leader:
-                from_y = leader.cells_y
-            leaders = self.cast["leaders"]
-            log = names.of_log(copy)
-            draw_log(
-                d,
-                columns,
-                log,
-                leaders,
-                y=row.cells_y,
-                cell=CELL,
-                now=now,
-                from_y=from_y,
-            )
-            _numbers(row, copy)
-            if leader:
-                row.link(leader, copy["apart"])
-                if copy["asked_at"] == now:
-                    row.asks(leader, now, f"Fetch: {copy['says']}")
-
-        if len(rows) <= MOST_WITH_LANES:
-            self.time_lanes.draw(d, foot - 6, _lanes(scenes), scene)
+    def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        """The lanes: what producers were told, the leader, each of few brokers, and the
+        ISR.
+        """
+        lost = scenes[-1]["space"]["lost"]
+        words = f"{lost} lost" if lost else ""
+        return [
+            TimeLane(key="told", name="told", number=words, trouble=lost > 0),
+            leader_lane("leader", scenes, _leader),
+            *(
+                broker_lane(scenes, "copies", number, _believes_to_lead)
+                for number in self.with_brokers
+            ),
+            _isr(scenes),
+        ]
 
 
-def _lamp(d: Drawing, lost: int, y: float) -> None:
-    words = "no acknowledged record lost"
-    if lost:
-        words = f"{counted(lost, 'acknowledged record')} lost"
-    d.lamp("lamp", d.width, y, words, bool(lost), anchor="end")
+def _from_a_producer(places: Places, broker: int) -> Look:
+    return {"from_y": told_y(places)}
 
 
-def _card(row: Row, copy: Mapping[str, Any], space: dict[str, Any]) -> None:
+def _card(card: Card, copy: Detail, places: Places, scene: Scene) -> None:
+    """A replica's card, and its way to the leader that it follows."""
+    space = scene["space"]
     leads = copy["leads"]
-    epoch = copy["epoch"]
-    broker = copy["broker"]
     words = "follows nobody"
-    if leads and epoch < space["epoch"]:
-        words = f"thinks it leads, epoch {epoch}"
+    if leads and copy["epoch"] < space["epoch"]:
+        words = f"thinks it leads, epoch {copy['epoch']}"
     elif leads:
-        words = f"leads, epoch {epoch}" if row.d.narrow else f"leads in epoch {epoch}"
+        words = f"leads in epoch {copy['epoch']}"
     elif copy["follows"] >= 0:
         words = f"follows broker {copy['follows']}"
-    is_inside = broker in space["isr"]
-    is_asked = broker in space["asked"]
+    is_inside = card.broker in space["isr"]
     chip = IN_ISR if is_inside else NOT_IN_ISR
-    if space["asked"] and is_inside != is_asked:
+    if space["asked"] and is_inside != (card.broker in space["asked"]):
         chip = ISR_ASKED
-    if not space["isr"]:
-        chip = NO_CHIP
-    row.card(copy["life"], words, chip, leads)
+    card.draw(copy["life"], chip if space["isr"] else Chip(), leads)
+    card.role(copy["life"], words, leads)
+    card.say("says", copy["says"], line=1)
+
+    leader = places.get(f"card {copy['follows']}")
+    if leader and not leads:
+        x = card.place.w + ASIDE
+        card.link(name_of(copy["follows"]), x, 12, cut=copy["apart"])
+        if copy["asked_at"] == scene["number"]:
+            card.asks(leader, scene["number"], f"Fetch: {copy['says']}")
 
 
-def _numbers(row: Row, copy: Mapping[str, Any]) -> None:
-    """Right of a log: where it ends, its high watermark, and what its fetch says."""
-    d = row.d
-    x = row.d.width
-    y = row.cells_y + 10
-    d.number(row.key + "/end", x, y, f"end {copy['end']}", ink="ink")
-    name = "watermark" if d.narrow else "high watermark"
-    watermark = f"{name} {copy['high_watermark']}"
-    d.number(row.key + "/counts", x, y + LINE, watermark, bold=False)
-    if copy["says"]:
-        y += 2 * LINE
-        d.note(
-            row.key + "/says",
-            x,
-            y,
-            copy["says"],
-            anchor="end",
-            size=12,
-        )
+def _lamp() -> Item:
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        lost = scene["space"]["lost"]
+        words = "no acknowledged record lost"
+        if lost:
+            words = f"{counted(lost, 'acknowledged record')} lost"
+        d.lamp("lamp", d.width, places["lamp"].y, words, bool(lost), anchor="end")
+
+    return part("lamp", draw, high=21)
 
 
-def _lanes(scenes: Sequence[Scene]) -> list[TimeLane]:
-    """The lanes: what producers were told, the leader, each broker, and the ISR."""
-    space = scenes[-1]["space"]
-    lost = space["lost"]
-    words = f"{lost} lost" if lost else ""
-    lanes = [
-        TimeLane(
-            key="told",
-            name="told",
-            number=words,
-            trouble=lost > 0,
-        ),
-        leader_lane("leader", scenes, _leader),
-    ]
-    for number in range(len(space["copies"])):
-        copy = _of_copy(number)
-        lanes.append(broker_lane(scenes, copy, _believes_to_lead))
-    return [*lanes, _isr(scenes)]
-
-
-def _of_copy(number: int) -> Callable[[Scene], dict[str, Any]]:
-    def of(scene: Scene) -> dict[str, Any]:
-        copy: dict[str, Any] = scene["space"]["copies"][number]
-        return copy
-
-    return of
-
-
-def _believes_to_lead(copy: Mapping[str, Any]) -> str:
+def _believes_to_lead(copy: Detail) -> str:
     return f"leads, epoch {copy['epoch']}" if copy["leads"] else ""
 
 
@@ -253,10 +161,4 @@ def _isr(scenes: Sequence[Scene]) -> TimeLane:
 
     now = listed(scenes[-1]["space"]["isr"])
 
-    return TimeLane(
-        key="isr",
-        name="ISR",
-        bars=bars,
-        colour="ink",
-        number=now,
-    )
+    return TimeLane(key="isr", name="ISR", bars=bars, colour="ink", number=now)

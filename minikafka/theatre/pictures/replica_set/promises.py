@@ -74,13 +74,7 @@ class Promises:
         """A follower has these records: a trace may begin after they were written."""
         for record, key, value in _records(event.detail):
             self.written.setdefault(
-                record,
-                Written(
-                    key=key,
-                    value=value,
-                    producer="",
-                    number=number,
-                ),
+                record, Written(key=key, value=value, producer="", number=number)
             )
 
     def describe(self, record: RecordId) -> Described:

@@ -405,11 +405,7 @@ class ReplicaStory(PartitionStory):
     def _see_SendFailed(self, event: Event, d: Detail) -> Told | None:
         batch = batch_of(event)
         mine = self.promises.unanswered_of(batch)
-        told = self._hears(
-            event.node,
-            mine,
-            error=d["error"],
-        )
+        told = self._hears(event.node, mine, error=d["error"])
         return told or self.tell(event)
 
     def _see_ProduceAnswered(self, event: Event, d: Detail) -> Told | None:
@@ -424,16 +420,11 @@ class ReplicaStory(PartitionStory):
             return None
         written = self.promises.written[mine[0]]
         return self._hears(
-            written.producer,
-            mine,
-            error="" if error == "NONE" else error,
+            written.producer, mine, error="" if error == "NONE" else error
         )
 
     def _hears(
-        self,
-        who: str,
-        mine: Sequence[RecordId],
-        error: str = "",
+        self, who: str, mine: Sequence[RecordId], error: str = ""
     ) -> Told | None:
         """A producer is told what has become of these records: an error, or that they
         are acknowledged.

@@ -3,19 +3,19 @@ was acknowledged and is lost is one line higher, with its name: nobody should ov
 that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, part
+from minikafka.theatre.drawing import Drawing, Look, fitting, has_room
 from minikafka.theatre.nodes import Columns
+from minikafka.theatre.pictures.log_rows import HEAD, LogRows
 from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
+from minikafka.theatre.play import Cast
 
 LINE = 22  # height of a row
-SIGNS = {
-    "acknowledged": "✓",
-    "failed": "✗",
-    "": "…",
-}
+SIGNS = {"acknowledged": "✓", "failed": "✗", "": "…"}
 
 
 class WasTold(NamedTuple):
@@ -40,24 +40,34 @@ class WasTold(NamedTuple):
         return f"{self.offset}/{self.epoch}"
 
 
-class ToldRows:
+def told_box(cast: Cast, rows: LogRows) -> Item:
+    """Over the columns of these rows."""
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        columns = rows.columns(places, scene["space"])
+        leads = places.get(f"log {scene['space']['leader']}")
+        answers_y = leads.y + HEAD if leads else None
+        told = _Told(d, columns, Names(columns, cast), told_y(places), answers_y)
+        told.draw(scene["space"]["told"], cast["producers"])
+
+    return part("told", draw, high=LINE * (1 + bool(cast["ever_lost"])))
+
+
+def told_y(places: Places) -> float:
+    """Of the row of what is still true."""
+    return places["told"].bottom - LINE
+
+
+class _Told(NamedTuple):
     """y: of the row of what is still true. leads_y: of the leader's records, from which
     an answer comes.
     """
 
-    def __init__(
-        self,
-        d: Drawing,
-        columns: Columns,
-        names: Names,
-        y: float,
-        leads_y: float | None,
-    ) -> None:
-        self.d = d
-        self.columns = columns
-        self.names = names
-        self.y = y
-        self.leads_y = leads_y
+    d: Drawing
+    columns: Columns
+    names: Names
+    y: float
+    leads_y: float | None
 
     def draw(self, told: Sequence[Sequence[Any]], producers: Sequence[str]) -> None:
         who = "producers were told"
@@ -84,71 +94,38 @@ class ToldRows:
 
     def _name(self, key: str, y: float, words: str, ink: str = "ink") -> None:
         x = self.columns.left - 8
-        look: Look = {
-            "anchor": "end",
-            "room": x,
-            "bold": ink == "trouble",
-        }
+        look: Look = {"anchor": "end", "room": x, "bold": ink == "trouble"}
         self.d.text(f"told/{key}", x, y + 15, words, ink, **look)
 
-    def _box(self, told: WasTold, y: float) -> Box:
-        x = self.columns(told.offset)
-        return Box(
-            x=x,
-            y=y,
-            w=self.columns.pitch - BETWEEN,
-            h=LINE - 3,
-        )
-
     def _one(self, told: WasTold) -> None:
-        key = f"told/{told.record}"
-        look: dict[str, Any] = {"fill": "paper", "line": "rule"}
-        if told.told == "acknowledged":
-            # the answer is another thing than what was sent: it comes from the leader
-            key += "/answer"
+        """An answer is another thing than what was sent: it comes from the leader."""
+        answered = told.told == "acknowledged"
+        look: Look = {"text": SIGNS[told.told], "fill": "paper"}
+        if answered:
             look |= {"fill": "good", "from_y": self.leads_y}
         elif told.told == "failed":
-            look |= {
-                "line": "trouble",
-                "ink": "trouble",
-                "width": 2,
-            }
+            look |= {"line": "trouble", "ink": "trouble", "width": 2}
         else:
             look["dash"] = "3 3"
-        self._cell(key, told, self.y, SIGNS[told.told], look)
+        self._cell(told, self.y, look, answered)
 
     def _lost(self, told: WasTold) -> None:
-        y = self.y - LINE
-        sign, name = self._named(told, self._box(told, y).w - 6)
-        look: Mapping[str, Any] = {
-            "more": name,
-            "fill": "good",
-            "line": "trouble",
-            "ink": "trouble",
-            "width": 2,
-            "dash": "3 3" if told.cut else None,
-        }
-        key = f"told/{told.record}/answer"
-        self._cell(key, told, y, sign, look)
-
-    def _named(self, told: WasTold, room: float) -> tuple[str, str]:
-        """A sign and a name beside it, if there is room; else it has its letter."""
+        """With its name, or its letter."""
+        room = self.columns.pitch - BETWEEN - 6
+        look: Look = {"fill": "good", "line": "trouble", "ink": "trouble", "width": 2}
+        look["dash"] = "3 3" if told.cut else None
         if self.names.are_whole and has_room(f"✓ {told.name}", room, 13.5):
-            return "✓", told.name
-        signs = [f"✓ {told.letter}", f"✓{told.letter}"]
-        return fitting(signs, room, 13.5, mono=True, bold=True) or "✓", ""
+            look |= {"text": "✓", "more": told.name}
+        else:
+            signs = [f"✓ {told.letter}", f"✓{told.letter}"]
+            look["text"] = fitting(signs, room, 13.5, mono=True, bold=True) or "✓"
+        self._cell(told, self.y - LINE, look, True)
 
-    def _cell(
-        self, key: str, told: WasTold, y: float, words: str, look: Mapping[str, Any]
-    ) -> None:
+    def _cell(self, told: WasTold, y: float, look: Look, answered: bool) -> None:
+        x, wide = self.columns(told.offset), self.columns.pitch - BETWEEN
         who = told.producer or "the producer"
         heard = told.told or "not answered yet"
-        self.d.cell(
-            key,
-            *self._box(told, y),
-            text=words,
-            of=told.number,
-            tip=f"{who}: offset {told.offset}, {told.name}: {heard}",
-            same=told.record,
-            **look,
-        )
+        tip = f"{who}: offset {told.offset}, {told.name}: {heard}"
+        key = f"told/{told.record}{'/answer' if answered else ''}"
+        look |= {"of": told.number, "tip": tip, "same": told.record}
+        self.d.cell(key, x, y, wide, LINE - 3, **look)
