@@ -14,10 +14,11 @@ of the others (an arrow's end).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.drawing import Box, Drawing, widest
+from minikafka.theatre.drawing import Box, Drawing, lamp_width, widest
 
 Places = Mapping[str, Box]  # by the names of parts and frames
 Draws = Callable[[Drawing, Places, Scene], None]
@@ -45,9 +46,13 @@ class Item:
     grow: float = 0
 
 
+def _nothing(d: Drawing, places: Places, scene: Scene) -> None:
+    """For a place in which another part draws."""
+
+
 def part(
     name: str,
-    draw: Draws,
+    draw: Draws = _nothing,
     *,
     high: float | Callable[[float], float],
     least: float = 0,
@@ -65,15 +70,41 @@ def part(
     return Item(least, max(least, wanted), height, places, grow)
 
 
-def words(key: str, text: str, *, high: float = 18, **look: Any) -> Item:
-    """Words that stay as they are, in one line. key: the shape's and the box's."""
+def words(
+    key: str, text: str, *, high: float = 18, most: float = inf, **look: Any
+) -> Item:
+    """Words that stay as they are, in one line. key: the shape's and the box's. most:
+    in a longer line they are cut.
+    """
     sized = {name: value for name, value in look.items() if name in SIZES}
+    wide = widest(text, **sized)
+    if wide > most:
+        look["room"] = most
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         place = places[key]
         d.text(key, place.x, place.y + place.h / 2 + 4.5, text, **look)
 
-    return part(key, draw, high=high, least=widest(text, **sized))
+    return part(key, draw, high=high, least=min(wide, most))
+
+
+def lamp(
+    key: str,
+    scenes: Sequence[Scene],
+    said: Callable[[Any], str],
+    broken: Callable[[Any], object],
+) -> Item:
+    """A condition at the right of its box, green while it holds. said, broken: of a
+    scene's space. key: the shape's and the box's.
+    """
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place, now = places[key], scene["space"]
+        is_broken = bool(broken(now))
+        d.lamp(key, place.right, place.y, said(now), is_broken, anchor="end")
+
+    wide = max((lamp_width(said(scene["space"])) for scene in scenes), default=0)
+    return part(key, draw, high=19, least=wide)
 
 
 def space(wide: float = 0) -> Item:

@@ -10,6 +10,7 @@ from minikafka.theatre.drawing import Drawing
 from tests.theatre import frames, groups
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
+from tests.theatre.shared import slow
 from tests.theatre.traces import alice, long_log, retention
 from tests.theatre.transactions import zombie
 
@@ -108,6 +109,7 @@ EVERY = [
         zombie,
         ("state/Ongoing", "reader/1", "time/lane/coordinator/name"),
     ),
+    ("share-partition", slow, ("log/0", "share/0", "lamp/archived", "time/axis/0")),
     ("sink", commit_after, ("record/0", "reader/billing", "time/lane/billing/name")),
     ("gate", zombie, ("writer/0/disc", "reader/1", "time/lane/shop/number")),
 ]

@@ -14,8 +14,8 @@ table that is written to.
 from collections.abc import Sequence
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, space
-from minikafka.theatre.drawing import Drawing, Look, lamp_width, widest
+from minikafka.theatre.boxes import Item, Places, Stage, column, lamp, part, row, space
+from minikafka.theatre.drawing import Drawing, Look, widest
 from minikafka.theatre.lanes import BESIDE, MOST_OF_NAMES, Lane
 from minikafka.theatre.pictures.commit.log import HOME, CommitLog, placed, twice
 from minikafka.theatre.pictures.commit.readers import Readers
@@ -75,8 +75,8 @@ class CommitPlay(Play):
                 row(
                     _producers(spaces),
                     space(),
-                    _lamp("twice", spaces),
-                    _lamp("skipped", spaces),
+                    _lamp("twice", scenes),
+                    _lamp("skipped", scenes),
                     gap=8,
                 ),
                 row(self._captions(spaces, log), log.item(), gap=BESIDE, breaks=False),
@@ -125,23 +125,16 @@ def _wrong(space: Space) -> str:
     return f"{lost} lost" if lost else ""
 
 
-def _lamp(key: str, spaces: Sequence[Space]) -> Item:
+def _lamp(what: str, scenes: Sequence[Scene]) -> Item:
     """Whether anything went wrong so far."""
 
     def count(space: Space) -> int:
-        return len(twice(space) if key == "twice" else space["skipped"])
+        return len(twice(space) if what == "twice" else space["skipped"])
 
-    def words(space: Space) -> str:
-        return f"{count(space) or 'none'} {'twice' if key == 'twice' else 'lost'}"
+    def said(space: Space) -> str:
+        return f"{count(space) or 'none'} {'twice' if what == 'twice' else 'lost'}"
 
-    def draw(d: Drawing, places: Places, scene: Scene) -> None:
-        place = places[f"lamp {key}"]
-        said = words(scene["space"])
-        broken = count(scene["space"]) > 0
-        d.lamp(f"lamp/{key}", place.right, place.y, said, broken, anchor="end")
-
-    wide = max((lamp_width(words(space)) for space in spaces), default=0)
-    return part(f"lamp {key}", draw, high=19, least=wide)
+    return lamp(f"lamp/{what}", scenes, said, count)
 
 
 def _producers(spaces: Sequence[Space]) -> Item:

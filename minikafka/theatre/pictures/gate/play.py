@@ -21,6 +21,7 @@ from minikafka.theatre.boxes import (
     part,
     row,
     space,
+    words,
 )
 from minikafka.theatre.broker_lanes import lasted
 from minikafka.theatre.drawing import Drawing, widest
@@ -92,22 +93,13 @@ class GatePlay(Play):
         def card(d: Drawing, places: Places, scene: Scene) -> None:
             d.rect(key, *places[key], fill="wash", line="rule", r=8)
 
-        def named(d: Drawing, places: Places, scene: Scene) -> None:
-            x, y, room, _ = places[f"{key}/name"]
-            d.text(f"{key}/name", x, y + 13, name, bold=True, room=room)
-
-        def levelled(d: Drawing, places: Places, scene: Scene) -> None:
-            place = places[f"{key}/level"]
-            d.note(f"{key}/level", place.x, place.y + 13, level, size=12)
-
-        wide = min(widest(name, 13, bold=True) + 6, MOST_OF_A_NAME)
-        words = row(
-            part(f"{key}/name", named, high=18, least=wide),
+        named = row(
+            words(f"{key}/name", name, most=MOST_OF_A_NAME, bold=True),
             space(),
-            part(f"{key}/level", levelled, high=18, least=widest(level, 12)),
+            words(f"{key}/level", level, fill="quiet", size=12),
             line_gap=0,
         )
-        inside = column(words, rows.handed(side), gap=4)
+        inside = column(named, rows.handed(side), gap=4)
         return framed(key, inside, card, pad=8, grow=1)
 
     def _waits(self, space: Space, side: int) -> list[list[int]]:

@@ -10,17 +10,21 @@ with the most events.
 from collections.abc import Sequence
 
 from minikafka.theatre.axis import Scene, Time
-from minikafka.theatre.drawing import NARROW, PHONE, WIDE, Drawing
+from minikafka.theatre.boxes import Places, Stage, column, part, row
+from minikafka.theatre.drawing import Drawing
 from minikafka.theatre.pictures.share_partition.records import ACQUIRED, seconds
-from minikafka.theatre.pictures.share_partition.rows import Known, Rows
+from minikafka.theatre.pictures.share_partition.rows import (
+    HIGH,
+    HIGH_ALONE,
+    LEAST,
+    WIDEST,
+    Known,
+    Rows,
+)
 from minikafka.theatre.pictures.share_partition.story import SharePartitionStory
-from minikafka.theatre.pictures.share_partition.time import draw_time
+from minikafka.theatre.pictures.share_partition.time import time_boxes
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.text import dotted
-
-LEFT = {WIDE: 136, NARROW: 96, PHONE: 96}  # where records and time begin
-TIME, TIME_ALONE = 166, 118  # where the lanes begin; without a consumer group
-LAMPS = 26  # height
 
 
 class SharePartitionPlay(Play):
@@ -33,16 +37,11 @@ class SharePartitionPlay(Play):
 
     def scenario(self, scene: Scene) -> str:
         space = scene["space"]
-        group = self.cast["group"]
-        other = self.cast["other"]
         most = space["most_deliveries"]
-        lock = f"locks last {seconds(space['lock_ms'])}" if most else ""
-        return dotted(
-            f"share group {group}",
-            lock,
-            f"at most {most} deliveries" if most else "",
-            f"consumer group {other}" if other else "",
-        )
+        if not most:
+            return ""
+        lock = f"locks last {seconds(space['lock_ms'])}"
+        return dotted(lock, f"at most {most} deliveries")
 
     def summary(self, space: Space) -> str:
         said = [f"log end offset {space['log_end']}"]
@@ -83,34 +82,32 @@ class SharePartitionPlay(Play):
     # -- draw
 
     def rehearse(self, scenes: Sequence[Scene]) -> None:
-        self.time = Time.of(scenes, since_ms=0)
+        records = (self.cast["most"] + 1) * WIDEST
+        least = 5 * LEAST
+
+        rows = [
+            part("captions", high=0, least=96, wanted=136),
+            part(
+                "records",
+                self._rows,
+                high=self._high,
+                least=least,
+                wanted=records,
+                grow=1,
+            ),
+        ]
+        time = Time.of(scenes, since_ms=0)
+        self.time = time
+        lanes = time_boxes(self.cast, scenes, time)
+        self.boxes = Stage(column(row(*rows, breaks=False), *lanes, gap=2))
+
+    @property
+    def _high(self) -> float:
+        return HIGH if self.cast["other"] else HIGH_ALONE
+
+    def _rows(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """The log with both groups."""
+        Rows(d, self.cast, scene["space"], scene["at"], places["records"]).draw()
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
-        """The log with both groups, the lanes, and lamps: beside the lanes' title where
-        that has room.
-        """
-        d = drawing
-        scene = scenes[-1]
-        space = scene["space"]
-        left = LEFT[d.width]
-        top = LAMPS if d.narrow else 0
-        lanes = TIME if self.cast["other"] else TIME_ALONE
-        Rows(d, self.cast, space, now=scene["at"], left=left, top=top).draw()
-        draw_time(d, top + lanes, left, self.cast, self.time, scene)
-        _lamps(d, space, 0 if d.narrow else lanes - 3)
-
-
-def _lamps(d: Drawing, space: Space, y: float) -> None:
-    """Whether anything went wrong so far."""
-    archived = space["archived"]
-    words = "none archived"
-    if archived:
-        words = f"{archived} archived"
-    width = d.lamp("lamp/archived", d.width, y, words, archived > 0, "end")
-
-    twice = space["twice"]
-    words = "none accepted twice"
-    if twice:
-        words = f"{twice} accepted twice"
-    right = d.width - width - 8
-    d.lamp("lamp/twice", right, y, words, twice > 0, "end")
+        self.boxes.draw(drawing, scenes[-1])

@@ -7,16 +7,7 @@ from typing import NamedTuple
 
 from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.columns import Column
-from minikafka.theatre.drawing import (
-    NARROW,
-    PHONE,
-    WIDE,
-    Box,
-    Drawing,
-    Look,
-    fitting,
-    has_room,
-)
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
 from minikafka.theatre.pictures.share_partition.records import (
     ACKNOWLEDGED,
     ACQUIRED,
@@ -29,15 +20,16 @@ from minikafka.theatre.pictures.share_partition.records import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
-WIDEST = 66  # from one record to the next
-LEAST = {WIDE: 44, NARROW: 34, PHONE: 46}
-LEAST_WORDLESS = 26  # on a phone, where so every record has a place
+WIDEST, LEAST = 66, 44  # from one record to the next
+LEAST_FOR_ALL = 26  # as long as it allows for all records
 GAP = 5  # between two cells
 # y: of the log's cells, of the locks, of the share group's cells, of the other's
 LOG, LOCK, SHARE, READ = 2, 45, 53, 117
 LOG_CELL, CELL, BAR = 22, 26, 5  # heights
 # under a group's cells: deliveries; the share group's position, and the other group's
 COUNT, BELOW, BELOW_OTHER = 14, 28, 15
+HIGH, HIGH_ALONE = 160, 112  # of all; without a consumer group
+MARGIN = 24  # words from the ends of the page
 BEFORE = 2  # records that are drawn before the start offset, in a long log
 SMALL: Look = {"size": 12, "mono": True, "anchor": "middle"}
 
@@ -84,19 +76,18 @@ class Face(NamedTuple):
 
 
 class Rows:
-    """left, top: where records begin. now: ms."""
+    """place: of the records; their captions are before it. now: ms."""
 
     def __init__(
         self,
         d: Drawing,
         cast: Cast,
         space: Space,
-        *,
         now: int,
-        left: float,
-        top: float,
+        place: Box,
     ) -> None:
         self.d = d
+        top = place.y
         self.log = top + LOG
         self.lock = top + LOCK
         self.share = top + SHARE
@@ -108,15 +99,11 @@ class Rows:
         self.start: int = space["start"] or 0
         self.end: int = space["log_end"]
         self.now = now
-        self.left = left
-        room = d.width - left - 2
-        places = cast["most"] + 1  # one is empty: the log's end
-        pitch = room / places
-        self.is_wordless = d.phone and LEAST_WORDLESS <= pitch < LEAST[PHONE]
-        if not self.is_wordless:
-            pitch = max(pitch, LEAST[d.width])
-        self.pitch = min(pitch, WIDEST)
-        fits = int(room / self.pitch + 0.1)
+        self.left = place.x
+        # one is empty: the log's end
+        for_all = min(place.w / (cast["most"] + 1), WIDEST)
+        self.pitch = for_all if for_all >= LEAST_FOR_ALL else LEAST
+        fits = int(place.w / self.pitch + 0.1)
         self.columns = self._columns(fits - 1)
 
     def _columns(self, count: int) -> list[Column]:
@@ -230,8 +217,6 @@ class Rows:
             tip += f": {written.value}"
         look: Look = {"tip": tip, "same": f"record/{offset}", "of": written.number}
         self.d.cell(key, *box, below=str(offset), **look)
-        if not written.value or self.is_wordless:
-            return
         words = fitting([written.value, written.short], box.w - 2, 12.5)
         if words:
             middle = box.x + box.w / 2
@@ -375,9 +360,8 @@ class Rows:
         d.upright(key, x=x, top=line.top, bottom=line.words - 12, line="ink", width=3)
         key += "/words"
         look: Look = {"size": 12.5, "bold": True}
-        margin = 24 if d.phone else 0
-        right = fitting(words, d.width - x - 8 - margin, 12.5, bold=True)
-        left = fitting(words, x - margin, 12.5, bold=True)
+        right = fitting(words, d.width - x - 8 - MARGIN, 12.5, bold=True)
+        left = fitting(words, x - MARGIN, 12.5, bold=True)
         says_more = words.index(left or words[-1]) < words.index(right or words[-1])
         if left and (says_more or not right):
             d.text(key, x + 1.5, line.words, left, anchor="end", **look)

@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 
 from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.axis import Axis, Scene, Time
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room
+from minikafka.theatre.boxes import Item, Places, lamp, part, row, space
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    fitting,
+    has_room,
+    widest,
+)
 from minikafka.theatre.pictures.share_partition.records import (
     lane_of,
     letter_of,
@@ -19,9 +27,9 @@ from minikafka.theatre.pictures.share_partition.records import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
-LANE, PITCH, CAPTION = 14, 16, 19
+LANE, PITCH, CAPTION, AXIS = 14, 16, 18, 20
+ENDS = 100  # width of what is said behind the lanes
 KEPT = ("", "accept", "commit")  # how work ends of which something comes
-APART = 4  # the groups
 
 
 class Work(NamedTuple):
@@ -60,52 +68,73 @@ class Group(NamedTuple):
     number: int
 
 
-def draw_time(
-    d: Drawing, top: float, left: float, cast: Cast, time: Time, scene: Scene
-) -> None:
-    """The lanes of the share group, and those of the consumer group below."""
-    right = d.width - (82 if d.narrow else 96)
-    axis = time.axis(left, right, scene["at"])
+def time_boxes(cast: Cast, scenes: Sequence[Scene], time: Time) -> list[Item]:
+    """The lanes of the share group, and those of the consumer group below: each with
+    how far it has got; and whether anything went wrong so far.
+    """
     groups = [Group("sharing", cast["group"], cast["sharing"], 0)]
     if cast["other"]:
         groups.append(Group("reading", cast["other"], cast["reading"], 1))
-    everybody = [*cast["sharing"], *cast["reading"]]
-
-    y = top
+    lamps = [
+        space(),
+        _lamp("accepted twice", "twice", scenes),
+        _lamp("archived", "archived", scenes),
+    ]
+    found = []
     for group in groups:
-        left_out = cast["left_out"][group.number]
-        # on a phone only the lamp says it
-        words = _caption(group, scene["space"], left_out, tells_archived=not d.phone)
-        key = f"time/{group.key}/title"
-        d.text(key, left, y + 11, words, bold=True, size=12.5)
-        begin = y + CAPTION
-        y = _lanes(d, axis, group, everybody, scene["space"], begin)
-        axis.cursor(d, begin, y - 1, f"time/cursor/{group.number}")
-        y += APART
-    axis.foot(d, y - APART - 2)
+        is_last = group == groups[-1]
+        title = _title(group, cast, scenes)
+        found.append(title if group.number else row(title, *lamps, gap=8))
+        found.append(_lanes(group, cast, time, is_last))
+    return found
 
 
-def _lanes(
-    d: Drawing,
-    axis: Axis,
-    group: Group,
-    everybody: Sequence[str],
-    space: Space,
-    top: float,
-) -> float:
-    """One below the other; returns where they end."""
-    members = {member["name"]: member for member in space["members"]}
-    y = top
-    for name in group.members:
-        actor = actor_number(name, everybody)
-        lane = Lane(d, axis, members[name], actor, y)
-        has_none = group.number == 1 and space["owner"] not in ("", name)
-        lane.draw(has_none)
-        y += PITCH
-    return y
+def _title(group: Group, cast: Cast, scenes: Sequence[Scene]) -> Item:
+    key = f"time/{group.key}/title"
+
+    def words(space: Space) -> str:
+        return _caption(group, space, cast["left_out"][group.number])
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        x, y = places["records"].x, places[key].y
+        d.text(key, x, y + 14, words(scene["space"]), bold=True, size=12.5)
+
+    every = [words(scene["space"]) for scene in scenes]
+    wide = max([widest(each, 12.5, bold=True) for each in every], default=0)
+    return part(key, draw, high=CAPTION, least=wide + 140)
 
 
-def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool) -> str:
+def _lamp(what: str, key: str, scenes: Sequence[Scene]) -> Item:
+    """Whether anything went wrong so far."""
+
+    def said(space: Space) -> str:
+        return f"{space[key] or 'none'} {what}"
+
+    return lamp(f"lamp/{key}", scenes, said, lambda space: space[key])
+
+
+def _lanes(group: Group, cast: Cast, time: Time, is_last: bool) -> Item:
+    """One below the other; the axis is under the last group's."""
+    everybody = [*cast["sharing"], *cast["reading"]]
+    name = f"lanes {group.key}"
+    high = PITCH * len(group.members)
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        space, y = scene["space"], places[name].y
+        axis = time.axis(places["records"].x, d.width - ENDS, scene["at"])
+        members = {member["name"]: member for member in space["members"]}
+        for number, each in enumerate(group.members):
+            actor = actor_number(each, everybody)
+            lane = Lane(d, axis, members[each], actor, y + PITCH * number)
+            lane.draw(group.number == 1 and space["owner"] not in ("", each))
+        axis.cursor(d, y, y + high - 1, f"time/cursor/{group.number}")
+        if is_last:
+            axis.foot(d, y + high - 2)
+
+    return part(name, draw, high=high + AXIS * is_last)
+
+
+def _caption(group: Group, space: Space, left_out: int) -> str:
     """How far a group has got, in words."""
     number = group.number
     everything = space["all"][number]
@@ -114,7 +143,7 @@ def _caption(group: Group, space: Space, left_out: int, *, tells_archived: bool)
     archived = 0 if number else space["archived"]
     done = space["done"][number] - archived
     words = f"{group.name}: {done} of {everything} done"
-    if archived and tells_archived:
+    if archived:
         words += f", {archived} archived"
     took = space["took"][number]
     if took is not None:
@@ -189,7 +218,7 @@ class Lane:
         if bar.first == bar.last:
             look["same"] = f"record/{bar.first}"
 
-        tip = f"{self.name} had {bar.words}{ENDS[bar.how]}"
+        tip = f"{self.name} had {bar.words}{HOW[bar.how]}"
         d.rect(key, *box, **look, r=3, of=bar.number, tip=tip)
         room = self._free_until(box) - begin - 3
         if has_room(bar.words, room, 12, mono=True):
@@ -224,13 +253,13 @@ class Lane:
             words = LIVES.get(life, life)
             ink = "trouble"
         elif has_none and not done:
-            words = "idle" if d.narrow else "no partition"
+            words = "no partition"
         look: Look = {"size": 12.5, "anchor": "end"}
         d.text(f"{self.key}/end", d.width, self.y + 11.5, words, ink, **look)
 
 
 LIVES = {"crashed": "killed", "frozen": "hangs"}
-ENDS = {
+HOW = {
     "": ", and has it still",
     "accept": " and accepted it",
     "release": " and gave it back",
