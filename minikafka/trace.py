@@ -294,6 +294,7 @@ SENTENCES = {
     ),
     "RunCompared": "{says}",
     "EffectWritten": "wrote {key} to {table}",
+    "NoteRead": "read the note {name} of {table}: {value}",
     "ProcessingSlowed": "needs {processing_ms} ms for each record now",
     "NodeCrashed": "crashed",
     "NodeShutDown": "shut down cleanly",

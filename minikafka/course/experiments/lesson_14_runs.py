@@ -33,7 +33,8 @@ class Accounts:
     """Balances in a database that survives when a program dies, and a few notes. No
     order has a row of its own.
 
-    cluster: its trace gets each amount that counts, under this name of the database.
+    cluster: its trace gets each amount that counts, and each note that is read, under
+    this name of the database.
     """
 
     def __init__(self, cluster: Cluster | None = None, name: str = "accounts") -> None:
@@ -77,7 +78,9 @@ class Accounts:
 
     def noted(self, name: str) -> Any:
         """The value last noted under this name, or None."""
-        return self._notes.get(name)
+        value = self._notes.get(name)
+        self._tell("NoteRead", name=name, value=value)
+        return value
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -115,20 +118,20 @@ class Accounts:
         added, noted = list(self._added), dict(self._noted)
         self._added.clear()
         self._noted.clear()
+        for account, cents in added:
+            value = f"{cents} cents"
+            self._tell("EffectWritten", key=account, value=value, noted=noted)
+
+    def _tell(self, kind: str, **detail: Any) -> None:
+        """Report what a program does here, with the name of its reader."""
         if self.cluster is None:
             return
         trace = self.cluster.environment.trace_of_writer()
         program = self.cluster.kernel.program()
         readers = [client.name for client in clients_of(program)] if program else []
-        for account, cents in added if trace else ():
-            trace.emit(
-                "EffectWritten",
-                table=self.name,
-                key=account,
-                value=f"{cents} cents",
-                reader=next(iter(readers), None),
-                noted=noted,
-            )
+        if trace:
+            reader = next(iter(readers), None)
+            trace.emit(kind, table=self.name, reader=reader, **detail)
 
     def balances(self) -> dict[str, int]:
         """The balance of each account, in cents."""

@@ -81,6 +81,7 @@ class Away(NamedTuple):
 class Reader:
     """hand: by offset. spans: of the orders that it wrote. life: what is wrong.
     committed: the offset that Kafka has noted for it. refused: the error of a commit.
+    read: the offset that its sink had noted when it looked, "none", or "" before.
     """
 
     name: str
@@ -92,9 +93,10 @@ class Reader:
     away: list[Away] = field(default_factory=list)
     committed: int | None = None
     refused: str = ""
+    read: str = ""
 
     def space(self) -> Space:
-        told = picked(self, "name", "life", "committed", "refused")
+        told = picked(self, "name", "life", "committed", "refused", "read")
         told["hand"] = [list(held) for _, held in sorted(self.hand.items())]
         told["spans"] = [list(span) for span in self.spans]
         told["away"] = [list(away) for away in self.away]
@@ -119,6 +121,7 @@ class Reader:
 
     def puts_down(self, up_to: int) -> None:
         """Records before this offset are committed."""
+        self.read = ""
         self.hand = {
             offset: held for offset, held in self.hand.items() if offset >= up_to
         }
@@ -132,6 +135,8 @@ class Reader:
 
     def goes(self, what: str, at_ms: int, number: int) -> None:
         self.life = what
+        if what == KILLED:
+            self.read = ""
         self.away.append(Away(at_ms, None, number, what))
 
     def is_back(self, at_ms: int) -> None:

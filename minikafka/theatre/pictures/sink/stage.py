@@ -3,12 +3,22 @@ readers' processes and, under these, their sinks (play.py has the story's idea).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from minikafka.theatre.actors import actor_colour, actor_number
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Item, Places, column, framed, part, row, space
+from minikafka.theatre.boxes import (
+    Item,
+    Places,
+    column,
+    framed,
+    lamp,
+    part,
+    row,
+    space,
+    words,
+)
 from minikafka.theatre.drawing import (
     Box,
     Drawing,
@@ -16,7 +26,6 @@ from minikafka.theatre.drawing import (
     Part,
     fitting,
     has_room,
-    lamp_width,
     widest,
 )
 from minikafka.theatre.pictures.sink.cast import (
@@ -36,8 +45,10 @@ from minikafka.theatre.text import counted
 PITCH, LEAST_PITCH = 64, 40  # from record to record
 SQUARE, STEP = 30, 34  # of a record outside of the log, and to the next one
 LEAST_STEP, STEP_SHARED = 28, 68  # in a sink; where several write to it
-CELL, PROCESS, FLAG = 30, 54, 20  # heights: of records, processes, and groups' flags
+# heights: of records, processes, the notes that they have read, and groups' flags
+CELL, PROCESS, NOTE, FLAG = 30, 50, 24, 18
 APART = 12  # from a caption to its records, with flags between them
+CARD = 200  # least width
 MOST_IN_HAND = 3
 REACH = 17  # half the size of the cross through a dead process
 MOST_OF_A_NAME = 170  # of a sink, in width
@@ -206,11 +217,18 @@ class SinkBoxes:
             for place_in_hand, held in enumerate(hand):
                 _held(d, f"{key}/hand", held, _in_hand(inside, place_in_hand), columns)
 
-        def nothing(d: Drawing, places: Places, scene: Scene) -> None:
-            """The frame has drawn it."""
+        def note(d: Drawing, places: Places, scene: Scene) -> None:
+            read = scene["space"]["readers"][number]["read"]
+            x, y, room, _ = places[f"{key}/note"]
+            words = [f"has read: offset done: {read}", f"read: done: {read}"]
+            said = fitting(words, room - 58, bold=True) or words[-1]
+            if read:
+                d.chip(f"{key}/note", x + 42, y, said)
 
-        inside = part(box, nothing, high=PROCESS, least=190, grow=1)
-        return framed(key, inside, draw, pad=0, grow=1)
+        inside = [part(box, high=PROCESS)]
+        if self.actors.share(member.table):  # who is alone has no old note
+            inside.append(part(f"{key}/note", note, high=NOTE))
+        return _card(framed(key, column(*inside), draw, pad=0))
 
     # -- sinks
 
@@ -219,9 +237,7 @@ class SinkBoxes:
         every = self._every("sinks")[number]
         name = every[0]["name"]
         key = f"sink/{name}"
-        wide = min(widest(name, 13, bold=True) + 8, MOST_OF_A_NAME)
         sums = max(widest(total(sink), 15, bold=True) for sink in every)
-        lamps = max(lamp_width(_fault(sink)) for sink in every)
         notes = [widest(words, 12, bold=True) + 10 for words in _noted(every[-1])]
         has_notes = name in self.cast["notes"]
         most = min(max(sink["count"] for sink in every), NEAR)
@@ -229,9 +245,14 @@ class SinkBoxes:
         def frame(d: Drawing, places: Places, scene: Scene) -> None:
             d.rect(key, *places[key], fill="paper", line="ink", r=4, width=1.5)
 
-        def named(d: Drawing, places: Places, scene: Scene) -> None:
-            x, y, room, _ = places[f"{key}/name"]
-            d.text(f"{key}/name", x + 2, y + 14, name, bold=True, room=room)
+        def fault(told: Space) -> str:
+            """Whether an order is there more than once."""
+            doubled = twice(told)
+            return f"{orders(doubled)} twice" if doubled else "each once"
+
+        def twice(told: Space) -> list[int]:
+            offsets: list[int] = told["sinks"][number]["twice"]
+            return offsets
 
         def summed(d: Drawing, places: Places, scene: Scene) -> None:
             sink = scene["space"]["sinks"][number]
@@ -246,17 +267,11 @@ class SinkBoxes:
             said = fitting(words, room - 6, bold=True) or words[-1]
             d.chip(f"{key}/noted", x, y, said)
 
-        def lamp(d: Drawing, places: Places, scene: Scene) -> None:
-            sink = scene["space"]["sinks"][number]
-            place, broken = places[f"{key}/lamp"], bool(sink["twice"])
-            x, y = place.right, place.y
-            d.lamp(f"{key}/lamp", x, y, _fault(sink), broken, anchor="end")
-
         def rows(d: Drawing, places: Places, scene: Scene) -> None:
             sink = scene["space"]["sinks"][number]
             self._rows(d, places, sink, places[f"{key}/rows"], most)
 
-        foot = [space(), part(f"{key}/lamp", lamp, high=19, least=lamps)]
+        foot = [space(), lamp(f"{key}/lamp", self.scenes, fault, twice)]
         if has_notes:
             least, wanted = min(notes), max(notes)
             foot.insert(
@@ -264,16 +279,16 @@ class SinkBoxes:
             )
         inside = column(
             row(
-                part(f"{key}/name", named, high=19, least=wide),
+                words(f"{key}/name", name, most=MOST_OF_A_NAME, bold=True),
                 space(),
-                part(f"{key}/sum", summed, high=19, least=sums, grow=0.001),
+                part(f"{key}/sum", summed, high=19, least=sums),
                 gap=4,
             ),
             part(f"{key}/rows", rows, high=SQUARE + 2, least=4 * LEAST_STEP),
             row(*foot, gap=4),
             gap=4,
         )
-        return framed(key, inside, frame, pad=7, grow=1)
+        return _card(framed(key, inside, frame, pad=7))
 
     def _rows(
         self, d: Drawing, places: Places, sink: Space, place: Box, most: int
@@ -318,6 +333,11 @@ class SinkBoxes:
             "same": f"order/{row.offset}",
             "tip": f"order {row.offset}, written by {row.writer}",
         }
+
+
+def _card(item: Item) -> Item:
+    """All of them are equally wide, processes and sinks."""
+    return replace(item, least=CARD, wanted=CARD, grow=1)
 
 
 def _in_hand(process: Box, number: int) -> Box:
@@ -369,11 +389,6 @@ def _noted(sink: Space) -> list[str]:
     """The offset that is stored there, the longer words first."""
     noted = "none" if sink["noted"] is None else sink["noted"]
     return [f"offset done: {noted}", f"done: {noted}"]
-
-
-def _fault(sink: Space) -> str:
-    """Whether an order is there more than once."""
-    return f"{orders(sink['twice'])} twice" if sink["twice"] else "each once"
 
 
 def _states(reader: Space) -> list[str]:

@@ -227,9 +227,18 @@ class SinkStory(Story):
                 f"order/{offset}",
                 f"sink/{sink.name}/sum",
                 f"sink/{sink.name}/lamp",
+                f"reader/{reader.name}/note",
                 "time",
             ],
         )
+
+    def _see_NoteRead(self, event: Event, d: Detail) -> Told | None:
+        """What a reader knows of its sink from now on, right or not."""
+        reader = self.readers.get(self._writer(event))
+        if reader is None or d["name"] != self.part.name:
+            return None
+        reader.read = "none" if d["value"] is None else str(d["value"])
+        return QUIETLY
 
     # -- known to Kafka
 
@@ -307,6 +316,7 @@ class SinkStory(Story):
             told = [f"order/{each}" for each in sorted(twice)]
             for name in self.sinks:
                 told += [f"sink/{name}/{what}" for what in ("sum", "lamp", "noted")]
+            told += [f"reader/{name}/note" for name in self.readers]
             last["light"] = [*told, "time"]
 
     # -- who is away
