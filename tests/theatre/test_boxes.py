@@ -11,7 +11,9 @@ from tests.theatre import frames, groups
 from tests.theatre.cleaned import moves, tombstone
 from tests.theatre.commit_traces import Commits, commit_after, commit_first
 from tests.theatre.shared import slow
-from tests.theatre.traces import alice, long_log, retention
+from tests.theatre.test_lag import slow_then_dead
+from tests.theatre.test_pipeline import turned_round
+from tests.theatre.traces import alice, growing, long_log, retention
 from tests.theatre.transactions import zombie
 
 
@@ -111,6 +113,9 @@ EVERY = [
     ),
     ("share-partition", slow, ("log/0", "share/0", "lamp/archived", "time/axis/0")),
     ("sink", commit_after, ("record/0", "reader/billing", "time/lane/billing/name")),
+    ("pipeline", turned_round, ("flight/name", "caption/told/name", "log/0/0")),
+    ("lag", slow_then_dead, ("name/records", "lag/0/ground", "pile/1/door")),
+    ("partitioner", growing, ("machine/box", "machine/name", "part/0/0")),
     ("gate", zombie, ("writer/0/disc", "reader/1", "time/lane/shop/number")),
 ]
 

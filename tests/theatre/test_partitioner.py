@@ -140,6 +140,16 @@ def test_records_without_key_tell_when_their_batch_arrives():
     assert len(batches) == 2 and "3 records" in batches[0]["sentence"]
 
 
+def test_before_the_first_record_all_partitions_are_there_and_empty():
+    story = Story()
+    story.topic(partitions=5)
+    story.choose(4, 5, "alice", "created", hashed=1951417749)
+    before, after = picture("partitioner", story.events).drawings(WIDE)
+    empty = [f"part/0/{number}/none" for number in range(5)]
+    assert [key for key in before.shapes if key.endswith("/none")] == empty
+    assert [key for key in after.shapes if key.endswith("/none")] == empty[:4]
+
+
 def test_somebodys_own_rule_is_named():
     story = Story()
     story.topic(partitions=2)
@@ -165,6 +175,7 @@ def test_two_producers_with_different_rules_send_one_key_to_two_partitions():
         "space"
     ]["differ"] == [1, 1]
     assert "move/=alice" in pic.drawings(920)[-1].lit
+    assert not pic.drawings(920)[-1].outlined, "threads stand out, and no box"
     assert [places(way)["alice"] for way in differs["space"]["ways"]] == [[0], [2]]
 
 
@@ -184,7 +195,7 @@ def test_many_keys_and_partitions_stay_inside_the_page_and_are_counted():
                 partition, count, f"customer-{number % 60}", "x", hashed=hashed
             )
     pic = picture("partitioner", story.events)
-    for width, height in ((WIDE, 330), (NARROW, 440)):
+    for width, height in ((WIDE, 350), (NARROW, 480)):
         for drawing in pic.drawings(width):
             shapes = drawing.shapes.values()
             assert all(shape["x"] + shape.get("w", 0) <= width + 1 for shape in shapes)
@@ -294,14 +305,13 @@ def test_a_record_is_one_square_from_the_hand_to_its_place_in_the_log():
         assert not any(each.get("dash") for each in arrived.values())
 
         shapes = pic.drawings(width)[-1].shapes
-        machine, hand = shapes["machine"], shapes["in/hand"]
+        machine, hand = shapes["machine/box"], shapes["in/hand"]
         for square in arrived.values():
             assert (square["from_x"], square["from_y"]) == (hand["x"], hand["y"])
-            before = square["from_x"] + square["w"] <= machine["x"]
-            above = square["from_y"] + square["h"] <= machine["y"]
+            assert hand["x"] + hand["w"] < machine["x"], "from the hand to the machine"
             beyond = square["x"] >= machine["x"] + machine["w"]
-            below = square["y"] >= machine["y"] + machine["h"]
-            assert (before and beyond) or (above and below)
+            above = square["y"] + square["h"] <= machine["y"]
+            assert beyond if width == WIDE else above
 
 
 def test_a_square_has_the_offset_that_its_own_producers_batch_got():

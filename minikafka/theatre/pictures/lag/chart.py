@@ -103,9 +103,9 @@ class Chart:
                 LINE * max(len(lines(words, width)) for words in [*said, " "]) + ABOVE
             )
 
-        words = part("headline", draw, high=high, least=342, wanted=754, grow=1)
+        words = part("headline", draw, high=high, least=260, wanted=854, grow=1)
         return row(
-            part("unit", unit, high=LINE, least=70, wanted=92),
+            part("unit", unit, high=LINE, least=72, wanted=92),
             words,
             breaks=False,
             lower=0,

@@ -66,9 +66,9 @@ class Run:
 def band(name: str, high: float, names: Draws, axis: Draws, numbers: Draws) -> Item:
     """Names, an axis and numbers, which end below each other in every band."""
     return row(
-        part(f"{name} names", names, high=high, least=70, wanted=92),
-        part(name, axis, high=high, least=200, wanted=500, grow=1),
-        part(f"{name} numbers", numbers, high=high, least=142, wanted=254),
+        part(f"{name} names", names, high=high, least=72, wanted=92),
+        part(name, axis, high=high, least=120, wanted=600, grow=1),
+        part(f"{name} numbers", numbers, high=high, least=140, wanted=254),
         breaks=False,
     )
 

@@ -86,11 +86,7 @@ def _gauge(d: Mapping[str, Any]) -> Gauge | None:
     before = d.get("sent_bytes")
     if before is None:
         return None
-    return Gauge(
-        before=before,
-        sent=before + d["size_bytes"],
-        most=d["batch_size"],
-    )
+    return Gauge(before=before, sent=before + d["size_bytes"], most=d["batch_size"])
 
 
 @dataclass
@@ -304,11 +300,11 @@ def differing(pair: Sequence[Way]) -> list[Key]:
 # -- keys of shapes, which a story names where it puts light on them
 
 
-def part(key: Key) -> str:
+def in_key(key: Key) -> str:
     """A key in the key of a shape, which has to differ from no key."""
     return "-" if key is None else "=" + key_part(key)
 
 
 def chip(way: int, key: Key) -> str:
     """The shape of a key in a way."""
-    return f"key/{way}/{part(key)}"
+    return f"key/{way}/{in_key(key)}"

@@ -76,11 +76,7 @@ class PartitionerStory(OfTopic):
     shows = ("keys", "others", "producers")
 
     def __init__(
-        self,
-        trace: Sequence[Event],
-        *,
-        topic: str | None = None,
-        **options: Any,
+        self, trace: Sequence[Event], *, topic: str | None = None, **options: Any
     ) -> None:
         super().__init__(trace, **options)
         choices = self._choices(trace, topic)
@@ -122,10 +118,7 @@ class PartitionerStory(OfTopic):
         """
         base = d["base_offset"]
         count = d["last_offset"] - base + 1
-        batch = Batch(
-            producer=self.asker(event) or "",
-            partition=d["partition"],
-        )
+        batch = Batch(producer=self.asker(event) or "", partition=d["partition"])
         self._leave(batch, base, count)
         is_alone = count == 1
         if is_alone or not _has_no_key(d):
@@ -185,11 +178,7 @@ class PartitionerStory(OfTopic):
         """
         choice = Choice.of(event)
         self.count = max(self.count, choice.partitions)
-        way = self.ways.of(
-            choice.rule,
-            choice.partitions,
-            choice.producer,
-        )
+        way = self.ways.of(choice.rule, choice.partitions, choice.producer)
         pair = self.ways.pair()
         differed = len(differing(pair))
         self._send(choice, way)
@@ -198,10 +187,7 @@ class PartitionerStory(OfTopic):
         self.ways.taken = way
 
         anew = not self.once(("sticks", choice.producer))
-        told = Told(
-            sentence(choice, anew),
-            chapter=self._chapter(choice),
-        )
+        told = Told(sentence(choice, anew), chapter=self._chapter(choice))
         if choice.is_hashed:
             self._tell_grown(told, choice)
             self._tell_parted(told, earlier)
@@ -264,6 +250,8 @@ class PartitionerStory(OfTopic):
             return
         if alike(pair):
             last["sentence"] = compared(*pair)
+            if pair[0].rule != pair[1].rule and differing(pair):
+                last["light"] = self._light_on(*pair, keys=differing(pair))
         elif len(pair) == 1:
             [way] = pair
             self._ends_with(way, last)

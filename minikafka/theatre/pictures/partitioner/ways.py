@@ -3,34 +3,55 @@ has the partitions, the keys in each, and their records as squares; threads join
 places of a key in two columns.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from minikafka.theatre.drawing import (
-    Box,
-    Drawing,
-    Point,
-    text_width,
-    widest,
+from minikafka.theatre.axis import Scene
+from minikafka.theatre.boxes import Item, Places, column, part
+from minikafka.theatre.casting import letters
+from minikafka.theatre.drawing import Box, Drawing, Look, Point, text_width, widest
+from minikafka.theatre.pictures.partitioner.machine import SQUARE, hand
+from minikafka.theatre.pictures.partitioner.records import (
+    HASH,
+    Key,
+    Sent,
+    chip,
+    in_key,
 )
-from minikafka.theatre.pictures.partitioner.machine import SQUARE
-from minikafka.theatre.pictures.partitioner.records import Key, Sent, chip, part
-from minikafka.theatre.play import Space
+from minikafka.theatre.pictures.partitioner.says import partitions
+from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted
 
 MOST_BINS = 8
-# A column, from its outer edge to its threads: a partition's label, the chip of a key,
-# its records.
-LABEL, CHIP, RECORDS = 48, 92, 48
-BEFORE = LABEL + 6 + CHIP + 5 + RECORDS
-AFTER = BEFORE + 1
+THREADS, WANTED = 50, 520  # widths: of what is between two columns at least; of all
 # of all rows; between partitions; between records
 ROOM, GAP, APART = 284, 6, 4
-LEAST = 15  # from one key to the next
+LEAST = 15  # height: from one key to the next
+LEAST_WIDE = 320
 A_FEW = 3  # records: more are counted in words, too
+SUM, CAPTION = 25, 22  # heights: of how many differ, of the captions
 
 Ends = dict[Key, Point]  # where each key's thread ends
+
+
+class Widths(NamedTuple):
+    """A column, from its outer edge to its threads: a partition's label, the chip of a
+    key, its records.
+    """
+
+    label: float = 48
+    chip: float = 92
+    records: float = 48
+
+    @property
+    def all(self) -> float:
+        return self.label + 6 + self.chip + 5 + self.records
+
+    @classmethod
+    def of_two(cls, room: float) -> "Widths":
+        """Narrower where both have less room."""
+        share = min((room - THREADS) / 2 / cls().all, 1)
+        return cls(*(share * width for width in cls()))
 
 
 class Group(NamedTuple):
@@ -62,7 +83,52 @@ def groups(way: Space) -> list[Group]:
     return found
 
 
-def pitch_for(ways: Sequence[Space]) -> int:
+def ways_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
+    """How many keys differ, over the columns of two ways; their rules; the columns."""
+    spaces = [scene["space"] for scene in scenes]
+    every = [way for space in spaces for way in ways_of(space)]
+    pitch = _pitch_for(every)
+    heights = [sum(_high(group, pitch) for group in groups(way)) for way in every]
+    names = letters(cast["keys"])
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        space = scene["space"]
+        now, ways = space["now"], ways_of(space)
+        ends = []
+        for side, way in enumerate(ways):
+            takes_this_way = now is not None and now["way"] == way["number"]
+            column = Column(d, ways, side, places["ways"], pitch)
+            column.now = now if takes_this_way else None
+            column.hand = hand(places)
+            column.letters = names
+            ends.append(column.draw())
+        if len(ways) == 2:
+            _threads(d, ways, ends, now["key"] if now else None)
+
+    differs = any(len(space["ways"]) == 2 and space["differ"][1] for space in spaces)
+    return column(
+        part("sum", _sum, high=SUM if differs else 0),
+        part("captions", _captions, high=CAPTION),
+        part(
+            "ways",
+            draw,
+            high=max(heights, default=0),
+            least=LEAST_WIDE,
+            wanted=WANTED,
+            grow=1,
+        ),
+    )
+
+
+def ways_of(space: Space) -> list[Space]:
+    """The ways of keys; before the first record empty partitions."""
+    count = space["partition_count"]
+    empty = {"number": 0, "rule": "", "count": count, "who": ""}
+    empty |= {"keys": [], "records": [], "hidden": []}
+    return space["ways"] or ([empty] if count else [])
+
+
+def _pitch_for(ways: Sequence[Space]) -> int:
     """From one key to the next, so that each of these ways has room."""
     pitches = [SQUARE + 4.0]
     for way in ways:
@@ -70,33 +136,88 @@ def pitch_for(ways: Sequence[Space]) -> int:
         rows = sum(group.rows for group in drawn)
         if rows > 4:
             pitches.append(24)
-        gaps = GAP * len(drawn)
-        pitches.append((ROOM - gaps) / rows)
-    least = min(pitches)
-    return max(LEAST, int(least))
+        pitches.append((ROOM - GAP * len(drawn)) / rows)
+    return max(LEAST, int(min(pitches)))
 
 
-@dataclass(frozen=True)
+def _high(group: Group, pitch: float) -> float:
+    """The height of a partition, and what is below it."""
+    return group.rows * pitch + GAP
+
+
+# -- over the columns
+
+
+def _sum(d: Drawing, places: Places, scene: Scene) -> None:
+    """How many keys have another place."""
+    space = scene["space"]
+    differ, alike = space["differ"]
+    if len(space["ways"]) == 2 and alike:
+        x, y, wide, _ = places["sum"]
+        verb = "move" if _grows(space["ways"]) else "differ"
+        words = f"{differ} of {alike} {verb}"
+        look: Look = {"bold": True, "size": 18, "anchor": "middle"}
+        d.text("said/differ", x + wide / 2, y + 17, words, **look)
+
+
+def _captions(d: Drawing, places: Places, scene: Scene) -> None:
+    """Over each column its rule."""
+    x, y, wide, _ = places["captions"]
+    ways = ways_of(scene["space"])
+    names = [way["who"] for way in ways]
+    ink = "quiet"
+    if len(ways) == 2 and _grows(ways):
+        names = ["before", "after"]
+        ink = "ink"
+    for side, (name, way) in enumerate(zip(names, ways, strict=True)):
+        words, room = _rule_of(way), wide
+        if len(ways) == 2:
+            words, room = f"{name}: {words}", wide / 2 - 6
+        look: Look = {"size": 12.5, "anchor": "end" if side else "start"}
+        at = x + wide if side else x
+        d.text(f"caption/{way['number']}", at, y + 15, words, ink, room=room, **look)
+
+
+def _grows(ways: Sequence[Space]) -> bool:
+    """Whether one rule had another number of partitions before."""
+    before, after = ways
+    return bool(before["rule"] == after["rule"])
+
+
+def _rule_of(way: Space) -> str:
+    """The rule in a column's caption."""
+    if all(key is None for key, _ in way["keys"]):
+        return partitions(way["count"])
+    if way["rule"] == HASH:
+        return f"hash % {way['count']}"
+    return str(way["rule"])
+
+
+# -- the columns
+
+
 class Column:
-    """One way. side: 0 is the left one, 1 the right one of two. hand: from where a
-    record comes. now: the record that takes this way. movers: keys that stand out.
-    letters: for keys that have no room.
+    """One of these ways. side: 0 is the left one, 1 the right one of two. now: the
+    record that takes this way. hand: from where it comes. letters: for keys that have
+    no room.
     """
 
-    d: Drawing
-    way: Space
-    side: int
-    box: Box
-    both: bool
-    pitch: int
     now: Space | None
     hand: Box
-    movers: Sequence[Key]
-    letters: Mapping[Key, str]
+    letters: dict[Key, str]
 
-    @property
-    def number(self) -> int:
-        return int(self.way["number"])
+    def __init__(
+        self, d: Drawing, ways: Sequence[Space], side: int, box: Box, pitch: int
+    ) -> None:
+        self.d = d
+        self.way = ways[side]
+        self.side = side
+        self.box = box
+        self.pitch = pitch
+        self.both = len(ways) == 2
+        self.widths = Widths.of_two(box.w) if self.both else Widths()
+        self.movers = movers(ways)  # they stand out
+        self.number = int(self.way["number"])
 
     @property
     def height(self) -> float:
@@ -112,15 +233,15 @@ class Column:
     def label_x(self) -> float:
         """The x of the partitions' labels, at the outer edge."""
         if self.side:
-            return self.box.right - LABEL
+            return self.box.right - self.widths.label
         return self.box.x
 
     @property
     def chip_x(self) -> float:
         """The x at which the keys' chips begin."""
         if self.side:
-            return self.box.right - AFTER + 4
-        return self.box.x + LABEL + 6
+            return self.box.right - self.widths.all + 3
+        return self.box.x + self.widths.label + 6
 
     @property
     def is_keyless(self) -> bool:
@@ -139,7 +260,7 @@ class Column:
             for key, records in group.keys:
                 ends[key] = self._key(group, key, records, key_y)
                 key_y += self.pitch
-            y += group.rows * self.pitch + GAP
+            y += _high(group, self.pitch)
         return ends
 
     def _is_hit(self, group: Group) -> bool:
@@ -156,69 +277,47 @@ class Column:
             more = f"+{group.hidden}"
             tip += f", and {counted(group.hidden, 'key')} more"
         is_hit = self._is_hit(group)
-        self.d.cell(
-            f"part/{self.number}/{group.partition}",
-            x=self.label_x,
-            y=y,
-            w=LABEL,
-            h=group.rows * self.pitch - 3,
-            text=f"P{group.partition}",
-            more=more,
-            fill="wash",
-            line="ink" if is_hit else "rule",
-            width=2 if is_hit else None,
-            tip=tip,
-        )
+        is_hit = self._is_hit(group)
+        high = group.rows * self.pitch - 3
+        look: Look = {"text": f"P{group.partition}", "more": more, "tip": tip}
+        look |= {"line": "ink", "width": 2} if is_hit else {"line": "rule"}
+        key = f"part/{self.number}/{group.partition}"
+        self.d.cell(key, self.label_x, y, self.widths.label, high, fill="wash", **look)
 
     def _empty(self, group: Group, y: float) -> None:
         """Draw the note that no key is in this partition."""
-        self.d.text(
-            f"part/{self.number}/{group.partition}/none",
-            self.chip_x + 4,
-            y + self.height / 2 + 4.5,
-            "" if group.hidden else "empty",
-            "gone",
-            size=12,
-        )
+        key = f"part/{self.number}/{group.partition}/none"
+        words = "" if group.hidden else "empty"
+        x, middle = self.chip_x + 4, y + self.height / 2 + 4.5
+        self.d.text(key, x, middle, words, "gone", size=12)
 
     def _key(self, group: Group, key: Key, records: int, y: float) -> Point:
         """A key's chip and its records; returns where its thread ends."""
         left = x = self.chip_x
         if not self.is_keyless:
             self._chip(group, key, records, y)
-            x += CHIP + 5
+            x += self.widths.chip + 5
         right = self._records(group, key, records, Point(x, y))
         end = left - 4 if self.side else right + 3
         return Point(end, y + self.height / 2)
 
     def _chip(self, group: Group, key: Key, records: int, y: float) -> None:
-        is_new = self._is_hit(group) and self.now is not None and self.now["key"] == key
-        line = "rule"
-        width = 1.0
-        if is_new:
-            line = "ink"
-            width = 2.0
+        look: Look = {"line": "rule", "width": 1.0}
+        if self._is_hit(group) and self.now and self.now["key"] == key:
+            look = {"line": "ink", "width": 2.0}
         elif key in self.movers:
-            line = "ink"
-            width = 1.5
+            look = {"line": "ink", "width": 1.5}
         whose = "no key" if key is None else f"key {key}"
-        self.d.cell(
-            f"{chip(self.number, key)}/{group.partition}",
-            x=self.chip_x,
-            y=y,
-            w=CHIP,
-            h=self.height,
-            text=self._name(key),
-            fill="cell" if records else "paper",
-            line=line,
-            width=width,
-            tip=f"{counted(records, 'record')} with {whose}",
-        )
+        look["tip"] = f"{counted(records, 'record')} with {whose}"
+        look["fill"] = "cell" if records else "paper"
+        shape = f"{chip(self.number, key)}/{group.partition}"
+        place = self.chip_x, y, self.widths.chip, self.height
+        self.d.cell(shape, *place, self._name(key), **look)
 
     def _name(self, key: Key) -> str:
         """A key, or its beginning and its letters where it is too long."""
         words = "no key" if key is None else key
-        if text_width(words, 13.5, mono=True) <= CHIP - 8:
+        if text_width(words, 13.5, mono=True) <= self.widths.chip - 8:
             return words
         return f"{words[:4]}…{self.letters[key]}"
 
@@ -237,10 +336,10 @@ class Column:
         """
         words = f"×{count}" if self.both else counted(count, "record")
         taken = widest(words, 12, mono=self.both)
-        room = float(RECORDS)
+        room = self.widths.records
         is_counted = count > self._fits(room)
         if not self.both:
-            room = self.d.width - place.x
+            room = self.box.right - place.x
             is_counted = count > A_FEW
         fits = self._fits(room - taken if is_counted else room)
 
@@ -252,15 +351,10 @@ class Column:
             self._record(each, group, key, Point(x, y))
             x += self.square + APART
         if is_counted:
-            self.d.text(
-                f"row/{self.number}/{group.partition}/{part(key)}",
-                x,
-                place.y + self.height / 2 + 4.5,
-                words,
-                "quiet",
-                size=12,
-                mono=self.both,
-            )
+            row = f"row/{self.number}/{group.partition}/{in_key(key)}"
+            look: Look = {"size": 12, "mono": self.both}
+            middle = place.y + self.height / 2 + 4.5
+            self.d.text(row, x, middle, words, "quiet", **look)
             x += taken
         return x
 
@@ -274,29 +368,17 @@ class Column:
         says it: beside `% 3` a number would be taken for the partition's.
         """
         whose = "no key" if key is None else f"key {key}"
+        where = f"offset {sent.offset} of partition {group.partition}"
+        look: Look = {"line": "ink", "of": sent.number, "same": f"record/{sent.number}"}
         if sent.offset is None:
             where = "waits in its batch"
-            dash = "3 3"
-        else:
-            where = f"offset {sent.offset} of partition {group.partition}"
-            dash = None
-        self.d.cell(
-            f"record/{sent.number}",
-            x=place.x,
-            y=place.y,
-            w=self.square,
-            h=self.square,
-            line="ink",
-            dash=dash,
-            of=sent.number,
-            same=f"record/{sent.number}",
-            tip=f"{whose}: {where}",
-            from_x=self.hand.x,
-            from_y=self.hand.y,
-        )
+            look["dash"] = "3 3"
+        look |= {"tip": f"{whose}: {where}"}
+        look |= {"from_x": self.hand.x, "from_y": self.hand.y}
+        self.d.cell(f"record/{sent.number}", *place, self.square, self.square, **look)
 
 
-def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -> None:
+def _threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -> None:
     """Draw threads from the partition of a key before to the one after. Keys that move
     stand out; new: the key of the current record does, too.
     """
@@ -312,7 +394,7 @@ def threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) -
         end = drawn_after[key]
         # it grows from the place before, with the key
         d.line(
-            f"{name}/{part(key)}",
+            f"{name}/{in_key(key)}",
             *end,
             *begin,
             ink,

@@ -13,7 +13,7 @@ HEAD, ROW, BATCH = 24, 28, 24  # heights: of a heading, from row to row, of a ba
 CELL = 28  # width of a record
 PITCH = CELL + 2
 SIZE = 12.5  # of words
-LEAST, WANTED = 160, 300  # widths
+LEAST, WANTED = 122, 300  # widths
 LOST = ("lost", "answer lost", "refused")
 # states of a request that are said otherwise than they are called
 SAID = {"answer lost": "no answer", "on its way": ""}

@@ -12,7 +12,7 @@ from minikafka.theatre.pictures.pipeline.rows import HEAD, ROW, in_flight
 from minikafka.theatre.play import Cast, Space
 
 PILL, CUT = 30, 0.45  # width of a message on the wire, and where that breaks
-LEAST, WANTED = 90, 110  # widths
+LEAST, WANTED = 72, 110  # widths
 ANSWERED = ("written", "known", "refused", "answer lost")
 
 
