@@ -57,7 +57,7 @@ class Rows:
         return Box(left, y, right - left, self.height)
 
     def _inside(self, key: str, box: Box, ways: Sequence[str], ink: str) -> bool:
-        """In the middle of a bracket, whose line ends there, the first that has room."""
+        """In the middle of a bracket, whose line ends there, the first that fits."""
         said = fitting(ways, box.w - 24, bold=True)
         if said:
             middle, wide = box.x + box.w / 2, widest(said, 12, bold=True) + 8

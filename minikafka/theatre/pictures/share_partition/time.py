@@ -96,8 +96,12 @@ def _title(group: Group, cast: Cast, scenes: Sequence[Scene]) -> Item:
         return _caption(group, space, cast["left_out"][group.number])
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
-        x, y = places["records"].x, places[key].y
-        d.text(key, x, y + 14, words(scene["space"]), bold=True, size=12.5)
+        place, said = places[key], words(scene["space"])
+        # above the lanes; a long one begins further left
+        x = min(places["records"].x, place.right - widest(said, 12.5, bold=True))
+        x = max(x, place.x)
+        look: Look = {"bold": True, "size": 12.5, "room": place.right - x}
+        d.text(key, x, place.y + 14, said, **look)
 
     every = [words(scene["space"]) for scene in scenes]
     wide = max([widest(each, 12.5, bold=True) for each in every], default=0)
