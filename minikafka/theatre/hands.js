@@ -187,7 +187,7 @@ drawing.addEventListener('focusout', event => {
 });
 
 drawing.addEventListener('keydown', event => {
-  const node = event.target.closest('[data-act]'), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], pressed = ' Enter'.includes(event.key);
+  const node = event.target.closest('[data-act]'), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], pressed = [' ', 'Enter'].includes(event.key);
   const cell = event.target.closest('[data-grid]');
   if (cell && !event.ctrlKey && !event.metaKey && !event.altKey && press(cell, event.key)) { /* done */ }
   else if (held && event.key === 'Escape') drop(false);

@@ -285,7 +285,7 @@ const strip = (() => {
     if (!event.target.dataset.key || event.ctrlKey || event.metaKey || event.altKey) return;
     const [row, column] = place(event.target.dataset.key), end = map.moments.length - 1;
     const there = { ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], Home: [row, 0], End: [row, end] }[event.key];
-    if (!there && !' Enter'.includes(event.key)) return;
+    if (!there && ![' ', 'Enter'].includes(event.key)) return;
     event.stopPropagation();
     if (!there) return;  // the button's own click chooses
     event.preventDefault();

@@ -71,6 +71,18 @@ def test_a_reader_that_is_killed_is_given_up_after_45_s_as_by_default(protocol):
     assert 8000 + 43_000 < left.at <= 8000 + 45_000
 
 
+def test_a_kill_that_is_moved_is_shown_until_the_group_has_noticed():
+    killed = ask(act="crash consumer A", at_ms=6000)
+    moved = ask(
+        settings=killed["settings"],
+        changes=killed["changes"],
+        act="move 0",
+        at_ms=12_000,
+    )
+    assert moved["changes"] == [[12_000, "crash", "consumer A"]]
+    assert moved["settings"]["seconds"] == killed["settings"]["seconds"] + 6
+
+
 def test_the_picture_opens_at_the_moment_of_the_link():
     opened = ask(changes=[FREEZE], ms=9000)
     begin = opened["play"]["begin"]

@@ -210,15 +210,13 @@ def trace(frame: Frame, changes: Sequence[Change] = ()) -> list[Event]:
 
 
 def flips(frame: Frame) -> list[Event]:
-    """The frame as it was sent, and with the last bit of each byte flipped, one byte at
-    a time.
-    """
+    """The frame as it was sent, then once for every byte with its last bit flipped."""
     made = [[Change(at, byte ^ 1)] for at, byte in enumerate(frame.data)]
     return _read(frame, [[], *made])
 
 
 def _read(frame: Frame, each: Sequence[Sequence[Change]]) -> list[Event]:
-    """The frame with these changes, and with those."""
+    """An event for every list of changes to the frame."""
     events = []
     for turn, changes in enumerate(each):
         data = changed(frame, changes)
@@ -244,9 +242,7 @@ def _read(frame: Frame, each: Sequence[Sequence[Change]]) -> list[Event]:
 
 
 def play(frame: Frame) -> Picture:
-    """The bytes beside their fields. A page without Python has what comes of each
-    flip.
-    """
+    """The bytes beside their fields. The page can flip any byte without Python."""
     return picture("bytes", flips(frame), live="flips")
 
 

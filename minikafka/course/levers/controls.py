@@ -19,8 +19,8 @@ Flag = tuple[float, str]  # virtual ms, and what was done then
 def placed(
     picture: Picture, flags: Sequence[Flag], *, movable: bool = False
 ) -> list[dict[str, Any]]:
-    """The step of each flag, for the player. movable: it can be pulled to another
-    moment (Reruns.press).
+    """Flags with their steps, for the player. movable: a learner can pull them to
+    another moment (Reruns.press).
     """
     times = [scene["at"] for scene in picture.scenes]
     found = []

@@ -84,7 +84,7 @@ def answer(question: str) -> str:
             runs.show(changes_of(asked))
         found = told(settings, runs, rerun.watch)
         found |= played(runs, at_ms, asked)
-    except (ValueError, TypeError, KeyError, RuntimeError, KafkaError) as error:
+    except (ValueError, TypeError, LookupError, RuntimeError, KafkaError) as error:
         return json.dumps({"error": str(error)})
     return json.dumps(found)
 
@@ -99,8 +99,10 @@ def follow(question: str) -> None:
 
 
 def long_enough(settings: Settings, asked: dict[str, Any]) -> Settings:
-    """The same; if a member falls silent, long enough to show what comes of it."""
+    """With more seconds if a member falls silent, until the group has noticed."""
     what, _, who = asked.get("act", "").partition(" ")
+    if what == "move":
+        _, what, who, _ = changes_of(asked)[int(who)]
     at_s = asked.get("at_ms", 0) / 1000
     if what not in SILENT or who.startswith("broker") or at_s >= settings.seconds:
         return settings

@@ -179,7 +179,7 @@ class BytesPlay(Play):
 
 
 def _lamp(d: Drawing, places: Places, scene: Scene) -> None:
-    """Who notices what was changed."""
+    """Says what notices the change, or that nobody does."""
     space, place = scene["space"], places["lamp"]
     if space["changed"]:
         by = space["by"]

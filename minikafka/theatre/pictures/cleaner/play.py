@@ -1,7 +1,7 @@
 """The log and its cleaner: one compacted partition, and passes over it.
 
 From top to bottom: the log with its segments and readers, and what each reader has of
-it; the map, which has the last offset of each key, and how much of the closed segments
+it; the map, which has every key's last offset, and how much of the closed segments
 is dirty; the copy, in which each record is below its place in the log, because offsets
 stay. Dashed records are not copied, faint ones are gone, and a dashed value isn't the
 last of its key. Options: topic, partitions (one number). Without them: the first

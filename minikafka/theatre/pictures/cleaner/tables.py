@@ -1,5 +1,5 @@
-"""Tables of keys: the last offset of each, as the cleaner notes it in its map, and the
-value of each, as a reader has it.
+"""Tables of keys: their last offsets, as the cleaner notes them in its map, and their
+values, as a reader has them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
