@@ -3,6 +3,7 @@ its own folder, with the packages that set-up installs; pictures as text.
 """
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,8 +70,13 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
     """
     os.environ["MINIKAFKA_PICTURES"] = "text"
     share = learners.environment(environment(book)) / "share" / "jupyter"
+    sockets = tempfile.TemporaryDirectory(prefix="kernel-")
     options = {
+        # a free port may be taken before the kernel binds it; a socket in a folder of
+        # its own can't be
         "km": AsyncKernelManager(
+            transport="ipc",
+            ip=f"{sockets.name}/socket",
             kernel_spec_manager=KernelSpecManager(
                 kernel_dirs=[str(share / "kernels")],
             ),
@@ -85,7 +91,8 @@ def kernel_for(book: NotebookNode) -> Iterator[NotebookClient]:
     client = NotebookClient(
         book, resources={"metadata": {"path": str(NOTEBOOKS)}}, **options
     )
-    with client.setup_kernel(cleanup_kc=True):  # else a kernel given lives on
+    # cleanup_kc: else a kernel that is given lives on
+    with sockets, client.setup_kernel(cleanup_kc=True):
         yield client
 
 
