@@ -243,6 +243,11 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.abort()
         self.count_unread()
 
+    def vanish(self) -> None:
+        """The broker is gone, and hears of nothing any more."""
+        self._is_known = False
+        self.abort()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._drop_requests()

@@ -34,6 +34,7 @@ class Lane(asyncio.BufferedProtocol):
         failed: Callable[[list[Request]], None],
     ) -> None:
         self.closed = False
+        self._is_held = False
         self._address = address
         self._secret = secret
         self._stranger = stranger
@@ -58,6 +59,19 @@ class Lane(asyncio.BufferedProtocol):
     def waits(self) -> bool:
         """Whether a reply is still missing."""
         return bool(self._asked) and not self.closed
+
+    def hold(self) -> None:
+        """Nothing passes in either direction, until `release`."""
+        self._is_held = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def release(self) -> None:
+        """What has waited passes, and what follows."""
+        self._is_held = False
+        if self._transport is not None and not self.closed:
+            self._transport.resume_reading()
+        self._send()
 
     def close(self) -> None:
         self.closed = True
@@ -97,7 +111,7 @@ class Lane(asyncio.BufferedProtocol):
         return sock
 
     def _send(self) -> None:
-        if self._transport is not None and self._unsent:
+        if self._transport is not None and self._unsent and not self._is_held:
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
 
@@ -106,6 +120,8 @@ class Lane(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if self._is_held:
+            transport.pause_reading()
         self._send()
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -67,7 +67,8 @@ class Server:
     instead. secret: the cluster's, for the handshake on the nodes' listener; None:
     there is no handshake. locks: of the listeners that have one. watchers: listen in on
     the connections. verbose: bugs are reported with their traceback. after_turn: called
-    when a turn's answers are about to be sent.
+    when a turn's answers are about to be sent. clock: reads the time. new_connection:
+    makes a client's connection, where there is no TLS.
     """
 
     def __init__(
@@ -80,8 +81,12 @@ class Server:
         watchers: Sequence[Watcher] = (),
         verbose: bool = False,
         after_turn: Callable[[], object] | None = None,
+        clock: Callable[[], Now] = now,
+        new_connection: Callable[..., Connection] = Connection,
     ) -> None:
         config = broker.config
+        self._now = clock
+        self._new_connection = new_connection
         self.broker = broker
         self.max_frame_bytes: int = config["socket.request.max.bytes"]
         # so that one connection never takes more than half
@@ -89,7 +94,7 @@ class Server:
         # a few of the largest, or many ordinary ones
         self.answers = Budget[Connection](4 * config["fetch.max.bytes"])
         self.connections: set[Connection] = set()
-        self._turn = Turn(broker, self, now)
+        self._turn = Turn(broker, self, clock)
         self._shared = Shared(
             self._turn,
             self.connections,
@@ -125,6 +130,12 @@ class Server:
         self._changed = asyncio.Event()
         self._ready = False
         self._stopping = False
+        self._has_crashed = False
+        self._is_frozen = False
+        self._thawed = asyncio.Event()
+        # what other nodes did while it stood still
+        self._unheard: list[Callable[[], None]] = []
+        self._cut_off: set[int] = set()  # nodes to which nothing passes
         self._bug: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.set_exception_handler(self._callback_failed)
@@ -148,7 +159,7 @@ class Server:
         refuses them too until it has read the metadata and the logs. Errors:
         CannotServe if another program has begun to listen there.
         """
-        self.broker.start(now())
+        self.broker.start(self._now())
         self._turn.run()
         if self.broker.why_failed:
             return
@@ -183,9 +194,12 @@ class Server:
                 of_nodes.close()
             if of_metrics is not None:
                 of_metrics.close()
+        if self._has_crashed:
+            self._vanish()  # those that were accepted meanwhile, too
+            return
         if not self.broker.why_failed:
             # answers parked requests, and writes the clean shutdown marker
-            self.broker.stop(now())
+            self.broker.stop(self._now())
             self._turn.run()
         await self._hang_up()
 
@@ -194,7 +208,7 @@ class Server:
         (controlled shutdown).
         """
         if self.broker.ready and not self.broker.why_failed:
-            self.broker.leave(now())
+            self.broker.leave(self._now())
             self._turn.run()
             while not (self.broker.may_stop or self.broker.why_failed):
                 await asyncio.sleep(HAND_OVER_LOOK_SECONDS)
@@ -203,6 +217,69 @@ class Server:
         """Ask for a clean stop; run() returns soon after."""
         self._stopping = True
         self._changed.set()
+
+    # --- what may happen to a process ---
+
+    def crash(self) -> None:
+        """End as a process that is killed does: nobody is answered, nothing more is
+        written. run() returns soon after.
+        """
+        self._has_crashed = True
+        self._vanish()
+        self.stop()
+
+    def _vanish(self) -> None:
+        """Close everything without a word; the broker hears of nothing any more."""
+        if self._timer:
+            self._timer.cancel()
+        for lane in self._lanes.values():
+            lane.close()
+        for connection in list(self.connections):
+            connection.vanish()
+
+    def freeze(self) -> None:
+        """Stand still, as a process that is stopped does: connections stay open, and
+        what comes waits.
+        """
+        self._is_frozen = True
+        self._thawed.clear()
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        for connection in self.connections:
+            connection.transport.pause_reading()
+        for lane in self._lanes.values():
+            lane.hold()
+
+    def thaw(self) -> None:
+        """Go on, as if nothing had happened."""
+        self._is_frozen = False
+        self._thawed.set()
+        for (node, _), lane in list(self._lanes.items()):
+            if node not in self._cut_off:
+                lane.release()
+        for connection in list(self.connections):
+            connection.flush()
+        unheard, self._unheard = self._unheard, []
+        for hear in unheard:
+            hear()
+        self._tick()
+
+    def cut(self, node: int) -> None:
+        """Nothing that this node asks another one passes, nor its answers, until
+        `mend`: they arrive then, as TCP sends them again.
+        """
+        self._cut_off.add(node)
+        for (other, _), lane in self._lanes.items():
+            if other == node:
+                lane.hold()
+
+    def mend(self, node: int) -> None:
+        """What was cut passes again."""
+        self._cut_off.discard(node)
+        for (other, _), lane in list(self._lanes.items()):
+            if other == node and not self._is_frozen:
+                lane.release()
 
     def _accepting(self, listener: "socket.socket", name: str) -> asyncio.Task[None]:
         """Start to listen and accept clients, until cancelled."""
@@ -229,6 +306,8 @@ class Server:
         while True:
             try:
                 client, address = await self._loop.sock_accept(listener)
+                if self._is_frozen:
+                    await self._thawed.wait()
                 if name != CONTROLLER_LISTENER:
                     await self._keep_pace(client, name)
                 waiting = len(self._held) + (
@@ -258,7 +337,7 @@ class Server:
 
     async def _keep_pace(self, client: "socket.socket", name: str) -> None:
         """Let a client wait, and those behind it, if too many come (KIP-612)."""
-        wait_ms = self.broker.throttling.connection_wait_ms(name, now())
+        wait_ms = self.broker.throttling.connection_wait_ms(name, self._now())
         if wait_ms:
             try:
                 await asyncio.sleep(wait_ms / 1000)
@@ -272,7 +351,7 @@ class Server:
         """
         if name == CONTROLLER_LISTENER:
             return 0
-        return self.broker.throttling.connected(host, now())
+        return self.broker.throttling.connected(host, self._now())
 
     def _hold(self, client: "socket.socket", held_ms: int) -> None:
         """One too many of its address (KIP-612): it is closed after a while, unheard, so
@@ -293,9 +372,11 @@ class Server:
         """A new one on this listener."""
         door = None if self._locks is None else self._locks.doors.get(name)
         if door is None:
-            return Connection(self._shared, name)
+            return self._new_connection(self._shared, name)
         if door.context is None:
-            return Connection(self._shared, name, self._newcomers, door.max_frame_bytes)
+            return self._new_connection(
+                self._shared, name, self._newcomers, door.max_frame_bytes
+            )
         # loads what only those need who have TLS
         from minikafka.server.tls_connection import TlsConnection
 
@@ -378,10 +459,10 @@ class Server:
     # --- what a turn needs (broker/turn.py) ---
 
     def holds(self) -> bool:
-        """Nothing new begins while the node stops, or while the answers that nobody has
-        read yet use up the memory meant for them.
+        """Nothing new begins while the node stops, or stands still, or while the answers
+        that nobody has read yet use up the memory meant for them.
         """
-        return self._stopping or self.answers.full
+        return self._stopping or self._is_frozen or self.answers.full
 
     def carry_out(
         self, effect: Request | HangUp | Notice | Admitted | Reconfigured
@@ -411,8 +492,9 @@ class Server:
             self._after_turn()
         if self._is_reconfigured:  # before the client that set it hears of it
             self._open_stores()
-        for connection in touched:
-            connection.flush()
+        if not self._is_frozen:
+            for connection in touched:
+                connection.flush()
         if not self._is_settling:
             self._is_settling = True
             self._loop.call_soon(self._settle)
@@ -434,7 +516,7 @@ class Server:
         if broker.why_failed or broker.ready != self._ready:
             self._ready = broker.ready
             self._changed.set()
-        if broker.why_failed or self._stopping:
+        if broker.why_failed or self._stopping or self._is_frozen:
             return
         if self._turn.ready:
             if not self.answers.full:
@@ -451,7 +533,7 @@ class Server:
 
     def _tick(self) -> None:
         self._timer = None
-        self.broker.tick(now())
+        self.broker.tick(self._now())
         self._turn.run()
 
     # --- memory over all connections ---
@@ -466,7 +548,7 @@ class Server:
         for connection in self.answers.holders():
             connection.count_unread()
         self._turn.run()
-        overdue_ms = now().monotonic_ms - PATIENCE_MS
+        overdue_ms = self._now().monotonic_ms - PATIENCE_MS
         waiting = self._turn.ready
         while (
             waiting and self.answers.full and next(iter(waiting.values())) <= overdue_ms
@@ -496,6 +578,8 @@ class Server:
     # --- other nodes ---
 
     def _ask(self, request: Request) -> None:
+        if self._has_crashed:
+            return
         key = request.node, request.lane
         lane = self._lanes.get(key)
         if lane is None or lane.closed:
@@ -503,6 +587,8 @@ class Server:
             stranger = partial(self._stranger, request.node, address)
             ends = (self.max_frame_bytes, self._replied, self._failed)
             lane = self._lanes[key] = Lane(address, self._secret, stranger, *ends)
+            if request.node in self._cut_off:
+                lane.hold()
         lane.ask(request)
 
     def _stranger(self, node: int, address: tuple[str, int], why: str | None) -> None:
@@ -517,7 +603,7 @@ class Server:
 
     def _replied(self, request: Request, frame: bytearray) -> None:
         try:
-            self.broker.receive_reply(request.node, request.lane, frame, now())
+            self.broker.receive_reply(request.node, request.lane, frame, self._now())
         except DecodeError as error:
             log(
                 f"closed the connection to node {request.node}, which sent no answer:"
@@ -528,9 +614,14 @@ class Server:
         self._turn.run()
 
     def _failed(self, requests: list[Request]) -> None:
+        if self._has_crashed:
+            return
+        if self._is_frozen:
+            self._unheard.append(partial(self._failed, requests))
+            return
         for request in requests:
             self.broker.request_failed(
-                request.node, request.lane, request.correlation_id, now()
+                request.node, request.lane, request.correlation_id, self._now()
             )
         if not self._stopping:
             self._turn.run()
@@ -541,6 +632,8 @@ class Server:
         """Apply connections.max.idle.ms. A connection that we closed and whose client
         never reads is closed for good as well.
         """
+        if self._stopping:
+            return
         oldest = time.monotonic() - self._idle_seconds
         for connection in list(self.connections):
             if connection.active_at <= oldest:
