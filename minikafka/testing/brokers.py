@@ -1,0 +1,312 @@
+"""The brokers, in a thread of this process with an event loop of its own.
+
+Each is a node as `minikafka serve` runs it, on sockets of the loopback interface, with
+its disk in memory: so it starts in milliseconds, its "machine" may lose power, and
+nothing is left when the process of the tests is killed.
+"""
+
+import asyncio
+import random
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from minikafka.broker.broker import Broker
+from minikafka.broker.config import BrokerConfig
+from minikafka.server.addresses import CannotServe, listen_socket, port_to_listen_on
+from minikafka.server.checks import new_cluster_id
+from minikafka.server.connection import Connection
+from minikafka.server.node_handshake import made_secret
+from minikafka.server.serve import MOST_VOTERS, PROPERTIES, PROPERTIES_OF_MANY
+from minikafka.server.shell import Server
+from minikafka.simulation.memory_disk import MemoryDisk
+from minikafka.testing.moving_loop import NS, MovingLoop
+from minikafka.trace import Trace
+from minikafka.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    import socket
+
+    from minikafka.cluster.metadata import Endpoint
+
+LOOPBACK = "127.0.0.1"
+MOST_CONNECTIONS = 10_000
+# a busy machine may take its time; whoever waits longer waits for ever
+PATIENCE_SECONDS = 60.0
+DAY_MS = "86400000"
+# Internal topics are small: a group's first member doesn't wait for fifty partitions.
+SMALL = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+# nobody is there who could miss it, so time may be moved by days at little cost
+ALONE = {"broker.heartbeat.interval.ms": DAY_MS, "broker.session.timeout.ms": DAY_MS}
+
+
+class Node:
+    """One broker: its ports and its disk, which outlive it, and the server while it
+    runs. new_connection(node): makes what makes the connections of its clients.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        config: BrokerConfig,
+        listener: "socket.socket",
+        of_nodes: "socket.socket | None",
+        secret: bytes | None,
+        new_connection: Callable[["Node"], Callable[..., Connection]],
+    ) -> None:
+        self.number = number
+        self.state = "down"
+        self.disk = MemoryDisk()
+        self.server: Server | None = None
+        self._config = config
+        self._sockets: tuple[socket.socket, socket.socket | None] | None
+        self._sockets = (listener, of_nodes)
+        self._address: Endpoint = listener.getsockname()[:2]
+        self._of_nodes = None if of_nodes is None else of_nodes.getsockname()[:2]
+        self._secret = secret
+        self._new_connection = new_connection
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port, for clients."""
+        return f"{self._address[0]}:{self._address[1]}"
+
+    async def start(self, cut_off: Sequence[int] = ()) -> None:
+        """Returns when clients may come. cut_off: nodes to which nothing passes.
+        Errors: CannotServe.
+        """
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, MovingLoop)
+        listener, of_nodes = self._listening()
+        trace = Trace(f"broker {self.number}", [])
+        broker = Broker(
+            self.number, self._config, self.disk, random.SystemRandom(), trace
+        )
+        self.server = server = Server(
+            broker,
+            max_connections=MOST_CONNECTIONS,
+            secret=self._secret,
+            clock=loop.moved.now,
+            new_connection=self._new_connection(self),
+        )
+        for other in cut_off:
+            server.cut(other)
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(
+            server.run({"PLAINTEXT": listener}, ready.set, of_nodes)
+        )
+        self.state = "up"
+        waiting = asyncio.create_task(ready.wait())
+        await asyncio.wait(
+            (self._running, waiting), return_when=asyncio.FIRST_COMPLETED
+        )
+        if not ready.is_set():
+            waiting.cancel()
+            self.state = "down"
+            await self._running  # may raise
+            raise CannotServe(broker.why_failed or f"broker {self.number} has stopped")
+
+    def _listening(self) -> "tuple[socket.socket, socket.socket | None]":
+        """Its sockets; after a restart the same ports again."""
+        kept, self._sockets = self._sockets, None
+        if kept is not None:
+            return kept
+        of_nodes = None if self._of_nodes is None else listen_socket(*self._of_nodes)
+        return port_to_listen_on(*self._address), of_nodes
+
+    async def crash(self, power: bool) -> None:
+        """power: with its machine, so that what was not flushed is lost."""
+        if self.state == "down" or self.server is None:
+            return
+        assert self._running is not None
+        self.state = "down"
+        self.server.crash()
+        await self._running
+        self.server = None
+        if power:
+            self.disk.lose_power(random.Random(self.number))
+        else:
+            self.disk.crash()
+
+
+class Brokers:
+    """All brokers of a cluster, running when the constructor returns. properties: of
+    each of them, by Kafka's names. touched: something has happened to one, or their
+    time has been moved. Calls may come from any thread but the loop's own.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        properties: Mapping[str, str],
+        new_connection: Callable[[Node], Callable[..., Connection]],
+    ) -> None:
+        self.nodes = nodes_of(count, properties, new_connection)
+        self.touched = False
+        self._cuts: set[frozenset[int]] = set()
+        self._loop = MovingLoop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="minikafka", daemon=True
+        )
+        self._thread.start()
+        try:
+            self.run(self._start_all())
+        except BaseException:
+            self.close()
+            raise
+
+    async def _start_all(self) -> None:
+        await asyncio.gather(*(node.start() for node in self.nodes.values()))
+
+    def run(
+        self,
+        doing: Coroutine[Any, Any, Any],
+        seconds: float | None = PATIENCE_SECONDS,
+    ) -> Any:
+        """Run it in the loop; returns what it returns. Errors: TimeoutError, after
+        `seconds`.
+        """
+        assert threading.current_thread() is not self._thread
+        done: Future[Any] = asyncio.run_coroutine_threadsafe(doing, self._loop)
+        return done.result(seconds)
+
+    # -- what may happen to a broker
+
+    def crash(self, number: int, power: bool) -> None:
+        self.touched = True
+        self.run(self.nodes[number].crash(power))
+
+    def restart(self, number: int) -> None:
+        node = self.nodes[number]
+        if node.state == "down":
+            self.run(node.start(self.cuts_of(number)))
+
+    def freeze(self, number: int) -> None:
+        self.touched = True
+        self.run(self._freeze(self.nodes[number]))
+
+    async def _freeze(self, node: Node) -> None:
+        if node.state == "up" and node.server is not None:
+            node.state = "frozen"
+            node.server.freeze()
+
+    def thaw(self, number: int) -> None:
+        self.run(self._thaw(self.nodes[number]))
+
+    async def _thaw(self, node: Node) -> None:
+        if node.state == "frozen" and node.server is not None:
+            node.state = "up"
+            node.server.thaw()
+
+    def cut(self, one: int, other: int) -> None:
+        self.touched = True
+        self._cuts.add(frozenset((one, other)))
+        self.run(self._for_each_way(one, other, Server.cut))
+
+    def mend(self, one: int, other: int) -> None:
+        self._cuts.discard(frozenset((one, other)))
+        self.run(self._for_each_way(one, other, Server.mend))
+
+    def cuts_of(self, number: int) -> list[int]:
+        """The brokers from which one is cut off."""
+        found: list[int] = []
+        for pair in self._cuts:
+            if number in pair:
+                found += pair - {number}
+        return found
+
+    async def _for_each_way(
+        self, one: int, other: int, do: Callable[[Server, int], None]
+    ) -> None:
+        for from_, to in ((one, other), (other, one)):
+            server = self.nodes[from_].server
+            if server is not None:
+                do(server, to)
+
+    def mend_all(self) -> None:
+        """All are up, and reach each other."""
+        for one, other in [tuple(pair) for pair in self._cuts]:
+            self.mend(one, other)
+        for number in self.nodes:
+            self.thaw(number)
+            self.restart(number)
+
+    # -- time
+
+    def advance(self, seconds: float) -> None:
+        """Returns when it is so much later for the brokers, and all that was due by then
+        is done.
+        """
+        self.touched = True
+        self.run(self._advance(round(seconds * NS)), None)
+
+    async def _advance(self, ns: int) -> None:
+        there = asyncio.Event()
+        self._loop.moved.move(ns, there.set)
+        await there.wait()
+
+    # -- the end
+
+    def close(self) -> None:
+        """Ends all of them as kill -9 does; returns when nothing is left."""
+        if self._loop.is_closed():
+            return
+        try:
+            self.run(self._crash_all())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    async def _crash_all(self) -> None:
+        for node in self.nodes.values():
+            await node.crash(power=False)
+        this = asyncio.current_task()
+        left = [task for task in asyncio.all_tasks() if task is not this]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(0)  # closes the last transports
+
+
+def nodes_of(
+    count: int,
+    properties: Mapping[str, str],
+    new_connection: Callable[[Node], Callable[..., Connection]],
+) -> dict[int, Node]:
+    """The nodes of a new cluster. Errors: ValueError for a property that can't be."""
+    numbers = range(1, count + 1)
+    is_alone = count == 1
+    of_nodes = {}
+    if not is_alone:
+        of_nodes = {number: listen_socket(LOOPBACK, 0) for number in numbers}
+    peers: dict[int, Endpoint] = {
+        number: listener.getsockname()[:2] for number, listener in of_nodes.items()
+    }
+    ours = ALONE if is_alone else PROPERTIES_OF_MANY
+    given = {**ours, **PROPERTIES, **SMALL, **properties}
+    cluster_id = new_cluster_id()
+    secret = None if is_alone else made_secret()
+    nodes = {}
+    for number in numbers:
+        listener = port_to_listen_on(LOOPBACK, 0)
+        try:
+            config = BrokerConfig(
+                {"PLAINTEXT": listener.getsockname()[:2]},
+                given,
+                peers,
+                tuple(numbers)[:MOST_VOTERS] if peers else (),
+                cluster_id,
+            )
+        except KafkaError as error:
+            raise ValueError(f"config: {error.message}") from error
+        nodes[number] = Node(
+            number, config, listener, of_nodes.get(number), secret, new_connection
+        )
+    return nodes

@@ -1,0 +1,227 @@
+"""A client's connection on which faults happen: it meets each request before the node
+has it, and each answer before the client has it.
+
+Answers leave in the order of the requests, so what follows one that is delayed waits
+behind it, as it does on a slow network.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from minikafka.broker.effects import Frame
+from minikafka.server.connection import Connection
+from minikafka.testing.answers import (
+    ANSWERED,
+    Names,
+    places,
+    refusal,
+    walk,
+    with_error,
+)
+from minikafka.testing.client import CLIENT_ID
+from minikafka.testing.faults import Active, Answer, Delay, Faults, Lose, Throttle
+from minikafka.wire.messages import (
+    Request,
+    UnsupportedVersion,
+    api_name,
+    decode_request,
+    decode_response,
+    encode_response,
+)
+from minikafka.wire.primitives import DecodeError
+from minikafka.wire.schema import Message
+
+NOT_YET: Any = object()
+
+
+@dataclass
+class Due:
+    """A request whose answer has not left yet. faults: those that may meet its answer.
+    given: the answer; None: it has none. waits: a fault holds it back.
+    """
+
+    request: Request | None = None
+    faults: list[Active] = field(default_factory=list)
+    given: Any = NOT_YET
+    waits: bool = False
+
+
+class MeddledConnection(Connection):
+    """names: the topics' names by id. broker: the node's id."""
+
+    def __init__(self, faults: Faults, broker: int, names: Names, *rest: Any) -> None:
+        super().__init__(*rest)
+        self._all = faults
+        self._broker = broker
+        self._name_of = names
+        self._due: deque[Due] = deque()
+        self._is_held = False
+        # requests that came meanwhile; Due: one that its faults have met already
+        self._behind: deque[tuple[bytearray, Due | None]] = deque()
+
+    # -- requests
+
+    def _take(self, frames: list[bytearray]) -> None:
+        self._behind.extend((frame, None) for frame in frames)
+        if not self._is_held:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """What has come, as far as no fault holds it back, goes to the node."""
+        passing: list[bytearray] = []
+        while self._behind and not self._is_held:
+            frame, due = self._behind.popleft()
+            act = None
+            if due is None:
+                due, act = self._meet(frame)
+            if isinstance(act, Lose):
+                super()._take(passing)
+                self.abort()
+                return
+            if isinstance(act, Delay):
+                self._behind.appendleft((frame, due))
+                self._hold(act.extra_ms)
+                break
+            self._due.append(due)
+            if isinstance(act, Answer):
+                self._unanswered += 1
+                asked = due.request
+                assert asked is not None
+                due.given = encode_response(
+                    asked.api.name,
+                    asked.version,
+                    asked.correlation_id,
+                    refusal(asked.api.name, asked.body, act.error),
+                )
+            else:
+                passing.append(frame)
+        self._send_due()
+        super()._take(passing)
+
+    def _meet(self, frame: bytearray) -> tuple[Due, object]:
+        """A request's faults, and the one that hits it now."""
+        api = api_name(frame)
+        met = [each for each in self._all.active if each.fault.api == api]
+        if not met:
+            return Due(), None
+        try:
+            request = decode_request(bytes(frame))
+        except (DecodeError, UnsupportedVersion):
+            return Due(), None  # the node says what is wrong
+        if request.client_id == CLIENT_ID:
+            return Due(), None
+        due = Due(request)
+        named = places(api, request.body, self._name_of)
+        for each in met:
+            fault = each.fault
+            if fault.client_id not in (None, request.client_id):
+                continue
+            if fault.broker not in (None, self._broker):
+                continue
+            if fault.meets_answers:
+                # a fetch session names only what has changed (KIP-227)
+                if api == "Fetch" or is_about(each, named):
+                    due.faults.append(each)
+            elif is_about(each, named) and each.hit():
+                return due, fault
+        return due, None
+
+    def _hold(self, ms: int) -> None:
+        """No request goes in for so long."""
+        self._is_held = True
+        asyncio.get_running_loop().call_later(ms / 1000, self._let_go)
+
+    def _let_go(self) -> None:
+        self._is_held = False
+        if not self.closed:
+            self._pass_on()
+
+    # -- answers
+
+    def answer(self, frame: Frame | None) -> None:
+        """The oldest request that the node has is finished."""
+        due = next(each for each in self._due if each.given is NOT_YET)
+        due.given = frame
+        self._send_due()
+
+    def _send_due(self) -> None:
+        while self._due and not self.closed:
+            due = self._due[0]
+            if due.given is NOT_YET or due.waits:
+                return
+            if due.given is not None and self._holds_back(due):
+                return
+            self._due.popleft()
+            super().answer(due.given)
+
+    def _holds_back(self, due: Due) -> bool:
+        """Let the first fault that hits this answer happen. Returns whether it doesn't
+        leave now.
+        """
+        faults, due.faults = due.faults, []
+        for each in faults:
+            if each in self._all.active and self._happens(each, due):
+                break
+        return due.waits
+
+    def _happens(self, active: Active, due: Due) -> bool:
+        """Whether the fault hits this answer; then it has."""
+        fault, asked = active.fault, due.request
+        assert asked is not None
+        api = asked.api.name
+        _, body = decode_response(api, asked.version, b"".join(due.given))
+        if api == "Fetch" and fault.topic is not None:
+            told = walk(ANSWERED[api], body, self._name_of)
+            if not is_about(active, [(topic, number) for topic, number, _ in told]):
+                return False
+        if not active.hit():
+            return False
+        if isinstance(fault, Lose):
+            due.waits = True  # for ever
+            self.abort()
+        elif isinstance(fault, Delay):
+            due.waits = True
+            loop = asyncio.get_running_loop()
+            loop.call_later(fault.extra_ms / 1000, self._waited, due)
+        elif isinstance(fault, Answer):
+            wanted = wants(active)
+            due.given = encoded(
+                asked, with_error(api, body, fault.error, self._name_of, wanted)
+            )
+        elif isinstance(fault, Throttle):
+            body.throttle_time_ms = fault.throttle_time_ms
+            due.given = encoded(asked, body)
+            self._hold(fault.throttle_time_ms)
+        return True
+
+    def _waited(self, due: Due) -> None:
+        due.waits = False
+        if not self.closed:
+            self._send_due()
+            self._turn.receive(self, ())  # which flushes what is sent
+
+
+def encoded(asked: Request, body: Message) -> list[Any]:
+    return encode_response(asked.api.name, asked.version, asked.correlation_id, body)
+
+
+def is_about(active: Active, named: list[tuple[str, int | None]]) -> bool:
+    if active.fault.topic is None:
+        return True
+    wanted = wants(active)
+    return any(wanted(topic, number) for topic, number in named)
+
+
+def wants(active: Active) -> Callable[[str, int | None], bool]:
+    """Whether a fault is about a partition of a topic."""
+    fault = active.fault
+
+    def wanted(topic: str, number: int | None) -> bool:
+        if fault.topic not in (None, topic):
+            return False
+        return fault.partition is None or number in (None, fault.partition)
+
+    return wanted

@@ -1,0 +1,177 @@
+"""pytest's fixtures: a Kafka for each test that asks for one.
+
+    def test_orders(kafka):
+        topic = kafka.topic()
+
+The brokers start with the first test that needs them, and are there for all that want
+the same ones; pytest-xdist's workers have their own. After a test its topics and its
+faults are gone. A test that killed a broker, or moved the time, gets rid of the brokers
+as well: the next one starts new ones.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from minikafka.testing.kafka import AnyKafka, Kafka
+
+MARKER = "minikafka"
+CLUSTER = {"brokers": 3}
+OPTION = "--kafka"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup(MARKER).addoption(
+        OPTION,
+        metavar="HOST:PORT",
+        help=(
+            "run the tests on this Kafka instead of minikafka's; those that make"
+            " something go wrong, or move the time, are skipped"
+        ),
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(brokers=1, config={{}}): the brokers that the fixture kafka gives",
+    )
+
+
+class Running:
+    """The brokers that run, by what tests want of them. kept: those that stay until
+    the end, whatever happens to them.
+    """
+
+    def __init__(self) -> None:
+        self._by_settings: dict[tuple[Any, ...], Kafka] = {}
+        self._kept: set[int] = set()
+
+    def get(self, settings: dict[str, Any]) -> "Kafka":
+        from minikafka.testing.kafka import Kafka
+
+        config = {
+            name: str(value) for name, value in settings.get("config", {}).items()
+        }
+        brokers = settings.get("brokers", 1)
+        key = (brokers, *sorted(config.items()))
+        if key not in self._by_settings:
+            self._by_settings[key] = Kafka(brokers, config)
+        return self._by_settings[key]
+
+    def keep(self, kafka: "Kafka") -> None:
+        self._kept.add(id(kafka))
+
+    def give_back(self, kafka: "Kafka") -> None:
+        """After a test: brokers to which something has happened are for nobody else."""
+        kafka.lift_faults()
+        if kafka.is_as_new:
+            return
+        if id(kafka) in self._kept:
+            kafka.mend_all()
+            return
+        kafka.close()
+        for key, each in list(self._by_settings.items()):
+            if each is kafka:
+                del self._by_settings[key]
+
+    def close(self) -> None:
+        for each in self._by_settings.values():
+            each.close()
+
+
+@pytest.fixture(scope="session")
+def _minikafkas() -> Iterator[Running]:
+    running = Running()
+    yield running
+    running.close()
+
+
+def settings_of(
+    request: pytest.FixtureRequest, given: dict[str, Any]
+) -> dict[str, Any]:
+    """What a test's markers ask for, the nearest one first. given: unless they do."""
+    found = dict(given)
+    for marker in reversed([*request.node.iter_markers(MARKER)]):
+        if marker.args or not {*marker.kwargs} <= {"brokers", "config"}:
+            raise pytest.UsageError(
+                f"@pytest.mark.{MARKER} takes brokers= and config=, not"
+                f" {marker.args or marker.kwargs}"
+            )
+        found |= marker.kwargs
+    return found
+
+
+def lend(request: pytest.FixtureRequest, given: dict[str, Any]) -> "Iterator[AnyKafka]":
+    address = request.config.getoption(OPTION)
+    if address:
+        yield from lend_another(address)
+        return
+    running: Running = request.getfixturevalue("_minikafkas")
+    kafka = running.get(settings_of(request, given))
+    before = len(kafka.made_topics)
+    yield kafka
+    running.give_back(kafka)
+    if kafka.is_as_new:
+        kafka.delete_topics(*kafka.made_topics[before:])
+    del kafka.made_topics[before:]
+
+
+def lend_another(address: str) -> "Iterator[AnyKafka]":
+    """The Kafka that somebody else runs."""
+    from minikafka.testing.kafka import AnyKafka
+
+    class Another(AnyKafka):
+        bootstrap_servers = address
+
+        def _skip(self, *args: object, **kwargs: object) -> NoReturn:
+            pytest.skip(f"needs minikafka's own brokers, and {OPTION} names others")
+
+        clock = property(_skip)
+        fault = broker = cut = mend = _skip
+
+    kafka = Another(lambda: address.split(","))
+    try:
+        yield kafka
+        kafka.delete_topics(*kafka.made_topics)
+    finally:
+        kafka.close()
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest) -> "Iterator[AnyKafka]":
+    """One broker, or those that the marker minikafka asks for."""
+    yield from lend(request, {})
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> "Iterator[AnyKafka]":
+    """Three brokers."""
+    yield from lend(request, CLUSTER)
+
+
+@pytest.fixture(scope="session")
+def session_kafka(_minikafkas: Running) -> "Kafka":
+    """The broker that tests without a marker have, for fixtures of the whole session.
+    It stays, whatever a test does to it.
+    """
+    kafka = _minikafkas.get({})
+    _minikafkas.keep(kafka)
+    return kafka
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """What a topic holds, if something else was expected of it."""
+    import sys
+
+    records = sys.modules.get("minikafka.testing.records")
+    if records is None or op != "==":
+        return None
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, records.Column):
+            return [f"{[*one]} == {other!r}", *str(one.records).splitlines()]
+        if isinstance(one, records.Records):
+            return [f"records of {one.topic} == {other!r}", *str(one).splitlines()]
+    return None

@@ -1,0 +1,105 @@
+"""Three brokers of which one dies, stands still, or is cut off."""
+
+import confluent_kafka
+import pytest
+
+from minikafka.testing import Kafka
+from tests.clients.brokers import until
+
+SESSION_S = 2  # broker.session.timeout.ms of several brokers
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Kafka(brokers=3) as one:
+        yield one
+
+
+@pytest.fixture
+def whole(cluster):
+    """All brokers are up, before and after."""
+    yield cluster
+    cluster.mend(1, 2)
+    for broker in (1, 2, 3):
+        cluster.broker(broker).thaw()
+        cluster.broker(broker).restart()
+
+
+def write(cluster, topic, *values):
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "acks": "all",
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 100,
+        }
+    )
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(60) == 0
+
+
+def test_a_topic_has_a_replica_on_each_broker(whole):
+    topic = whole.topic()
+    write(whole, topic, b"paid")
+    assert whole.records(topic).values == [b"paid"]
+    for to in (1, 2, 3):
+        whole.move_leader(topic, to=to)
+        assert whole.leader(topic) == to
+    with pytest.raises(ValueError, match="has no replica"):
+        whole.move_leader(topic, to=4)
+
+
+def test_another_broker_leads_when_the_leader_dies_and_nothing_is_lost(whole):
+    topic = whole.topic()
+    write(whole, topic, b"before")
+    dead = whole.leader(topic)
+    whole.broker(dead).kill()
+    whole.clock.advance(seconds=SESSION_S + 1)
+    assert whole.leader(topic) not in (dead, -1)
+    write(whole, topic, b"after")
+    assert whole.records(topic).values == [b"before", b"after"]
+    whole.broker(dead).restart()
+    until(lambda: whole.broker(dead).state == "up")
+    whole.move_leader(topic, to=dead)
+    assert whole.records(topic).values == [b"before", b"after"]
+
+
+def test_what_was_not_flushed_is_gone_after_a_power_loss_but_for_the_replicas(whole):
+    topic = whole.topic()
+    write(whole, topic, b"paid")
+    dead = whole.leader(topic)
+    whole.broker(dead).kill(power=True)
+    whole.clock.advance(seconds=SESSION_S + 1)
+    whole.broker(dead).restart()
+    whole.move_leader(topic, to=dead)
+    assert whole.records(topic).values == [b"paid"]
+
+
+def test_a_frozen_broker_leads_no_more_and_goes_on_where_it_stood(whole):
+    topic = whole.topic()
+    write(whole, topic, b"before")
+    frozen = whole.leader(topic)
+    whole.broker(frozen).freeze()
+    assert whole.broker(frozen).state == "frozen"
+    whole.clock.advance(seconds=SESSION_S + 1)
+    whole.broker(frozen).thaw()
+    until(lambda: whole.leader(topic) != frozen)
+    write(whole, topic, b"after")
+    assert whole.records(topic).values == [b"before", b"after"]
+
+
+def test_one_of_two_that_are_cut_off_from_each_other_is_in_sync_no_more(whole):
+    topic = whole.topic()
+    whole.move_leader(topic, to=1)
+    whole.cut(1, 2)
+    write(whole, topic, b"paid")
+    assert whole.in_sync(topic) in ([1, 3], [2, 3])
+    whole.mend(1, 2)
+    until(lambda: whole.in_sync(topic) == [1, 2, 3])
+    assert whole.records(topic).values == [b"paid"]
+
+
+def test_there_is_no_fourth_of_three(whole):
+    with pytest.raises(LookupError, match="no broker 4"):
+        whole.broker(4)
