@@ -154,7 +154,7 @@ def check_can_answer(api: str, error: str) -> None:
         raise ValueError(f"Answer is there for {', '.join(sorted(ERRORS))}; not {api}")
     if error not in ERRORS[api]:
         raise ValueError(
-            f"{api} never answers {error!r}: it answers {', '.join(sorted(ERRORS[api]))}"
+            f"{api} never answers {error!r}, but {', '.join(sorted(ERRORS[api]))}"
         )
 
 

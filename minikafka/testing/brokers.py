@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
+from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
 from minikafka.server.addresses import CannotServe, listen_socket, port_to_listen_on
 from minikafka.server.checks import new_cluster_id
 from minikafka.server.connection import Connection
@@ -29,8 +30,15 @@ if TYPE_CHECKING:
     import socket
 
     from minikafka.cluster.metadata import Endpoint
+    from minikafka.cluster.users import Credential, UserMechanism
+    from minikafka.server.locks import Locks
+
+    # where it listens to clients, by name, and to the other nodes
+    Sockets = tuple[dict[str, socket.socket], socket.socket | None]
 
 LOOPBACK = "127.0.0.1"
+USER, PASSWORD = "tester", "tester-secret"  # who may log in
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 MOST_CONNECTIONS = 10_000
 # a busy machine may take its time; whoever waits longer waits for ever
 PATIENCE_SECONDS = 60.0
@@ -47,14 +55,15 @@ ALONE = {"broker.heartbeat.interval.ms": DAY_MS, "broker.session.timeout.ms": DA
 
 class Node:
     """One broker: its ports and its disk, which outlive it, and the server while it
-    runs. new_connection(node): makes what makes the connections of its clients.
+    runs. listeners: by name. new_connection(node): makes what makes the connections of
+    its clients.
     """
 
     def __init__(
         self,
         number: int,
         config: BrokerConfig,
-        listener: "socket.socket",
+        listeners: "dict[str, socket.socket]",
         of_nodes: "socket.socket | None",
         secret: bytes | None,
         new_connection: Callable[["Node"], Callable[..., Connection]],
@@ -64,18 +73,17 @@ class Node:
         self.disk = MemoryDisk()
         self.server: Server | None = None
         self._config = config
-        self._sockets: tuple[socket.socket, socket.socket | None] | None
-        self._sockets = (listener, of_nodes)
-        self._address: Endpoint = listener.getsockname()[:2]
+        self._sockets: Sockets | None = (listeners, of_nodes)
+        self._addresses = addresses_of(listeners)
         self._of_nodes = None if of_nodes is None else of_nodes.getsockname()[:2]
         self._secret = secret
         self._new_connection = new_connection
         self._running: asyncio.Task[None] | None = None
 
-    @property
-    def address(self) -> str:
+    def address(self, listener: str) -> str:
         """host:port, for clients."""
-        return f"{self._address[0]}:{self._address[1]}"
+        host, port = self._addresses[listener]
+        return f"{host}:{port}"
 
     async def start(self, cut_off: Sequence[int] = ()) -> None:
         """Returns when clients may come. cut_off: nodes to which nothing passes.
@@ -83,7 +91,7 @@ class Node:
         """
         loop = asyncio.get_running_loop()
         assert isinstance(loop, MovingLoop)
-        listener, of_nodes = self._listening()
+        listeners, of_nodes = self._listening()
         trace = Trace(f"broker {self.number}", [])
         broker = Broker(
             self.number, self._config, self.disk, random.SystemRandom(), trace
@@ -92,15 +100,14 @@ class Node:
             broker,
             max_connections=MOST_CONNECTIONS,
             secret=self._secret,
+            locks=self._locks(),
             clock=loop.moved.now,
             new_connection=self._new_connection(self),
         )
         for other in cut_off:
             server.cut(other)
         ready = asyncio.Event()
-        self._running = asyncio.create_task(
-            server.run({"PLAINTEXT": listener}, ready.set, of_nodes)
-        )
+        self._running = asyncio.create_task(server.run(listeners, ready.set, of_nodes))
         self.state = "up"
         waiting = asyncio.create_task(ready.wait())
         await asyncio.wait(
@@ -112,13 +119,24 @@ class Node:
             await self._running  # may raise
             raise CannotServe(broker.why_failed or f"broker {self.number} has stopped")
 
-    def _listening(self) -> "tuple[socket.socket, socket.socket | None]":
+    def _locks(self) -> "Locks | None":
+        if [*self._addresses] == [PLAINTEXT]:
+            return None
+        # loads what only those need who have locks
+        from minikafka.server.locks import Locks
+
+        return Locks(self._config)
+
+    def _listening(self) -> "Sockets":
         """Its sockets; after a restart the same ports again."""
         kept, self._sockets = self._sockets, None
         if kept is not None:
             return kept
         of_nodes = None if self._of_nodes is None else listen_socket(*self._of_nodes)
-        return port_to_listen_on(*self._address), of_nodes
+        listeners = {}
+        for name, address in self._addresses.items():
+            listeners[name] = port_to_listen_on(*address)
+        return listeners, of_nodes
 
     async def crash(self, power: bool) -> None:
         """power: with its machine, so that what was not flushed is lost."""
@@ -137,7 +155,8 @@ class Node:
 
 class Brokers:
     """All brokers of a cluster, running when the constructor returns. properties: of
-    each of them, by Kafka's names. touched: something has happened to one, or their
+    each of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
+    listener of their own; None: they needn't. touched: something has happened to one, or their
     time has been moved. Calls may come from any thread but the loop's own.
     """
 
@@ -146,8 +165,9 @@ class Brokers:
         count: int,
         properties: Mapping[str, str],
         new_connection: Callable[[Node], Callable[..., Connection]],
+        sasl: str | None = None,
     ) -> None:
-        self.nodes = nodes_of(count, properties, new_connection)
+        self.nodes = nodes_of(count, properties, new_connection, sasl)
         self.touched = False
         self._cuts: set[frozenset[int]] = set()
         self._loop = MovingLoop()
@@ -279,8 +299,11 @@ def nodes_of(
     count: int,
     properties: Mapping[str, str],
     new_connection: Callable[[Node], Callable[..., Connection]],
+    sasl: str | None,
 ) -> dict[int, Node]:
     """The nodes of a new cluster. Errors: ValueError for a property that can't be."""
+    names = [PLAINTEXT] if sasl is None else [PLAINTEXT, SASL_PLAINTEXT]
+    logins, users = ({}, []) if sasl is None else logins_by(sasl)
     numbers = range(1, count + 1)
     is_alone = count == 1
     of_nodes = {}
@@ -290,23 +313,47 @@ def nodes_of(
         number: listener.getsockname()[:2] for number, listener in of_nodes.items()
     }
     ours = ALONE if is_alone else PROPERTIES_OF_MANY
-    given = {**ours, **PROPERTIES, **SMALL, **properties}
+    given = {**ours, **PROPERTIES, **SMALL, **logins, **properties}
     cluster_id = new_cluster_id()
     secret = None if is_alone else made_secret()
     nodes = {}
     for number in numbers:
-        listener = port_to_listen_on(LOOPBACK, 0)
+        listeners = {name: port_to_listen_on(LOOPBACK, 0) for name in names}
         try:
             config = BrokerConfig(
-                {"PLAINTEXT": listener.getsockname()[:2]},
+                addresses_of(listeners),
                 given,
                 peers,
                 tuple(numbers)[:MOST_VOTERS] if peers else (),
                 cluster_id,
+                users,
             )
         except KafkaError as error:
             raise ValueError(f"config: {error.message}") from error
         nodes[number] = Node(
-            number, config, listener, of_nodes.get(number), secret, new_connection
+            number, config, listeners, of_nodes.get(number), secret, new_connection
         )
     return nodes
+
+
+def addresses_of(listeners: "Mapping[str, socket.socket]") -> "dict[str, Endpoint]":
+    return {name: sock.getsockname()[:2] for name, sock in listeners.items()}
+
+
+def logins_by(
+    sasl: str,
+) -> "tuple[dict[str, str], list[tuple[UserMechanism, Credential]]]":
+    """The properties of a listener on which USER logs in by this mechanism, and the users
+    of SCRAM. Errors: ValueError for a mechanism that isn't there.
+    """
+    if sasl not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+        raise ValueError(f"sasl: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, not {sasl!r}")
+    properties = {"sasl.enabled.mechanisms": sasl}
+    if sasl == "PLAIN":
+        config = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+        properties[config] = f'{LOGIN_MODULE} user_{USER}="{PASSWORD}";'
+        return properties, []
+    # loads what only those need who have users
+    from minikafka.server.typed import scram_user
+
+    return properties, [scram_user(f"{sasl}=[name={USER},password={PASSWORD}]")]

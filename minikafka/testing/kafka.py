@@ -15,8 +15,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
 from minikafka.server.connection import Connection
-from minikafka.testing.brokers import Brokers, Node
+from minikafka.testing.brokers import PASSWORD, USER, Brokers, Node
 from minikafka.testing.client import Client, until
 from minikafka.testing.faults import Active, Faults, WireFault
 from minikafka.testing.groups import Group
@@ -185,15 +186,25 @@ class AnyKafka:
 
 
 class Kafka(AnyKafka):
-    """Brokers in this process. brokers: how many; 1 is the only one's id. config: server properties, by Kafka's
-    names.
+    """Brokers in this process. brokers: how many; 1 is the only one's id. config: server
+    properties, by Kafka's names. sasl: clients log in with username and password, by
+    this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
     """
 
-    def __init__(self, brokers: int = 1, config: Mapping[str, str] = NO_CONFIG) -> None:
+    username, password = USER, PASSWORD
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] = NO_CONFIG,
+        *,
+        sasl: str | None = None,
+    ) -> None:
         self._faults = Faults()
-        self._brokers = Brokers(brokers, config, self._connections_of)
+        self._brokers = Brokers(brokers, config, self._connections_of, sasl)
+        self._listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
         self.bootstrap_servers = ",".join(
-            node.address for node in self._brokers.nodes.values()
+            node.address(self._listener) for node in self._brokers.nodes.values()
         )
         self.clock = Clock(self._brokers)
         super().__init__(self._that_are_up)
@@ -213,7 +224,7 @@ class Kafka(AnyKafka):
         """Those that nothing is cut off from come first: they know how things are."""
         up = [each for each in self._brokers.nodes.values() if each.state == "up"]
         up.sort(key=lambda node: len(self._brokers.cuts_of(node.number)))
-        return [node.address for node in up]
+        return [node.address(PLAINTEXT) for node in up]
 
     def close(self) -> None:
         """End all brokers. Clients lose their connections."""
@@ -238,7 +249,7 @@ class Kafka(AnyKafka):
         """Errors: LookupError."""
         if broker_id not in self._brokers.nodes:
             raise LookupError(f"no broker {broker_id}: {[*self._brokers.nodes]}")
-        return OneBroker(self._brokers, broker_id)
+        return OneBroker(self._brokers, broker_id, self._listener)
 
     def cut(self, one: int, other: int) -> None:
         """Nothing passes between two brokers any more, and neither notices more than
@@ -270,14 +281,15 @@ class Kafka(AnyKafka):
 class OneBroker:
     """One of the brokers, and what may happen to its process."""
 
-    def __init__(self, brokers: Brokers, broker_id: int) -> None:
+    def __init__(self, brokers: Brokers, broker_id: int, listener: str) -> None:
         self.broker_id = broker_id
+        self._listener = listener
         self._brokers = brokers
 
     @property
     def address(self) -> str:
         """host:port; the same after a restart."""
-        return self._brokers.nodes[self.broker_id].address
+        return self._brokers.nodes[self.broker_id].address(self._listener)
 
     @property
     def state(self) -> str:

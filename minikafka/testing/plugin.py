@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MARKER = "minikafka"
 CLUSTER = {"brokers": 3}
+SETTINGS = {"brokers", "config", "sasl"}
 OPTION = "--kafka"
 
 
@@ -36,7 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(brokers=1, config={{}}): the brokers that the fixture kafka gives",
+        f"{MARKER}(brokers=1, config={{}}, sasl=None): the brokers that the fixture"
+        " kafka gives",
     )
 
 
@@ -56,9 +58,10 @@ class Running:
             name: str(value) for name, value in settings.get("config", {}).items()
         }
         brokers = settings.get("brokers", 1)
-        key = (brokers, *sorted(config.items()))
+        sasl = settings.get("sasl")
+        key = (brokers, sasl, *sorted(config.items()))
         if key not in self._by_settings:
-            self._by_settings[key] = Kafka(brokers, config)
+            self._by_settings[key] = Kafka(brokers, config, sasl=sasl)
         return self._by_settings[key]
 
     def keep(self, kafka: "Kafka") -> None:
@@ -95,9 +98,9 @@ def settings_of(
     """What a test's markers ask for, the nearest one first. given: unless they do."""
     found = dict(given)
     for marker in reversed([*request.node.iter_markers(MARKER)]):
-        if marker.args or not {*marker.kwargs} <= {"brokers", "config"}:
+        if marker.args or not {*marker.kwargs} <= SETTINGS:
             raise pytest.UsageError(
-                f"@pytest.mark.{MARKER} takes brokers= and config=, not"
+                f"@pytest.mark.{MARKER} takes brokers=, config= and sasl=, not"
                 f" {marker.args or marker.kwargs}"
             )
         found |= marker.kwargs
