@@ -9,7 +9,7 @@ There a client is the name of a node, here it is a client id; whoever isn't name
 anyone. A fault meets requests that come while it is there.
 """
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from random import Random
 from typing import Any
 
@@ -20,7 +20,7 @@ from minikafka.wire.messages import API
 WAIT_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WireFault:
     """Which requests it meets: those of an API, of a client id, to a broker, about a
     partition of a topic; None: of any. nth, times: the n-th of them, counted from 1, and
@@ -50,13 +50,22 @@ class WireFault:
         if self.chance_percent is not None and not 0 <= self.chance_percent <= 100:
             raise ValueError("chance_percent: from 0 to 100")
 
+    def __repr__(self) -> str:
+        """The line to paste."""
+        said = [repr(self.api)]
+        for each in fields(self)[1:]:
+            value = getattr(self, each.name)
+            if value != each.default:
+                said.append(f"{each.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(said)})"
+
     @property
     def meets_answers(self) -> bool:
         """Whether the broker does what it is asked, and the answer is met."""
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lose(WireFault):
     """The request is lost with its connection. answer=True: the broker does what it is
     asked, and the answer is lost.
@@ -69,7 +78,7 @@ class Lose(WireFault):
         return self.answer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Delay(WireFault):
     """The request takes so much longer, and those behind it on its connection.
     answer=True: the answer does.
@@ -84,7 +93,7 @@ class Delay(WireFault):
         return self.answer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer(WireFault):
     """The request is answered with an error, by its name. A broker that was to change
     something doesn't; done=True: it does, and its answer says otherwise. Errors:
@@ -104,7 +113,7 @@ class Answer(WireFault):
         return self.done or self.api in READS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Throttle(WireFault):
     """The answer asks the client to be silent for so long, and its connection is not
     read meanwhile (KIP-219).

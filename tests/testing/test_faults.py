@@ -221,3 +221,18 @@ def test_a_fault_that_can_not_be_is_refused(wrong, why):
 def test_what_is_no_fault_is_refused(kafka):
     with pytest.raises(TypeError, match="no fault of the wire"):
         kafka.fault("Produce")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Lose("Produce", topic="orders", answer=True),
+        Delay("Fetch", 500, times=None),
+        Answer("Produce", "NOT_ENOUGH_REPLICAS", chance_percent=10),
+        Throttle("Produce", 1000, client_id="till", nth=2),
+    ],
+    ids=repr,
+)
+def test_the_repr_of_a_fault_is_the_line_to_paste(fault):
+    words = {each.__name__: each for each in (Lose, Delay, Answer, Throttle)}
+    assert eval(repr(fault), words) == fault
