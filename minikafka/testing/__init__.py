@@ -19,14 +19,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikafka.testing.faults import Answer, Delay, Lose, Throttle
+    from minikafka.testing.faults import Answer, Crash, Delay, Freeze, Lose, Throttle
     from minikafka.testing.kafka import Kafka
 
-__all__ = ["Answer", "Delay", "Kafka", "Lose", "Throttle"]
+__all__ = ["Answer", "Crash", "Delay", "Freeze", "Kafka", "Lose", "Throttle"]
 
 _HOME = {
     "Answer": "minikafka.testing.faults",
+    "Crash": "minikafka.testing.faults",
     "Delay": "minikafka.testing.faults",
+    "Freeze": "minikafka.testing.faults",
     "Kafka": "minikafka.testing.kafka",
     "Lose": "minikafka.testing.faults",
     "Throttle": "minikafka.testing.faults",

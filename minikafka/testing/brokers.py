@@ -70,6 +70,7 @@ class Node:
     ) -> None:
         self.number = number
         self.state = "down"
+        self.touched = False
         self.disk = MemoryDisk()
         self.server: Server | None = None
         self._config = config
@@ -79,6 +80,8 @@ class Node:
         self._secret = secret
         self._new_connection = new_connection
         self._running: asyncio.Task[None] | None = None
+        # what stood still with it
+        self.when_thawed: list[Callable[[], object]] = []
 
     def address(self, listener: str) -> str:
         """host:port, for clients."""
@@ -138,26 +141,52 @@ class Node:
             listeners[name] = port_to_listen_on(*address)
         return listeners, of_nodes
 
-    async def crash(self, power: bool) -> None:
-        """power: with its machine, so that what was not flushed is lost."""
+    def crash(self, power: bool) -> None:
+        """It hears and says nothing any more. power: with its machine, so that what was
+        not flushed is lost.
+        """
         if self.state == "down" or self.server is None:
             return
-        assert self._running is not None
         self.state = "down"
+        self.touched = True
         self.server.crash()
-        await self._running
         self.server = None
+        self.when_thawed.clear()
         if power:
             self.disk.lose_power(random.Random(self.number))
         else:
             self.disk.crash()
 
+    async def ended(self) -> None:
+        """Its ports are free, after a crash."""
+        if self._running is not None:
+            await self._running
+
+    def freeze(self) -> None:
+        if self.state == "up" and self.server is not None:
+            self.state = "frozen"
+            self.touched = True
+            self.server.freeze()
+
+    def thaw(self) -> None:
+        if self.state == "frozen" and self.server is not None:
+            self.state = "up"
+            self.server.thaw()
+            waiting, self.when_thawed = self.when_thawed, []
+            for go_on in waiting:
+                go_on()
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of a topic that it knows."""
+        if self.server is None:
+            return None
+        return self.server.broker.image.topic_names.get(topic_id)
+
 
 class Brokers:
     """All brokers of a cluster, running when the constructor returns. properties: of
     each of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
-    listener of their own; None: they needn't. touched: something has happened to one, or their
-    time has been moved. Calls may come from any thread but the loop's own.
+    listener of their own; None: they needn't. Calls may come from any thread but the loop's own.
     """
 
     def __init__(
@@ -168,7 +197,7 @@ class Brokers:
         sasl: str | None = None,
     ) -> None:
         self.nodes = nodes_of(count, properties, new_connection, sasl)
-        self.touched = False
+        self._is_touched = False
         self._cuts: set[frozenset[int]] = set()
         self._loop = MovingLoop()
         self._thread = threading.Thread(
@@ -198,34 +227,35 @@ class Brokers:
 
     # -- what may happen to a broker
 
+    @property
+    def touched(self) -> bool:
+        """Whether something has happened to one, or their time has been moved."""
+        return self._is_touched or any(each.touched for each in self.nodes.values())
+
     def crash(self, number: int, power: bool) -> None:
-        self.touched = True
-        self.run(self.nodes[number].crash(power))
+        self.run(self._crash(self.nodes[number], power))
+
+    async def _crash(self, node: Node, power: bool) -> None:
+        node.crash(power)
+        await node.ended()
 
     def restart(self, number: int) -> None:
         node = self.nodes[number]
         if node.state == "down":
-            self.run(node.start(self.cuts_of(number)))
+            self.run(self._restart(node))
+
+    async def _restart(self, node: Node) -> None:
+        await node.ended()
+        await node.start(self.cuts_of(node.number))
 
     def freeze(self, number: int) -> None:
-        self.touched = True
-        self.run(self._freeze(self.nodes[number]))
-
-    async def _freeze(self, node: Node) -> None:
-        if node.state == "up" and node.server is not None:
-            node.state = "frozen"
-            node.server.freeze()
+        self.run(in_loop(self.nodes[number].freeze))
 
     def thaw(self, number: int) -> None:
-        self.run(self._thaw(self.nodes[number]))
-
-    async def _thaw(self, node: Node) -> None:
-        if node.state == "frozen" and node.server is not None:
-            node.state = "up"
-            node.server.thaw()
+        self.run(in_loop(self.nodes[number].thaw))
 
     def cut(self, one: int, other: int) -> None:
-        self.touched = True
+        self._is_touched = True
         self._cuts.add(frozenset((one, other)))
         self.run(self._for_each_way(one, other, Server.cut))
 
@@ -263,7 +293,7 @@ class Brokers:
         """Returns when it is so much later for the brokers, and all that was due by then
         is done.
         """
-        self.touched = True
+        self._is_touched = True
         self.run(self._advance(round(seconds * NS)), None)
 
     async def _advance(self, ns: int) -> None:
@@ -286,13 +316,18 @@ class Brokers:
 
     async def _crash_all(self) -> None:
         for node in self.nodes.values():
-            await node.crash(power=False)
+            node.crash(power=False)
+            await node.ended()
         this = asyncio.current_task()
         left = [task for task in asyncio.all_tasks() if task is not this]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await asyncio.sleep(0)  # closes the last transports
+
+
+async def in_loop(do: Callable[[], None]) -> None:
+    do()
 
 
 def nodes_of(

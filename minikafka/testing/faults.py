@@ -131,6 +131,34 @@ class Throttle(WireFault):
         return True
 
 
+@dataclass(frozen=True, repr=False)
+class Crash(WireFault):
+    """The broker dies when the request comes, and has not done it. answer=True: it has,
+    and dies before it answers. power: its machine loses power as well. It stays down
+    until broker(n).restart().
+    """
+
+    answer: bool = False
+    power: bool = False
+
+    @property
+    def meets_answers(self) -> bool:
+        return self.answer
+
+
+@dataclass(frozen=True, repr=False)
+class Freeze(WireFault):
+    """The broker stands still when the request comes, and has not done it. answer=True:
+    it has, and stands still before it answers. It goes on after broker(n).thaw().
+    """
+
+    answer: bool = False
+
+    @property
+    def meets_answers(self) -> bool:
+        return self.answer
+
+
 # what only looks is done, and its answer overwritten
 READS = frozenset(
     {"Fetch", "FindCoordinator", "ListOffsets", "Metadata", "OffsetFetch"}
@@ -194,8 +222,8 @@ class Faults:
         """Errors: TypeError for what is no fault of the wire."""
         if not isinstance(fault, WireFault):
             raise TypeError(
-                f"{fault!r} is no fault of the wire: give Lose, Delay, Answer or"
-                " Throttle from minikafka.testing"
+                f"{fault!r} is no fault of the wire: give Lose, Delay, Answer, Throttle,"
+                " Crash or Freeze from minikafka.testing"
             )
         new = Active(fault, self, seed)
         self.active = (*self.active, new)

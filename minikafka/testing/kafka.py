@@ -211,14 +211,7 @@ class Kafka(AnyKafka):
 
     def _connections_of(self, node: Node) -> Callable[..., Connection]:
         """What makes the connections of a node's clients."""
-
-        def name_of(topic_id: bytes) -> str | None:
-            server = node.server
-            if server is None:
-                return None
-            return server.broker.image.topic_names.get(topic_id)
-
-        return partial(MeddledConnection, self._faults, node.number, name_of)
+        return partial(MeddledConnection, self._faults, node)
 
     def _that_are_up(self) -> list[str]:
         """Those that nothing is cut off from come first: they know how things are."""
@@ -240,7 +233,7 @@ class Kafka(AnyKafka):
     # -- what goes wrong
 
     def fault(self, fault: WireFault, seed: int = 0) -> Active:
-        """Lose, Delay, Answer or Throttle: it is there until the end of its `with`, or
+        """Lose, Delay, Answer, Throttle, Crash or Freeze: it is there until the end of its `with`, or
         until it is lifted. seed: of chance_percent.
         """
         return self._faults.add(fault, seed)

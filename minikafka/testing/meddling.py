@@ -9,20 +9,30 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from minikafka.broker.effects import Frame
 from minikafka.server.connection import Connection
 from minikafka.testing.answers import (
     ANSWERED,
-    Names,
     places,
     refusal,
     walk,
     with_error,
 )
+from minikafka.testing.brokers import Node
 from minikafka.testing.client import CLIENT_ID
-from minikafka.testing.faults import Active, Answer, Delay, Faults, Lose, Throttle
+from minikafka.testing.faults import (
+    Active,
+    Answer,
+    Crash,
+    Delay,
+    Faults,
+    Freeze,
+    Lose,
+    Throttle,
+)
 from minikafka.wire.messages import (
     Request,
     UnsupportedVersion,
@@ -50,13 +60,12 @@ class Due:
 
 
 class MeddledConnection(Connection):
-    """names: the topics' names by id. broker: the node's id."""
+    """node: whose client it is."""
 
-    def __init__(self, faults: Faults, broker: int, names: Names, *rest: Any) -> None:
+    def __init__(self, faults: Faults, node: Node, *rest: Any) -> None:
         super().__init__(*rest)
         self._all = faults
-        self._broker = broker
-        self._name_of = names
+        self._node = node
         self._due: deque[Due] = deque()
         self._is_held = False
         # requests that came meanwhile; Due: one that its faults have met already
@@ -77,10 +86,18 @@ class MeddledConnection(Connection):
             act = None
             if due is None:
                 due, act = self._meet(frame)
-            if isinstance(act, Lose):
+            if isinstance(act, Lose | Crash):
                 super()._take(passing)
                 self.abort()
+                if isinstance(act, Crash):
+                    self._node.crash(act.power)
                 return
+            if isinstance(act, Freeze):
+                # it comes when the node goes on
+                self._behind.appendleft((frame, due))
+                self._node.freeze()
+                self._node.when_thawed.append(self._pass_on)
+                break
             if isinstance(act, Delay):
                 self._behind.appendleft((frame, due))
                 self._hold(act.extra_ms)
@@ -114,12 +131,12 @@ class MeddledConnection(Connection):
         if request.client_id == CLIENT_ID:
             return Due(), None
         due = Due(request)
-        named = places(api, request.body, self._name_of)
+        named = places(api, request.body, self._node.topic_name)
         for each in met:
             fault = each.fault
             if fault.client_id not in (None, request.client_id):
                 continue
-            if fault.broker not in (None, self._broker):
+            if fault.broker not in (None, self._node.number):
                 continue
             if fault.meets_answers:
                 # a fetch session names only what has changed (KIP-227)
@@ -174,14 +191,20 @@ class MeddledConnection(Connection):
         api = asked.api.name
         _, body = decode_response(api, asked.version, b"".join(due.given))
         if api == "Fetch" and fault.topic is not None:
-            told = walk(ANSWERED[api], body, self._name_of)
+            told = walk(ANSWERED[api], body, self._node.topic_name)
             if not is_about(active, [(topic, number) for topic, number, _ in told]):
                 return False
         if not active.hit():
             return False
-        if isinstance(fault, Lose):
+        if isinstance(fault, Lose | Crash):
             due.waits = True  # for ever
             self.abort()
+            if isinstance(fault, Crash):
+                self._node.crash(fault.power)
+        elif isinstance(fault, Freeze):
+            due.waits = True
+            self._node.freeze()
+            self._node.when_thawed.append(partial(self._waited, due))
         elif isinstance(fault, Delay):
             due.waits = True
             loop = asyncio.get_running_loop()
@@ -189,7 +212,7 @@ class MeddledConnection(Connection):
         elif isinstance(fault, Answer):
             wanted = wants(active)
             due.given = encoded(
-                asked, with_error(api, body, fault.error, self._name_of, wanted)
+                asked, with_error(api, body, fault.error, self._node.topic_name, wanted)
             )
         elif isinstance(fault, Throttle):
             body.throttle_time_ms = fault.throttle_time_ms

@@ -3,7 +3,7 @@
 import confluent_kafka
 import pytest
 
-from minikafka.testing import Kafka
+from minikafka.testing import Crash, Freeze, Kafka
 from tests.clients.brokers import until
 
 SESSION_S = 2  # broker.session.timeout.ms of several brokers
@@ -29,8 +29,8 @@ def write(cluster, topic, *values):
     producer = confluent_kafka.Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "acks": "all",
             "log_level": 0,
+            "enable.idempotence": True,
             "reconnect.backoff.max.ms": 100,
         }
     )
@@ -103,3 +103,39 @@ def test_one_of_two_that_are_cut_off_from_each_other_is_in_sync_no_more(whole):
 def test_there_is_no_fourth_of_three(whole):
     with pytest.raises(LookupError, match="no broker 4"):
         whole.broker(4)
+
+
+def test_a_leader_that_dies_before_it_answers_has_written_and_nobody_writes_twice(
+    whole,
+):
+    topic = whole.topic()
+    leader = whole.leader(topic)
+    with whole.fault(Crash("Produce", topic=topic, answer=True)) as fault:
+        write(whole, topic, b"paid")
+    assert fault.hits == 1
+    assert whole.broker(leader).state == "down"
+    assert whole.leader(topic) != leader
+    assert whole.records(topic).values == [b"paid"]
+
+
+def test_a_leader_that_dies_before_it_has_the_record_is_replaced(whole):
+    topic = whole.topic()
+    with whole.fault(Crash("Produce", topic=topic, power=True)) as fault:
+        write(whole, topic, b"paid")
+    assert fault.hits == 1
+    assert whole.records(topic).values == [b"paid"]
+
+
+def test_a_leader_that_stands_still_at_a_request_does_it_when_it_goes_on(whole):
+    topic = whole.topic()
+    with whole.fault(Freeze("Produce", topic=topic)) as fault:
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": whole.bootstrap_servers, "log_level": 0}
+        )
+        producer.produce(topic, b"paid")
+        while not fault.hits:
+            producer.poll(0.01)
+        [frozen] = [each for each in (1, 2, 3) if whole.broker(each).state == "frozen"]
+        whole.broker(frozen).thaw()
+        assert producer.flush(60) == 0
+    assert whole.records(topic).values == [b"paid"]
