@@ -67,8 +67,8 @@ class Server:
     instead. secret: the cluster's, for the handshake on the nodes' listener; None:
     there is no handshake. locks: of the listeners that have one. watchers: listen in on
     the connections. verbose: bugs are reported with their traceback. after_turn: called
-    when a turn's answers are about to be sent. clock: reads the time. new_connection:
-    makes a client's connection, where there is no TLS.
+    when a turn's answers are about to be sent. clock: reads another time than the
+    machine's. new_connection: makes a client's connection, where there is no TLS.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Server:
         watchers: Sequence[Watcher] = (),
         verbose: bool = False,
         after_turn: Callable[[], object] | None = None,
-        clock: Callable[[], Now] = now,
+        clock: Callable[[], Now] | None = None,
         new_connection: Callable[..., Connection] = Connection,
     ) -> None:
         config = broker.config
-        self._now = clock
+        self._now = clock or now
         self._new_connection = new_connection
         self.broker = broker
         self.max_frame_bytes: int = config["socket.request.max.bytes"]
@@ -94,7 +94,7 @@ class Server:
         # a few of the largest, or many ordinary ones
         self.answers = Budget[Connection](4 * config["fetch.max.bytes"])
         self.connections: set[Connection] = set()
-        self._turn = Turn(broker, self, clock)
+        self._turn = Turn(broker, self, self._now)
         self._shared = Shared(
             self._turn,
             self.connections,
