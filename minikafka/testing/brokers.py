@@ -186,7 +186,8 @@ class Node:
 class Brokers:
     """All brokers of a cluster, running when the constructor returns. properties: of
     each of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
-    listener of their own; None: they needn't. Calls may come from any thread but the loop's own.
+    listener of their own; None: they needn't. Calls may come from any thread but the
+    loop's own.
     """
 
     def __init__(
@@ -364,6 +365,8 @@ def nodes_of(
                 users,
             )
         except KafkaError as error:
+            for each in (*listeners.values(), *of_nodes.values()):
+                each.close()
             raise ValueError(f"config: {error.message}") from error
         nodes[number] = Node(
             number, config, listeners, of_nodes.get(number), secret, new_connection

@@ -13,7 +13,7 @@ def run(pytester):
 
     def run(text, *args):
         pytester.makepyfile(text)
-        plugin = ("-p", "minikafka.testing.plugin", "-p", "no:nbval")
+        plugin = ("-p", "no:minikafka", "-p", "minikafka.testing.plugin")
         return pytester.runpytest_inprocess(*plugin, *args)
 
     return run
