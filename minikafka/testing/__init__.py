@@ -11,8 +11,8 @@ often, meddling.py, the connections on which it does, answers.py, which errors a
 answers and where it says them, and client.py, a blocking client with which records.py
 and groups.py look at the cluster.
 
-Nothing is written to the machine's disk. The names arrive on first use: pytest loads the
-plugin in every run, and few runs need a broker.
+Nothing is written to the machine's disk. The names arrive on first use: pytest loads
+the plugin in every run, and few runs need a broker.
 """
 
 from importlib import import_module

@@ -291,8 +291,8 @@ class Brokers:
     # -- time
 
     def advance(self, seconds: float) -> None:
-        """Returns when it is so much later for the brokers, and all that was due by then
-        is done.
+        """Returns when it is so much later for the brokers, and all that was due by
+        then is done.
         """
         self._is_touched = True
         self.run(self._advance(round(seconds * NS)), None)
@@ -381,8 +381,8 @@ def addresses_of(listeners: "Mapping[str, socket.socket]") -> "dict[str, Endpoin
 def logins_by(
     sasl: str,
 ) -> "tuple[dict[str, str], list[tuple[UserMechanism, Credential]]]":
-    """The properties of a listener on which USER logs in by this mechanism, and the users
-    of SCRAM. Errors: ValueError for a mechanism that isn't there.
+    """The properties of a listener on which USER logs in by this mechanism, and the
+    users of SCRAM. Errors: ValueError for a mechanism that isn't there.
     """
     if sasl not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         raise ValueError(f"sasl: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, not {sasl!r}")

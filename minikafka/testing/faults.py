@@ -23,9 +23,9 @@ WAIT_SECONDS = 30.0
 @dataclass(frozen=True, repr=False)
 class WireFault:
     """Which requests it meets: those of an API, of a client id, to a broker, about a
-    partition of a topic; None: of any. nth, times: the n-th of them, counted from 1, and
-    how many in a row; times=None: all that follow. chance_percent: each with this chance
-    instead of counting.
+    partition of a topic; None: of any. nth, times: the n-th of them, counted from 1,
+    and how many in a row; times=None: all that follow. chance_percent: each with this
+    chance instead of counting.
     """
 
     api: str
@@ -166,8 +166,8 @@ READS = frozenset(
 
 
 class Active:
-    """A fault of a cluster, until it is lifted, at the end of its `with`. seen: how many
-    requests it could have met; hits: how many it has.
+    """A fault of a cluster, until it is lifted, at the end of its `with`. seen: how
+    many requests it could have met; hits: how many it has.
     """
 
     def __init__(self, fault: WireFault, faults: "Faults", seed: int) -> None:
@@ -222,8 +222,8 @@ class Faults:
         """Errors: TypeError for what is no fault of the wire."""
         if not isinstance(fault, WireFault):
             raise TypeError(
-                f"{fault!r} is no fault of the wire: give Lose, Delay, Answer, Throttle,"
-                " Crash or Freeze from minikafka.testing"
+                f"{fault!r} is no fault of the wire: give Lose, Delay, Answer,"
+                " Throttle, Crash or Freeze from minikafka.testing"
             )
         new = Active(fault, self, seed)
         self.active = (*self.active, new)

@@ -45,8 +45,8 @@ class Group:
             until(look, timeout, "")
         except AssertionError:
             raise AssertionError(
-                f"group {self.group_id} has {last.members} member(s) and is {last.state}"
-                f" after {timeout:g} s; wanted: {members}, and {STABLE}"
+                f"group {self.group_id} has {last.members} member(s) and is"
+                f" {last.state} after {timeout:g} s; wanted: {members}, and {STABLE}"
             ) from None
 
     def describe(self) -> Described:

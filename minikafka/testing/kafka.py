@@ -186,9 +186,9 @@ class AnyKafka:
 
 
 class Kafka(AnyKafka):
-    """Brokers in this process. brokers: how many; 1 is the only one's id. config: server
-    properties, by Kafka's names. sasl: clients log in with username and password, by
-    this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
+    """Brokers in this process. brokers: how many; 1 is the only one's id. config:
+    server properties, by Kafka's names. sasl: clients log in with username and
+    password, by this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
     """
 
     username, password = USER, PASSWORD
@@ -233,8 +233,8 @@ class Kafka(AnyKafka):
     # -- what goes wrong
 
     def fault(self, fault: WireFault, seed: int = 0) -> Active:
-        """Lose, Delay, Answer, Throttle, Crash or Freeze: it is there until the end of its `with`, or
-        until it is lifted. seed: of chance_percent.
+        """Lose, Delay, Answer, Throttle, Crash or Freeze: it is there until the end of
+        its `with`, or until it is lifted. seed: of chance_percent.
         """
         return self._faults.add(fault, seed)
 

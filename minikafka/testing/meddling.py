@@ -107,12 +107,7 @@ class MeddledConnection(Connection):
                 self._unanswered += 1
                 asked = due.request
                 assert asked is not None
-                due.given = encode_response(
-                    asked.api.name,
-                    asked.version,
-                    asked.correlation_id,
-                    refusal(asked.api.name, asked.body, act.error),
-                )
+                due.given = refused(asked, act.error)
             else:
                 passing.append(frame)
         self._send_due()
@@ -225,6 +220,16 @@ class MeddledConnection(Connection):
         if not self.closed:
             self._send_due()
             self._turn.receive(self, ())  # which flushes what is sent
+
+
+def refused(asked: Request, error: str) -> list[Any] | None:
+    """The answer to a request that isn't done; None: its client wants none (acks=0)."""
+    api = asked.api.name
+    if api == "Produce" and asked.body.acks == 0:
+        return None
+    return encode_response(
+        api, asked.version, asked.correlation_id, refusal(api, asked.body, error)
+    )
 
 
 def encoded(asked: Request, body: Message) -> list[Any]:

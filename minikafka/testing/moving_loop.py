@@ -40,8 +40,8 @@ class MovedTime:
         return (time.monotonic_ns() + self.ahead_ns) / NS
 
     def move(self, ns: int, when_there: Callable[[], object]) -> None:
-        """when_there(): called once it is so much later, and all that was due by then is
-        done.
+        """when_there(): called once it is so much later, and all that was due by then
+        is done.
         """
         self.left_ns += ns
         self._when_there.append(when_there)

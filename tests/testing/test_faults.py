@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from minikafka.testing import Answer, Delay, Lose, Throttle
+from tests.clients.brokers import until
 
 
 @pytest.fixture
@@ -76,6 +77,24 @@ def test_an_error_that_does_not_pass_is_told_to_the_program(kafka, producer):
     assert error.code() == KafkaError.MSG_SIZE_TOO_LARGE
     assert fault.hits == 1
     assert kafka.records(topic) == []
+
+
+def test_who_wants_no_answer_hears_of_no_error(kafka):
+    topic = kafka.topic()
+    producer = kafka_python.KafkaProducer(
+        bootstrap_servers=kafka.bootstrap_servers, enable_idempotence=False, acks=0
+    )
+    with kafka.fault(Answer("Produce", "NOT_ENOUGH_REPLICAS")) as fault:
+        producer.send(topic, b"lost").get(60)
+        fault.wait()
+        producer.send(topic, b"written").get(60)
+        producer.close()
+    assert until_there(kafka, topic) == [b"written"]
+
+
+def until_there(kafka, topic):
+    until(lambda: kafka.records(topic), "something is written")
+    return kafka.records(topic).values
 
 
 def test_an_answer_may_say_that_something_failed_which_was_done(kafka):
