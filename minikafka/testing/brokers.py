@@ -317,7 +317,8 @@ class Brokers:
 
     async def _crash_all(self) -> None:
         for node in self.nodes.values():
-            node.crash(power=False)
+            node.crash(power=False)  # all at once: none wonders where another one is
+        for node in self.nodes.values():
             await node.ended()
         this = asyncio.current_task()
         left = [task for task in asyncio.all_tasks() if task is not this]

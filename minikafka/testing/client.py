@@ -81,6 +81,7 @@ class Client:
         known = self._connections.get(address)
         if known is not None and not has_hung_up(known):
             return known
+        self._hang_up(address)
         host, port = address.rsplit(":", 1)
         new = socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS)
         self._connections[address] = new

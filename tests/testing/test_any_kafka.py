@@ -8,6 +8,8 @@ from minikafka.testing.kafka import AnyKafka
 from minikafka.wire.errors import KafkaError
 from tests.kafka import BOTH, MINIKAFKA, ApacheKafka
 
+pytestmark = pytest.mark.slow
+
 
 class Another(AnyKafka):
     """Known by its address alone."""

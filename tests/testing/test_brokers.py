@@ -6,6 +6,8 @@ import pytest
 from minikafka.testing import Crash, Freeze, Kafka
 from tests.clients.brokers import until
 
+pytestmark = pytest.mark.slow
+
 SESSION_S = 2  # broker.session.timeout.ms of several brokers
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from minikafka.testing import Answer, Delay, Lose
 
+pytestmark = pytest.mark.slow
+
 
 def fill(kafka, topic, *values):
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap_servers})

@@ -7,6 +7,8 @@ import pytest
 
 from tests.clients.brokers import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["classic", "consumer"])
 def member(request, kafka):

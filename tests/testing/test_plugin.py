@@ -5,6 +5,7 @@ import pytest
 from minikafka.testing import Kafka
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
