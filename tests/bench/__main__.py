@@ -7,7 +7,7 @@ has no counterpart: the rebalance of a large simulated group, and what a learner
 of a picture. `--only start`: nothing but how soon they answer after they were started;
 `--only nodes`: three brokers each, and three copies of each record;
 `--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions;
-`--only tls`: what TLS costs.
+`--only tls`: what TLS costs; `--only testing`: what a test's own brokers cost.
 What Spark makes of minikafka and of the compose file's three Apache Kafkas is measured
 with `--only pipeline` alone, and the course in a browser with `--only site`. With
 --against, another version of minikafka takes the place of Apache Kafka: what a change
@@ -27,6 +27,7 @@ from pathlib import Path
 from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted
 from tests.bench import (
     fault_maps,
+    in_tests,
     measures,
     nodes,
     partitions,
@@ -219,6 +220,7 @@ def arguments():
         "partitions",
         "share",
         "tls",
+        "testing",
         "rebalance",
         "pictures",
         "faults",
@@ -264,6 +266,9 @@ def main():
         compare_shares(args)
     if args.only == "tls":
         compare_tls(args)
+    if args.only == "testing":
+        need_java()
+        print("\n" + in_tests.table())
     if args.only == "pipeline":
         compare_pipelines(args)
     if args.only in (None, "rebalance"):

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "minikafka/README.md"
-PAGES = ["README.md", "CONTRIBUTING.md", CODE]
+TESTING = "minikafka/testing/README.md"
+PAGES = ["README.md", "CONTRIBUTING.md", CODE, TESTING]
 MINIMAL_KAFKA = ROOT / "notebooks/solutions/minimal_kafka.py"
 CHANGES = re.compile(r"^## Where a change begins\n(.*?)^## ", re.DOTALL | re.MULTILINE)
 MADE_LATER = ("my/", ".cache/", "build/")  # by commands that the pages name
