@@ -114,10 +114,10 @@ class Picture:
         """The shapes of every step, in one layout."""
         if width not in self._drawings:
             steps = range(len(self.scenes))
-            self._drawings[width] = [self._drawing(step, width) for step in steps]
+            self._drawings[width] = [self.drawing(step, width) for step in steps]
         return self._drawings[width]
 
-    def _drawing(self, step: int, width: int) -> Drawing:
+    def drawing(self, step: int, width: int) -> Drawing:
         """The shapes of one step."""
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
@@ -167,7 +167,7 @@ class Picture:
         scene = self._scene(step)
         sentence = self.sentence(scene)
         return svg.svg(
-            self._drawing(scene["step"], width),
+            self.drawing(scene["step"], width),
             title=self.title,
             scenario=self.scenario(scene),
             sentence=sentence,

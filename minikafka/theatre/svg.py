@@ -2,6 +2,7 @@
 sets in HTML.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from minikafka.theatre.drawing import CELL, Drawing, Look, Shape, fit, text_width, wrap
@@ -105,6 +106,27 @@ def file(
         f"{head}\n"
         f'<g transform="translate({MARGIN} {top})">\n{body}\n</g>\n'
         "</svg>\n"
+    )
+
+
+def bare(body: Drawing, alt: str) -> str:
+    """The drawing alone, for a page that has the colours as variables, HATCH's patterns
+    and the fonts: classes name the colours (f- fills, l- lines), and what is dim. Short,
+    because such a page has many: without what is shown to those who point at a shape.
+    """
+    shapes = "".join(in_light(key, body) for key in body.shapes)
+    shapes = re.sub("<title>.*?</title>", "", shapes)
+    shapes = re.sub("></(rect|circle|line|path)>", "/>", shapes)
+    short = {
+        f' font-family="{SANS}"': "",
+        f' font-family="{MONO}"': ' font-family="monospace"',
+        f'<g opacity="{DIM}">': '<g class="dim">',
+    }
+    for long, its_short in short.items():
+        shapes = shapes.replace(long, its_short)
+    return (
+        f'<svg viewBox="-2 -2 {body.width + 4} {body.bottom + 8}" role="img"'
+        f' aria-label="{escape(alt)}">{shapes}</svg>'
     )
 
 

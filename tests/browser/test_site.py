@@ -142,6 +142,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
 
 PAGES = [
     "index.html",
+    "how_kafka_loses_an_order.html",
     "playground.html",
     "lose_an_order.html",
     "glossary.html",

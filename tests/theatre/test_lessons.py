@@ -82,7 +82,7 @@ def test_a_picture_is_drawn_anew_from_its_json_in_any_order(number):
         assert again.digest == each.picture.digest
         for drawings in reversed(layouts(each.picture)):
             for step in [len(scenes) - 1, *reversed(range(0, len(scenes), 5))]:
-                drawn = again._drawing(step, drawings[step].width)
+                drawn = again.drawing(step, drawings[step].width)
                 assert drawn.shapes == drawings[step].shapes, (
                     f"{each.name}, step {step}"
                 )

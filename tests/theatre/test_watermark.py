@@ -122,8 +122,7 @@ def test_one_micro_batch_later_it_is_dropped_because_the_watermark_had_moved():
     assert pic.scenes[gone["because"]]["kind"] == "WatermarkMoved"
     assert "08:11" in pic.scenes[gone["because"]]["sentence"]
     assert (
-        pic._drawing(gone["step"], WIDE).shapes["lamp/word"]["text"]
-        == "1 order dropped"
+        pic.drawing(gone["step"], WIDE).shapes["lamp/word"]["text"] == "1 order dropped"
     )
 
 
@@ -200,7 +199,7 @@ def test_nothing_closed_is_shaded_while_a_prediction_is_open():
         == pic.prediction.decided
     )
     for width in (WIDE, NARROW):
-        shapes = pic._drawing(pic.prediction.stop, width).shapes
+        shapes = pic.drawing(pic.prediction.stop, width).shapes
         assert not any(key.startswith("closed/") for key in shapes)
 
 
@@ -283,7 +282,7 @@ def test_a_run_that_fails_is_told_and_the_picture_and_the_orders_stay(live):
 
 
 def test_each_order_of_a_live_picture_is_a_lever(live):
-    shapes = live.picture._drawing(len(live.picture.scenes) - 1, WIDE).shapes
+    shapes = live.picture.drawing(len(live.picture.scenes) - 1, WIDE).shapes
     assert {shape["act"] for shape in shapes.values() if "act" in shape} == {
         f"later {name}" for name, _ in ORDERS
     }

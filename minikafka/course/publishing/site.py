@@ -24,6 +24,7 @@ from minikafka.course.demo import Problem
 from minikafka.course.experiments.shop import MORE_PROTOCOLS
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import (
+    essay,
     fault_game,
     gallery,
     playground,
@@ -39,6 +40,7 @@ from minikafka.course.publishing import (
 from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.palette import ICON
+from minikafka.theatre.svg import HATCH
 from minikafka.theatre.text import escape, script_json
 
 MADE_BY = '<meta name="generator" content="minikafka site">'
@@ -68,7 +70,7 @@ The tests that ask both write this page at night (`make nightly`). None have run
 this site was made.
 """
 GAME = "lose_an_order.html"
-SCRIPTS = ("playground.js", "worker.js", "game.js")
+SCRIPTS = ("playground.js", "worker.js", "game.js", "essay.js")
 LABELS = {
     "per_second": "orders a second",
     "members": "members at first",
@@ -105,6 +107,7 @@ DOORS = {
 }
 NAV = {
     "index.html": "minikafka",
+    essay.PATH: "how Kafka loses an order",
     "playground.html": "playground",
     GAME: "the game",
     f"{GALLERY}/index.html": "pictures that play",
@@ -127,6 +130,8 @@ def write(folder: Path) -> None:
     save(folder / GAME, game_page())
     stage = fault_game.first_picture().page(widths=LAYOUTS)
     save(folder / "game_stage.html", stage)
+    say("the essay, with all its runs")
+    save(folder / essay.PATH, essay_page(essay.write(folder)))
     say("the gallery, from the lessons' cells")
     gallery.write(folder / GALLERY, home="../index.html")
     say("the course in a tab: JupyterLite")
@@ -256,6 +261,18 @@ def playground_page(beside: Mapping[str, Any]) -> str:
         beside=script_json(beside),
     )
     return page("A Kafka cluster to play with", body, policy=policy)
+
+
+def essay_page(first: Mapping[str, Any]) -> str:
+    """first: the run of each case that the page holds."""
+    body = filled(
+        "essay.html",
+        style=own("essay.css"),
+        colours=essay.style(),
+        patterns=HATCH,
+        article=essay.body(first, from_markdown),
+    )
+    return page(essay.TITLE, body, policy="; script-src 'self'; connect-src 'self'")
 
 
 def game_page() -> str:

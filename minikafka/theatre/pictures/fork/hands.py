@@ -19,7 +19,7 @@ from minikafka.theatre.pictures.log_rows import CELL
 from minikafka.theatre.pictures.replica_set.names import Names
 from minikafka.theatre.text import key_part, span_of
 
-WIDTHS = 98, 190  # of the area right of a log: least, and wanted
+WIDTHS = 84, 190  # of the area right of a log: least, and wanted
 AT_A_BROKER = 2  # producers beside one broker
 HIGH, HAND = 36, 18  # heights: of a producer, of what it has in hand
 WORDS = 16  # and of its name

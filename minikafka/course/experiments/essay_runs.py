@@ -1,0 +1,462 @@
+"""The runs behind the essay "How Kafka loses an order": eight ways, and in each one
+thing that can be moved, and the switch that prevents the loss.
+
+A case has as many runs as places to move to, twice: without the switch and with it.
+What the essay says of a run is read from its trace.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from minikafka import Cluster
+from minikafka.course.experiments.from_trace import values_read
+from minikafka.course.experiments.lesson_03_runs import written
+from minikafka.course.experiments.lesson_04_runs import killed_at
+from minikafka.course.experiments.lesson_05_runs import pay_with
+from minikafka.course.experiments.lesson_09_runs import acknowledged, five_orders, lost
+from minikafka.course.experiments.lesson_10_runs import (
+    TOPIC,
+    brokers_with_orders,
+    cut_off,
+    log_of,
+    partition_of,
+)
+from minikafka.course.experiments.lesson_13_runs import one_broker, paying, reader
+from minikafka.course.experiments.lesson_14_sinks import (
+    NOTING,
+    PLAIN,
+    side_by_side,
+)
+from minikafka.faults import Crash, Freeze, Lose
+from minikafka.theatre import picture
+from minikafka.theatre.picture import Picture
+from minikafka.theatre.text import listed
+from minikafka.trace import Event
+
+WELL, LOST, TWICE, LATE, WAITS = "well", "lost", "twice", "late", "waits"
+
+
+class Sight(NamedTuple):
+    """A run as the essay shows it. step: of the picture. kind: one of the five above;
+    says: how it ended, in a sentence.
+    """
+
+    picture: Picture
+    step: int
+    kind: str
+    says: str
+
+
+class Case(NamedTuple):
+    """moves: what the slider moves; places: where to, in a few words. switch: what it
+    is called, or "" where there is none. first: the place that is shown at first.
+    """
+
+    name: str
+    moves: str
+    places: Sequence[str]
+    switch: str
+    first: int
+    run: Callable[[int, bool], Sight]
+
+
+# -- the key and its partition
+
+PARTITIONS = range(2, 9)
+
+
+def grown(place: int, on: bool) -> Sight:
+    """Alice's created is written while there are two partitions, her paid when there
+    are this many. Billing reads all of them.
+    """
+    count = PARTITIONS[place]
+    with Cluster(seed=7) as cluster:
+        cluster.create_topic("orders", partitions=2)
+        shop = cluster.producer(client_id="shop")
+        shop.send("orders", key="alice", value="created")
+        cluster.run(seconds=1)
+        if count > 2:
+            cluster.create_partitions("orders", count)
+        cluster.run(seconds=300)  # the producer asks again every five minutes
+        shop.send("orders", key="alice", value="paid")
+        cluster.run(seconds=1)
+        billing = cluster.consumer(
+            "orders", client_id="billing", auto_offset_reset="earliest"
+        )
+        for _ in range(4):
+            billing.poll(timeout_ms=500)
+        trace = list(cluster.trace)
+    chosen = _all(trace, "PartitionChosen")
+    created, paid = [event.detail["partition"] for event in chosen]
+    read = values_read(trace)
+    if created == paid:
+        kind = WELL
+        says = f"Both are in partition {paid}, so billing reads {read}."
+    elif read.startswith("paid"):
+        kind = LATE
+        says = (
+            f"created is in partition {created}, paid in {paid}. Billing reads {read}."
+        )
+    else:
+        kind = LATE
+        says = (
+            f"created is in partition {created}, paid in {paid}. Billing happens to"
+            f" read {read}, but nothing promises that."
+        )
+    return _end(picture("log", trace, seed=7), kind, says)
+
+
+# -- the batch, and its retry
+
+ORDERS = 5
+LOSSES = [("request", False), ("answer", True)]
+FIRST_MESSAGES = 3
+
+
+def resent(place: int, idempotent: bool) -> Sight:
+    """Five orders are sent, each in a request of its own, and one message is lost."""
+    (_, answer), number = LOSSES[place // FIRST_MESSAGES], place % FIRST_MESSAGES
+    fault = Lose("shop", 1, "Produce", nth=number + 1, answer=answer)
+    with Cluster(seed=1, faults=[fault]) as cluster:
+        cluster.create_topic("orders", partitions=1)
+        shop = cluster.producer(
+            client_id="shop",
+            linger_ms=0,
+            batch_size=1,
+            enable_idempotence=idempotent,
+        )
+        for order in range(ORDERS):
+            shop.send("orders", key="alice", value=f"order {order}")
+        cluster.run(seconds=1)
+        trace = list(cluster.trace)
+    log = [value.removeprefix("order ") for value in written(trace)]
+    twice = [order for order, times in Counter(log).items() if times > 1]
+    there = f"The log holds {' '.join(log)}"
+    if twice:
+        kind = TWICE
+        says = f"{there}: {_orders(twice)} came twice."
+    elif log != sorted(log):
+        kind = LATE
+        says = f"{there}: order {max(log)} overtook order {min(log)}."
+    else:
+        kind = WELL
+        says = f"{there}: each order once, and in order."
+    return _end(picture("pipeline", trace, seed=1), kind, says)
+
+
+# -- the commit point
+
+# the call that it enters, and where that is
+CALLS = {
+    2: "before the first line, order 0",
+    3: "between the two lines, order 0",
+    4: "after the second line, order 0",
+    5: "before the first line, order 1",
+    6: "between the two lines, order 1",
+    7: "after the second line, order 1",
+}
+
+
+def works_first(consumer: Any, payments: Any) -> None:
+    for record in consumer:
+        payments.add(record, record.value)
+        consumer.commit()
+
+
+def commits_first(consumer: Any, payments: Any) -> None:
+    for record in consumer:
+        consumer.commit()
+        payments.add(record, record.value)
+
+
+def killed(place: int, works: bool) -> Sight:
+    """Billing pays five orders, and is killed when it enters one of its calls."""
+    cluster = killed_at(works_first if works else commits_first, list(CALLS)[place])
+    with cluster:
+        trace = list(cluster.trace)
+    paid = Counter(event.detail["offset"] for event in _all(trace, "EffectWritten"))
+    twice = [str(offset) for offset, times in paid.items() if times > 1]
+    never = [str(offset) for offset in range(ORDERS) if offset not in paid]
+    if never:
+        kind = LOST
+        says = f"Nobody ever pays {_orders(never)}."
+    elif twice:
+        kind = TWICE
+        says = f"{_orders(twice).capitalize()} is paid twice."
+    else:
+        kind = WELL
+        says = "Each order is paid once."
+    return _end(picture("commit", trace, seed=cluster.seed), kind, says)
+
+
+# -- the rebalance
+
+FROZEN_S = (0, 10, 20, 30, 40, 42, 44, 46, 50, 60)
+ASLEEP_MS = 20_300
+
+
+def pays(consumer: Any, payments: Any, wait: Callable[[float], None]) -> None:
+    for record in consumer:
+        wait(1)
+        payments.add(record, record.value)
+        consumer.commit()
+
+
+def pays_once(consumer: Any, payments: Any, wait: Callable[[float], None]) -> None:
+    """As a table with a unique key does it."""
+    for record in consumer:
+        wait(1)
+        if record not in payments:
+            payments.add(record, record.value)
+        consumer.commit()
+
+
+def frozen(place: int, unique: bool) -> Sight:
+    """Consumer A stops in the middle of an order, and goes on so much later."""
+    seconds = FROZEN_S[place]
+    faults = [Freeze("consumer A", at_ms=ASLEEP_MS, for_ms=1000 * seconds)]
+    cluster = pay_with(pays_once if unique else pays, faults if seconds else [])
+    with cluster:
+        trace = list(cluster.trace)
+    paid = Counter(event.detail["key"] for event in _all(trace, "EffectWritten"))
+    twice = [key.removeprefix("o-") for key, times in paid.items() if times > 1]
+    evicted = [
+        event
+        for event in _all(trace, "MemberLeft")
+        if event.detail["reason"] == "session_timeout"
+    ]
+    if twice:
+        kind = TWICE
+        says = (
+            f"A was evicted, and B paid {_orders(twice)}. Then A woke up, and paid"
+            " it again."
+        )
+    elif evicted:
+        kind = WELL
+        says = "A was evicted, and B took over. Each order is paid once."
+    elif seconds:
+        kind = WAITS
+        says = (
+            f"A's orders waited for {seconds} s. It is still in the group, and each"
+            " order is paid once."
+        )
+    else:
+        kind = WELL
+        says = "Each order is paid once."
+    return _end(picture("rebalance", trace, seed=5, since_ms=15_000), kind, says)
+
+
+# -- the high watermark
+
+STRIKES_MS = range(4990, 5070, 10)
+STILL_MS = 12_000
+
+
+def unacknowledged(place: int, by_all: bool) -> Sight:
+    """The leader freezes for twelve seconds while a shop sends five orders."""
+    fault = Freeze(1, at_ms=STRIKES_MS[place], for_ms=STILL_MS)
+    with five_orders([fault], "all" if by_all else 1) as cluster:
+        gone, done = lost(cluster) or [], acknowledged(cluster)
+        trace = list(cluster.trace)
+    heard = f"The shop was told that {len(done)} orders are done"
+    if gone:
+        kind = LOST
+        says = f"{heard}. {len(gone)} of them {'is' if len(gone) == 1 else 'are'} gone."
+    else:
+        kind = WAITS
+        says = f"{heard}, and all of them are there. Some waited for the next leader."
+    return _end(picture("replica-set", trace, seed=0), kind, says)
+
+
+# -- the fork after a failover
+
+CUT_S = (1, 3, 6, 9, 12, 15, 20, 30)
+
+
+def forked(place: int, by_all: bool) -> Sight:
+    """The leader and its producer are cut off from the others for so long."""
+    acks = "all" if by_all else 1
+    with brokers_with_orders(seed=1) as cluster:
+        lonely, web = cut_off(cluster, acks, ("created", "booked"))
+        loaded = lonely.send(TOPIC, key="bob", value="loaded")
+        web.send(TOPIC, key="alice", value="paid")
+        cluster.run(seconds=CUT_S[place])
+        cluster.heal()
+        cluster.run(seconds=40)
+        log = [value for _, value in log_of(cluster, partition_of(cluster).leader)]
+        is_told = loaded.is_done and not loaded.exception
+        trace = list(cluster.trace)
+    cut = _all(trace, "LogTruncated")
+    if is_told and "loaded" not in log:
+        kind = LOST
+        says = (
+            "The old leader said that loaded was done. Now another one leads, and"
+            " loaded is cut off."
+        )
+    elif cut:
+        kind = WELL
+        says = (
+            "Records were cut off, but nobody had been told that they were done. The"
+            f" log holds {listed(log)}."
+        )
+    else:
+        kind = WELL
+        says = f"The log holds {listed(log)}."
+    return _end(picture("fork", trace, seed=1), kind, says)
+
+
+# -- the gate of a transaction
+
+TIMEOUTS_S = (10, 20, 30, 40, 50, 60)
+
+
+def gated(place: int, committed: bool) -> Sight:
+    """The shop hangs in an open transaction; after this time the coordinator aborts
+    it. A reader polls what others write behind it.
+    """
+    seconds = TIMEOUTS_S[place]
+    with one_broker() as cluster:
+        level = "read_committed" if committed else "read_uncommitted"
+        auditor = reader(cluster, "auditor", level)
+        shop = paying(cluster, transaction_timeout_ms=1000 * seconds)
+        shop.begin_transaction()
+        shop.send("payments", value="20 euros", partition=0).get()
+        cluster.crash(shop)
+        kiosk = cluster.producer(client_id="kiosk")
+        sent_ms = cluster.now_ms
+        kiosk.send("payments", value="5 euros", partition=0).get()
+        while not _read(cluster.trace, "auditor", "5 euros"):
+            auditor.poll(timeout_ms=1000)
+        waited_s = (cluster.now_ms - sent_ms) / 1000
+        trace = list(cluster.trace)
+    if _read(trace, "auditor", "20 euros"):
+        kind = LOST
+        says = (
+            "The auditor reads 20 euros at once, and nobody ever pays them: the"
+            " transaction is aborted later."
+        )
+    else:
+        kind = WAITS
+        says = (
+            f"The kiosk's 5 euros wait for {waited_s:.0f} s behind a shop that is dead."
+            " The 20 euros are never read."
+        )
+    return _end(picture("gate", trace, seed=13), kind, says)
+
+
+# -- the sink
+
+KILLS_MS = range(2960, 3560, 60)
+
+
+def sunk(place: int, noting: bool) -> Sight:
+    """A sink adds up five orders of ten cents, and is killed around order 2."""
+    name = NOTING if noting else PLAIN
+    fault = Crash(name, at_ms=KILLS_MS[place], restart_after_ms=2500)
+    with side_by_side([fault]) as cluster:
+        trace = list(cluster.trace)
+    cents = 10 * sum(
+        event.detail["reader"] == name for event in _all(trace, "EffectWritten")
+    )
+    if cents > 10 * ORDERS:
+        kind = TWICE
+        says = f"Five orders of 10 cents, and the database says {cents}."
+    else:
+        kind = WELL
+        says = f"Five orders of 10 cents, and the database says {cents}."
+    return _end(picture("sink", trace, seed=14), kind, says)
+
+
+CASES = (
+    Case(
+        "key",
+        "partitions, after somebody has added some",
+        [str(count) for count in PARTITIONS],
+        "",
+        1,
+        grown,
+    ),
+    Case(
+        "batch",
+        "which message is lost",
+        [
+            f"the {what} of order {number}"
+            for what, _ in LOSSES
+            for number in range(FIRST_MESSAGES)
+        ],
+        "enable.idempotence=true",
+        0,
+        resent,
+    ),
+    Case(
+        "commit",
+        "billing is killed",
+        list(CALLS.values()),
+        "work first, then commit",
+        1,
+        killed,
+    ),
+    Case(
+        "rebalance",
+        "A stands still",
+        [f"{seconds} s" for seconds in FROZEN_S],
+        "a unique key in the table",
+        7,
+        frozen,
+    ),
+    Case(
+        "watermark",
+        "the leader stops answering at",
+        [f"{ms / 1000:.2f} s" for ms in STRIKES_MS],
+        "acks=all, min.insync.replicas=2",
+        3,
+        unacknowledged,
+    ),
+    Case(
+        "fork",
+        "the network is cut for",
+        [f"{seconds} s" for seconds in CUT_S],
+        "acks=all, min.insync.replicas=2",
+        5,
+        forked,
+    ),
+    Case(
+        "gate",
+        "transaction.timeout.ms",
+        [f"{seconds} s" for seconds in TIMEOUTS_S],
+        "isolation.level=read_committed",
+        1,
+        gated,
+    ),
+    Case(
+        "sink",
+        "the sink is killed at",
+        [f"{ms / 1000:.2f} s" for ms in KILLS_MS],
+        "the offset in the same database transaction",
+        3,
+        sunk,
+    ),
+)
+
+
+def _all(trace: Sequence[Event], kind: str) -> list[Event]:
+    return [event for event in trace if event.kind == kind]
+
+
+def _read(trace: Sequence[Event], who: str, value: str) -> bool:
+    for event in _all(trace, "RecordsPolled"):
+        if event.node == who and any(
+            value == each[2] for each in event.detail["records"]
+        ):
+            return True
+    return False
+
+
+def _orders(numbers: Sequence[str]) -> str:
+    """ "order 1", or "orders 1 and 2"."""
+    return f"order{'s' if len(numbers) > 1 else ''} {listed(list(numbers))}"
+
+
+def _end(shown: Picture, kind: str, says: str) -> Sight:
+    return Sight(shown, len(shown.scenes) - 1, kind, says)

@@ -1,0 +1,186 @@
+"""The essay "How Kafka loses an order": prose from beside the notebooks, and between it
+cases, each a picture with one thing to move.
+
+All runs are made with the site: what the slider shows are finished drawings, one file a
+case, so the page needs no Python, and each answer is at once. The first drawing of each
+case is in the page, so that it is an article without scripts, too.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minikafka.course.experiments.essay_runs import CASES, Case, Sight
+from minikafka.course.places import NOTEBOOKS
+from minikafka.theatre import svg
+from minikafka.theatre.drawing import PHONE, WIDE
+from minikafka.theatre.palette import PALETTE
+from minikafka.theatre.text import escape
+
+NAME = "how_kafka_loses_an_order"
+PATH, FOLDER = f"{NAME}.html", "essay"
+TITLE = "How Kafka loses an order"
+DESCRIPTION = (
+    "A shop, a customer, and eight ways in which an order gets lost, doubled or"
+    " overtaken. Move one thing in each picture, and see what a small, real Kafka does."
+)
+WIDTHS = {"wide": WIDE, "phone": PHONE}
+HERO = """<p class="hero"><picture>
+<source media="(max-width: 720px)" srcset="pictures/hero_phone.svg">
+<img src="pictures/hero.svg" width="960" height="330" alt="A third consumer joins a
+ group of two, under two protocols side by side: a row for each of the six partitions
+ shows which consumer reads it."></picture></p>"""
+END = (
+    '<p><a class="go first" href="lose_an_order.html">Now lose one yourself: the game'
+    '</a><a class="go" href="index.html">The course</a></p>'
+)
+
+
+class Further(NamedTuple):
+    """Where a case goes on. claims: those of the ledger that the prose rests on."""
+
+    words: str
+    path: str
+    claims: tuple[str, ...]
+
+
+FURTHER = {
+    "key": Further(
+        "Add the partition yourself, in lesson 00",
+        "lessons/00_start_here.html",
+        ("partitions-same-key", "partitions-order"),
+    ),
+    "batch": Further(
+        "Lose messages, in lesson 03",
+        "lessons/03_producers.html",
+        ("producers-idempotent", "producers-order", "producers-retry"),
+    ),
+    "commit": Further(
+        "Write those two lines, in lesson 04",
+        "lessons/04_offsets_and_delivery.html",
+        ("offsets-nothing-twice", "offsets-at-least-once"),
+    ),
+    "rebalance": Further(
+        "Stop a consumer, in the playground",
+        "playground.html#play=a-reader-dies",
+        ("groups-takeover", "groups-fenced", "groups-once"),
+    ),
+    "watermark": Further(
+        "Lose an acknowledged order, in a game",
+        "lose_an_order.html",
+        ("repl-acks-1", "repl-min-isr-enough"),
+    ),
+    "fork": Further(
+        "Cut a leader off, in lesson 10",
+        "lessons/10_failover.html",
+        ("failover-at-once", "failover-fenced"),
+    ),
+    "gate": Further(
+        "Open the gate, in lesson 13",
+        "lessons/13_idempotence_and_transactions.html",
+        ("once-aborted", "once-others", "once-atomic"),
+    ),
+    "sink": Further(
+        "Build such a sink, in lesson 14",
+        "lessons/14_exactly_once_at_the_edges.html",
+        ("edges-external", "edges-window"),
+    ),
+}
+
+
+def prose() -> str:
+    """The essay's Markdown, in which a comment marks the place of each case."""
+    return (NOTEBOOKS / f"{NAME}.md").read_text(encoding="utf-8")
+
+
+def sights(case: Case) -> Iterator[tuple[bool, int, Sight]]:
+    """All its runs: without the switch and with it, at each place."""
+    for on in (False, True) if case.switch else (False,):
+        for place in range(len(case.places)):
+            yield on, place, case.run(place, on)
+
+
+def told(sight: Sight) -> dict[str, str]:
+    """A run as the page's script shows it: its sentence, and a drawing for each
+    width.
+    """
+    shown = sight.picture
+    alt = f"{sight.says} {shown.summary(shown.scenes[sight.step])}."
+    found = {"kind": sight.kind, "says": sight.says}
+    for name, width in WIDTHS.items():
+        found[name] = svg.bare(shown.drawing(sight.step, width), alt)
+    return found
+
+
+def write(folder: Path) -> dict[str, dict[str, Any]]:
+    """The data of all cases, a file each; returns the run that each shows at first."""
+    (folder / FOLDER).mkdir()
+    first = {}
+    for case in CASES:
+        runs: list[list[dict[str, str]]] = [[], []]
+        for on, _, sight in sights(case):
+            runs[on].append(told(sight))
+        text = json.dumps(runs, separators=(",", ":"), ensure_ascii=False)
+        (folder / FOLDER / f"{case.name}.json").write_text(text, encoding="utf-8")
+        first[case.name] = runs[False][case.first]
+    return first
+
+
+def figure(case: Case, shown: dict[str, str]) -> str:
+    """A case's picture, under it what can be moved. Without scripts it stands still,
+    and nothing can be moved.
+    """
+    drawings = "\n".join(
+        f'<div class="drawing {name}">{shown[name]}</div>' for name in WIDTHS
+    )
+    switch = ""
+    if case.switch:
+        switch = (
+            f'<button type="button" role="switch" aria-checked="false">'
+            f"<code>{escape(case.switch)}</code></button>"
+        )
+    further = FURTHER[case.name]
+    known = ", ".join(
+        f'<a href="claims.html#{claim}">{number}</a>'
+        for number, claim in enumerate(further.claims, start=1)
+    )
+    return f"""<figure class="case" id="{case.name}"
+ data-places="{escape(json.dumps(list(case.places)))}">
+{drawings}
+<p class="says" role="status" data-kind="{shown["kind"]}">{escape(shown["says"])}</p>
+<div class="moves" hidden><label><span>{escape(case.moves)}</span>
+<output>{escape(case.places[case.first])}</output>
+<input type="range" min="0" max="{len(case.places) - 1}" value="{case.first}"></label>
+{switch}</div>
+<figcaption><a href="{further.path}">{escape(further.words)}</a>
+<span>How we know: claims {known}</span></figcaption>
+</figure>"""
+
+
+def body(first: Mapping[str, Any], from_markdown: Any) -> str:
+    """The page's own part. first: what write() returns; from_markdown: Markdown to
+    HTML.
+    """
+    html = (
+        from_markdown(prose())
+        .replace("<!-- hero -->", HERO)
+        .replace("<!-- end -->", END)
+    )
+    for case in CASES:
+        html = html.replace(
+            f"<!-- case: {case.name} -->", figure(case, first[case.name])
+        )
+    return html
+
+
+def style() -> str:
+    """The classes that drawings use, in the page's own colours."""
+    rules = [
+        f".f-{name}{{fill:var(--{name})}}.l-{name}{{stroke:var(--{name})}}"
+        for name in PALETTE
+    ]
+    return (
+        "".join(rules)
+        + ".f-none{fill:none}.l-none{stroke:none}.f-hatch{fill:url(#hatch)}"
+    )

@@ -1,0 +1,211 @@
+"""The essay "How Kafka loses an order": what its prose says is what its runs did, what
+the ledger of claims knows, and what clients do by default.
+"""
+
+import json
+import re
+import shutil
+import tomllib
+
+import pytest
+
+from minikafka.course import claims
+from minikafka.course.experiments.essay_runs import (
+    CASES,
+    FROZEN_S,
+    LATE,
+    LOST,
+    PARTITIONS,
+    TIMEOUTS_S,
+    TWICE,
+    WAITS,
+    WELL,
+)
+from minikafka.course.places import NOTEBOOKS
+from minikafka.course.publishing import essay, site
+from tests.browser.site import SUB_PATH, served
+from tests.chromium import running_chromium
+
+pytestmark = [pytest.mark.slow, pytest.mark.apart]
+
+# how runs end without the switch, and with it
+ENDS = {
+    "key": ({WELL, LATE}, set()),
+    "batch": ({LATE, TWICE}, {WELL}),
+    "commit": ({WELL, LOST}, {WELL, TWICE}),
+    "rebalance": ({WELL, WAITS, TWICE}, {WELL, WAITS}),
+    "watermark": ({WAITS, LOST}, {WAITS}),
+    "fork": ({WELL, LOST}, {WELL}),
+    "gate": ({LOST}, {WAITS}),
+    "sink": ({WELL, TWICE}, {WELL}),
+}
+CASE = {case.name: case for case in CASES}
+KILOBYTE = 1024
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A site that is nothing but the essay."""
+    root = tmp_path_factory.mktemp("host")
+    folder = root / SUB_PATH.strip("/")
+    folder.mkdir(parents=True)
+    site.save(folder / essay.PATH, site.essay_page(essay.write(folder)))
+    site.save(folder / "essay.js", site.own("essay.js"))
+    (folder / "pictures").mkdir()
+    for name in ("hero.svg", "hero_phone.svg"):
+        shutil.copy(NOTEBOOKS / "pictures" / name, folder / "pictures")
+    return root
+
+
+@pytest.fixture(scope="module")
+def folder(root):
+    return root / SUB_PATH.strip("/")
+
+
+@pytest.fixture(scope="module")
+def runs(folder):
+    """Case -> the runs without its switch, and those with it."""
+    return {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in (folder / essay.FOLDER).iterdir()
+    }
+
+
+def test_the_prose_has_a_place_for_each_case_in_their_order():
+    assert re.findall(r"<!-- case: (\w+) -->", essay.prose()) == list(CASE)
+    assert len(re.findall("^## [1-8]. ", essay.prose(), re.MULTILINE)) == len(CASES)
+
+
+@pytest.mark.parametrize("name", CASE)
+def test_the_runs_of_a_case_end_as_the_prose_tells(runs, name):
+    ends = tuple({run["kind"] for run in each} for each in runs[name])
+    assert ends == ENDS[name]
+    count = len(CASE[name].places)
+    assert [len(each) for each in runs[name]] == [
+        count,
+        count * bool(CASE[name].switch),
+    ]
+    assert runs[name][False][CASE[name].first]["kind"] in (LOST, TWICE, LATE)
+
+
+def test_with_four_partitions_alice_is_lucky(runs):
+    well = [
+        count
+        for count, run in zip(PARTITIONS, runs["key"][False], strict=True)
+        if run["kind"] == WELL
+    ]
+    assert 4 in well and 3 not in well
+
+
+def test_what_has_no_answer_is_sent_again_the_last_first(runs):
+    [first, *_, last] = [run["says"] for run in runs["batch"][False]]
+    assert first.startswith("The log holds 4 3 2 1 0:")
+    assert last.startswith("The log holds 0 1 2 3 4 4 3 2:")
+
+
+def test_a_consumer_is_evicted_45_seconds_after_its_last_heartbeat(runs):
+    evicted = [
+        seconds
+        for seconds, run in zip(FROZEN_S, runs["rebalance"][True], strict=True)
+        if "evicted" in run["says"]
+    ]
+    assert evicted == [44, 46, 50, 60]
+
+
+def test_an_open_transaction_is_aborted_when_the_coordinator_looks(runs):
+    for seconds, run in zip(TIMEOUTS_S, runs["gate"][True], strict=True):
+        assert f"wait for {seconds + 10} s" in run["says"]
+
+
+@pytest.mark.parametrize("name", essay.FURTHER)
+def test_what_the_prose_says_rests_on_the_ledger_of_claims(name):
+    known = {claim.id for claim in claims.ledger()}
+    assert essay.FURTHER[name].claims and known.issuperset(essay.FURTHER[name].claims)
+
+
+def test_defaults_that_the_prose_names_are_those_that_the_clients_have():
+    text = (NOTEBOOKS / "client_defaults.toml").read_text(encoding="utf-8")
+    default = {each["name"]: each for each in tomllib.loads(text)["setting"]}
+    idempotence, isolation = default["enable.idempotence"], default["isolation.level"]
+    assert (idempotence["java"], idempotence["librdkafka"]) == ("true", "false")
+    assert isolation["java"] == isolation["kafka-python"] == "read_uncommitted"
+    assert isolation["librdkafka"] == "read_committed"
+    for client in ("java", "librdkafka", "kafka-python"):
+        assert "all" in default["acks"][client]
+    assert default["session.timeout.ms"]["java"].startswith("45000")
+
+
+def test_the_page_weighs_less_than_300_kb_until_a_picture_is_moved(folder):
+    first = (essay.PATH, "essay.js", "pictures/hero.svg")
+    kilobytes = sum((folder / name).stat().st_size for name in first) / KILOBYTE
+    print(f"the essay: {kilobytes:.0f} kB")
+    for path in sorted((folder / essay.FOLDER).iterdir()):
+        print(f"{path.name}: {path.stat().st_size / KILOBYTE:.0f} kB")
+    assert kilobytes < 300
+
+
+@pytest.fixture(scope="module")
+def browser():
+    pytest.importorskip("playwright.sync_api")
+    with running_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(root, browser, request):
+    """The essay in a window of this width and height."""
+    width, height = request.param
+    with served(root) as address:
+        page = browser.new_page(
+            viewport={"width": width, "height": height}, has_touch=width < 500
+        )
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{address}/{essay.PATH}")
+        yield page
+        page.close()
+    assert errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", [(1280, 720), (390, 660)], indirect=True)
+def test_a_slider_and_a_switch_show_the_run_that_they_choose(page, runs):
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for case in CASES:
+        figure = page.locator(f"#{case.name}")
+        figure.scroll_into_view_if_needed()
+        slider = figure.get_by_role("slider")
+        last = len(case.places) - 1
+        slider.focus()
+        slider.press("End")
+        figure.get_by_text(runs[case.name][False][last]["says"], exact=True).wait_for()
+        assert slider.get_attribute("aria-valuetext") == case.places[last]
+        assert drawn(figure) == alt(runs[case.name][False][last])
+        if case.switch:
+            figure.get_by_role("switch").click()
+            says = runs[case.name][True][last]["says"]
+            figure.get_by_text(says, exact=True).wait_for()
+            assert drawn(figure) == alt(runs[case.name][True][last])
+
+
+def drawn(figure):
+    """What the drawing that is seen shows, in words."""
+    return figure.locator(".drawing:visible svg").get_attribute("aria-label")
+
+
+def alt(run):
+    [words] = re.findall('aria-label="([^"]*)"', run["wide"])
+    return words.replace("&#x27;", "'").replace("&amp;", "&")
+
+
+@pytest.mark.browser
+def test_without_scripts_it_is_an_article_with_pictures(root, browser):
+    with (
+        served(root) as address,
+        browser.new_context(java_script_enabled=False) as context,
+    ):
+        page = context.new_page()
+        page.goto(f"{address}/{essay.PATH}")
+        assert page.locator(".drawing.wide:visible svg").count() == len(CASES)
+        assert page.locator(".moves:visible").count() == 0
+        assert page.locator("article table").is_visible()
