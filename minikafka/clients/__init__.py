@@ -14,13 +14,14 @@ is tried again; coordinator.py finds and connects to a coordinator.
 
 A record that is sent gets a partition (partitioners.py), waits in a batch
 (accumulator.py), may be part of a transaction (transactions.py), and its future
-(future.py) gets the result. A consumer fetches (fetching.py) from positions
-(positions.py) that a change of leader may put in doubt (truncation.py), and commits its
-progress (commits.py). membership.py is its place in a group (heartbeating.py: how it
-stays alive there), with a file for each protocol: classic_membership.py, where members
-agree on an assignment among themselves (assigning.py), and consumer_membership.py
-(KIP-848). producer_config.py and consumer_config.py have the settings; structs.py and
-errors.py have the types that programs get back.
+(future.py) gets the result. A consumer fetches (fetching.py; items.py reads the
+answers) from positions (positions.py) that a change of leader may put in doubt
+(truncation.py), and commits its progress (commits.py). membership.py is its place in a
+group (heartbeating.py: how it stays alive there), with a file for each protocol:
+classic_membership.py, where members agree on an assignment among themselves
+(assigning.py), and consumer_membership.py (KIP-848). producer_config.py and
+consumer_config.py have the settings; structs.py and errors.py have the types that
+programs get back.
 
 A share consumer (share_consumer.py, KIP-932) has records rather than partitions: its
 place in the group is share_membership.py, its sessions with brokers share_sessions.py,

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minikafka.clients.fetching import items
+from minikafka.clients.items import Item, items
 from minikafka.clients.request_state import RequestState
 from minikafka.clients.structs import TopicPartition
-from minikafka.clients.subscription_state import Item
 from minikafka.wire.errors import KafkaError
 from minikafka.wire.records import batches
 from minikafka.wire.schema import Message

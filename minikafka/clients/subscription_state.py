@@ -8,25 +8,14 @@ poll is kept here, too.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from minikafka.clients.connection import Client
 from minikafka.clients.errors import IllegalStateError
+from minikafka.clients.items import Item
 from minikafka.clients.request_state import Question, RequestState
 from minikafka.clients.structs import OffsetAndMetadata, TopicPartition
 from minikafka.trace import Reason
-from minikafka.wire.records import Record
-
-
-class Item(NamedTuple):
-    """The next item in an answer. record: None if there is nothing to see up to the
-    next offset.
-    """
-
-    record: Record | None
-    next_offset: int
-    leader_epoch: int
-    timestamp_type: int
 
 
 @dataclass

@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 
 from minikafka.server.addresses import CannotServe, NodeAt, keep_port
 from minikafka.server.checks import cluster_secret, place_of
+from minikafka.server.defaults import MOST_VOTERS
 from minikafka.server.doors import ADVERTISED, LISTENER, LISTENERS, parsed, wanted
 from minikafka.server.log import log
 from minikafka.server.serve import (
-    MOST_VOTERS,
     Parent,
     data_folder,
     port_of,

@@ -33,6 +33,11 @@ from minikafka.server.checks import (
     new_cluster_id,
     place_of,
 )
+from minikafka.server.defaults import (
+    MOST_VOTERS,
+    PROPERTIES,
+    PROPERTIES_OF_MANY,
+)
 from minikafka.server.doors import (
     ADVERTISED,
     LISTENERS,
@@ -54,19 +59,6 @@ if TYPE_CHECKING:
 
     from minikafka.broker.counters import Counters
     from minikafka.server.connection import Watcher
-
-MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
-# settings of `serve` that differ from Kafka's: serve --help says why
-PROPERTIES = {"group.initial.rebalance.delay.ms": "0"}
-# a broker that has gone is noticed within two seconds instead of nine
-PROPERTIES_OF_MANY = {
-    "broker.heartbeat.interval.ms": "300",
-    "broker.session.timeout.ms": "2000",
-    "controller.quorum.election.timeout.ms": "50",
-    "controller.quorum.fetch.timeout.ms": "900",
-    "replica.fetch.backoff.ms": "100",
-    "replica.lag.time.max.ms": "5000",
-}
 
 
 class Parent(NamedTuple):

@@ -9,7 +9,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from minikafka.clients.fetching import consumer_record, items
+from minikafka.clients.fetching import consumer_record
+from minikafka.clients.items import items
 from minikafka.clients.structs import ConsumerRecord, TopicPartition
 from minikafka.cluster.metadata import Partition
 from minikafka.simulation.admin import PATIENCE_MS, AdminHandle

@@ -18,8 +18,8 @@ from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
 from minikafka.server.addresses import CannotServe, listen_socket, port_to_listen_on
 from minikafka.server.checks import new_cluster_id
 from minikafka.server.connection import Connection
+from minikafka.server.defaults import MOST_VOTERS, PROPERTIES, PROPERTIES_OF_MANY
 from minikafka.server.node_handshake import made_secret
-from minikafka.server.serve import MOST_VOTERS, PROPERTIES, PROPERTIES_OF_MANY
 from minikafka.server.shell import Server
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.testing.moving_loop import NS, MovingLoop

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from minikafka.clients.fetching import items
+from minikafka.clients.items import items
 from minikafka.testing.client import Client
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.records import Headers
