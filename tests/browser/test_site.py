@@ -151,6 +151,7 @@ PAGES = [
     "claims.html",
     "matrix.html",
     "recipes.html",
+    "a_kafka_for_tests.html",
     "the_larger_number.html",
     "what_is_promised.html",
     "settings_on_monday.html",

@@ -155,6 +155,7 @@ def write(folder: Path) -> None:
     write_claims(folder)
     save(folder / "matrix.html", matrix_page())
     save(folder / "recipes.html", recipes_page())
+    save(folder / "a_kafka_for_tests.html", testing_page())
     save(folder / "index.html", front())
 
 
@@ -329,6 +330,15 @@ def recipes_page() -> str:
     """Fault by recipe, what happened, as the last run has found it here."""
     text = RECIPES.read_text(encoding="utf-8") if RECIPES.exists() else NO_RECIPES
     return page("Our recipes under our faults", from_markdown(text))
+
+
+def testing_page() -> str:
+    """How programs that use Kafka are tested with minikafka. What the page links to in
+    the project is not on the site.
+    """
+    text = files("minikafka.testing").joinpath("README.md").read_text(encoding="utf-8")
+    html = from_markdown(re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", text))
+    return page("A Kafka for your tests", site_tables.fitted(html))
 
 
 def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
