@@ -148,6 +148,7 @@ PAGES = [
     "glossary.html",
     "cheat_sheet.html",
     "errors.html",
+    "client_bugs.html",
     "claims.html",
     "matrix.html",
     "recipes.html",

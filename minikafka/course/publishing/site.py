@@ -30,6 +30,7 @@ from minikafka.course.publishing import (
     playground,
     playground_plays,
     site_address,
+    site_bugs,
     site_claims,
     site_errors,
     site_hook,
@@ -152,6 +153,7 @@ def write(folder: Path) -> None:
         save(folder / f"{name}.html", reading(name))
     save(folder / "cheat_sheet.html", cheat_sheet())
     save(folder / site_errors.PATH, errors_page())
+    save(folder / site_bugs.PATH, bugs_page())
     write_claims(folder)
     save(folder / "matrix.html", matrix_page())
     save(folder / "recipes.html", recipes_page())
@@ -305,6 +307,11 @@ def errors_page() -> str:
     """The meaning of clients' error messages."""
     body = filled(site_errors.TEMPLATE, **site_errors.parts())
     return page(site_errors.TITLE, body, policy=may_run(site_errors.script()))
+
+
+def bugs_page() -> str:
+    """Bugs of real clients."""
+    return page(site_bugs.TITLE, filled(site_bugs.TEMPLATE, **site_bugs.parts()))
 
 
 def write_claims(folder: Path) -> None:

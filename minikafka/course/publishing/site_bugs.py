@@ -1,0 +1,80 @@
+"""The page "Bugs in Kafka clients": those of `tests/client_bugs/bugs.toml`, each with the
+program that shows it, which is the file that the tests run, and what it has printed.
+"""
+
+import re
+
+from minikafka.course.client_bugs import Bug, Report, bugs
+from minikafka.theatre.text import escape
+
+PATH, TEMPLATE = "client_bugs.html", "site_bugs.html"
+TITLE = "Bugs in Kafka clients, and programs that show them"
+
+
+def parts() -> dict[str, str]:
+    """The parts that site_bugs.html leaves open."""
+    return {
+        "title": TITLE,
+        "count": str(len(bugs())),
+        "listed": "\n".join(map(_item, bugs())),
+        "sections": "\n".join(map(_section, bugs())),
+    }
+
+
+def _item(bug: Bug) -> str:
+    return (
+        f'<li><a href="#{bug.id}">{escape(bug.title)}</a>'
+        f" <span>{escape(bug.client)}</span></li>"
+    )
+
+
+def _section(bug: Bug) -> str:
+    """One bug: what one notices, why, what to do, the program and what it prints."""
+    reports = ", ".join(map(_report, bug.reports))
+    parts = [
+        f'<section id="{bug.id}">',
+        f"<h2>{escape(bug.title)}</h2>",
+        f'<p class="of">{_versions(bug)}</p>',
+        f"<p>{_words(bug.notices)}</p>",
+        f"<p>{_words(bug.why)}</p>",
+        f"<p><b>What to do.</b> {_words(bug.mend)}</p>",
+        f'<p class="of">In public: {reports}.</p>',
+    ]
+    if bug.setup:
+        parts.append(f"<p><b>The set-up.</b> {_words(bug.setup)}</p>")
+    parts += [
+        '<div class="run">',
+        f"<pre>{escape(bug.code)}</pre>",
+        "<div>",
+        _printed(bug, bug.old, "old"),
+        _printed(bug, bug.mended, "mended"),
+        f'<p class="of"><code>python -m tests.client_bugs {bug.id}</code></p>',
+        "</div></div>",
+        "</section>",
+    ]
+    return "\n".join(parts)
+
+
+def _words(text: str) -> str:
+    """What is in backquotes becomes code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _versions(bug: Bug) -> str:
+    words = f"{bug.client}, since {bug.since}, fixed in {bug.until}."
+    name = bug.package.rpartition(":")[2]
+    if name not in bug.client:
+        words += f" Run here from {name}, which contains the same version of it."
+    return escape(words)
+
+
+def _printed(bug: Bug, version: str, kind: str) -> str:
+    return (
+        f'<p class="of">With {version} it prints</p>\n'
+        f'<pre class="{kind}">{escape(bug.printed(version))}</pre>'
+    )
+
+
+def _report(report: Report) -> str:
+    link = f'<a href="{escape(report.url)}">{escape(report.name)}</a>'
+    return f"{link} (<time>{report.date}</time>)" if report.date else link
