@@ -64,7 +64,7 @@ def _versions(bug: Bug) -> str:
     words = f"{bug.client}, since {bug.since}, fixed in {bug.until}."
     name = bug.package.rpartition(":")[2]
     if name not in bug.client:
-        words += f" Run here from {name}, which contains the same version of it."
+        words += f" The program uses {name}, which contains the same version of it."
     return escape(words)
 
 
