@@ -23,6 +23,7 @@ VERSIONS = {
     "CreateTopics": 6,
     "DeleteTopics": 5,
     "DescribeGroups": 5,
+    "DescribeQuorum": 0,
     "ElectLeaders": 2,
     "Fetch": 12,
     "FindCoordinator": 3,

@@ -11,12 +11,12 @@ It runs when the constructor returns, and is gone without a trace after `close`.
 import itertools
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
-from minikafka.server.connection import Connection
+from minikafka.broker.peers import CONTROLLER_LISTENER
+from minikafka.server.connection import Connection, Shared
 from minikafka.testing.brokers import PASSWORD, USER, Brokers, Node
 from minikafka.testing.client import Client, until
 from minikafka.testing.faults import Active, Faults, WireFault
@@ -114,6 +114,14 @@ class AnyKafka:
 
     # -- who does what
 
+    def controller(self) -> int:
+        """The id of the active controller (KIP-595); -1: none is elected."""
+        partitions = [{"partition_index": 0}]
+        place = {"topic_name": "__cluster_metadata", "partitions": partitions}
+        [asked] = self._client.ask("DescribeQuorum", {"topics": [place]}).topics
+        found: int = asked.partitions[0].leader_id
+        return found
+
     def leader(self, topic: str, partition: int = 0) -> int:
         """The id of the broker that leads a partition; -1: none does."""
         for each in self._client.metadata(topic).partitions:
@@ -210,8 +218,14 @@ class Kafka(AnyKafka):
         super().__init__(self._that_are_up)
 
     def _connections_of(self, node: Node) -> Callable[..., Connection]:
-        """What makes the connections of a node's clients."""
-        return partial(MeddledConnection, self._faults, node)
+        """What makes the connections of a node. Other nodes' meet no faults."""
+
+        def connection(shared: Shared, listener: str, *rest: Any) -> Connection:
+            if listener == CONTROLLER_LISTENER:
+                return Connection(shared, listener, *rest)
+            return MeddledConnection(self._faults, node, shared, listener, *rest)
+
+        return connection
 
     def _that_are_up(self) -> list[str]:
         """Those that nothing is cut off from come first: they know how things are."""

@@ -105,6 +105,7 @@ def test_the_only_broker_leads_and_is_in_sync(any_kafka):
     topic = any_kafka.topic()
     assert any_kafka.in_sync(topic) == [any_kafka.leader(topic)] == [1]
     any_kafka.move_leader(topic, to=1)
+    assert any_kafka.controller() == 1
 
 
 def test_a_topic_that_is_not_there_is_told(any_kafka):

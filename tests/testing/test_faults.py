@@ -30,6 +30,18 @@ def delivered(producer, topic, value):
     return told[0]
 
 
+def test_what_brokers_ask_each_other_meets_no_fault(three):
+    topic = three.topic()
+    with three.fault(Lose("Fetch", times=None)) as fault:
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": three.bootstrap_servers, "acks": "all"}
+        )
+        producer.produce(topic, b"paid")
+        assert producer.flush(60) == 0
+    assert fault.seen == 0
+    assert three.in_sync(topic) == [1, 2, 3]
+
+
 def test_a_lost_request_is_sent_again(kafka, producer):
     topic = kafka.topic()
     with kafka.fault(Lose("Produce")) as fault:
