@@ -21,6 +21,7 @@ from minikafka.testing.brokers import PASSWORD, USER, Brokers, Node
 from minikafka.testing.client import Client, until
 from minikafka.testing.faults import Active, Faults, WireFault
 from minikafka.testing.groups import Group
+from minikafka.testing.heard import Heard
 from minikafka.testing.meddling import MeddledConnection
 from minikafka.testing.records import Records, read
 from minikafka.wire.errors import Error, KafkaError
@@ -197,6 +198,7 @@ class Kafka(AnyKafka):
     """Brokers in this process. brokers: how many; 1 is the only one's id. config:
     server properties, by Kafka's names. sasl: clients log in with username and
     password, by this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
+    heard: what clients have asked of late; print it.
     """
 
     username, password = USER, PASSWORD
@@ -208,6 +210,7 @@ class Kafka(AnyKafka):
         *,
         sasl: str | None = None,
     ) -> None:
+        self.heard = Heard()
         self._faults = Faults()
         self._brokers = Brokers(brokers, config, self._connections_of, sasl)
         self._listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
@@ -223,7 +226,9 @@ class Kafka(AnyKafka):
         def connection(shared: Shared, listener: str, *rest: Any) -> Connection:
             if listener == CONTROLLER_LISTENER:
                 return Connection(shared, listener, *rest)
-            return MeddledConnection(self._faults, node, shared, listener, *rest)
+            return MeddledConnection(
+                self._faults, self.heard, node, shared, listener, *rest
+            )
 
         return connection
 

@@ -33,6 +33,7 @@ from minikafka.testing.faults import (
     Lose,
     Throttle,
 )
+from minikafka.testing.heard import Asked, Heard
 from minikafka.wire.messages import (
     Request,
     UnsupportedVersion,
@@ -53,6 +54,7 @@ class Due:
     given: the answer; None: it has none. waits: a fault holds it back.
     """
 
+    asked: Asked
     request: Request | None = None
     faults: list[Active] = field(default_factory=list)
     given: Any = NOT_YET
@@ -62,9 +64,10 @@ class Due:
 class MeddledConnection(Connection):
     """node: whose client it is."""
 
-    def __init__(self, faults: Faults, node: Node, *rest: Any) -> None:
+    def __init__(self, faults: Faults, heard: Heard, node: Node, *rest: Any) -> None:
         super().__init__(*rest)
         self._all = faults
+        self._heard = heard
         self._node = node
         self._due: deque[Due] = deque()
         self._is_held = False
@@ -115,17 +118,18 @@ class MeddledConnection(Connection):
 
     def _meet(self, frame: bytearray) -> tuple[Due, object]:
         """A request's faults, and the one that hits it now."""
+        due = Due(self._heard.add(frame, self._node.topic_name))
         api = api_name(frame)
         met = [each for each in self._all.active if each.fault.api == api]
         if not met:
-            return Due(), None
+            return due, None
         try:
             request = decode_request(bytes(frame))
         except (DecodeError, UnsupportedVersion):
-            return Due(), None  # the node says what is wrong
+            return due, None  # the node says what is wrong
         if request.client_id == CLIENT_ID:
-            return Due(), None
-        due = Due(request)
+            return due, None
+        due.request = request
         named = places(api, request.body, self._node.topic_name)
         for each in met:
             fault = each.fault
@@ -138,6 +142,7 @@ class MeddledConnection(Connection):
                 if api == "Fetch" or is_about(each, named):
                     due.faults.append(each)
             elif is_about(each, named) and each.hit():
+                due.asked.fault = fault
                 return due, fault
         return due, None
 
@@ -167,6 +172,7 @@ class MeddledConnection(Connection):
             if due.given is not None and self._holds_back(due):
                 return
             self._due.popleft()
+            due.asked.answered(due.given)
             super().answer(due.given)
 
     def _holds_back(self, due: Due) -> bool:
@@ -191,6 +197,7 @@ class MeddledConnection(Connection):
                 return False
         if not active.hit():
             return False
+        due.asked.fault = fault
         if isinstance(fault, Lose | Crash):
             due.waits = True  # for ever
             self.abort()

@@ -9,7 +9,7 @@ faults are gone. A test that killed a broker, or moved the time, gets rid of the
 as well: the next one starts new ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -21,6 +21,7 @@ MARKER = "minikafka"
 CLUSTER = {"brokers": 3}
 SETTINGS = {"brokers", "config", "sasl"}
 OPTION = "--kafka"
+FIXTURES = {"kafka", "kafka_cluster"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,6 +116,7 @@ def lend(request: pytest.FixtureRequest, given: dict[str, Any]) -> "Iterator[Any
     running: Running = request.getfixturevalue("_minikafkas")
     kafka = running.get(settings_of(request, given))
     before = len(kafka.made_topics)
+    kafka.heard.begin()
     yield kafka
     running.give_back(kafka)
     if kafka.is_as_new:
@@ -163,6 +165,21 @@ def session_kafka(_minikafkas: Running) -> "Kafka":
     kafka = _minikafkas.get({})
     _minikafkas.keep(kafka)
     return kafka
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What clients asked of the brokers of a test that failed."""
+    report = yield
+    if report.when == "call" and report.failed:
+        given: dict[str, Any] = getattr(item, "funcargs", {})
+        for name in FIXTURES & given.keys():
+            heard = str(getattr(given[name], "heard", ""))
+            if heard:
+                report.sections.append((f"What {name} heard from clients", heard))
+    return report
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

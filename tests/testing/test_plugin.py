@@ -142,6 +142,33 @@ def test_a_failure_shows_what_the_topic_holds(run):
     )
 
 
+def test_a_failure_tells_what_clients_asked_in_this_test(run):
+    result = run(
+        """
+        from kafka import KafkaProducer
+
+        def send(kafka, client_id):
+            producer = KafkaProducer(
+                bootstrap_servers=kafka.bootstrap_servers, client_id=client_id
+            )
+            producer.send(kafka.topic(), b"paid").get(60)
+            producer.close()
+
+        def test_one(kafka):
+            send(kafka, "till 1")
+
+        def test_other(kafka):
+            send(kafka, "till 2")
+            assert False
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*What kafka heard from clients*", "*till 2: Produce *"]
+    )
+    result.stdout.no_fnmatch_line("*till 1*Produce topic*")
+
+
 def test_another_kafka_may_be_named_and_what_it_can_not_do_is_skipped(run):
     with Kafka() as another:
         result = run(
