@@ -14,7 +14,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Error as PlaywrightError
 
 from minikafka.course.lessons import solutions
-from minikafka.course.publishing import site
+from minikafka.course.publishing import game_levels, site
 from tests.browser.jupyter import AXE
 from tests.browser.site import (
     MEGABYTE,
@@ -357,12 +357,21 @@ def test_an_order_is_lost_by_a_click_and_whoever_opens_the_link_loses_it_too(tab
     assert cell.text_content() == "l"
     picture = page.frame_locator("#stage iframe")
     assert "lost" in picture.locator("#drawing").get_attribute("aria-label")
+    assert page.text_content("#tries") == "1 try, par 3: 4"
+    assert page.get_by_role("button", name="the next puzzle").is_visible()
     page.click("#link")
     assert one.errors == [] and serious(page) == []
+    page.get_by_role("button", name="free play").click()
+    cell.click()
+    verdict.filter(has_text="acknowledged, and gone").wait_for(timeout=240_000)
     picture.locator(".fate button").click()
     pinned = picture.locator(".pinned button")
     pinned.wait_for()
     assert pinned.text_content() == "broker 1 freezes for 12 s at 5.025 s ✕"
+    page.get_by_role("button", name="today").click()
+    goal = page.locator("#goal", has_text="exactly")
+    goal.wait_for()
+    assert goal.text_content() in {each.goal for each in game_levels.days()}
     assert one.errors == []
 
     other = tab()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from minikafka.course.experiments.lesson_09_runs import fared, five_orders
-from minikafka.course.publishing import fault_game
+from minikafka.course.publishing import fault_game, game_levels
 from minikafka.faults import Crash, Freeze
 
 pytestmark = pytest.mark.slow
@@ -90,3 +90,32 @@ def test_the_page_begins_with_a_run_in_which_nothing_goes_wrong():
     shown = fault_game.first_picture()
     assert "nothing acknowledged lost" in shown.summary(shown.scenes[-1])
     assert "broker 1 is killed" in shown.page()
+
+
+@pytest.mark.parametrize(
+    "puzzle",
+    [*game_levels.LEVELS[:-1], *game_levels.days()],
+    ids=lambda each: each.goal,
+)
+def test_a_puzzle_has_a_solution(puzzle):
+    found = ask("try", settings={"acks": puzzle.acks, "also": puzzle.solution})
+    assert found["ended"][0] == "lost"
+    assert puzzle.lost in (None, found["lost"])
+    assert puzzle.solution[: len(puzzle.also)] == puzzle.also
+    assert len(puzzle.solution) == puzzle.faults
+    assert puzzle.lasts_ms in fault_game.LASTS_MS
+    last = puzzle.solution[-1].split("~")
+    first_ms = fault_game.Settings().moments[0]
+    assert (int(last[2]) - first_ms) % fault_game.COARSE_MS == 0  # a cell of the map
+
+
+def test_every_day_of_a_month_has_a_puzzle_of_its_own():
+    puzzles = game_levels.days()
+    assert len(puzzles) == 31 and len(set(puzzles)) == 31
+
+
+@pytest.mark.parametrize("puzzle", game_levels.LEVELS[:-1], ids=lambda each: each.goal)
+def test_what_solves_the_others_loses_nothing_in_the_last_level(puzzle):
+    last = game_levels.LEVELS[-1]
+    found = ask("try", settings={"acks": last.acks, "also": puzzle.solution})
+    assert found["ended"][0] != "lost"

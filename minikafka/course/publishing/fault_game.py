@@ -15,6 +15,7 @@ from minikafka.course.experiments.lesson_09_runs import (
     acknowledged,
     fared,
     five_orders,
+    lost,
 )
 from minikafka.course.levers.fault_strip import in_words, played
 from minikafka.faults import Crash, Cut, Fault, Freeze
@@ -174,6 +175,7 @@ def tried(settings: Settings, asked: dict[str, Any]) -> Data:
         "plan": [written(fault) for fault in plan],
         "words": [in_words(fault) for fault in plan],
         "acknowledged": len(acknowledged(cluster)),
+        "lost": len(lost(cluster) or []),
         "window_ms": window_ms(plan),
         "code": program(settings.acks, plan),
     }

@@ -1,5 +1,6 @@
-// The game's page: the map of all faults stands over the picture of one run (theatre/strip.js), and asks here, as it asks a
-// kernel in a notebook; Python in workers runs what is asked (fault_game.py). A search for every moment goes to several.
+// The game's page: the board is the map of all faults over the picture of one run (theatre/strip.js). It asks here, as it asks a
+// kernel in a notebook, and Python in workers runs what is asked (fault_game.py). A search for every moment goes to several.
+// A puzzle (game_levels.py) fixes the shop and the faults, and says what is to be lost.
 
 const at = id => document.getElementById(id);
 const SETTINGS = ['acks', 'lasts_ms', 'step_ms'], FIRST_MS = 4980, COLUMNS = 20, MOST_WORKERS = 4;
@@ -7,7 +8,8 @@ const frame = document.querySelector('#stage iframe');
 
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [] };
 let map = null, chosen = null, solution = null, turn = 0, search = 0;
-const best = {}, safe = new Set();  // safe: the plans that lost nothing with acks=all
+let puzzle = null, name = '', tries = [], isSolved = false;  // puzzle: null in free play. tries: how each ended, in a letter
+const seen = new Set();  // the plans that this puzzle has counted
 
 const say = (...words) => at('verdict').replaceChildren(...words);
 const bold = words => Object.assign(document.createElement('b'), { textContent: words });
@@ -49,9 +51,7 @@ const least = () => runners.reduce((one, other) => (other.open.length < one.open
 const ask = (what, more = {}) => least().ask({ do: what, settings, ...more });
 
 function ready() {
-  if (!at('every').disabled) return;
-  at('every').disabled = false;
-  if (map === null) say('Choose a cell, or try every moment.');
+  if (map === null) say('Choose a cell.');
 }
 
 // -- the map
@@ -92,7 +92,6 @@ async function every() {
     const answer = await ask('try', { cell: [row, column] });
     if (now !== search) return;
     known.push([row, column, answer.ended[0], answer.ended[2]]);
-    if (settings.acks === 'all') note(answer);
     tell(found(`${row}/${column}`, answer.ended));
     say(`${known.length} runs so far, in ${runners.length} workers …`);
   };
@@ -109,8 +108,12 @@ async function every() {
   guess();
   const lost = known.filter(([, , kind]) => kind === 'lost').length, took = ((performance.now() - began) / 1000).toFixed(0);
   say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'), ` ${known.length} runs in ${took} s.`,
-    lost || settings.acks === '1' ? '' : ' With acks=all the map stays so, whatever you pin: what was acknowledged is on every replica that may lead next. The waiting is its price.');
+    lost || settings.acks === '1' ? '' : WHY);
 }
+
+const WHY = ' Nor will any other with acks=all and a minimum of two in sync, whatever you pin: an order is acknowledged only when every'
+  + ' replica that may lead next has it. To lose it, two machines have to lose their disks, or their power in the same second. That is'
+  + ' what acks=all and a minimum of two in sync buy you, and the waiting is the price.';
 
 // Cells between two that were run.
 function guess() {
@@ -125,27 +128,92 @@ function guess() {
 
 // -- the verdict
 
-function judge({ ended: [kind, , words], words: plan, plan: faults, window_ms: window, acknowledged, code }) {
+function judge({ ended: [kind, , words], words: plan, plan: faults, window_ms: window, acknowledged, lost, code }) {
   solution = kind === 'lost' ? { faults, acks: settings.acks } : null;
   at('link').disabled = !solution;
   at('code').textContent = code.join('\n');
-  const what = `${plan.length === 1 ? '1 fault' : `${plan.length} faults`}, window ${window.toLocaleString('en')} ms: ${plan.join('; ') || 'nothing goes wrong'}.`;
-  note({ ended: [kind], plan: faults, window_ms: window });
-  if (!solution) { say(bold(`Nothing is lost: ${words}.`), ` ${acknowledged} of 5 orders acknowledged. ${what}`); return; }
-  say(bold(`${words[0].toUpperCase()}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
+  const faultsSaid = plan.length === 1 ? '1 fault' : `${plan.length} faults`, all = plan.join('; ') || 'nothing goes wrong';
+  const what = `${faultsSaid}, window ${window.toLocaleString('en')} ms: ${all}.`;
+  count(faults, { lost: `${lost}`, waited: 'w' }[kind] ?? '.', kind === 'lost' ? lost : 0);
+  if (!solution) {
+    say(bold(`Nothing is lost: ${words}.`), ` ${acknowledged} of 5 orders acknowledged. ${what}`, triedEnough() ? WHY : '');
+    return;
+  }
+  const begin = isSolved ? `Solved. ${words[0].toUpperCase()}` : words[0].toUpperCase();
+  say(bold(`${begin}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
 }
 
-// What the levels say: the best so far, and with acks=all how much was tried.
-function note({ ended: [kind], plan, window_ms: window }) {
-  if (kind === 'lost') {
-    best.faults = Math.min(plan.length, best.faults ?? plan.length);
-    best.window = Math.min(window, best.window ?? window);
-    at('fewest').textContent = best.faults === 1 ? 'your best: 1 fault' : `your best: ${best.faults} faults`;
-    at('smallest').textContent = `your best: ${best.window.toLocaleString('en')} ms`;
-  } else if (settings.acks === 'all') {
-    safe.add(plan.join());
-    at('all').textContent = safe.size === 1 ? '1 run, nothing lost' : `${safe.size} runs, nothing lost`;
-  }
+const triedEnough = () => puzzle?.acks === 'all' && tries.length >= 5;
+
+// A run that was seen before costs nothing.
+function count(faults, letter, lost) {
+  if (!puzzle || isSolved || seen.has(faults.join())) return;
+  seen.add(faults.join());
+  tries.push(letter);
+  isSolved = lost > 0 && faults.length <= puzzle.faults && (puzzle.lost ?? lost) === lost;
+  if (isSolved) document.querySelector(`.puzzles [data-name="${name}"]`).classList.add('solved');
+  score();
+}
+
+function score() {
+  const times = tries.length === 1 ? '1 try' : `${tries.length} tries`, par = puzzle?.par ? `, par ${puzzle.par}` : '';
+  at('tries').textContent = puzzle ? `${times}${par}${tries.length ? `: ${tries.join(' ')}` : ''}` : '';
+  at('result').hidden = !(isSolved || triedEnough());
+  at('next').hidden = at('result').hidden || !(Number(name) < levels.length);
+  at('every').hidden = Boolean(puzzle) && !triedEnough();
+}
+
+// -- the puzzles
+
+const { levels, days } = JSON.parse(at('puzzles').textContent), DAY_MS = 86_400_000;
+const today = new Date().toISOString().slice(0, 10);  // the same for everybody, wherever they are
+const ofToday = () => days[Math.floor(Date.now() / DAY_MS) % days.length];
+const find = which => (which === 'today' ? ofToday() : levels[Number(which) - 1] ?? null);
+const FREE = 'Free play: any fault, any shop, and a link to what you find.';
+
+function choose(which) {
+  puzzle = find(which);
+  name = puzzle ? which : 'free';
+  tries = [];
+  isSolved = false;
+  solution = null;
+  at('link').disabled = true;
+  seen.clear();
+  for (const button of document.querySelectorAll('.puzzles button')) button.setAttribute('aria-pressed', button.dataset.name === name);
+  at('goal').textContent = puzzle?.goal ?? FREE;
+  at('settings').hidden = Boolean(puzzle);
+  const { acks, lasts_ms, also } = puzzle ?? { acks: '1', lasts_ms: 12000, also: [] };
+  settings = { acks, lasts_ms, step_ms: 5, first_ms: FIRST_MS, also: [...also] };
+  score();
+}
+
+async function start(which) {
+  choose(which);
+  await anew();
+  say('Choose a cell.');
+}
+
+const chips = levels.map((_, number) => [`${number + 1}`, `${number + 1}`]);
+for (const [which, words] of [...chips, ['today', 'today’s'], ['free', 'free play']]) {
+  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: words });
+  button.dataset.name = which;
+  button.addEventListener('click', () => attempt(() => start(which)));
+  document.querySelector('.puzzles').append(button);
+}
+
+at('next').addEventListener('click', () => attempt(() => start(`${Number(name) + 1}`)));
+at('result').addEventListener('click', () => {
+  const what = name === 'today' ? `the puzzle of ${today}` : `puzzle ${name}`, ended = isSolved ? 'solved' : 'nothing lost';
+  const link = new URL(name === 'today' ? '#today' : `#level=${name}`, location.href);
+  const text = `minikafka, ${what}: ${puzzle.goal}\n${ended}, ${at('tries').textContent}\n${link}`;
+  copy(text, 'The result is copied: paste it wherever you like.');
+});
+
+async function copy(text, copied) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(copied);
+  } catch { say(text); }
 }
 
 // -- what one does
@@ -155,12 +223,17 @@ document.querySelector('.minikafka-act input').addEventListener('change', ({ tar
   const [what, which] = JSON.parse(target.value).act.split(' ');
   attempt(async () => {
     if (what === 'cell') { await one(which); return; }
+    const most = puzzle?.faults ?? Infinity, given = puzzle?.also.length ?? 0;
+    if (what === 'pin' && settings.also.length + 2 > most) {
+      throw new Error(`This puzzle takes ${most === 1 ? 'one fault' : `${most} faults`}.`);
+    }
+    if (what !== 'pin' && Number(which) < given) throw new Error('This fault is given: it stays.');
     if (what === 'pin') {
       const [row, column] = which.split('/').map(Number);
       settings.also.push((await ask('pin', { cell: [row, column] })).fault);
     } else settings.also.splice(Number(which), 1);
     await anew();
-    say(settings.also.length ? 'Pinned: it happens in every run now. What does one more do?' : 'Choose a cell, or try every moment.');
+    say(settings.also.length ? 'Pinned: it happens in every run now. What does one more do?' : 'Choose a cell.');
   });
 });
 
@@ -184,10 +257,7 @@ at('settings').addEventListener('change', () => {
   attempt(anew);
 });
 at('every').addEventListener('click', () => attempt(every));
-at('again').addEventListener('click', () => {
-  settings.also = [];
-  attempt(anew);
-});
+at('again').addEventListener('click', () => attempt(() => start(name)));
 
 // -- the link holds a whole solution; who opens it runs it
 
@@ -195,17 +265,18 @@ at('link').addEventListener('click', async () => {
   const words = new URLSearchParams({ acks: solution.acks });
   for (const fault of solution.faults) words.append('fault', fault);
   history.replaceState(null, '', `#${words}`);
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say('The link is copied: whoever opens it runs the same faults in their own tab.');
-  } catch {
-    say('The link is in the address bar: whoever opens it runs the same faults in their own tab.');
-  }
+  await copy(location.href, 'The link is copied, and in the address bar: it runs the same faults in any tab.');
 });
 
 async function fromLink() {
   const given = new URLSearchParams(location.hash.slice(1));
-  if (!given.has('fault')) return;
+  if (!given.has('fault')) {
+    if (given.has('today')) choose('today');
+    else choose(given.get('level') ?? '1');
+    if (name !== '1') await start(name);
+    return;
+  }
+  choose('free');
   settings = { ...settings, acks: given.get('acks') ?? '1', also: given.getAll('fault') };
   say('The solution of this link runs, as soon as Python is there …');
   await anew();

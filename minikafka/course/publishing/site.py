@@ -27,6 +27,7 @@ from minikafka.course.publishing import (
     essay,
     fault_game,
     gallery,
+    game_levels,
     playground,
     playground_plays,
     site_address,
@@ -287,7 +288,16 @@ def game_page() -> str:
         options.append(f'<option value="{lasts_ms}"{is_first}>{words}</option>')
     policy = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
     style = own("site_game.css")
-    body = filled("site_game.html", style=style, lasts="".join(options))
+    puzzles = {
+        "levels": [each.shown() for each in game_levels.LEVELS],
+        "days": [each.shown() for each in game_levels.days()],
+    }
+    body = filled(
+        "site_game.html",
+        style=style,
+        lasts="".join(options),
+        puzzles=script_json(puzzles),
+    )
     return page("Lose an acknowledged order", body, policy=policy)
 
 
