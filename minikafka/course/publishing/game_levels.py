@@ -112,7 +112,7 @@ PAIRS = {1000: "freeze~2~5000~1000", 100: "freeze~2~5000~100", 20: "freeze~2~502
 
 
 def days() -> list[Puzzle]:
-    """The puzzles of a month, a day each, in an order that is the same for everybody."""
+    """A month of puzzles, a day each, in an order that is the same for everybody."""
     found = [*_one_more(), *_pairs()]
     random.Random(DAYS_SEED).shuffle(found)
     return found
