@@ -38,7 +38,7 @@ class Group:
 
         def look() -> bool | None:
             nonlocal last
-            last = self.describe()
+            last = self._described()
             return last == Described(STABLE, members) or None
 
         try:
@@ -50,7 +50,14 @@ class Group:
             ) from None
 
     def describe(self) -> Described:
-        """Its state now. Errors: KafkaError."""
+        """Its state, as soon as its coordinator has loaded it. Errors: KafkaError;
+        AssertionError, after half a minute.
+        """
+        return until(
+            self._described, WAIT_SECONDS, f"group {self.group_id} isn't known"
+        )
+
+    def _described(self) -> Described:
         where = self._client.coordinator(self.group_id)
         body = {"group_ids": [self.group_id], "include_authorized_operations": False}
         [found] = self._client.ask("ConsumerGroupDescribe", body, where).groups
