@@ -28,17 +28,17 @@ from minikafka.course.experiments.lesson_14_sinks import (
     PLAIN,
     side_by_side,
 )
-from minikafka.faults import Crash, Freeze, Lose
+from minikafka.faults import Crash, Fault, Freeze, Lose
 from minikafka.theatre import picture
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
 
-WELL, LOST, TWICE, LATE, WAITS = "well", "lost", "twice", "late", "waits"
+WELL, LOST, TWICE, LATE, WAITS, BACK = "well", "lost", "twice", "late", "waits", "back"
 
 
 class Sight(NamedTuple):
-    """A run as the essay shows it. step: of the picture. kind: one of the five above;
+    """A run as the essay shows it. step: of the picture. kind: one of the six above;
     says: how it ended, in a sentence.
     """
 
@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 # -- the key and its partition
 
-PARTITIONS = range(2, 9)
+PARTITIONS = range(2, 7)  # as many as the picture has room for
 
 
 def grown(place: int, on: bool) -> Sight:
@@ -110,7 +110,7 @@ def grown(place: int, on: bool) -> Sight:
 # -- the batch, and its retry
 
 ORDERS = 5
-LOSSES = [("request", False), ("answer", True)]
+LOSSES = [("the answer to order {}", True), ("order {} itself", False)]
 FIRST_MESSAGES = 3
 
 
@@ -149,12 +149,12 @@ def resent(place: int, idempotent: bool) -> Sight:
 
 # the call that it enters, and where that is
 CALLS = {
-    2: "before the first line, order 0",
-    3: "between the two lines, order 0",
-    4: "after the second line, order 0",
-    5: "before the first line, order 1",
-    6: "between the two lines, order 1",
-    7: "after the second line, order 1",
+    2: "at order 0, before the first line",
+    3: "at order 0, between the two lines",
+    4: "at order 0, after the second line",
+    5: "at order 1, before the first line",
+    6: "at order 1, between the two lines",
+    7: "at order 1, after the second line",
 }
 
 
@@ -180,7 +180,7 @@ def killed(place: int, works: bool) -> Sight:
     never = [str(offset) for offset in range(ORDERS) if offset not in paid]
     if never:
         kind = LOST
-        says = f"Nobody ever pays {_orders(never)}."
+        says = f"{_orders(never).capitalize()} is never paid."
     elif twice:
         kind = TWICE
         says = f"{_orders(twice).capitalize()} is paid twice."
@@ -194,6 +194,19 @@ def killed(place: int, works: bool) -> Sight:
 
 FROZEN_S = (0, 10, 20, 30, 40, 42, 44, 46, 50, 60)
 ASLEEP_MS = 20_300
+# the programs, by the names that they write under
+MEMBERS = {"pays": "A", "pays 2": "B"}
+PAID_TWICE = {
+    "AA": (
+        "A was evicted, woke up and paid order {}. Its commit was refused, so the order"
+        " came again, and A paid it again."
+    ),
+    "AB": (
+        "A was evicted, woke up and paid order {}. Its commit was refused, so the order"
+        " went to B, which paid it again."
+    ),
+    "BA": "A was evicted, and B paid order {}. Then A woke up, and paid it again.",
+}
 
 
 def pays(consumer: Any, payments: Any, wait: Callable[[float], None]) -> None:
@@ -219,26 +232,26 @@ def frozen(place: int, unique: bool) -> Sight:
     cluster = pay_with(pays_once if unique else pays, faults if seconds else [])
     with cluster:
         trace = list(cluster.trace)
-    paid = Counter(event.detail["key"] for event in _all(trace, "EffectWritten"))
-    twice = [key.removeprefix("o-") for key, times in paid.items() if times > 1]
-    evicted = [
-        event
+    wrote = _all(trace, "EffectWritten")
+    paid = Counter(event.detail["key"] for event in wrote)
+    twice = [key for key, times in paid.items() if times > 1]
+    is_evicted = any(
+        event.detail["reason"] == "session_timeout"
         for event in _all(trace, "MemberLeft")
-        if event.detail["reason"] == "session_timeout"
-    ]
+    )
     if twice:
         kind = TWICE
-        says = (
-            f"A was evicted, and B paid {_orders(twice)}. Then A woke up, and paid"
-            " it again."
+        payers = "".join(
+            MEMBERS[event.node] for event in wrote if event.detail["key"] == twice[0]
         )
-    elif evicted:
+        says = PAID_TWICE[payers].format(twice[0].removeprefix("o-"))
+    elif is_evicted:
         kind = WELL
-        says = "A was evicted, and B took over. Each order is paid once."
+        says = "A was evicted, and still each order is paid once."
     elif seconds:
         kind = WAITS
         says = (
-            f"A's orders waited for {seconds} s. It is still in the group, and each"
+            f"A's orders waited for {seconds} s. A is still in the group, and each"
             " order is paid once."
         )
     else:
@@ -249,28 +262,54 @@ def frozen(place: int, unique: bool) -> Sight:
 
 # -- the high watermark
 
-STRIKES_MS = range(4990, 5070, 10)
-STILL_MS = 12_000
+STRIKES_MS = range(5000, 5080, 10)
+BEHIND_MS = 100
 
 
 def unacknowledged(place: int, by_all: bool) -> Sight:
-    """The leader freezes for twelve seconds while a shop sends five orders."""
-    fault = Freeze(1, at_ms=STRIKES_MS[place], for_ms=STILL_MS)
-    with five_orders([fault], "all" if by_all else 1) as cluster:
+    """A shop sends five orders from 5 s on, one every 10 ms. Broker 2 stands still for
+    a moment, so it is behind when the leader is killed.
+    """
+    plan: list[Fault] = [
+        Freeze(2, at_ms=5000, for_ms=BEHIND_MS),
+        Crash(1, at_ms=STRIKES_MS[place], restart_after_ms=20_000),
+    ]
+    with five_orders(plan, "all" if by_all else 1) as cluster:
         gone, done = lost(cluster) or [], acknowledged(cluster)
         trace = list(cluster.trace)
     heard = f"The shop was told that {len(done)} orders are done"
+    late = sum(
+        event.detail["count"]
+        for event in _all(trace, "RecordsAcknowledged")
+        if event.at > STRIKES_MS[place] + 1000
+    )
     if gone:
         kind = LOST
-        says = f"{heard}. {len(gone)} of them {'is' if len(gone) == 1 else 'are'} gone."
-    else:
+        says = f"{heard}. {_NUMBERS[len(gone)]} gone."
+    elif late:
         kind = WAITS
-        says = f"{heard}, and all of them are there. Some waited for the next leader."
+        says = (
+            f"{heard}, and all of them are there. {_NUMBERS[late]} in the next"
+            " leader's log, after ten seconds."
+        )
+    else:
+        kind = WELL
+        says = f"{heard}, and all of them are there."
     return _end(picture("replica-set", trace, seed=0), kind, says)
+
+
+_NUMBERS = {
+    1: "One of them is",
+    2: "Two are",
+    3: "Three are",
+    4: "Four are",
+    5: "All five are",
+}
 
 
 # -- the fork after a failover
 
+ELECTED_S = 10  # the others have a leader by then
 CUT_S = (1, 3, 6, 9, 12, 15, 20, 30)
 
 
@@ -280,8 +319,10 @@ def forked(place: int, by_all: bool) -> Sight:
     with brokers_with_orders(seed=1) as cluster:
         lonely, web = cut_off(cluster, acks, ("created", "booked"))
         loaded = lonely.send(TOPIC, key="bob", value="loaded")
+        before_s = min(CUT_S[place], ELECTED_S)
+        cluster.run(seconds=before_s)
         web.send(TOPIC, key="alice", value="paid")
-        cluster.run(seconds=CUT_S[place])
+        cluster.run(seconds=CUT_S[place] - before_s)
         cluster.heal()
         cluster.run(seconds=40)
         log = [value for _, value in log_of(cluster, partition_of(cluster).leader)]
@@ -297,8 +338,8 @@ def forked(place: int, by_all: bool) -> Sight:
     elif cut:
         kind = WELL
         says = (
-            "Records were cut off, but nobody had been told that they were done. The"
-            f" log holds {listed(log)}."
+            "Records were cut off, but nobody had been told that they were done, so"
+            f" they were sent again. The log holds {listed(log)}."
         )
     else:
         kind = WELL
@@ -309,11 +350,13 @@ def forked(place: int, by_all: bool) -> Sight:
 # -- the gate of a transaction
 
 TIMEOUTS_S = (10, 20, 30, 40, 50, 60)
+ABORTED_AFTER_S = 12  # the coordinator looks for such transactions every ten
 
 
 def gated(place: int, committed: bool) -> Sight:
     """The shop hangs in an open transaction; after this time the coordinator aborts
-    it. A reader polls what others write behind it.
+    it. A reader polls what others write behind it; where it has read what is aborted,
+    until that has happened.
     """
     seconds = TIMEOUTS_S[place]
     with one_broker() as cluster:
@@ -329,12 +372,16 @@ def gated(place: int, committed: bool) -> Sight:
         while not _read(cluster.trace, "auditor", "5 euros"):
             auditor.poll(timeout_ms=1000)
         waited_s = (cluster.now_ms - sent_ms) / 1000
+        if not committed:
+            cluster.run(seconds=seconds + ABORTED_AFTER_S)
         trace = list(cluster.trace)
-    if _read(trace, "auditor", "20 euros"):
-        kind = LOST
+    if not committed:
+        kind = BACK
+        [aborted] = _all(trace, "MarkerWritten")
+        believed_s = (aborted.at - sent_ms) / 1000
         says = (
-            "The auditor reads 20 euros at once, and nobody ever pays them: the"
-            " transaction is aborted later."
+            f"The auditor reads 20 euros at once. {believed_s:.0f} s later they are"
+            " taken back, and never paid."
         )
     else:
         kind = WAITS
@@ -347,7 +394,7 @@ def gated(place: int, committed: bool) -> Sight:
 
 # -- the sink
 
-KILLS_MS = range(2960, 3560, 60)
+KILLS_MS = (2900, 2960, 3020, 3140, 3260, 3380, 3440, 3500)
 
 
 def sunk(place: int, noting: bool) -> Sight:
@@ -371,7 +418,7 @@ def sunk(place: int, noting: bool) -> Sight:
 CASES = (
     Case(
         "key",
-        "partitions, after somebody has added some",
+        "partitions now (there were 2)",
         [str(count) for count in PARTITIONS],
         "",
         1,
@@ -379,45 +426,41 @@ CASES = (
     ),
     Case(
         "batch",
-        "which message is lost",
-        [
-            f"the {what} of order {number}"
-            for what, _ in LOSSES
-            for number in range(FIRST_MESSAGES)
-        ],
+        "what gets lost",
+        [what.format(number) for what, _ in LOSSES for number in range(FIRST_MESSAGES)],
         "enable.idempotence=true",
-        0,
+        2,
         resent,
     ),
     Case(
         "commit",
         "billing is killed",
         list(CALLS.values()),
-        "work first, then commit",
+        "pay first, then commit",
         1,
         killed,
     ),
     Case(
         "rebalance",
-        "A stands still",
+        "A is frozen for",
         [f"{seconds} s" for seconds in FROZEN_S],
-        "a unique key in the table",
-        7,
+        "a unique key on the payment",
+        8,
         frozen,
     ),
     Case(
         "watermark",
-        "the leader stops answering at",
+        "the leader is killed at",
         [f"{ms / 1000:.2f} s" for ms in STRIKES_MS],
-        "acks=all, min.insync.replicas=2",
-        3,
+        "acks=all",
+        5,
         unacknowledged,
     ),
     Case(
         "fork",
         "the network is cut for",
         [f"{seconds} s" for seconds in CUT_S],
-        "acks=all, min.insync.replicas=2",
+        "acks=all",
         5,
         forked,
     ),

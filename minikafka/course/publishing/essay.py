@@ -7,11 +7,22 @@ case is in the page, so that it is an article without scripts, too.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minikafka.course.experiments.essay_runs import CASES, Case, Sight
+from minikafka.course.experiments.essay_runs import (
+    BACK,
+    CASES,
+    LATE,
+    LOST,
+    TWICE,
+    WAITS,
+    WELL,
+    Case,
+    Sight,
+)
 from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre import svg
 from minikafka.theatre.drawing import PHONE, WIDE
@@ -26,11 +37,27 @@ DESCRIPTION = (
     " overtaken. Move one thing in each picture, and see what a small, real Kafka does."
 )
 WIDTHS = {"wide": WIDE, "phone": PHONE}
-HERO = """<p class="hero"><picture>
-<source media="(max-width: 720px)" srcset="pictures/hero_phone.svg">
-<img src="pictures/hero.svg" width="960" height="330" alt="A third consumer joins a
- group of two, under two protocols side by side: a row for each of the six partitions
- shows which consumer reads it."></picture></p>"""
+# What a kind is called beside its sign.
+WORDS = {
+    LOST: "lost",
+    TWICE: "twice",
+    LATE: "out of order",
+    BACK: "taken back",
+    WAITS: "waits",
+    WELL: "all well",
+}
+# An order's way: those who have it, and what lies between them (without a name), with
+# the sections that are about each.
+WAY = (
+    ("shop", ()),
+    ("", (1, 2)),
+    ("Kafka", (5, 6)),
+    ("", (7,)),
+    ("billing", (3, 4)),
+    ("", (8,)),
+    ("database", ()),
+)
+SECTION = re.compile(r'<h2 id="([^"]*)">([0-9])\. (.*?)<')
 END = (
     '<p><a class="go first" href="lose_an_order.html">Now lose one yourself: the game'
     '</a><a class="go" href="index.html">The course</a></p>'
@@ -107,14 +134,16 @@ def told(sight: Sight) -> dict[str, str]:
     """
     shown = sight.picture
     alt = f"{sight.says} {shown.summary(shown.scenes[sight.step])}."
-    found = {"kind": sight.kind, "says": sight.says}
+    found = {"kind": sight.kind, "word": WORDS[sight.kind], "says": sight.says}
     for name, width in WIDTHS.items():
         found[name] = svg.bare(shown.drawing(sight.step, width), alt)
     return found
 
 
 def write(folder: Path) -> dict[str, dict[str, Any]]:
-    """The data of all cases, a file each; returns the run that each shows at first."""
+    """The data of all cases, a file each; returns the run that each shows at first,
+    with what the longest one takes.
+    """
     (folder / FOLDER).mkdir()
     first = {}
     for case in CASES:
@@ -123,35 +152,76 @@ def write(folder: Path) -> dict[str, dict[str, Any]]:
             runs[on].append(told(sight))
         text = json.dumps(runs, separators=(",", ":"), ensure_ascii=False)
         (folder / FOLDER / f"{case.name}.json").write_text(text, encoding="utf-8")
-        first[case.name] = runs[False][case.first]
+        first[case.name] = runs[False][case.first] | _room(runs[False] + runs[True])
     return first
 
 
-def figure(case: Case, shown: dict[str, str]) -> str:
+def _room(runs: list[dict[str, str]]) -> dict[str, Any]:
+    """The longest sentence, and for each width the highest drawing as a part of it, so
+    that nothing below it jumps.
+    """
+    high = {name: max(_height(run[name]) for run in runs) for name in WIDTHS}
+    return {"high": high, "longest": max((run["says"] for run in runs), key=len)}
+
+
+def _height(drawing: str) -> float:
+    """As a part of the width."""
+    _, width, height = drawing.split('viewBox="')[1].split('"')[0].rsplit(" ", 2)
+    return round(int(height) / int(width), 4)
+
+
+def way(html: str) -> str:
+    """An order's way, with the eight places as links. html: of the prose."""
+    section = {int(number): (id_, name) for id_, number, name in SECTION.findall(html)}
+    parts = []
+    for who, numbers in WAY:
+        links = "".join(
+            f'<a href="#{section[number][0]}"><i>{number}</i>'
+            f" <span>{section[number][1]}</span></a>"
+            for number in numbers
+        )
+        start = f"<div><b>{who}</b>" if who else '<div class="leg">'
+        parts.append(f"{start}{links}</div>")
+    return (
+        '<div class="way" role="navigation" aria-label="An order\'s way">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def figure(case: Case, shown: dict[str, Any]) -> str:
     """A case's picture, under it what can be moved. Without scripts it stands still,
     and nothing can be moved.
     """
     drawings = "\n".join(
-        f'<div class="drawing {name}">{shown[name]}</div>' for name in WIDTHS
+        f'<div class="drawing {name}" style="--high:{shown["high"][name]}">'
+        f"{shown[name]}</div>"
+        for name in WIDTHS
     )
     switch = ""
     if case.switch:
+        name = escape(case.switch)
+        if "=" in name:
+            name = f"<code>{name}</code>"
         switch = (
-            f'<button type="button" role="switch" aria-checked="false">'
-            f"<code>{escape(case.switch)}</code></button>"
+            f'<button type="button" role="switch" aria-checked="false">{name}</button>'
         )
+    place = case.places[case.first]
     further = FURTHER[case.name]
-    known = ", ".join(
+    known = " ".join(
         f'<a href="claims.html#{claim}">{number}</a>'
         for number, claim in enumerate(further.claims, start=1)
     )
     return f"""<figure class="case" id="{case.name}"
  data-places="{escape(json.dumps(list(case.places)))}">
 {drawings}
-<p class="says" role="status" data-kind="{shown["kind"]}">{escape(shown["says"])}</p>
+<p class="says" role="status" data-kind="{shown["kind"]}"
+ data-longest="{escape(shown["longest"])}">
+<b><svg class="sign" aria-hidden="true"><use href="#is-{shown["kind"]}"/></svg>
+{shown["word"]}</b> <span>{escape(shown["says"])}</span></p>
 <div class="moves" hidden><label><span>{escape(case.moves)}</span>
-<output>{escape(case.places[case.first])}</output>
-<input type="range" min="0" max="{len(case.places) - 1}" value="{case.first}"></label>
+<output>{escape(place)}</output>
+<span class="slide"><input type="range" min="0" max="{len(case.places) - 1}"
+ value="{case.first}" aria-valuetext="{escape(place)}"></span></label>
 {switch}</div>
 <figcaption><a href="{further.path}">{escape(further.words)}</a>
 <span>How we know: claims {known}</span></figcaption>
@@ -162,11 +232,8 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     """The page's own part. first: what write() returns; from_markdown: Markdown to
     HTML.
     """
-    html = (
-        from_markdown(prose())
-        .replace("<!-- hero -->", HERO)
-        .replace("<!-- end -->", END)
-    )
+    html = from_markdown(prose())
+    html = html.replace("<!-- hero -->", way(html)).replace("<!-- end -->", END)
     for case in CASES:
         html = html.replace(
             f"<!-- case: {case.name} -->", figure(case, first[case.name])

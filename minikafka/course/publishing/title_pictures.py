@@ -8,7 +8,6 @@ all.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,13 +33,13 @@ from minikafka.course.experiments.lesson_23_picture import who_wants_to_come_in
 from minikafka.course.experiments.lesson_24_picture import three_locks
 from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre import picture, svg
-from minikafka.theatre.drawing import PHONE, WIDE, Drawing
+from minikafka.theatre.drawing import WIDE, Drawing
 from minikafka.theatre.picture import Picture
 
 PICTURES = NOTEBOOKS / "pictures"
 
 
-def hero(width: int = WIDE) -> str:
+def hero() -> str:
     """The README's: a consumer joins, and two protocols go on side by side."""
     beside = picture(
         "rebalance",
@@ -50,18 +49,11 @@ def hero(width: int = WIDE) -> str:
         since_ms=demo.SINCE_MS,
     )
     title = "Consumer C joins the group: who reads each partition meanwhile?"
-    if width == PHONE:
-        title = "Consumer C joins: who reads meanwhile?"
-    return moving(beside, title, width, seconds=6, frames=40, since_ms=6000)
+    return moving(beside, title, seconds=6, frames=40, since_ms=6000)
 
 
 def moving(
-    shown: Picture,
-    title: str,
-    width: int,
-    seconds: float,
-    frames: int,
-    since_ms: float,
+    shown: Picture, title: str, seconds: float, frames: int, since_ms: float
 ) -> str:
     """The text of a moving SVG file: this many moments, evenly spaced in virtual time
     from since_ms on, and the end held.
@@ -73,7 +65,7 @@ def moving(
         ms = since_ms + (times[last] - since_ms) * number / (frames - 1)
         steps.append(max(bisect_right(times, ms) - 1, 0))
     held = [last] * (frames // 5)
-    drawings = shown.drawings(width)
+    drawings = shown.drawings(WIDE)
     drawn = [drawings[step] for step in steps + held]
     summary = shown.summary(shown.scenes[-1])
     return _loop(drawn, title=title, alt=f"{summary}.", seconds=seconds)
@@ -335,15 +327,11 @@ HOOKS = {
     "23": who_wants_to_come_in,
     "24": three_locks,
 }
-ALL = HOOKS | {
-    "hero": hero,
-    "hero_phone": partial(hero, PHONE),
-    "the_larger_number": the_larger_number,
-}
+ALL = HOOKS | {"hero": hero, "the_larger_number": the_larger_number}
 
 
 def path(name: str) -> Path:
-    """Where a lesson's picture is, or the README's, or the essay's."""
+    """Where a lesson's picture is, or the README's."""
     return PICTURES / f"{name}.svg"
 
 
