@@ -4,13 +4,16 @@ with them.
 
 import pytest
 
-from minikafka.course.publishing import gallery, site
+from minikafka.course.publishing import gallery, site, site_address
 from minikafka.course.publishing.pictures_of_lessons import shown
 from tests.simulation import lesson_traces
 
+ADDRESS = "https://example.org/some/where/"
+REPOSITORY = "https://example.org/source"
+
 
 def written(folder):
-    """Write the site. Lesson -> what lesson_traces.digests() would be of it, of the
+    """Write the site, as one whose address is known. Lesson -> what lesson_traces.digests() would be of it, of the
     lessons with pictures.
     """
     found = {}
@@ -23,5 +26,7 @@ def written(folder):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gallery, "shown", kept)
+        patch.setattr(site_address, "web_address", lambda: ADDRESS)
+        patch.setattr(site_address, "repository", lambda: REPOSITORY)
         site.write(folder)
     return found

@@ -5,16 +5,29 @@ sub-path, without a network.
 import json
 import re
 import shutil
+import struct
+import zlib
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Error as PlaywrightError
 
+from minikafka.course.client_bugs import bugs
 from minikafka.course.lessons import solutions
-from minikafka.course.publishing import game_levels, site
+from minikafka.course.publishing import (
+    game_levels,
+    shared_pictures,
+    site,
+    site_bugs,
+    site_look,
+    site_news,
+)
+from minikafka.course.publishing.site_look import NAV
 from tests.browser.jupyter import AXE
 from tests.browser.site import (
     MEGABYTE,
@@ -26,7 +39,7 @@ from tests.browser.site import (
     served,
     size,
 )
-from tests.browser.site_here import written
+from tests.browser.site_here import ADDRESS, REPOSITORY, written
 from tests.chromium import running_chromium
 from tests.simulation import lesson_traces, scenario
 
@@ -104,17 +117,25 @@ def test_the_whole_folder_fits_sixty_megabytes_and_the_gallery_ten(folder):
 READ = re.compile(r"\d+|play=[a-z-]+")
 
 
-def test_every_link_is_relative_and_leads_to_a_file_of_the_site(folder):
-    pages = {
+def pages_of(folder):
+    """Each page of the site that isn't JupyterLite's, with its links."""
+    return {
         path: Links(path)
         for path in folder.rglob("*.html")
         if "lab" not in path.relative_to(folder).parts
     }
+
+
+def test_every_link_leads_to_a_file_of_the_site_or_is_meant_to_leave_it(folder):
+    pages = pages_of(folder)
     assert len(pages) > 40
+    reports = {report.url for bug in bugs() for report in bug.reports}
     wrong = []
     for path, links in pages.items():
         for link in links.found:
-            if link.startswith("data:") or link == "#":
+            if link.startswith(("data:", ADDRESS)) or link in ("#", REPOSITORY):
+                continue
+            if path.name == site_bugs.PATH and link in reports:
                 continue
             there = urlsplit(urljoin(path.as_uri(), link))
             target = Path(unquote(there.path))
@@ -133,6 +154,53 @@ def test_every_link_is_relative_and_leads_to_a_file_of_the_site(folder):
     assert wrong == []
 
 
+def test_every_page_that_is_opened_by_itself_says_what_it_is_and_has_a_picture(folder):
+    found = {}
+    for path in pages_of(folder):
+        name = path.relative_to(folder).as_posix()
+        if name in INSIDE or name.startswith("plays/"):
+            continue
+        page = path.read_text(encoding="utf-8")
+        assert page.count('<nav class="way"') == 1, name
+        found[name] = told = tags_of(page)
+        assert 40 <= len(told["description"]) <= 400, name
+        assert told["og:description"] == told["description"], name
+        assert told["og:title"] in unescape(page.partition("<body>")[0]), name
+        image = folder / told["og:image"].removeprefix(ADDRESS)
+        size, colours = png(image)
+        assert size == (shared_pictures.WIDTH, shared_pictures.HEIGHT), name
+        assert colours > 20, name  # a blank one has one
+    assert len({told["og:title"] for told in found.values()}) == len(found)
+    listed = (folder / site_news.SITEMAP).read_text(encoding="utf-8")
+    urls = set(re.findall("<loc>(.*?)</loc>", listed))
+    assert urls == {told["og:url"] for told in found.values()}
+    [feed] = [path for path in folder.glob("*.xml") if path.name == site_look.FEED]
+    entries = ElementTree.parse(feed).getroot().findall("{*}entry")
+    assert [each.findtext("{*}title") for each in entries][-1] == "minikafka 0.1.0"
+
+
+def tags_of(page):
+    """The names and contents of a page's tags."""
+    head = page.partition("</head>")[0]
+    found = re.findall(r'<meta (?:name|property)="(.*?)" content="(.*?)">', head)
+    names = [name for name, _ in found]
+    assert len(names) == len(set(names))
+    return {name: unescape(content) for name, content in found}
+
+
+def png(path):
+    """The size of a PNG file, and how many different bytes its picture has."""
+    data = path.read_bytes()
+    width, height = struct.unpack(">II", data[16:24])
+    parts, at = b"", 8
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            parts += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    return (width, height), len(set(zlib.decompress(parts)))
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(site.Problem, match="holds other files"):
@@ -149,6 +217,7 @@ PAGES = [
     "cheat_sheet.html",
     "errors.html",
     "client_bugs.html",
+    "changes.html",
     "claims.html",
     "matrix.html",
     "recipes.html",
@@ -160,10 +229,12 @@ PAGES = [
     "kills_of_three_sinks.html",
     "from_notebook_to_spark_submit.html",
     "gallery/index.html",
+    "gallery/05-who-run.html",
     "lessons/05_consumer_groups.html",
 ]
 # in a frame of another page, and looked at with it
 INSIDE = {"game_stage.html"}
+BUTTON = "nav.way > button"
 
 
 def test_every_page_beside_the_front_page_is_among_those_that_are_looked_at(folder):
@@ -181,7 +252,50 @@ def test_a_page_has_nothing_that_axe_finds_serious_fits_each_window_and_has_no_e
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(BEYOND) <= 0, width
+    here = page.locator("nav.way [aria-current]:visible")
+    assert here.count() == (path in NAV or "/" in path or path == "index.html")
+    page.set_viewport_size({"width": 390, "height": 660})
+    assert not page.is_visible("#way")
+    page.click(BUTTON)
+    low = page.locator("nav.way :is(a, button)").evaluate_all(
+        "all => all.filter(n => n.getBoundingClientRect().height < 44).length"
+    )
+    assert page.is_visible("#way") and low == 0
     assert one.errors == [] and one.warned == []
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 660)])
+def test_the_front_pages_verdict_and_next_step_stay_on_the_screen(tab, size):
+    page = tab().open("index.html")
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    page.locator(".lane").nth(2).click()
+    for step in ("#read", "#then-more a"):
+        assert_on_screen(page, "#told", step)
+        if step == "#read":
+            page.click(step)
+            page.wait_for_selector("#then-more:not([hidden])")
+
+
+def assert_on_screen(page, *selectors):
+    for selector in selectors:
+        box = page.locator(selector).first.bounding_box()
+        height = page.viewport_size["height"]
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, selector
+
+
+def test_the_cheat_sheet_prints_on_one_page(tab):
+    page = tab().open("cheat_sheet.html")
+    printed = page.pdf(format="A4", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+
+
+def test_the_glossary_leaves_the_terms_that_are_asked_for(tab):
+    page = tab().open("glossary.html")
+    page.fill("#words", "zombie")
+    terms = page.locator("tbody tr:visible td:first-child").all_text_contents()
+    assert "zombie" in " ".join(terms) and len(terms) < 10
+    page.click("#all")
+    assert page.locator("tbody tr:visible").count() > 100
 
 
 def serious(page):

@@ -80,14 +80,16 @@ def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesso
     assert '"asks":true' in page and "02 · Partitions and keys: Two services" in page
 
 
-def test_in_a_site_every_page_leads_back_to_its_front_page(few):
+def test_in_a_site_every_page_has_its_header_and_leads_into_the_lesson(few):
     lesson = few["00"]
     pictures = list(shown(lesson))
-    there = '<a href="../index.html">minikafka</a>'
-    made_pages = dict(gallery.pages(lesson, pictures, home="../index.html"))
-    assert there in made_pages["00-story.html"]
-    assert there in gallery.index([(lesson, pictures)], home="../index.html")
-    assert there not in gallery.index([(lesson, pictures)])
+    made_pages = dict(gallery.pages(lesson, pictures, in_site=True))
+    index = gallery.index([(lesson, pictures)], in_site=True)
+    for page in (made_pages["00-story.html"], index):
+        assert '<a class="brand" href="../index.html">minikafka</a>' in page
+        assert '<a href="../lessons/00_start_here.html">00 · Start here</a>' in page
+        assert page.count('<meta property="og:title"') == 1
+    assert 'href="../' not in gallery.index([(lesson, pictures)])
 
 
 def test_every_page_has_an_icon_that_fetches_nothing(made):

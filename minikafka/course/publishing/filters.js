@@ -1,8 +1,9 @@
-// Hides what is not asked for: of all items those whose data the lists ask for, and that hold all the words typed.
+// Hides what is not asked for: leaves the items whose data the lists ask for, and that hold all the words typed. What is folded opens for words.
 'use strict';
 (() => {
 const items = [...document.querySelectorAll('article, tbody tr')];
 const sections = [...document.querySelectorAll('main section')];
+const folded = document.querySelectorAll('section > details');
 const texts = new Map(items.map(item => [item, item.textContent.toLowerCase()]));
 const chosen = [...document.querySelectorAll('#filters select')];
 const words = document.getElementById('words'), told = document.getElementById('told');
@@ -17,6 +18,7 @@ function look() {
   const typed = words.value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const item of items) item.hidden = !fits(item, typed);
   for (const section of sections) section.hidden = !items.some(item => !item.hidden && section.contains(item));
+  for (const part of folded) part.open = typed.length > 0;
   const shown = items.filter(item => !item.hidden).length, what = told.dataset.what;
   told.textContent = shown === items.length ? `all ${shown} ${what}` : `${shown} of ${items.length} ${what}`;
 }

@@ -10,20 +10,18 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
+from minikafka.course.publishing import shared_pictures, site_look
 from minikafka.course.publishing.pictures_of_lessons import (
     Shown,
     has_pictures,
     shown,
 )
 from minikafka.theatre.drawing import LAYOUTS, NARROW
-from minikafka.theatre.page import colours
-from minikafka.theatre.palette import ICON
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import counted, escape
 
@@ -31,9 +29,21 @@ INDEX = "index.html"
 MADE_BY = '<meta name="generator" content="minikafka gallery">'
 NAV_ID = "gallery"  # a frame that shows page.html#gallery shows the picture alone
 NAV_STYLE = (
-    "<style>nav{display:flex;flex-wrap:wrap;gap:4px 18px;padding:8px"
-    " 16px}nav:target{display:none}nav a{color:var(--ink)}nav"
-    " span{color:var(--quiet)}</style>"
+    "<style>body:has(nav:target) nav{display:none}#gallery{display:flex;flex-wrap:wrap;"
+    "gap:4px 18px;padding:0 16px 8px;max-width:1440px;margin:0 auto;font-size:14px}"
+    "#gallery a{color:var(--ink);padding:6px 0}#gallery span{flex:1;padding:6px 0;"
+    "color:var(--quiet)}</style>"
+)
+PATH = "gallery"  # in a site
+TITLE = "Kafka in pictures that play"
+LEAD = (
+    "Each picture is one run of a small real Kafka, event by event. Play it, step back,"
+    " look at what caused what. Where it asks, predict before you go on. They belong to"
+    " the lessons of minikafka, in which you change the runs yourself."
+)
+DESCRIPTION = (
+    "What happens in Kafka when a consumer freezes, a leader dies, a producer retries:"
+    " runs of a small real Kafka, event by event, to play and to step through."
 )
 HAS_LEVERS = "In the lesson you change it while it plays."
 
@@ -56,10 +66,10 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def write(folder: Path, home: str = "") -> None:
+def write(folder: Path, site: Path | None = None) -> None:
     """Write all lessons, and the index again after each, so that the finished ones can
-    be looked at at any time. home: the way from the folder to the page that leads here,
-    if there is one.
+    be looked at at any time. site: the folder of the site that the gallery is part of,
+    if it is.
     """
     chosen = [lesson for lesson in contents().values() if has_pictures(lesson)]
     if not chosen:
@@ -72,18 +82,19 @@ def write(folder: Path, home: str = "") -> None:
             "without ipywidgets (pip install ipywidgets) the pictures with levers are"
             " left out"
         )
+    in_site = site is not None
     done: Lessons = []
     try:
         prepare(folder)
-        (folder / INDEX).write_text(index(done, home), encoding="utf-8", newline="\n")
+        save(folder / INDEX, index(done, in_site))
         for lesson in chosen:
             print(f"{title(lesson)} ...", end=" ", flush=True)
             done.append((lesson, list(shown(lesson))))
-            for name, text in pages(*done[-1], home):
-                (folder / name).write_text(text, encoding="utf-8", newline="\n")
-            (folder / INDEX).write_text(
-                index(done, home), encoding="utf-8", newline="\n"
-            )
+            for name, text in pages(*done[-1], in_site):
+                save(folder / name, text)
+                if site and name.endswith(".svg"):
+                    shared_pictures.place(site, name.removesuffix(".svg"), text)
+            save(folder / INDEX, index(done, in_site))
             print(counted(len(done[-1][1]), "picture"), flush=True)
     except OSError as error:
         raise Problem(f"can't write to {folder}: {error.strerror}") from error
@@ -91,6 +102,10 @@ def write(folder: Path, home: str = "") -> None:
         f"{counted(sum(len(each) for _, each in done), 'picture')}, and a list of them:"
         f" {folder / INDEX}"
     )
+
+
+def save(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def prepare(folder: Path) -> None:
@@ -113,16 +128,16 @@ def _is_a_gallery(folder: Path) -> bool:
 
 
 def pages(
-    lesson: Contents, pictures: Sequence[Shown], home: str = ""
+    lesson: Contents, pictures: Sequence[Shown], in_site: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Name and text of each file of one lesson: a page and a still for each picture."""
     for number, each in enumerate(pictures):
         picture = without_levers(each)
-        links = [
-            *leading_home(home),
-            f'<a href="{INDEX}">all pictures</a>',
-            f"<span>{escape(title(lesson))}: {heading(each, pictures)}</span>",
-        ]
+        links = [f'<a href="{INDEX}">all pictures</a>']
+        begins = escape(title(lesson))
+        if in_site:
+            begins = f'<a href="{path_of(lesson)}">{begins}</a>'
+        links.append(f"<span>{begins}: {heading(each, pictures)}</span>")
         if number > 0:
             links.append(f'<a href="{pictures[number - 1].name}.html">previous</a>')
         if number + 1 < len(pictures):
@@ -131,13 +146,21 @@ def pages(
         page = picture.page(widths=LAYOUTS).replace(
             "<body>", f"<body>\n{NAV_STYLE}{nav}", 1
         )
+        if in_site:
+            head = site_look.Head(
+                f"{PATH}/{each.name}.html",
+                f"{picture.title} · {title(lesson)}",
+                line(each),
+                each.name,
+            )
+            page = site_look.around(page, head)
         yield f"{each.name}.html", page
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
 
 
-def leading_home(home: str) -> list[str]:
-    """The link to the page that leads here, if there is one."""
-    return [f'<a href="{home}">minikafka</a>'] if home else []
+def path_of(lesson: Contents) -> str:
+    """The way from the gallery to the lesson's page, in a site."""
+    return f"../lessons/{lesson.path.stem}.html"
 
 
 def without_levers(each: Shown) -> Picture:
@@ -189,21 +212,19 @@ def line(each: Shown) -> str:
     return f"{words} {HAS_LEVERS}" if each.levers else words
 
 
-def index(done: Lessons, home: str = "") -> str:
-    """The list of all pictures, in the look of their pages."""
-    links = leading_home(home)
-    parts = {
-        "icon": ICON,
-        "home": f'<nav aria-label="site">{links[0]}</nav>' if links else "",
-        "colours": colours(),
-        "made_by": MADE_BY,
-        "lessons": "\n".join(_section(*each) for each in done),
-    }
-    html = files(__package__).joinpath("gallery.html").read_text(encoding="utf-8")
-    return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], html)
+def index(done: Lessons, in_site: bool = False) -> str:
+    """The list of all pictures."""
+    head = site_look.Head(f"{PATH}/{INDEX}", TITLE, DESCRIPTION, "10")
+    body = site_look.filled(
+        "gallery.html",
+        title=TITLE,
+        lead=LEAD,
+        lessons="\n".join(_section(*each, in_site) for each in done),
+    )
+    return site_look.page(head, body, made_by=MADE_BY, alone=not in_site)
 
 
-def _section(lesson: Contents, pictures: Sequence[Shown]) -> str:
+def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
     cards = []
     for each in pictures:
         cards.append(
@@ -213,4 +234,8 @@ def _section(lesson: Contents, pictures: Sequence[Shown]) -> str:
         )
     listed = "\n".join(cards)
     name = escape(title(lesson))
-    return f"<section>\n<h2>{name}</h2>\n<ul>\n{listed}\n</ul>\n</section>"
+    if in_site:
+        name = f'<a href="{path_of(lesson)}">{name}</a>'
+    return (
+        f'<section>\n<h2>{name}</h2>\n<ul class="cards">\n{listed}\n</ul>\n</section>'
+    )

@@ -30,14 +30,26 @@ from minikafka.course.publishing import (
     game_levels,
     playground,
     playground_plays,
+    shared_pictures,
     site_address,
     site_bugs,
     site_claims,
     site_errors,
     site_hook,
     site_lab,
+    site_news,
     site_python,
     site_tables,
+)
+from minikafka.course.publishing.site_look import (
+    FRONT,
+    MADE_BY,
+    Head,
+    around,
+    filled,
+    own,
+    page,
+    source,
 )
 from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import colours, script_hash
@@ -45,17 +57,58 @@ from minikafka.theatre.palette import ICON
 from minikafka.theatre.svg import HATCH
 from minikafka.theatre.text import escape, script_json
 
-MADE_BY = '<meta name="generator" content="minikafka site">'
-GALLERY, LESSONS, PICTURES, PYTHON = "gallery", "lessons", "pictures", "python"
+GALLERY, LESSONS, PICTURES, PYTHON = gallery.PATH, "lessons", "pictures", "python"
 # what lessons link to as ../notebooks/NAME.md is NAME.html beside the front page
 READINGS = {
-    "glossary": "Glossary",
-    "from_notebook_to_spark_submit": "From a notebook to spark-submit",
-    "the_larger_number": "The larger number fences the old boss",
-    "what_is_promised": "What is promised when",
-    "settings_on_monday": "Which settings on Monday",
-    "client_defaults": "What each client does unless told otherwise",
-    "kills_of_three_sinks": "Three sinks, killed at each of their calls",
+    "glossary": Head(
+        "glossary.html",
+        "Glossary",
+        "Every term of the course in one plain sentence, from acks to zombie, with the"
+        " lesson that introduces it.",
+        "01",
+    ),
+    "from_notebook_to_spark_submit": Head(
+        "from_notebook_to_spark_submit.html",
+        "From a notebook to spark-submit",
+        "A Spark query that reads Kafka leaves the notebook: its file, its packages, a"
+        " checkpoint, a cluster, reports, and a clean stop.",
+        "17",
+    ),
+    "the_larger_number": Head(
+        "the_larger_number.html",
+        "The larger number fences the old boss",
+        "A process hangs, another takes over, and the first comes back and writes as if"
+        " it still led. Four places in Kafka where a larger number refuses it.",
+        "the_larger_number",
+    ),
+    "what_is_promised": Head(
+        "what_is_promised.html",
+        "What is promised when",
+        "At least once, exactly once: with which settings, and after which fault? Each"
+        " cell of these tables is a run, and says what happened to the record.",
+        "03",
+    ),
+    "settings_on_monday": Head(
+        "settings_on_monday.html",
+        "Which settings on Monday",
+        "The few Kafka settings to look at first, by what you do: those whose default"
+        " is old, and those whose value only you can know.",
+        "16",
+    ),
+    "client_defaults": Head(
+        "client_defaults.html",
+        "What each client does unless told otherwise",
+        "Defaults belong to a client, not to Kafka: Java, librdkafka and kafka-python"
+        " side by side, as a test asks the installed clients.",
+        "04",
+    ),
+    "kills_of_three_sinks": Head(
+        "kills_of_three_sinks.html",
+        "Three sinks, killed at each of their calls",
+        "A Spark query is killed at each call of its sink and starts again. Does its"
+        " table still equal the topic?",
+        "19",
+    ),
 }
 MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
 RECIPES = MATRIX.with_name("recipes.md")  # so does `python -m tests.recipes`
@@ -88,36 +141,52 @@ PARTS = {
     "21": "Around Kafka, on call, your own, with locks",
 }
 CARD_LETTERS = 150
-# what one can do here: where it is, its name, and a sentence
+# where to begin, by what one wants: the lesson, the aim, and the way from there
+AIMS = {
+    "00": (
+        "I have half an hour",
+        "Lesson 00 takes a quarter of an hour: a question, a cluster, and an order that"
+        " arrives too early. Then read the essay.",
+    ),
+    "01": (
+        "I have a day",
+        "After 00, lessons 01, 02, 04, 05 and 06: the log, keys, offsets, groups, and"
+        " what happens when a consumer joins or dies.",
+    ),
+    "17": (
+        "I use Spark",
+        "Lessons 00, 01, 02 and 04 first. Then 17 to 20: a topic as a source, event"
+        " time, sinks that fail, and state.",
+    ),
+    "16": (
+        "I run a cluster",
+        "Lessons 05 to 07 and 09 to 12 show what happens on its own, 16 what you do, 22"
+        " the bad nights, and 24 the locks.",
+    ),
+    "23": (
+        "I want to build one",
+        "Lessons 01, 08 and 12 show the log, its files and the bytes. In 23 you write a"
+        " Kafka that real clients talk to.",
+    ),
+}
+# what one can do here without a lesson: where it is, its name, and a sentence
 DOORS = {
-    f"{RUNS}00_start_here.ipynb": (
-        "open lesson 00 now",
-        "A quarter of an hour, in JupyterLite: Python runs in this tab.",
+    essay.PATH: (
+        "How Kafka loses an order",
+        "Eight ways in ten minutes, each with something to move.",
     ),
     "playground.html": (
-        "break a cluster",
+        "Break a cluster",
         "Kill, freeze, slow down, cut off; the picture and the numbers answer.",
     ),
     GAME: (
-        "lose an order",
-        "A game: the shop was told that it is done. Lose it with the fewest faults.",
+        "Lose an order",
+        "A puzzle a day: the shop was told that its order is safe.",
     ),
     f"{GALLERY}/index.html": (
-        "watch the pictures",
+        "Watch the pictures",
         "Every lesson’s picture plays, and asks what the lesson asks.",
     ),
-}
-NAV = {
-    "index.html": "minikafka",
-    essay.PATH: "how Kafka loses an order",
-    "playground.html": "playground",
-    GAME: "the game",
-    f"{GALLERY}/index.html": "pictures that play",
-    "glossary.html": "glossary",
-    "cheat_sheet.html": "on one page",
-    site_errors.PATH: "errors",
-    site_claims.PATH: "claims",
-    "matrix.html": "beside Apache Kafka",
 }
 
 
@@ -135,7 +204,7 @@ def write(folder: Path) -> None:
     say("the essay, with all its runs")
     save(folder / essay.PATH, essay_page(essay.write(folder)))
     say("the gallery, from the lessons' cells")
-    gallery.write(folder / GALLERY, home="../index.html")
+    gallery.write(folder / GALLERY, folder)
     say("the course in a tab: JupyterLite")
     notebooks = [*contents().values(), *extras().values()]
     live = site_lab.build(folder, notebooks)
@@ -159,7 +228,10 @@ def write(folder: Path) -> None:
     save(folder / "matrix.html", matrix_page())
     save(folder / "recipes.html", recipes_page())
     save(folder / "a_kafka_for_tests.html", testing_page())
-    save(folder / "index.html", front())
+    save(folder / site_news.PATH, news_page())
+    save(folder / FRONT, front())
+    shared_pictures.place_all(folder)
+    site_news.place(folder)
 
 
 def prepare(folder: Path) -> None:
@@ -184,36 +256,6 @@ def say(what: str) -> None:
 
 def save(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def own(name: str) -> str:
-    """The text of one of the course's files for pages."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def filled(template: str, **parts: str) -> str:
-    """One of the course's HTML files, with its parts. One pass: what a part holds is
-    text, and never replaced again.
-    """
-    return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], own(template))
-
-
-def page(title: str, body: str, up: str = "", policy: str = "") -> str:
-    """One page with the site's look. up: the way from it to the front page's folder.
-    policy: what else it may load.
-    """
-    nav = " ".join(f'<a href="{up}{path}">{words}</a>' for path, words in NAV.items())
-    parts = {
-        "title": escape(title),
-        "icon": ICON,
-        "colours": colours(),
-        "made_by": MADE_BY,
-        "nav": nav,
-        "body": body,
-    }
-    html = filled("site.html", **parts, policy=policy)
-    # they scroll, by keys too
-    return re.sub("<(pre|table)(?=[ >])(?![^>]*tabindex)", r'<\1 tabindex="0"', html)
 
 
 def place_playground(folder: Path) -> None:
@@ -264,7 +306,14 @@ def playground_page(beside: Mapping[str, Any]) -> str:
         first=f"{playground_plays.FOLDER}/{playground_plays.ALL[0].name}.html",
         beside=script_json(beside),
     )
-    return page("A Kafka cluster to play with", body, policy=policy)
+    head = Head(
+        "playground.html",
+        "A Kafka cluster to play with",
+        "Kill, freeze, slow down or cut off a broker or a consumer, and watch what a"
+        " small real Kafka does. It runs in your browser's tab.",
+        "05",
+    )
+    return page(head, body, policy=policy)
 
 
 def essay_page(first: Mapping[str, Any]) -> str:
@@ -276,7 +325,8 @@ def essay_page(first: Mapping[str, Any]) -> str:
         patterns=HATCH,
         article=essay.body(first, from_markdown),
     )
-    return page(essay.TITLE, body, policy="; script-src 'self'; connect-src 'self'")
+    head = Head(essay.PATH, essay.TITLE, essay.DESCRIPTION, "10")
+    return page(head, body, policy="; script-src 'self'; connect-src 'self'")
 
 
 def game_page() -> str:
@@ -298,55 +348,103 @@ def game_page() -> str:
         lasts="".join(options),
         puzzles=script_json(puzzles),
     )
-    return page("Lose an acknowledged order", body, policy=policy)
+    head = Head(
+        GAME,
+        "Lose an acknowledged order",
+        "A puzzle: the shop was told that its order is safe. Lose it all the same, with"
+        " the fewest tries. A new one each day.",
+        "09",
+    )
+    return page(head, body, policy=policy)
 
 
 def cheat_sheet() -> str:
-    """The page that is made for paper, with a way back on the screen."""
+    """The page that is made for paper, as one of the site's, in the site's colours."""
     html = (NOTEBOOKS / "cheat_sheet.html").read_text(encoding="utf-8")
-    icon = f'<link rel="icon" href="{ICON}">\n<title>'
-    back = (
-        "<body>\n<style>nav { margin-bottom: 4mm; } nav a { color: inherit; }"
-        " @media print { nav { display: none; } }</style>\n"
-        '<nav aria-label="site"><a href="index.html">minikafka</a></nav>'
+    style, after, body = html.partition("</style>")
+    for colour, name in {"1b1f24": "ink", "555": "quiet", "ccc": "rule"}.items():
+        style = style.replace(f"#{colour};", f"var(--{name});")
+    style = style.replace("body {", "main {").replace(
+        "<style>", f"<style>\n{colours()}html {{ background: var(--paper); }}\n", 1
     )
-    return html.replace("<title>", icon, 1).replace("<body>", back, 1)
+    style = style.replace("<title>", f'<link rel="icon" href="{ICON}">\n<title>', 1)
+    body = body.replace("<body>", "<body>\n<main>", 1)
+    html = style + after + body.replace("</body>", "</main>\n</body>", 1)
+    head = Head(
+        "cheat_sheet.html",
+        "Kafka on one page",
+        "Commands, settings and what the errors mean, on one page to print: kafka-python's"
+        " command line, Kafka's own tools, producers, consumers, brokers.",
+        "11",
+    )
+    return around(html, head)
 
 
 def errors_page() -> str:
     """The meaning of clients' error messages."""
     body = filled(site_errors.TEMPLATE, **site_errors.parts())
-    return page(site_errors.TITLE, body, policy=may_run(site_errors.script()))
+    head = Head(site_errors.PATH, site_errors.TITLE, site_errors.DESCRIPTION, "22")
+    return page(head, body, policy=may_run(site_errors.script()))
 
 
 def bugs_page() -> str:
     """Bugs of real clients."""
-    return page(site_bugs.TITLE, filled(site_bugs.TEMPLATE, **site_bugs.parts()))
+    head = Head(site_bugs.PATH, site_bugs.TITLE, site_bugs.DESCRIPTION, "13")
+    return page(head, filled(site_bugs.TEMPLATE, **site_bugs.parts()))
 
 
 def write_claims(folder: Path) -> None:
     """The ledger, and the source of each test that is evidence."""
-    html = filtered(site_claims.TITLE, site_claims.TEMPLATE, site_claims.parts())
+    head = Head(site_claims.PATH, site_claims.TITLE, site_claims.DESCRIPTION, "15")
+    html = filtered(head, site_claims.TEMPLATE, site_claims.parts())
     save(folder / site_claims.PATH, html)
     (folder / site_claims.TESTS).mkdir(exist_ok=True)
     for path, its_page in site_claims.tested().items():
-        source = site_claims.source(path)
-        save(folder / its_page, page(Path(path).name, source, up="../"))
+        head = Head(
+            its_page,
+            Path(path).name,
+            "Tests that are evidence for what the course says about Kafka.",
+            "15",
+        )
+        save(folder / its_page, page(head, site_claims.source(path)))
 
 
 def matrix_page() -> str:
-    """What minikafka and Apache Kafka do alike, as the last night has found it here."""
+    """What minikafka and Apache Kafka do alike, as the last night has found it here.
+    Each API is folded.
+    """
     text = MATRIX.read_text(encoding="utf-8") if MATRIX.exists() else NO_NIGHT
     begins, *sections = re.split("(?=<h2)", from_markdown(text))
-    listed = "\n".join(f"<section>\n{each}</section>" for each in sections)
-    title = "What minikafka and Apache Kafka do alike"
-    return filtered(title, "site_matrix.html", {"begins": begins, "sections": listed})
+    folded = []
+    for each in sections:
+        name, end, rows = each.partition("</h2>")
+        count = rows.count("<tr>") - rows.count("<thead>")
+        folded.append(
+            f"<section><details><summary>{name}{end}<span>{count}</span></summary>{rows}"
+            "</details></section>"
+        )
+    head = Head(
+        "matrix.html",
+        "What minikafka and Apache Kafka do alike",
+        "Tests ask minikafka and Apache Kafka the same: what each answered, behaviour by"
+        " behaviour, and where they differ on purpose.",
+        "12",
+    )
+    parts = {"begins": begins, "sections": "\n".join(folded)}
+    return filtered(head, "site_matrix.html", parts)
 
 
 def recipes_page() -> str:
     """Fault by recipe, what happened, as the last run has found it here."""
     text = RECIPES.read_text(encoding="utf-8") if RECIPES.exists() else NO_RECIPES
-    return page("Our recipes under our faults", from_markdown(text))
+    head = Head(
+        "recipes.html",
+        "Our recipes under our faults",
+        "The course's recipes for producers and consumers, each under each fault: what"
+        " was lost, and what came twice.",
+        "14",
+    )
+    return page(head, from_markdown(text))
 
 
 def testing_page() -> str:
@@ -355,14 +453,27 @@ def testing_page() -> str:
     """
     text = files("minikafka.testing").joinpath("README.md").read_text(encoding="utf-8")
     html = from_markdown(re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", text))
-    return page("A Kafka for your tests", site_tables.fitted(html))
+    head = Head(
+        "a_kafka_for_tests.html",
+        "A Kafka for your tests",
+        "A Kafka inside pytest: it starts in milliseconds, without Docker or a JVM, and"
+        " fails when your test tells it to.",
+        "23",
+    )
+    return page(head, site_tables.fitted(html))
 
 
-def filtered(title: str, template: str, parts: Mapping[str, str]) -> str:
+def news_page() -> str:
+    """The project's change log."""
+    head = Head(site_news.PATH, site_news.TITLE, site_news.DESCRIPTION, "00")
+    return page(head, from_markdown(site_news.text()))
+
+
+def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:
     """A page with boxes that leave what is asked for; it is complete without them."""
     script = "\n" + own("filters.js")
     body = filled(template, **parts, script=script, filters=own("filters.css"))
-    return page(title, body, policy=may_run(script))
+    return page(head, body, policy=may_run(script))
 
 
 def may_run(script: str) -> str:
@@ -373,22 +484,41 @@ def may_run(script: str) -> str:
 
 
 def front() -> str:
-    """The question of lesson 00, what there is, and each lesson with its picture."""
-    doors = []
-    for path, (words, more) in DOORS.items():
-        doors.append(f'<li><a href="{path}">{words}</a><span>{more}</span></li>')
+    """The question of lesson 00, the ways into the course, and each lesson with its
+    picture.
+    """
     script = site_hook.script()
     body = filled(
         "site_front.html",
         style=own("site_front.css"),
-        fix=next(iter(DOORS)),
-        doors="\n".join(doors),
+        fix=f"{RUNS}{contents()['00'].path.name}",
+        aims=tiles({page_of(number): aim for number, aim in AIMS.items()}),
+        doors=tiles(DOORS),
         lessons=lessons(),
         python=pythons(),
+        source=source("The source is public.").strip(),
         **site_hook.parts(),
     )
-    return page(
-        "minikafka: learn Kafka by watching one work", body, policy=may_run(script)
+    head = Head(
+        FRONT,
+        "minikafka: learn Kafka by watching one work",
+        "A course about Apache Kafka that runs in your browser: predict what happens,"
+        " watch a small real Kafka do it, then change it.",
+        "00",
+    )
+    return page(head, body, policy=may_run(script))
+
+
+def page_of(number: str) -> str:
+    """The way from the front page to a lesson."""
+    return f"{LESSONS}/{contents()[number].path.stem}.html"
+
+
+def tiles(found: Mapping[str, tuple[str, str]]) -> str:
+    """Places to go on to. found: path -> its name, and a sentence."""
+    return "\n".join(
+        f'<li><a href="{path}">{words}</a><span>{more}</span></li>'
+        for path, (words, more) in found.items()
     )
 
 
@@ -406,12 +536,13 @@ def lessons() -> str:
 
 
 def card(lesson: Contents) -> str:
-    """Its picture, its name and the sentence it begins with."""
+    """Its picture, its name, the sentence it begins with, and how long it takes."""
     number, _, name = gallery.title(lesson).partition(" · ")
     return (
         f'<li><img src="{PICTURES}/{number}.svg" alt="" loading="lazy">'
         f'<h3><a href="{LESSONS}/{lesson.path.stem}.html"><span>{number}</span>'
-        f"{escape(name)}</a></h3><p>{escape(sentence(lesson))}</p></li>"
+        f"{escape(name)}</a></h3><p>{escape(sentence(lesson))}"
+        f" <i>{lesson.stated_minutes} min</i></p></li>"
     )
 
 
@@ -446,7 +577,31 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
             f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson'
             " in a tab</a></p>"
         )
-    return page(gallery.title(lesson), link + read(lesson, site), up="../")
+    has_picture = (NOTEBOOKS / "pictures" / f"{lesson.number}.svg").exists()
+    head = Head(
+        f"{LESSONS}/{lesson.path.stem}.html",
+        f"{gallery.title(lesson)} · minikafka",
+        sentence(lesson),
+        lesson.number if has_picture else "00",
+    )
+    style = f"<style>\n{own('site_lesson.css')}</style>\n"
+    body = read(lesson, site).replace("</h1>", f"</h1>{link}", 1)
+    return page(head, style + body + beside(lesson))
+
+
+def beside(lesson: Contents) -> str:
+    """The way to the lessons before and after this one, and to its extras."""
+    numbers = list(contents())
+    here = numbers.index(lesson.number)
+    found = []
+    for words, place in (("before", here - 1), ("next", here + 1)):
+        if 0 <= place < len(numbers):
+            there = contents()[numbers[place]]
+            found.append(
+                f'<a class="go" href="{there.path.stem}.html">{words}:'
+                f" {escape(gallery.title(there))}</a>"
+            )
+    return f'<p class="turns">{"".join(found)}</p>'
 
 
 def read(lesson: Contents, site: Path) -> str:
@@ -491,7 +646,19 @@ def reading(name: str) -> str:
     text = (NOTEBOOKS / f"{name}.md").read_text(encoding="utf-8")
     text = re.sub(r"\]\((\d\w+)\.ipynb\)", rf"]({LESSONS}/\1.html)", text)
     html = from_markdown(text.replace("](../notebooks/", "]("))
+    if name == "glossary":
+        return glossary(html)
     return page(READINGS[name], site_tables.fitted(html))
+
+
+def glossary(html: str) -> str:
+    """Its tables, with a box that leaves the terms that are asked for."""
+    table = html.index("<table")
+    parts = {
+        "begins": html[:table],
+        "tables": site_tables.fitted(html[table:]),
+    }
+    return filtered(READINGS["glossary"], "site_glossary.html", parts)
 
 
 def from_markdown(text: str) -> str:

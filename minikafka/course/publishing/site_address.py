@@ -1,6 +1,7 @@
 """Where the site is: `site` in pyproject.toml's [tool.minikafka], a web address or a
 folder of the project. The README and lesson 00 link to an address; to a folder that
-nobody may have built yet they do not.
+nobody may have built yet they do not. `repository` beside it is the address of the
+project itself, to which the site's pages link; without it they don't.
 
     python -m minikafka.course.publishing.site_address https://example.org/kafka/    sets all three
 """
@@ -18,8 +19,25 @@ NAME = "the course in a tab"
 
 def address(project: Path = PROJECT) -> str:
     """The base address, with a slash at the end."""
+    return _told(project)["site"]
+
+
+def web_address() -> str:
+    """The same, if it is one that others can reach; or nothing."""
+    base = address() if (PROJECT / "pyproject.toml").exists() else ""
+    return base if "://" in base else ""
+
+
+def repository() -> str:
+    """Where the project's files are for everybody, or nothing."""
+    known = _told(PROJECT) if (PROJECT / "pyproject.toml").exists() else {}
+    return known.get("repository", "")
+
+
+def _told(project: Path) -> dict[str, str]:
     with (project / "pyproject.toml").open("rb") as file:
-        return str(tomllib.load(file)["tool"]["minikafka"]["site"])
+        found: dict[str, str] = tomllib.load(file)["tool"]["minikafka"]
+    return found
 
 
 def links(base: str) -> dict[str, str]:

@@ -9,6 +9,10 @@ from minikafka.theatre.text import escape
 
 PATH, TEMPLATE = "client_bugs.html", "site_bugs.html"
 TITLE = "Bugs in Kafka clients, and programs that show them"
+DESCRIPTION = (
+    "Lost records, double reads, logins that fail, with healthy brokers: bugs that were"
+    " reported in public, and a small program that shows each one."
+)
 
 
 def parts() -> dict[str, str]:

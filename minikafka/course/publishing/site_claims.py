@@ -17,6 +17,10 @@ from minikafka.theatre.text import escape
 
 PATH, TEMPLATE = "claims.html", "site_claims.html"
 TITLE = "What is said of Kafka, and what is true of it"
+DESCRIPTION = (
+    "Sentences that introductions to Kafka repeat, each with a verdict: true, true with"
+    " a condition, or false, and the test that shows it."
+)
 TESTS = "evidence"
 _ROOT = NOTEBOOKS.parent
 

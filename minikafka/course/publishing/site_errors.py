@@ -13,6 +13,10 @@ from minikafka.theatre.text import escape
 
 PATH, TEMPLATE = "errors.html", "site_errors.html"
 TITLE = "Error, cause, command"
+DESCRIPTION = (
+    "Paste a message that a Kafka client printed: what it means, its likeliest causes,"
+    " the command that shows which one it is, and the cure."
+)
 _SCRIPT = "errors.js"
 
 
