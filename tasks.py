@@ -816,7 +816,7 @@ def site(args):
     """The course as one folder of static files."""
     if args and (len(args) != 2 or args[0] != "--out"):
         raise Stop("This is how it goes: tasks.py site, or tasks.py site --out DIR")
-    install(["lab"], SIZES["lab"])
+    install(["lab", "site"], SIZES["lab"])
     folder = Path(args[1]).resolve() if args else ROOT / "build" / "site"
     command = [
         str(venv_python()),
