@@ -183,7 +183,7 @@ def way(html: str) -> str:
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'
         parts.append(f"{start}{links}</div>")
     return (
-        '<div class="way" role="navigation" aria-label="An order\'s way">'
+        '<div class="road" role="navigation" aria-label="An order\'s way">'
         f"{''.join(parts)}</div>"
     )
 
