@@ -9,8 +9,8 @@ the node's turn (broker/turn.py) and sends the answers; frames.py cuts frames ou
 bytes that arrive; folder_disk.py holds files; budget.py bounds the memory of all
 connections, open_files.py their number; metrics.py tells Prometheus what
 broker/metrics.py reads from the node; addresses.py finds a port and names the program
-that has it; log.py writes to whoever looks after the server, with the plain lines of
---verbose from handshakes.py; embedded.py runs the server as a child process, for tests
+that has it; log.py writes for the person who runs the server, and handshakes.py adds
+the plain lines of --verbose; embedded.py runs the server as a child process, for tests
 and lessons; typed.py reads the values of options. All protocol knowledge stays in the
 broker: the shell knows only that a frame has its size in front.
 """

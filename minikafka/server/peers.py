@@ -67,7 +67,7 @@ class Lane(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def release(self) -> None:
-        """What has waited passes, and what follows."""
+        """Send and hear again, beginning with what has waited."""
         self._is_held = False
         if self._transport is not None and not self.closed:
             self._transport.resume_reading()

@@ -266,8 +266,8 @@ class Server:
         self._tick()
 
     def cut(self, node: int) -> None:
-        """Nothing that this node asks another one passes, nor its answers, until
-        `mend`: they arrive then, as TCP sends them again.
+        """Hold back what this node asks the other one, and the answers, until `mend`.
+        They arrive then, because TCP sends them again.
         """
         self._cut_off.add(node)
         for (other, _), lane in self._lanes.items():
@@ -275,7 +275,7 @@ class Server:
                 lane.hold()
 
     def mend(self, node: int) -> None:
-        """What was cut passes again."""
+        """Ask this node again, and hear its answers, beginning with what has waited."""
         self._cut_off.discard(node)
         for (other, _), lane in list(self._lanes.items()):
             if other == node and not self._is_frozen:

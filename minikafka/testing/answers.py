@@ -173,7 +173,7 @@ def places(api: str, body: Message, names: Names) -> list[tuple[str, int | None]
 def walk(
     layout: Layout, body: Message, names: Names
 ) -> Iterator[tuple[str, int | None, Any]]:
-    """Each topic, or each partition of each, with the message that is about it."""
+    """The topics of a message, or their partitions, and the part that is about each."""
     for topic in getattr(body, layout.topics) or ():
         fields = topic.to_dict()
         name = fields.get("name") or fields.get("topic")

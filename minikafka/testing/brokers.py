@@ -40,7 +40,7 @@ LOOPBACK = "127.0.0.1"
 USER, PASSWORD = "tester", "tester-secret"  # who may log in
 LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 MOST_CONNECTIONS = 10_000
-# a busy machine may take its time; whoever waits longer waits for ever
+# generous, for a busy machine: a call that takes longer would never end
 PATIENCE_SECONDS = 60.0
 DAY_MS = "86400000"
 # Internal topics are small: a group's first member doesn't wait for fifty partitions.
@@ -184,10 +184,9 @@ class Node:
 
 
 class Brokers:
-    """All brokers of a cluster, running when the constructor returns. properties: of
-    each of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
-    listener of their own; None: they needn't. Calls may come from any thread but the
-    loop's own.
+    """All brokers of a cluster, running when the constructor returns. properties: for
+    all of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
+    listener of their own; None: they needn't. Any thread but the loop's own may call.
     """
 
     def __init__(
@@ -291,8 +290,8 @@ class Brokers:
     # -- time
 
     def advance(self, seconds: float) -> None:
-        """Returns when it is so much later for the brokers, and all that was due by
-        then is done.
+        """Move the brokers' time on. Returns when everything that was due by then is
+        done.
         """
         self._is_touched = True
         self.run(self._advance(round(seconds * NS)), None)
@@ -317,7 +316,7 @@ class Brokers:
 
     async def _crash_all(self) -> None:
         for node in self.nodes.values():
-            node.crash(power=False)  # all at once: none wonders where another one is
+            node.crash(power=False)  # none is left to wonder where another one is
         for node in self.nodes.values():
             await node.ended()
         this = asyncio.current_task()

@@ -37,8 +37,8 @@ Found = TypeVar("Found")
 
 
 class Client:
-    """bootstrap(): host:port of each broker that can be asked now. Its calls may come
-    from any thread.
+    """bootstrap() returns host:port of the brokers that can be asked now. Any thread
+    may use it.
     """
 
     def __init__(self, bootstrap: Callable[[], list[str]]) -> None:

@@ -5,8 +5,8 @@
         producer.send("orders", b"paid").get()
     assert fault.hits == 1
 
-There a client is the name of a node, here it is a client id; whoever isn't named is
-anyone. A fault meets requests that come while it is there.
+There a client is a node's name. Here it is a client id, and a fault that names none
+meets every client. A fault meets requests that arrive before it is lifted.
 """
 
 from dataclasses import KW_ONLY, dataclass, fields
@@ -23,9 +23,9 @@ WAIT_SECONDS = 30.0
 @dataclass(frozen=True, repr=False)
 class WireFault:
     """Which requests it meets: those of an API, of a client id, to a broker, about a
-    partition of a topic; None: of any. nth, times: the n-th of them, counted from 1,
-    and how many in a row; times=None: all that follow. chance_percent: each with this
-    chance instead of counting.
+    partition of a topic; None: of any. nth, times: the first one that it hits, counted
+    from 1, and how many in a row; times=None: all that follow. chance_percent: it hits
+    at random with this chance, instead of counting.
     """
 
     api: str
@@ -44,7 +44,7 @@ class WireFault:
         if (self.topic, self.partition) != (None, None) and self.api not in PLACES:
             raise ValueError(f"{self.api} names no topic")
         if self.partition is not None and self.topic is None:
-            raise ValueError("partition: of which topic?")
+            raise ValueError("a partition needs its topic")
         if self.nth < 1 or (self.times is not None and self.times < 1):
             raise ValueError("nth and times are counted from 1")
         if self.chance_percent is not None and not 0 <= self.chance_percent <= 100:
@@ -66,25 +66,11 @@ class WireFault:
 
 
 @dataclass(frozen=True, repr=False)
-class Lose(WireFault):
-    """The request is lost with its connection. answer=True: the broker does what it is
-    asked, and the answer is lost.
+class OnEitherWay(WireFault):
+    """A fault that meets the request; answer=True: the broker does what it is asked, and
+    the fault meets its answer.
     """
 
-    answer: bool = False
-
-    @property
-    def meets_answers(self) -> bool:
-        return self.answer
-
-
-@dataclass(frozen=True, repr=False)
-class Delay(WireFault):
-    """The request takes so much longer, and those behind it on its connection.
-    answer=True: the answer does.
-    """
-
-    extra_ms: int
     _: KW_ONLY
     answer: bool = False
 
@@ -94,10 +80,24 @@ class Delay(WireFault):
 
 
 @dataclass(frozen=True, repr=False)
+class Lose(OnEitherWay):
+    """The request, or the answer, is lost with its connection."""
+
+
+@dataclass(frozen=True, repr=False)
+class Delay(OnEitherWay):
+    """The request, or the answer, arrives extra_ms later, and so does what is behind it
+    on its connection.
+    """
+
+    extra_ms: int
+
+
+@dataclass(frozen=True, repr=False)
 class Answer(WireFault):
-    """The request is answered with an error, by its name. A broker that was to change
-    something doesn't; done=True: it does, and its answer says otherwise. Errors:
-    ValueError for one that the API never answers.
+    """The request is answered with an error, given by its name. If it was to change
+    something, the broker doesn't do it; done=True: it does, and answers otherwise.
+    Errors: ValueError for an error that the API never answers.
     """
 
     error: str
@@ -115,8 +115,8 @@ class Answer(WireFault):
 
 @dataclass(frozen=True, repr=False)
 class Throttle(WireFault):
-    """The answer asks the client to be silent for so long, and its connection is not
-    read meanwhile (KIP-219).
+    """The answer asks the client to be silent for throttle_time_ms, and its connection
+    is not read meanwhile (KIP-219).
     """
 
     throttle_time_ms: int
@@ -132,31 +132,20 @@ class Throttle(WireFault):
 
 
 @dataclass(frozen=True, repr=False)
-class Crash(WireFault):
-    """The broker dies when the request comes, and has not done it. answer=True: it has,
-    and dies before it answers. power: its machine loses power as well. It stays down
-    until broker(n).restart().
+class Crash(OnEitherWay):
+    """The broker dies when the request comes, or before it answers. power: its machine
+    loses power as well. It stays down until broker(n).restart().
     """
 
-    answer: bool = False
+    _: KW_ONLY
     power: bool = False
-
-    @property
-    def meets_answers(self) -> bool:
-        return self.answer
 
 
 @dataclass(frozen=True, repr=False)
-class Freeze(WireFault):
-    """The broker stands still when the request comes, and has not done it. answer=True:
-    it has, and stands still before it answers. It goes on after broker(n).thaw().
+class Freeze(OnEitherWay):
+    """The broker stands still when the request comes, or before it answers. It goes on
+    after broker(n).thaw().
     """
-
-    answer: bool = False
-
-    @property
-    def meets_answers(self) -> bool:
-        return self.answer
 
 
 # what only looks is done, and its answer overwritten

@@ -31,7 +31,7 @@ class Group:
         self._client = client
 
     def wait_stable(self, members: int, timeout: float = WAIT_SECONDS) -> None:
-        """Returns once the group has so many members, each with its partitions.
+        """Returns once the group has this many members and all have their partitions.
         Errors: AssertionError, after `timeout` seconds.
         """
         last = Described(*NOBODY)

@@ -99,7 +99,7 @@ class Heard:
         self.begin()
 
     def begin(self) -> None:
-        """Forget all that was before."""
+        """Forget what was heard until now."""
         self._began = time.monotonic()
         self._asked: deque[Asked] = deque(maxlen=MOST_KEPT)
 

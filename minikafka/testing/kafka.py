@@ -33,8 +33,8 @@ _numbers = itertools.count(1)
 
 
 class AnyKafka:
-    """What a test does with any Kafka, over the wire. bootstrap(): host:port of each
-    broker that can be asked now.
+    """What a test does with any Kafka, over the wire. bootstrap() returns host:port of
+    the brokers that can be asked now.
     """
 
     bootstrap_servers: str
@@ -77,7 +77,7 @@ class AnyKafka:
         return name
 
     def _wait_until_all_know(self, topic: str) -> None:
-        """Each broker that is up names a leader of each partition."""
+        """Returns once all brokers that are up know a leader for every partition."""
         body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
         for address in self._bootstrap():
 
@@ -270,7 +270,7 @@ class Kafka(AnyKafka):
         self._brokers.cut(one, other)
 
     def mend(self, one: int, other: int) -> None:
-        """What was cut passes again, and what was on its way arrives."""
+        """The two hear each other again, beginning with what was on its way."""
         self._brokers.mend(one, other)
 
     # -- for the next test
@@ -335,11 +335,11 @@ class Clock:
         self.advanced_seconds = 0.0
 
     def advance(self, seconds: float) -> None:
-        """It is so much later for all brokers, and what was due by then is done:
-        sessions have ended, transactions have timed out, old records are deleted.
-        Sockets stay open. Clients' own clocks don't move, so a member that is alive is
-        late as well, and joins again. Several brokers talk to each other all the while:
-        about 15 ms a second. Errors: ValueError.
+        """Move the time of all brokers on. What is due by then happens before this
+        returns: sessions end, transactions time out, old records are deleted. Sockets
+        stay open. Clients' own clocks don't move, so a member that is alive is late as
+        well, and joins again. Several brokers talk to each other all the while, which
+        takes about 15 ms for a second. Errors: ValueError.
         """
         if seconds < 0:
             raise ValueError("time does not go back")

@@ -82,7 +82,7 @@ class MeddledConnection(Connection):
             self._pass_on()
 
     def _pass_on(self) -> None:
-        """What has come, as far as no fault holds it back, goes to the node."""
+        """Give the node what has come, up to the first request that a fault holds back."""
         passing: list[bytearray] = []
         while self._behind and not self._is_held:
             frame, due = self._behind.popleft()
@@ -147,7 +147,7 @@ class MeddledConnection(Connection):
         return due, None
 
     def _hold(self, ms: int) -> None:
-        """No request goes in for so long."""
+        """Let no request in for this long."""
         self._is_held = True
         asyncio.get_running_loop().call_later(ms / 1000, self._let_go)
 

@@ -1,9 +1,9 @@
 """An event loop whose time may be moved, and sockets don't notice.
 
-While it is to move, it never waits: where it would sleep until its next timer, it is
-that time at once. So all timers fire in their order, and what brokers say to each other
-at each of them is heard before the next one: nobody is taken for dead because an hour
-has passed. The clocks of clients, in other threads and processes, don't move.
+While its time is being moved, the loop never sleeps: where it would wait for its next
+timer, it jumps there. So the timers fire in order, and what brokers say to each other
+when one fires is heard before the next: nobody is taken for dead because an hour has
+passed. The clocks of clients, in other threads and processes, don't move.
 """
 
 import asyncio
@@ -40,8 +40,8 @@ class MovedTime:
         return (time.monotonic_ns() + self.ahead_ns) / NS
 
     def move(self, ns: int, when_there: Callable[[], object]) -> None:
-        """when_there(): called once it is so much later, and all that was due by then
-        is done.
+        """when_there(): called once the time has been moved, and everything that was
+        due by then is done.
         """
         self.left_ns += ns
         self._when_there.append(when_there)

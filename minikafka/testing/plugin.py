@@ -183,7 +183,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """What a topic holds, if something else was expected of it."""
+    """Show what the topic holds when a test expected other records."""
     import sys
 
     records = sys.modules.get("minikafka.testing.records")

@@ -236,7 +236,7 @@ def test_what_looks_at_the_cluster_for_the_test_meets_no_faults(kafka):
     [
         (lambda: Lose("Produces"), "no API"),
         (lambda: Lose("Heartbeat", topic="orders"), "names no topic"),
-        (lambda: Lose("Produce", partition=0), "of which topic"),
+        (lambda: Lose("Produce", partition=0), "needs its topic"),
         (lambda: Lose("Produce", nth=0), "counted from 1"),
         (lambda: Lose("Produce", chance_percent=101), "from 0 to 100"),
         (lambda: Answer("Produce", "REBALANCE_IN_PROGRESS"), "never answers"),

@@ -226,7 +226,7 @@ def pays_once(consumer: Any, payments: Any, wait: Callable[[float], None]) -> No
 
 
 def frozen(place: int, unique: bool) -> Sight:
-    """Consumer A stops in the middle of an order, and goes on so much later."""
+    """Consumer A stops in the middle of an order, and goes on after a while."""
     seconds = FROZEN_S[place]
     faults = [Freeze("consumer A", at_ms=ASLEEP_MS, for_ms=1000 * seconds)]
     cluster = pay_with(pays_once if unique else pays, faults if seconds else [])
@@ -314,7 +314,7 @@ CUT_S = (1, 3, 6, 9, 12, 15, 20, 30)
 
 
 def forked(place: int, by_all: bool) -> Sight:
-    """The leader and its producer are cut off from the others for so long."""
+    """The leader and its producer are cut off from the others for a while."""
     acks = "all" if by_all else 1
     with brokers_with_orders(seed=1) as cluster:
         lonely, web = cut_off(cluster, acks, ("created", "booked"))

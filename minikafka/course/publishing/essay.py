@@ -1,9 +1,9 @@
-"""The essay "How Kafka loses an order": prose from beside the notebooks, and between it
-cases, each a picture with one thing to move.
+"""The essay "How Kafka loses an order": prose that lies beside the notebooks, with eight
+cases in it. A case is a picture in which one thing can be moved.
 
-All runs are made with the site: what the slider shows are finished drawings, one file a
-case, so the page needs no Python, and each answer is at once. The first drawing of each
-case is in the page, so that it is an article without scripts, too.
+The runs are made when the site is built. A slider shows finished drawings, which one
+file holds for every case, so the page needs no Python and answers immediately. The page
+itself holds a first drawing for every case, so it can be read without scripts.
 """
 
 import json
@@ -117,7 +117,7 @@ FURTHER = {
 
 
 def prose() -> str:
-    """The essay's Markdown, in which a comment marks the place of each case."""
+    """The essay's Markdown. Comments in it mark where the cases belong."""
     return (NOTEBOOKS / f"{NAME}.md").read_text(encoding="utf-8")
 
 
@@ -157,8 +157,8 @@ def write(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _room(runs: list[dict[str, str]]) -> dict[str, Any]:
-    """The longest sentence, and for each width the highest drawing as a part of it, so
-    that nothing below it jumps.
+    """The longest sentence, and the height of the highest drawing as a part of its
+    width: what a case needs so that nothing below it jumps.
     """
     high = {name: max(_height(run[name]) for run in runs) for name in WIDTHS}
     return {"high": high, "longest": max((run["says"] for run in runs), key=len)}

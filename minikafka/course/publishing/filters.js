@@ -1,4 +1,4 @@
-// Hides what is not asked for: leaves the items whose data the lists ask for, and that hold all the words typed. What is folded opens for words.
+// Shows only the items that match the lists and hold all the words typed. Typing opens what is folded.
 'use strict';
 (() => {
 const items = [...document.querySelectorAll('article, tbody tr')];

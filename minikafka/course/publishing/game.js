@@ -134,23 +134,25 @@ function judge({ ended: [kind, , words], words: plan, plan: faults, window_ms: w
   at('code').textContent = code.join('\n');
   const faultsSaid = plan.length === 1 ? '1 fault' : `${plan.length} faults`, all = plan.join('; ') || 'nothing goes wrong';
   const what = `${faultsSaid}, window ${window.toLocaleString('en')} ms: ${all}.`;
-  count(faults, { lost: `${lost}`, waited: 'w' }[kind] ?? '.', kind === 'lost' ? lost : 0);
+  const solves = kind === 'lost' && isAsked(faults, lost);
+  count(faults, { lost: `${lost}`, waited: 'w' }[kind] ?? '.', solves);
   if (!solution) {
     say(bold(`Nothing is lost: ${words}.`), ` ${acknowledged} of 5 orders acknowledged. ${what}`, triedEnough() ? WHY : '');
     return;
   }
-  const begin = isSolved ? `Solved. ${words[0].toUpperCase()}` : words[0].toUpperCase();
-  say(bold(`${begin}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
+  const begin = solves ? 'Solved. ' : puzzle ? 'Not what this puzzle asks for. ' : '';
+  say(bold(`${begin}${words[0].toUpperCase()}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
 }
 
+const isAsked = (faults, lost) => Boolean(puzzle) && faults.length <= puzzle.faults && (puzzle.lost ?? lost) === lost;
 const triedEnough = () => puzzle?.acks === 'all' && tries.length >= 5;
 
 // A run that was seen before costs nothing.
-function count(faults, letter, lost) {
+function count(faults, letter, solves) {
   if (!puzzle || isSolved || seen.has(faults.join())) return;
   seen.add(faults.join());
   tries.push(letter);
-  isSolved = lost > 0 && faults.length <= puzzle.faults && (puzzle.lost ?? lost) === lost;
+  isSolved = solves;
   if (isSolved) document.querySelector(`.puzzles [data-name="${name}"]`).classList.add('solved');
   score();
 }

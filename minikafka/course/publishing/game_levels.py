@@ -16,9 +16,9 @@ LASTS = {20: "20 ms", 100: "100 ms", 1000: "one second", 12_000: "12 seconds"}
 
 
 class Puzzle(NamedTuple):
-    """lost: exactly so many orders, or None: at least one. faults: at most, with those
-    that are given (also). par: tries. lasts_ms: of a freeze or a cut. solution: faults
-    as a link has them, those that are given first.
+    """lost: how many orders exactly; None: one or more. faults: how many are allowed,
+    including the ones that are given (also). par: in tries. lasts_ms: the length of a
+    freeze or a cut. solution: faults as a link has them, the given ones first.
     """
 
     goal: str
@@ -96,8 +96,8 @@ LEVELS = (
     ),
 )
 
-# a fault that is given, or "" -> how long others last, the fault that solves it, at
-# which ms after 5 s it loses so many
+# the fault that is given, or "" -> how long others last, the fault that solves it, and
+# how many orders it loses -> when it strikes for that, in ms after 5 s
 GIVEN: dict[str, tuple[int, str, dict[int, int]]] = {
     "": (12_000, "freeze~1~{}~12000", {1: 50, 2: 40, 3: 30, 4: 20, 5: 10}),
     "freeze~2~5000~100": (100, "kill~1~{}", {1: 30, 2: 40, 3: 50, 4: 60}),

@@ -1,5 +1,5 @@
-"""The picture of each page that other sites show when somebody shares it: a PNG file,
-since they don't read SVG, made from a picture of a run.
+"""The picture that other sites show when somebody shares a page. It's a PNG file, since
+they don't read SVG, and shows a run.
 
 Only a site whose address is known has them, because the tags that name them want whole
 addresses. resvg-py (the extra `site`) draws them.
@@ -20,7 +20,7 @@ FONTS = "'DejaVu Sans', sans-serif"
 
 
 def place_all(site: Path) -> None:
-    """One for each lesson, and for the pages that have one of their own."""
+    """The lessons' pictures, and those of pages that have one of their own."""
     for path in sorted((NOTEBOOKS / "pictures").glob("*.svg")):
         if not path.stem.startswith("hero"):  # it moves
             place(site, path.stem, path.read_text(encoding="utf-8"))

@@ -173,7 +173,7 @@ AIMS = {
 DOORS = {
     essay.PATH: (
         "How Kafka loses an order",
-        "Eight ways in ten minutes, each with something to move.",
+        "Eight ways, with a picture and something to move for every one.",
     ),
     "playground.html": (
         "Break a cluster",
@@ -317,7 +317,7 @@ def playground_page(beside: Mapping[str, Any]) -> str:
 
 
 def essay_page(first: Mapping[str, Any]) -> str:
-    """first: the run of each case that the page holds."""
+    """first: by the name of a case, the run that the page itself holds."""
     body = filled(
         "essay.html",
         style=own("essay.css"),

@@ -1,5 +1,5 @@
-"""The page "Bugs in Kafka clients": those of `tests/client_bugs/bugs.toml`, each with the
-program that shows it, which is the file that the tests run, and what it has printed.
+"""The page "Bugs in Kafka clients", from `tests/client_bugs/bugs.toml`. It shows the very
+programs that the tests run, and what they printed.
 """
 
 import re
@@ -60,7 +60,7 @@ def _section(bug: Bug) -> str:
 
 
 def _words(text: str) -> str:
-    """What is in backquotes becomes code."""
+    """HTML of a text that may have code in backquotes."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 

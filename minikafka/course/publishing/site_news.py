@@ -75,7 +75,7 @@ def feed(base: str) -> str:
 
 
 def changed_at() -> str:
-    """When the log was changed last, by git or else by its file."""
+    """When the log was last changed, as git knows it, or else the file system."""
     command = ["git", "log", "-1", "--format=%cI", "--", CHANGES.name]
     try:
         done = subprocess.run(
