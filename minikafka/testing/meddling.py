@@ -82,7 +82,7 @@ class MeddledConnection(Connection):
             self._pass_on()
 
     def _pass_on(self) -> None:
-        """Give the node what has come, up to the first request that a fault holds back."""
+        """Give the node what has come, up to the first that a fault holds back."""
         passing: list[bytearray] = []
         while self._behind and not self._is_held:
             frame, due = self._behind.popleft()
