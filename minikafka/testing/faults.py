@@ -67,8 +67,8 @@ class WireFault:
 
 @dataclass(frozen=True, repr=False)
 class OnEitherWay(WireFault):
-    """A fault that meets the request; answer=True: the broker does what it is asked, and
-    the fault meets its answer.
+    """A fault that meets the request; answer=True: the broker does what it is asked
+    and the fault meets its answer.
     """
 
     _: KW_ONLY

@@ -141,6 +141,9 @@ PARTS = {
     "21": "Around Kafka, on call, your own, with locks",
 }
 CARD_LETTERS = 150
+SKIPPED = re.compile(
+    r"(Nobody has to do this one|You (don't have to do|can skip) this one)\. "
+)
 # where to begin, by what one wants: the lesson, the aim, and the way from there
 AIMS = {
     "00": (
@@ -548,10 +551,13 @@ def card(lesson: Contents) -> str:
 
 def sentence(lesson: Contents) -> str:
     """The beginning of a lesson, without Markdown's marks; from a long paragraph, as
-    many sentences as fit on a card.
+    many sentences as fit on a card. Before it come the title and, in a lesson, a
+    picture; in an extra it begins by saying that one may skip it.
     """
     paragraphs = re.split(r"\n\s*\n", lesson.sections[0].text)
-    words = re.sub("[*`]", "", paragraphs[2]).replace("\n", " ")
+    begins = next(each for each in paragraphs[1:] if not each.startswith("!["))
+    words = re.sub("[*`]", "", begins).replace("\n", " ")
+    words = SKIPPED.sub("", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words))
     whole, *more = re.split(r"(?<=[.?!]) ", words)
     for each in more:
         if len(whole) + len(each) > CARD_LETTERS:

@@ -82,6 +82,10 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     command += ["--output-dir", site / "lab", "--apps", "notebooks", "--apps", "lab"]
     command += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
     run([*command, "--force"], "JupyterLite could not be built")
+    # icons in formats that no browser with WebAssembly asks for: two megabytes
+    for kind in ("eot", "svg", "ttf"):
+        for font in (site / "lab" / "build").glob(f"fa-*.{kind}"):
+            font.unlink()
     return [lesson.path.name for lesson in chosen]
 
 
