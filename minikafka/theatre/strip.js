@@ -238,6 +238,8 @@ const strip = (() => {
     load(given);
     anew(plays ? play.begin : last);
     if (plays && !still.matches) turn();
+    // the game's page says how the run ended that was chosen, even where it asked for none
+    if (plays) dispatchEvent(new CustomEvent('chosen', { detail: key }));
   }
 
   async function unpacked(text) {

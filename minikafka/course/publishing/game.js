@@ -9,6 +9,7 @@ const frame = document.querySelector('#stage iframe');
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [] };
 let map = null, chosen = null, solution = null, turn = 0, search = 0;
 let puzzle = null, name = '', tries = [], isSolved = false;  // puzzle: null in free play. tries: how each ended, in a letter
+const answers = new Map(), named = key => JSON.stringify([settings, key]);
 const seen = new Set();  // the plans that this puzzle has counted
 
 const say = (...words) => at('verdict').replaceChildren(...words);
@@ -76,10 +77,22 @@ async function one(key) {
   const cell = key.split('/').map(Number), now = search;
   const answer = await ask('try', { cell, draws: true });
   if (now !== search) return;
-  chosen = key;
+  answers.set(named(key), answer);
   tell({ ...found(key, answer.ended), ...answer.play, cell: key });
+}
+
+// The board shows the run of a cell that was chosen: the one that it asked for, or one that it had already.
+function shown(key) {
+  const answer = answers.get(named(key));
+  if (!answer) return;
+  chosen = key;
+  tell(found(key, answer.ended));
   judge(answer);
 }
+
+const hear = () => frame.contentWindow.addEventListener('chosen', ({ detail }) => shown(detail));
+frame.addEventListener('load', hear);
+if (frame.contentDocument?.getElementById('strip')) hear();
 
 // From coarse to fine, and what lies between two that ended alike is taken to end so.
 async function every() {
