@@ -137,7 +137,7 @@ def pages(
         begins = escape(title(lesson))
         if in_site:
             begins = f'<a href="{path_of(lesson)}">{begins}</a>'
-        links.append(f"<span>{begins}: {heading(each, pictures)}</span>")
+        links.append(f"<span>{begins}: {escape(heading(each, pictures))}</span>")
         if number > 0:
             links.append(f'<a href="{pictures[number - 1].name}.html">previous</a>')
         if number + 1 < len(pictures):
@@ -149,7 +149,7 @@ def pages(
         if in_site:
             head = site_look.Head(
                 f"{PATH}/{each.name}.html",
-                f"{picture.title} · {title(lesson)}",
+                f"{heading(each, pictures)} · {title(lesson)}",
                 line(each),
                 each.name,
             )
@@ -190,17 +190,18 @@ def title(lesson: Contents) -> str:
 
 
 def heading(each: Shown, pictures: Sequence[Shown]) -> str:
-    """A picture's name, as HTML: its story, or else the heading above it, numbered
-    from the second one on.
-    """
-    if each.picture.title != each.picture.stage:
-        return escape(each.picture.title)
-    same = [other.cell for other in pictures if other.heading == each.heading]
-    words = re.sub(r" \((core|stretch)\b[^)]*\)$", "", each.heading)
+    """A picture's name among those of its lesson, numbered from the second one on."""
+    name = _name(each)
+    same = [other.cell for other in pictures if _name(other) == name]
     place = same.index(each.cell)
-    if place > 0:
-        words = f"{words} · {place + 1}"
-    return escape(words)
+    return f"{name} · {place + 1}" if place > 0 else name
+
+
+def _name(each: Shown) -> str:
+    """Its story, or else the heading above it."""
+    if each.picture.title != each.picture.stage:
+        return each.picture.title
+    return re.sub(r" \((core|stretch)\b[^)]*\)$", "", each.heading)
 
 
 def line(each: Shown) -> str:
@@ -229,7 +230,7 @@ def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
     for each in pictures:
         cards.append(
             f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
-            f'<h3><a href="{each.name}.html">{heading(each, pictures)}</a></h3>'
+            f'<h3><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h3>'
             f"<p>{escape(line(each))}</p></li>"
         )
     listed = "\n".join(cards)
