@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -505,6 +505,7 @@ def stop_after(wait_for_end: Callable[[], object], wanted: asyncio.Event) -> Non
 
     def wait() -> None:
         wait_for_end()
-        loop.call_soon_threadsafe(wanted.set)
+        with suppress(RuntimeError):  # the loop has ended before, or ends just now
+            loop.call_soon_threadsafe(wanted.set)
 
     threading.Thread(target=wait, daemon=True).start()
