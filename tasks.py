@@ -42,6 +42,7 @@ DEBIAN_PACKAGES = {
     "java": "openjdk-17-jre-headless",
     "mvn": "maven",
     "chromium": "chromium",
+    "firefox-esr": "firefox-esr",
     "rabbitmq-server": "rabbitmq-server",
 }
 # brings a service that would be started where systemd runs: that is for the machine's

@@ -52,10 +52,15 @@ def browser_missing() -> str | None:
     return None if shutil.which("chromium") else "no chromium on the PATH"
 
 
+def firefox_missing() -> str | None:
+    return None if shutil.which("firefox-esr") else "no firefox-esr on the PATH"
+
+
 NEEDS = {
     "java": java_missing,
     "spark": spark_missing,
     "browser": browser_missing,
+    "firefox": firefox_missing,
     "rabbitmq": rabbitmq_missing,
 }
 

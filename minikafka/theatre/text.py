@@ -81,6 +81,13 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def in_words(count: int) -> str:
+    """A count where a figure would look like a record's number: "one lost", "12 lost".
+    """
+    names = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
+    return names[count] if count < len(names) else str(count)
+
+
 def counted(count: int, noun: str, one: str = "1") -> str:
     """1 record · 2 records; one: the word for it in a sentence"""
     if count == 1:

@@ -25,6 +25,7 @@ from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import essay, site
 from tests.browser.site import SUB_PATH, served
 from tests.chromium import running_chromium
+from tests.firefox import END, running_firefox
 
 pytestmark = [pytest.mark.slow, pytest.mark.apart]
 
@@ -242,3 +243,24 @@ def test_without_scripts_it_is_an_article_with_pictures(root, browser):
         assert page.locator(".drawing.wide:visible svg").count() == len(CASES)
         assert page.locator(".moves:visible").count() == 0
         assert page.locator("article table").is_visible()
+
+
+@pytest.mark.nightly
+@pytest.mark.firefox
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 660)])
+def test_firefox_shows_the_same_runs(root, runs, width, height):
+    with served(root) as address, running_firefox() as page:
+        page.resize(width, height)
+        page.goto(f"{address}/{essay.PATH}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for case in CASES:
+            says = f"document.querySelector('#{case.name} .says span').textContent"
+            last = runs[case.name][False][-1]["says"]
+            page.evaluate(f"document.querySelector('#{case.name} input').focus()")
+            page.press(END)
+            page.wait_for(f"{says} === {json.dumps(last)}")
+            if case.switch:
+                last = runs[case.name][True][-1]["says"]
+                page.evaluate(f"document.querySelector('#{case.name} button').click()")
+                page.wait_for(f"{says} === {json.dumps(last)}")
+    assert page.errors == []

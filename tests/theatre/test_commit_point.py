@@ -61,7 +61,7 @@ def test_a_crash_between_writing_and_committing_makes_a_duplicate_at_that_record
         and shapes["effect/3/2"]["line"] == "trouble"
     )
     assert (
-        shapes["lamp/twice/word"]["text"] == "1 twice"
+        shapes["lamp/twice/word"]["text"] == "one twice"
         and shapes["lamp/skipped/word"]["text"] == "none lost"
     )
     before = drawn(pic, pic.scenes[wrong[0]["step"] - 1])

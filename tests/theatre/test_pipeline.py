@@ -369,7 +369,7 @@ def test_told_failed_and_written_turns_the_lamp_of_the_truth_red_at_that_step():
         ] == [0] * scene["step"] + [1]
         shapes = pic.drawings(920)[scene["step"]].shapes
         assert (
-            shapes["lamp/truth/word"]["text"] == "1 told wrong"
+            shapes["lamp/truth/word"]["text"] == "one told wrong"
             and shapes["told/0"]["more"] == "✗"
         )
         assert pic.summary(scene).endswith("none lost, 1 told wrong)")

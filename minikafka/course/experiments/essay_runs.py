@@ -142,7 +142,7 @@ def resent(place: int, idempotent: bool) -> Sight:
     else:
         kind = WELL
         says = f"{there}: each order once, and in order."
-    return _end(picture("pipeline", trace, seed=1), kind, says)
+    return _end(picture("pipeline", trace, seed=1, ended=True), kind, says)
 
 
 # -- the commit point
@@ -380,7 +380,7 @@ def gated(place: int, committed: bool) -> Sight:
         [aborted] = _all(trace, "MarkerWritten")
         believed_s = (aborted.at - sent_ms) / 1000
         says = (
-            f"The auditor reads 20 euros at once. {believed_s:.0f} s later they are"
+            f"The auditor reads 20 euros immediately. {believed_s:.0f} s later they are"
             " taken back, and never paid."
         )
     else:

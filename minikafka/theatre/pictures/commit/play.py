@@ -23,7 +23,7 @@ from minikafka.theatre.pictures.commit.story import CommitStory
 from minikafka.theatre.pictures.log.story import lane_of
 from minikafka.theatre.play import Play, Space
 from minikafka.theatre.row import Record
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.text import counted, dotted, in_words
 
 
 class CommitPlay(Play):
@@ -119,10 +119,10 @@ def _wrong(space: Space) -> str:
     doubled = len(twice(space))
     lost = len(space["skipped"])
     if doubled and lost:
-        return f"{doubled + lost} wrong"
+        return f"{in_words(doubled + lost)} wrong"
     if doubled:
-        return f"{doubled} twice"
-    return f"{lost} lost" if lost else ""
+        return f"{in_words(doubled)} twice"
+    return f"{in_words(lost)} lost" if lost else ""
 
 
 def _lamp(what: str, scenes: Sequence[Scene]) -> Item:
@@ -132,7 +132,7 @@ def _lamp(what: str, scenes: Sequence[Scene]) -> Item:
         return len(twice(space) if what == "twice" else space["skipped"])
 
     def said(space: Space) -> str:
-        return f"{count(space) or 'none'} {'twice' if what == 'twice' else 'lost'}"
+        return f"{in_words(count(space))} {'twice' if what == 'twice' else 'lost'}"
 
     return lamp(f"lamp/{what}", scenes, said, count)
 

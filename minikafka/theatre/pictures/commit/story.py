@@ -28,7 +28,7 @@ from minikafka.theatre.pictures.commit.says import (
 from minikafka.theatre.pictures.log.state import Position
 from minikafka.theatre.pictures.log.story import LogStory
 from minikafka.theatre.play import QUIETLY, Cast, Detail, EventId, Space, Told, picked
-from minikafka.theatre.text import capital
+from minikafka.theatre.text import capital, in_words
 from minikafka.trace import Event
 
 # who writes an effect, where that is done outside of any client's program
@@ -446,7 +446,7 @@ class CommitStory(LogStory):
         told.sentence += f" {which} lost: {why}."
         told.trouble = True
         told.chapter = "lost"
-        short = skipped[0] if len(skipped) == 1 else len(skipped)
+        short = skipped[0] if len(skipped) == 1 else in_words(len(skipped))
         told.marks += self.mark("effects", f"{short} lost", trouble=True)
         told.light = self._light(skipped, "skipped")
         return told

@@ -33,7 +33,7 @@ from minikafka.theatre.row import (
 )
 from minikafka.theatre.text import dotted
 
-LOW, LOWER = 34, 24  # of one of several partitions, and of one of many
+LOW, LOWER = 34, 21  # of one of several partitions, and of one of many
 FEW = 3  # partitions
 LEAST_NAMES, LEAST_OF_SEVERAL, LEAST_RECORDS = 60, 270, 330  # widths
 BRACKET = 16  # height of what is said of some records
@@ -102,7 +102,7 @@ class Partition:
             is_one_of_few = len(self.cast["chosen"]) <= FEW
             row.header = False
             row.resize(LOW if is_one_of_few else LOWER)
-            row.words = 36 if is_one_of_few else 25
+            row.words = 36 if is_one_of_few else 29
         elif row.values and not self.cast["one_key"]:
             row.show_values()
         if not self.cast["readers"]:

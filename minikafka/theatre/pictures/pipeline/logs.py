@@ -15,6 +15,7 @@ from minikafka.theatre.drawing import CELL, Box, Drawing, Look, lamp_width, wide
 from minikafka.theatre.pictures.pipeline.records import Outcome
 from minikafka.theatre.pictures.pipeline.rows import HEAD
 from minikafka.theatre.play import Cast, Space
+from minikafka.theatre.text import in_words
 
 LEAST = 280  # width of a log
 LEAST_PITCH, MOST_PITCH = 36, 54  # from one record to the next
@@ -39,9 +40,9 @@ def lamps_of(space: Space) -> list[Lamp]:
     """What must hold: each record once, in order, none lost."""
     twice, late, lost = (space[name] for name in ("twice", "late", "lost"))
     return [
-        Lamp("once", f"{twice} twice" if twice else "each once", twice > 0),
-        Lamp("order", f"{late} overtaken" if late else "in order", late > 0),
-        Lamp("lost", f"{lost} lost" if lost else "none lost", lost > 0),
+        Lamp("once", f"{in_words(twice)} twice" if twice else "each once", twice > 0),
+        Lamp("order", f"{in_words(late)} overtaken" if late else "in order", late > 0),
+        Lamp("lost", f"{in_words(lost)} lost" if lost else "none lost", lost > 0),
     ]
 
 
@@ -54,7 +55,7 @@ def _of_logs(space: Space) -> list[Lamp]:
 def _of_sent(space: Space) -> list[Lamp]:
     """The truth, once anything is told."""
     untrue, lost = space["untrue"], lamps_of(space)[2]
-    words = f"{untrue} told wrong" if untrue else "told the truth"
+    words = f"{in_words(untrue)} told wrong" if untrue else "told the truth"
     truth = Lamp("truth", words, untrue > 0)
     if space["acknowledged"] or space["failed"]:
         return [truth, lost]
@@ -154,10 +155,11 @@ class Records:
 
     def _draw_logs(self, d: Drawing, places: Places, scene: Scene) -> None:
         place = places["logs"]
+        door = places.get("wire", place).right
         space = scene["space"]
         for number, log in enumerate(space["logs"]):
             grid = self._grid(place, number)
-            self._log(d, log, grid, places["wire"].right)
+            self._log(d, log, grid, door)
             if self.several:
                 key, words = f"log/{log['partition']}/name", f"P{log['partition']}"
                 d.text(key, place.x, grid.y + 18, words, mono=True, bold=True)
@@ -183,10 +185,12 @@ class Records:
 
     def _draw_told(self, d: Drawing, places: Places, scene: Scene) -> None:
         """In the order of sending."""
-        grid = self._grid(places["told"], most_lines=1)
+        place = places["told"]
+        flight = places.get("flight", place)
+        grid = self._grid(place, most_lines=1)
         told = [Outcome(*each) for each in scene["space"]["told"]]
         for number, outcome in enumerate(_that_have_room(told, grid.across)):
-            self._outcome(d, grid.box(number), outcome, places["flight"])
+            self._outcome(d, grid.box(number), outcome, flight)
 
     def _outcome(self, d: Drawing, box: Box, outcome: Outcome, flight: Box) -> None:
         """A dashed place if it was told nothing yet."""

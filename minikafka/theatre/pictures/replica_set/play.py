@@ -17,7 +17,7 @@ from minikafka.theatre.pictures.log_rows import LogRows
 from minikafka.theatre.pictures.replica_set.story import ReplicaStory
 from minikafka.theatre.pictures.replica_set.told import told_box, told_y
 from minikafka.theatre.play import Detail, Play, Space
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.text import counted, dotted, in_words
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
 FEW = 3  # brokers: each has a lane
@@ -82,7 +82,7 @@ class ReplicaSetPlay(Play):
         ISR.
         """
         lost = scenes[-1]["space"]["lost"]
-        words = f"{lost} lost" if lost else ""
+        words = f"{in_words(lost)} lost" if lost else ""
         return [
             TimeLane(key="told", name="told", number=words, trouble=lost > 0),
             leader_lane("leader", scenes, _leader),
