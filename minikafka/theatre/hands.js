@@ -25,15 +25,35 @@ function tell(name, text) {
   return true;
 }
 
-const send = (words, onto) => tell('act', JSON.stringify({ act: words, onto, at: steps[cursor].at, turn: Date.now() }));
+// An act's name: the same lever at the same moment does something else in another run.
+const opened = Date.now();
+let loads = 0;
+const nameOf = (words, onto = '') => `${opened}.${loads} ${steps[cursor].at} ${words} ${onto}`;
+const message = (words, onto) => JSON.stringify({ act: words, onto, at: steps[cursor].at, of: nameOf(words, onto), turn: Date.now() });
+const send = (words, onto) => tell('act', message(words, onto));
 
 function act(words, onto) {
   pause();
+  clearTimeout(pointing);
   if (words.startsWith('step ')) { go(Number(words.slice(5))); return; }  // the page has what comes of it
+  const name = nameOf(words, onto);
   if (!send(words, onto)) { say('Run this cell again: the levers need its kernel.'); return; }
+  if (foreseen?.of === name) { taken = name; take(JSON.parse(foreseen.play)); return; }
   at('stage').setAttribute('aria-busy', 'true');
   clearTimeout(asked);
   asked = setTimeout(() => say('No answer yet: Python is busy. If this stays, run the cell again, or load the page again.'), ANSWER_MS);
+}
+
+// What comes of a lever is asked for as soon as somebody points at it, so that a click finds it here.
+const POINTS_MS = 80;
+let pointing = 0, foreseen = null, taken = '';
+
+function point(words, onto) {
+  clearTimeout(pointing);
+  if (!words || words.startsWith('step ') || playing || foreseen?.of === nameOf(words, onto)) return;
+  pointing = setTimeout(() => {
+    if (!taken && !at('stage').hasAttribute('aria-busy')) tell('point', message(words, onto));
+  }, POINTS_MS);
 }
 
 // A re-run draws only the layout that is shown (course/levers/controls.py): the kernel hears which that is, and sends the
@@ -137,6 +157,7 @@ function aim(place) {
   held.place?.box.classList.remove('aimed');
   held.place = place;
   place.box.classList.add('aimed');
+  point(held.act, place.name);
   held.node.style.translate = `${(place.x - held.home) / grown}px`;
 }
 
@@ -173,8 +194,14 @@ drawing.addEventListener('click', event => {
   else if (clicked && !clicked.hasAttribute('data-onto')) act(clicked.dataset.act);
 });
 
+drawing.addEventListener('pointerover', event => {
+  const lever = event.target.closest('[data-act]:not([data-onto], [data-digits])');
+  if (!held && event.pointerType === 'mouse') point(lever?.dataset.act);
+});
+
 drawing.addEventListener('focusin', event => {
   const node = event.target, shape = elements[node.dataset.shape]?.shape;
+  if (node.matches('[data-act]:not([data-onto], [data-digits])')) point(node.dataset.act);
   if (!shape?.grid) return;
   inGrid(shape.grid).forEach(other => other.setAttribute('tabindex', other === node ? '0' : '-1'));
   explain(shape.of, shape.tip, shape.same);

@@ -23,6 +23,11 @@ document.addEventListener('keydown', event => {
 function take(given) {
   clearTimeout(asked);
   at('stage').removeAttribute('aria-busy');
+  if (given.turn && taken) {  // the kernel has done what is shown already, or it couldn't
+    const shown = given.of === taken && given.steps;
+    taken = '';
+    if (shown) return;
+  }
   if (given.busy) { at('stage').setAttribute('aria-busy', 'true'); return; }
   const hasMap = typeof strip !== 'undefined';  // of runs: strip.js is on such a page only
   if (hasMap && (given.strip || given.ended || given.cell !== undefined)) strip.take(given);
@@ -38,6 +43,7 @@ function take(given) {
   }
   if (given.cell !== undefined || !given.steps) return;
   const focused = document.activeElement?.dataset.act;
+  loads += 1;
   load(given);
   anew(play.begin);
   if (focused) drawing.querySelector(`[data-act="${CSS.escape(focused)}"]`)?.focus();
@@ -47,11 +53,13 @@ function take(given) {
 function listen() {
   const cell = cellAround('.jp-Cell, .cell');
   if (!cell) return;
-  let taken = null;
+  let seen = null;
+  const sent = name => beside(name)?.querySelector('[data-play]')?.dataset;
   const look = () => {
     tellLayout();
-    const text = beside('data')?.querySelector('[data-play]')?.dataset.play;
-    if (text && text !== taken) { taken = text; take(JSON.parse(text)); }
+    const text = sent('data')?.play;
+    if (text && text !== seen) { seen = text; take(JSON.parse(text)); }
+    foreseen = sent('ahead') ?? null;
     // A sentence with dials stands beside its plain words (course/levers/dials.py).
     const plain = cell.querySelector('.minikafka-plain');
     if (plain) plain.hidden = Boolean(beside('dials'));

@@ -82,8 +82,7 @@ def capital(words: str) -> str:
 
 
 def in_words(count: int) -> str:
-    """A count where a figure would look like a record's number: "one lost", "12 lost".
-    """
+    """A count that isn't to be taken for a record's number: "one lost", "12 lost"."""
     names = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
     return names[count] if count < len(names) else str(count)
 

@@ -59,6 +59,29 @@ def test_a_click_on_a_card_changes_the_run_from_that_moment_in_the_same_frame(le
     assert picture.violations() == []
 
 
+def test_a_lever_that_is_pointed_at_has_its_effect_on_the_page_before_it_is_clicked(
+    lesson,
+):
+    picture = lesson.picture()
+    picture.focus("scrub")
+    picture.press("Home")
+    for _ in range(8):
+        picture.press("ArrowRight")
+    lever = picture.frame.locator("rect[data-act='slow consumer B']")
+    lever.hover()
+    lesson.page.wait_for_selector(
+        ".minikafka-ahead [data-of*='slow consumer B']", state="attached"
+    )
+    shown = lever.evaluate(
+        "lever => { lever.dispatchEvent(new MouseEvent('click', { bubbles: true }));"
+        " return document.querySelector('#ticks').innerHTML }"
+    )
+    assert "processing_ms=400" in shown
+    # and the kernel does the same
+    said = lesson.page.locator(".jp-OutputArea").nth(1)
+    said.filter(has_text='cluster.slow("consumer B"').wait_for(state="attached")
+
+
 def test_a_reader_that_is_dragged_seeks_and_the_run_goes_on_from_there(lesson):
     picture = lesson.picture(1)
     picture.focus("scrub")

@@ -384,6 +384,29 @@ def test_the_playground_is_live_and_every_click_changes_the_picture(tab):
     assert one.errors == [] and serious(page) == []
 
 
+def test_a_click_needs_no_python_where_one_has_pointed_before(tab):
+    one = tab()
+    one.page.add_init_script("""Worker = class extends Worker {
+      constructor(...given) {
+        super(...given);
+        this.addEventListener('message', ({ data }) => {
+          if (!data.foreseen) return;
+          this.terminate();
+          document.body.classList.add('without-python');
+        });
+      }
+    }""")
+    page = playground(one)
+    inside = page.frame_locator("#stage iframe")
+    inside.locator("body").press("ArrowRight")
+    lever = inside.locator('#drawing [data-act="freeze consumer A"]:visible').first
+    lever.hover()
+    page.wait_for_selector(".without-python", timeout=60_000)
+    lever.click()
+    page.wait_for_function(f"() => {FLAGS} > 0")
+    assert 'cluster.freeze("consumer A")' in page.text_content("#code")
+
+
 def test_a_broker_of_three_is_killed_by_a_click(tab):
     one = tab()
     page = playground(one)

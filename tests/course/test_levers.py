@@ -1,5 +1,7 @@
 """The partitioner's machine with its levers, as lesson 02 shows it."""
 
+import json
+
 import pytest
 
 from minikafka import Cluster
@@ -97,6 +99,23 @@ def test_each_lever_of_the_rebalance_changes_the_run_at_its_moment(
     assert len(inside) == members
     machine.reset()
     assert repr(machine) == repr(levers.rebalance(run))
+
+
+def test_pointing_at_a_lever_makes_its_run_and_only_a_click_shows_it(run):
+    machine = levers.rebalance(run)
+    before = repr(machine)
+    [pointed] = [
+        each for each in machine.stage.hidden if "minikafka-point" in each._dom_classes
+    ]
+    message = {"act": "freeze consumer A", "at": 10_000, "of": "1"}
+    pointed.value = json.dumps(message)
+    assert repr(machine) == before
+    assert 'data-of="1"' in machine.stage.ahead.value
+    machine.stage.clicked.value = json.dumps(message)
+    assert '10.000 s  cluster.freeze("consumer A")' in repr(machine)
+    again = levers.rebalance(run)
+    again.press("freeze", "consumer A", 10_000)
+    assert repr(machine) == repr(again)
 
 
 def test_a_moment_at_which_it_can_not_be_done_is_said(run):

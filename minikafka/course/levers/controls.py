@@ -14,6 +14,7 @@ from minikafka.theatre.picture import Picture, text_only
 from minikafka.theatre.text import escape
 
 Flag = tuple[float, str]  # virtual ms, and what was done then
+OnAct = Callable[[str, float, str], None]  # what, at which virtual ms, dropped on what
 
 
 def placed(
@@ -38,32 +39,46 @@ class Stage:
     The page (theatre/hands.js) writes what was clicked into one, as JSON (act, onto:
     the thing that it was dropped on, at: the virtual ms that it shows), and finds in
     the other what it is to play from then on. So nothing blinks, and a notebook that is
-    opened again still shows the first picture, which needs no kernel. on_act(act,
-    at_ms, onto) does what was clicked; onto is "" where nothing was dragged.
+    opened again still shows the first picture, which needs no kernel. on_act does what
+    was clicked; its third argument is "" where nothing was dragged.
 
     The page says in a third one for which width it shows its layout, so that a re-run
     is drawn in that one only; when the page becomes so wide or narrow that it needs the
     other layout, it gets that.
+
+    With on_point, a lever that is pointed at is told before it is clicked, in a fourth
+    widget, and show_ahead() puts what comes of it into a fifth. A click then finds its
+    effect on the page.
     """
 
-    def __init__(self, on_act: Callable[[str, float, str], None] | None = None) -> None:
+    def __init__(
+        self, on_act: OnAct | None = None, on_point: OnAct | None = None
+    ) -> None:
         import ipywidgets
 
-        hidden = ipywidgets.Layout(display="none")
-        self.clicked = ipywidgets.Text(layout=hidden)
-        self.clicked.add_class("minikafka-act")
-        self.data = ipywidgets.HTML(layout=hidden)
-        self.data.add_class("minikafka-data")
-        self.width = ipywidgets.Text(layout=hidden)
-        self.width.add_class("minikafka-width")
+        self.hidden: list[Any] = []
+        self.clicked = self._widget(ipywidgets.Text, "act", on_act)
+        self.data = self._widget(ipywidgets.HTML, "data")
+        self.width = self._widget(ipywidgets.Text, "width")
         self.width.observe(lambda change: self._redraw(), names="value")
+        if on_point is not None:
+            self._widget(ipywidgets.Text, "point", on_point)
+            self.ahead = self._widget(ipywidgets.HTML, "ahead")
         self.first: Picture | None = None
         self._shown: Picture | None = None  # replaces the first picture
         self._turn = 0
-        if on_act is not None:
-            self.clicked.observe(
-                lambda change: self._act(on_act, change["new"]), names="value"
-            )
+        self._of = ""  # the page's name for the act that is being done
+
+    def _widget(self, kind: Any, name: str, hears: OnAct | None = None) -> Any:
+        """A hidden one. hears: is told of each act that the page writes into it."""
+        import ipywidgets
+
+        widget = kind(layout=ipywidgets.Layout(display="none"))
+        widget.add_class(f"minikafka-{name}")
+        self.hidden.append(widget)
+        if hears is not None:
+            widget.observe(lambda change: self._act(hears, change["new"]), "value")
+        return widget
 
     def show(
         self,
@@ -80,8 +95,23 @@ class Stage:
             self.first, self.first_at_end = picture, at_end
             return
         self._shown = picture
+        self.send(self._played(picture, at_end, at_ms, flags))
+
+    def show_ahead(
+        self, picture: Picture, *, at_ms: float | None, flags: Sequence[Flag]
+    ) -> None:
+        """What show() will be asked for if the lever that is pointed at is clicked."""
+        self.ahead.value = self._html(self._played(picture, False, at_ms, flags))
+
+    def _played(
+        self,
+        picture: Picture,
+        at_end: bool,
+        at_ms: float | None,
+        flags: Sequence[Flag],
+    ) -> dict[str, Any]:
         data = picture.data(at_end, at_ms, self.widths)
-        self.send({**data, "flags": placed(picture, flags, movable=True)})
+        return {**data, "flags": placed(picture, flags, movable=True)}
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -105,14 +135,18 @@ class Stage:
         """Send what the page is to play or to know, as notebook.js takes it."""
         self._turn += 1
         if not text_only():
-            turn = {**data, "turn": self._turn}
-            text = json.dumps(turn, separators=(",", ":"))
-            self.data.value = f'<i data-play="{escape(text)}"></i>'
+            self.data.value = self._html({**data, "turn": self._turn})
 
-    def _act(self, on_act: Callable[[str, float, str], None], clicked: str) -> None:
+    def _html(self, data: dict[str, Any]) -> str:
+        text = json.dumps({**data, "of": self._of}, separators=(",", ":"))
+        return f'<i data-of="{escape(self._of)}" data-play="{escape(text)}"></i>'
+
+    def _act(self, hears: OnAct, clicked: str) -> None:
         if clicked:
             found = json.loads(clicked)
-            on_act(found["act"], found["at"], found.get("onto", ""))
+            self._of = found.get("of", "")
+            hears(found["act"], found["at"], found.get("onto", ""))
+            self._of = ""
 
     def display(self, controls: Any, text: str, before: str = "") -> None:
         """The value of a cell: the frame first, then controls and hidden widgets.
@@ -126,7 +160,7 @@ class Stage:
             return
         html = before + self.first.frame(self.first_at_end)
         display({"text/plain": text, "text/html": html}, raw=True)
-        display(ipywidgets.VBox([controls, self.clicked, self.width, self.data]))
+        display(ipywidgets.VBox([controls, *self.hidden]))
 
 
 class Live:

@@ -8,6 +8,7 @@ moment stays.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import escape
 from minikafka.trace import Event
 from minikafka.wire.errors import KafkaError
+
+CANT = ValueError, RuntimeError, KafkaError  # a change isn't possible at this moment
 
 
 class Change(NamedTuple):
@@ -68,20 +71,23 @@ class Reruns:
         """Carry out a click or a drag: on whom, at which moment of the run (virtual
         ms), and where to.
         """
-        at_ms = self.opens_ms = round(at_ms)
+        self.opens_ms = round(at_ms)
+        self.show(self._with(what, who, self.opens_ms, to))
+
+    def _with(self, what: str, who: str, at_ms: int, to: str) -> list[Change]:
+        """The changes, once this has been pressed, too."""
         if what == "move":
-            self._move(int(who), at_ms)
-            return
+            return self._moved(int(who), at_ms)
         if what == "add":
             who = self._new_name()
         earlier = [each for each in self.changes if each.at_ms <= at_ms]
-        self.show([*earlier, Change(at_ms, what, who, to)])
+        return [*earlier, Change(at_ms, what, who, to)]
 
-    def _move(self, number: int, at_ms: int) -> None:
+    def _moved(self, number: int, at_ms: int) -> list[Change]:
         """A change happens at another moment; all others stay."""
         changes = list(self.changes)
         changes[number] = changes[number]._replace(at_ms=at_ms)
-        self.show(sorted(changes, key=attrgetter("at_ms")))
+        return sorted(changes, key=attrgetter("at_ms"))
 
     def reset(self) -> None:
         """Undo all changes, and show the original run."""
@@ -90,18 +96,23 @@ class Reruns:
 
     def show(self, changes: list[Change]) -> None:
         """Run with these changes instead."""
+        self.picture = self.run(changes)
+        self.changes = changes
+
+    def run(self, changes: Sequence[Change]) -> Picture:
+        """The picture of the run with these changes."""
         from minikafka.theatre import picture
 
         trace = self.rerun(changes)
-        self.changes = changes
-        self.picture: Picture = picture(
-            self.name, trace, seed=self.seed, **self.options
-        )
+        return picture(self.name, trace, seed=self.seed, **self.options)
 
     @property
     def lines(self) -> list[tuple[int, str]]:
         """When something was changed, and the line that did it."""
-        return [(change.at_ms, self.code(change)) for change in self.changes]
+        return self.lines_of(self.changes)
+
+    def lines_of(self, changes: Sequence[Change]) -> list[tuple[int, str]]:
+        return [(change.at_ms, self.code(change)) for change in changes]
 
     def _new_name(self) -> str:
         """The next letter, where names end in letters: consumer C after consumer A and
@@ -118,7 +129,8 @@ class Reruns:
 
 class LiveRun(Reruns):
     """In a notebook: the stage, and under it the lines. What can't be done is said, and
-    the picture stays.
+    the picture stays. The run of a lever that is pointed at is made before it is
+    clicked.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -126,7 +138,8 @@ class LiveRun(Reruns):
 
         super().__init__(*args, **options)
         self.line = ipywidgets.HTML()
-        self.stage = Stage(self._clicked)
+        self.stage = Stage(self._clicked, self._pointed)
+        self._ahead: tuple[list[Change], Picture] | None = None
         narrow = ipywidgets.Layout(width="auto")
         reset = ipywidgets.Button(description="as it was", layout=narrow)
         reset.on_click(lambda _: self.reset())
@@ -137,14 +150,27 @@ class LiveRun(Reruns):
         what, _, who = act.partition(" ")
         self.press(what, who, at_ms, onto)
 
+    def _pointed(self, act: str, at_ms: float, onto: str) -> None:
+        what, _, who = act.partition(" ")
+        opens_ms = round(at_ms)
+        changes = self._with(what, who, opens_ms, onto)
+        with suppress(*CANT):  # a click will say so
+            picture = self.run(changes)
+            self._ahead = changes, picture
+            flags = self.lines_of(changes)
+            self.stage.show_ahead(picture, at_ms=opens_ms, flags=flags)
+
+    def run(self, changes: Sequence[Change]) -> Picture:
+        if self._ahead is not None:
+            known, picture = self._ahead
+            if known == changes:
+                return picture
+        return super().run(changes)
+
     def show(self, changes: list[Change]) -> None:
         try:
             super().show(changes)
-        except (
-            ValueError,
-            RuntimeError,
-            KafkaError,
-        ) as error:  # it can't be done now: say so and keep the picture
+        except CANT as error:
             self.line.value = f"<b>{escape(str(error))}</b>"
             self.stage.say(str(error))
             return

@@ -12,6 +12,7 @@ const CAN_NOT = 'This browser can’t run the cluster: it lacks WebAssembly’s 
 const plays = JSON.parse(at('plays').textContent), first = Object.keys(plays)[0];
 let asked = {}, times = [], watched = null, frame = document.querySelector('#stage iframe');
 let turn = 0, since = 0, open = 0, ignored = 0, alive = false, worker = null;
+let foreseen = null;  // the question that one pointed at last, and its answer
 let width = 0, drawn = 0, redraws = false;  // of the layout that the player shows, and of the only one that it has, if it hasn't both
 
 function say(words, state = at('status').dataset.state) {
@@ -56,7 +57,18 @@ function ask(more) {
   open += 1;
   if (alive) document.body.setAttribute('aria-busy', 'true');
   else if (frame) tell({ error: WAITS });
-  worker.postMessage(JSON.stringify({ ...asked, ...more, width, first: !frame }));
+  const question = questionOf(more);
+  if (foreseen?.question === question) take(JSON.parse(foreseen.answer));
+  else worker.postMessage(question);
+}
+
+const questionOf = more => JSON.stringify({ ...asked, ...more, width, first: !frame });
+
+// What a lever does is asked while one points at it; it takes the run that stood ready, so another one is made ready.
+function askAhead(more) {
+  if (!alive || open || foreseen?.question === questionOf(more)) return;
+  worker.postMessage({ ahead: questionOf(more) });
+  prepare();
 }
 
 // A run of what is shown stands ready at its moment: a click goes on from there.
@@ -173,11 +185,14 @@ function settle() {
 at('settings').addEventListener('change', settle);
 at('settings').addEventListener('submit', event => event.preventDefault());
 
-// The player writes here what was clicked on its stage.
-document.querySelector('.minikafka-act input').addEventListener('change', ({ target }) => {
-  const clicked = JSON.parse(target.value);
-  ask({ act: clicked.act, at_ms: clicked.at });
+// The player writes here what was clicked on its stage, and what one points at.
+const listen = (name, does) => document.querySelector(`.minikafka-${name} input`).addEventListener('change', ({ target }) => {
+  const { act, at: at_ms } = JSON.parse(target.value);
+  does({ act, at_ms });
 });
+
+listen('act', ask);
+listen('point', askAhead);
 
 at('more').addEventListener('click', () => {
   const ms = moment();
@@ -253,6 +268,7 @@ function python() {
       prepare();
       say('Alive: click a member or a broker, at any moment.', 'alive');
     } else if (data.answer) take(JSON.parse(data.answer));
+    else if (data.foreseen) foreseen = data.foreseen;
     else if (data.failed) {
       open = Math.max(0, open - 1);
       say(`Python did not go on: ${data.failed.trim().split('\n').pop()}. Load the page again.`, 'trouble');

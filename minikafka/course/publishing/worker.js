@@ -1,5 +1,6 @@
-// Python beside the page: a question in JSON comes in, its answer goes out. Who answers is said in this script's address. What is to
-// be followed comes in too, and has no answer: of that only the latest counts.
+// Python beside the page: a question in JSON comes in, its answer goes out. Who answers is said in this script's address. Two other
+// messages may come in, and of both only the latest counts: a question that may be asked soon (ahead), and what is to be followed,
+// which has no answer.
 
 import { loadPyodide } from './python/pyodide.mjs';
 
@@ -16,20 +17,21 @@ async function begin() {
 
 const begun = begin();
 let before = begun.then(() => postMessage({ ready: true }), error => postMessage({ failed: String(error) }));
-let latest = null;
+const latest = {};
 
 // only programs need a stack that can be set aside
 const call = (does, data) => ('Suspending' in WebAssembly ? does.callPromising(data) : does(data));
 
 // One thing after the other: while a run gives way, the next message may be here already.
 onmessage = ({ data }) => {
-  const isFollowed = typeof data !== 'string';
-  if (isFollowed) latest = data;
+  const [[kind, text]] = Object.entries(typeof data === 'string' ? { ask: data } : data);
+  latest[kind] = data;
   before = before.then(async () => {
+    if (kind !== 'ask' && data !== latest[kind]) return;
     const { answer, follow, collect } = await begun;
-    if (!isFollowed) {
-      postMessage({ answer: await call(answer, data) });
-      collect();
-    } else if (data === latest) await call(follow, data.follow);
+    const found = await call(kind === 'follow' ? follow : answer, text);
+    if (kind === 'follow') return;
+    postMessage(kind === 'ask' ? { answer: found } : { foreseen: { question: text, answer: found } });
+    collect();
   }).catch(error => postMessage({ failed: String(error) }));
 };
