@@ -2,6 +2,7 @@
 // comes near. Under the slider there's a mark for each place, blank until somebody has been there.
 
 const NEAR = '600px', FADE_MS = 180;
+const MOST_LETTERS = 60;  // of all places that are written under a slider
 const phone = matchMedia('(max-width: 720px)');  // essay.css
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const sign = kind => `<svg class="sign" aria-hidden="true"><use href="#is-${kind}"/></svg>`;
@@ -25,6 +26,7 @@ for (const figure of document.querySelectorAll('.case')) {
   const marks = places.map((_, place) => {
     const mark = document.createElement('i');
     mark.style.setProperty('--at', place / (places.length - 1));
+    if (places.join('').length <= MOST_LETTERS) mark.dataset.place = places[place];
     slider.parentElement.append(mark);
     return mark;
   });

@@ -8,7 +8,7 @@ itself holds a first drawing for every case, so it can be read without scripts.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +86,7 @@ FURTHER = {
     "commit": Further(
         "Write those two lines, in lesson 04",
         "lessons/04_offsets_and_delivery.html",
-        ("offsets-nothing-twice", "offsets-at-least-once"),
+        ("offsets-nothing-twice", "offsets-at-least-once", "log-new-reader"),
     ),
     "rebalance": Further(
         "Stop a consumer, in the playground",
@@ -96,7 +96,7 @@ FURTHER = {
     "watermark": Further(
         "Lose an acknowledged order, in a game",
         "lose_an_order.html",
-        ("repl-acks-1", "repl-min-isr-enough"),
+        ("repl-acks-1", "repl-min-isr-enough", "failover-any-replica"),
     ),
     "fork": Further(
         "Cut a leader off, in lesson 10",
@@ -170,14 +170,16 @@ def _height(drawing: str) -> float:
     return round(int(height) / int(width), 4)
 
 
-def way(html: str) -> str:
-    """An order's way, with the eight places as links. html: of the prose."""
+def way(html: str, kinds: Sequence[str]) -> str:
+    """An order's way, with the eight places as links. html: of the prose. kinds: what
+    happens to an order there, at first.
+    """
     section = {int(number): (id_, name) for id_, number, name in SECTION.findall(html)}
     parts = []
     for who, numbers in WAY:
         links = "".join(
-            f'<a href="#{section[number][0]}"><i>{number}</i>'
-            f" <span>{section[number][1]}</span></a>"
+            f'<a href="#{section[number][0]}"><i data-kind="{kinds[number - 1]}">'
+            f"{_sign(kinds[number - 1])}</i> <span>{section[number][1]}</span></a>"
             for number in numbers
         )
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'
@@ -186,6 +188,10 @@ def way(html: str) -> str:
         '<div class="road" role="navigation" aria-label="An order\'s way">'
         f"{''.join(parts)}</div>"
     )
+
+
+def _sign(kind: str) -> str:
+    return f'<svg class="sign" aria-hidden="true"><use href="#is-{kind}"/></svg>'
 
 
 def figure(case: Case, shown: dict[str, Any]) -> str:
@@ -214,10 +220,9 @@ def figure(case: Case, shown: dict[str, Any]) -> str:
     return f"""<figure class="case" id="{case.name}"
  data-places="{escape(json.dumps(list(case.places)))}">
 {drawings}
-<p class="says" role="status" data-kind="{shown["kind"]}"
- data-longest="{escape(shown["longest"])}">
-<b><svg class="sign" aria-hidden="true"><use href="#is-{shown["kind"]}"/></svg>
-{shown["word"]}</b> <span>{escape(shown["says"])}</span></p>
+<div class="verdict" data-longest="{escape(shown["longest"])}">
+<p class="says" role="status" data-kind="{shown["kind"]}"><b>{_sign(shown["kind"])}
+{shown["word"]}</b> <span>{escape(shown["says"])}</span></p></div>
 <div class="moves" hidden><label><span>{escape(case.moves)}</span>
 <output>{escape(place)}</output>
 <span class="slide"><input type="range" min="0" max="{len(case.places) - 1}"
@@ -233,7 +238,8 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     HTML.
     """
     html = from_markdown(prose())
-    html = html.replace("<!-- hero -->", way(html)).replace("<!-- end -->", END)
+    kinds = [first[case.name]["kind"] for case in CASES]
+    html = html.replace("<!-- hero -->", way(html, kinds)).replace("<!-- end -->", END)
     for case in CASES:
         html = html.replace(
             f"<!-- case: {case.name} -->", figure(case, first[case.name])
