@@ -303,6 +303,7 @@ SENTENCES = {
     "NodeThawed": "goes on after a freeze",
     "LinkCut": "nothing passes between {one} and {other} any more",
     "LinkHealed": "what {one} and {other} send each other arrives again",
+    "TimeMoved": "the brokers' time is moved on by {seconds:g} s",
     "MessageLost": "message from {source} to {target} lost: {why}",
     "ProgramStarted": "program {program} started",
     "ProgramEnded": "program {program} ended",
@@ -473,11 +474,14 @@ class Event:
     cause: Cause | None
     detail: dict[str, Any]
 
+    @property
+    def sentence(self) -> str:
+        """What happened, on one line."""
+        told = SENTENCES[self.kind].format_map(self.detail)
+        return printable(told, SENTENCE_CHARACTERS)
+
     def __str__(self) -> str:
-        sentence = printable(
-            SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS
-        )
-        return f"{moment(self.at)}  {printable(self.node)}: {sentence}"
+        return f"{moment(self.at)}  {printable(self.node)}: {self.sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, one line of `serve --trace FILE`."""

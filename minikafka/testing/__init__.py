@@ -8,9 +8,10 @@ kafka.py is what a test works with; plugin.py makes pytest's fixtures of it. Bel
 brokers.py, which runs the nodes in a thread with an event loop of its own,
 moving_loop.py, that loop and its time, faults.py, what goes wrong on the wire and how
 often, meddling.py, the connections on which it does, answers.py, which errors an API
-answers and where it says them, heard.py, what clients have asked, for the report of a
-test that fails, and client.py, a blocking client with which records.py and groups.py
-look at the cluster.
+answers and where it says them, heard.py, what clients have asked (asked.py) and what
+came of it, for the report of a test that fails (telling.py makes lines of it, playing.py
+a page), and client.py, a blocking client with which records.py and groups.py look at
+the cluster.
 
 Nothing is written to the machine's disk. The names arrive on first use: pytest loads
 the plugin in every run, and few runs need a broker.

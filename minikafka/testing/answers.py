@@ -175,16 +175,20 @@ def walk(
 ) -> Iterator[tuple[str, int | None, Any]]:
     """The topics of a message, or their partitions, and the part that is about each."""
     for topic in getattr(body, layout.topics) or ():
-        fields = topic.to_dict()
-        name = fields.get("name") or fields.get("topic")
-        if not name:
-            name = names(fields.get("topic_id", NO_ID)) or ""
+        name = topic_name(topic, names)
         if layout.partitions is None:
             yield name, None, topic
             continue
         for part in getattr(topic, layout.partitions):
             number = part if layout.number is None else getattr(part, layout.number)
             yield name, number, part
+
+
+def topic_name(about: Message, names: Names) -> str:
+    """The name of the topic that a part of a message is about; empty: it's unknown."""
+    fields = about.to_dict()
+    name = fields.get("name") or fields.get("topic")
+    return name or names(fields.get("topic_id", NO_ID)) or ""
 
 
 def with_error(

@@ -23,7 +23,7 @@ from minikafka.server.node_handshake import made_secret
 from minikafka.server.shell import Server
 from minikafka.simulation.memory_disk import MemoryDisk
 from minikafka.testing.moving_loop import NS, MovingLoop
-from minikafka.trace import Trace
+from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ ALONE = {"broker.heartbeat.interval.ms": DAY_MS, "broker.session.timeout.ms": DA
 class Node:
     """One broker: its ports and its disk, which outlive it, and the server while it
     runs. listeners: by name. new_connection(node): makes what makes the connections of
-    its clients.
+    its clients. trace: of all its lives.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Node:
         of_nodes: "socket.socket | None",
         secret: bytes | None,
         new_connection: Callable[["Node"], Callable[..., Connection]],
+        trace: Trace,
     ) -> None:
         self.number = number
         self.state = "down"
@@ -79,9 +80,16 @@ class Node:
         self._of_nodes = None if of_nodes is None else of_nodes.getsockname()[:2]
         self._secret = secret
         self._new_connection = new_connection
+        self._trace = trace
+        self._broker: Broker | None = None  # of its latest life
         self._running: asyncio.Task[None] | None = None
         # what stood still with it
         self.when_thawed: list[Callable[[], object]] = []
+
+    @property
+    def name(self) -> str:
+        """As the trace names it."""
+        return self._trace.node
 
     def address(self, listener: str) -> str:
         """host:port, for clients."""
@@ -95,9 +103,8 @@ class Node:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, MovingLoop)
         listeners, of_nodes = self._listening()
-        trace = Trace(f"broker {self.number}", [])
-        broker = Broker(
-            self.number, self._config, self.disk, random.SystemRandom(), trace
+        self._broker = broker = Broker(
+            self.number, self._config, self.disk, random.SystemRandom(), self._trace
         )
         self.server = server = Server(
             broker,
@@ -149,6 +156,7 @@ class Node:
             return
         self.state = "down"
         self.touched = True
+        self.tell("NodeCrashed")
         self.server.crash()
         self.server = None
         self.when_thawed.clear()
@@ -166,27 +174,39 @@ class Node:
         if self.state == "up" and self.server is not None:
             self.state = "frozen"
             self.touched = True
+            self.tell("NodeFrozen")
             self.server.freeze()
 
     def thaw(self) -> None:
         if self.state == "frozen" and self.server is not None:
             self.state = "up"
+            self.tell("NodeThawed")
             self.server.thaw()
             waiting, self.when_thawed = self.when_thawed, []
             for go_on in waiting:
                 go_on()
 
+    def tell(self, kind: str, **detail: Any) -> None:
+        """Emit what a test has done to it, for those who listen."""
+        if self._trace:
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, MovingLoop)
+            self._trace.now = loop.moved.now().monotonic_ms
+            self._trace.cause = None
+            self._trace.emit(kind, **detail)
+
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of a topic that it knows."""
-        if self.server is None:
+        """The name of a topic that it knows, or knew when it crashed."""
+        if self._broker is None:
             return None
-        return self.server.broker.image.topic_names.get(topic_id)
+        return self._broker.image.topic_names.get(topic_id)
 
 
 class Brokers:
     """All brokers of a cluster, running when the constructor returns. properties: for
-    all of them, by Kafka's names. sasl: the mechanism by which clients log in, on a
-    listener of their own; None: they needn't. Any thread but the loop's own may call.
+    all of them, by Kafka's names. listening: called with each trace event. sasl: the
+    mechanism by which clients log in, on a listener of their own; None: they needn't.
+    Any thread but the loop's own may call.
     """
 
     def __init__(
@@ -194,9 +214,10 @@ class Brokers:
         count: int,
         properties: Mapping[str, str],
         new_connection: Callable[[Node], Callable[..., Connection]],
+        listening: list[Callable[[Event], None]],
         sasl: str | None = None,
     ) -> None:
-        self.nodes = nodes_of(count, properties, new_connection, sasl)
+        self.nodes = nodes_of(count, properties, new_connection, listening, sasl)
         self._is_touched = False
         self._cuts: set[frozenset[int]] = set()
         self._loop = MovingLoop()
@@ -246,6 +267,7 @@ class Brokers:
 
     async def _restart(self, node: Node) -> None:
         await node.ended()
+        node.tell("NodeRestarted")
         await node.start(self.cuts_of(node.number))
 
     def freeze(self, number: int) -> None:
@@ -257,11 +279,11 @@ class Brokers:
     def cut(self, one: int, other: int) -> None:
         self._is_touched = True
         self._cuts.add(frozenset((one, other)))
-        self.run(self._for_each_way(one, other, Server.cut))
+        self.run(self._for_each_way(one, other, Server.cut, "LinkCut"))
 
     def mend(self, one: int, other: int) -> None:
         self._cuts.discard(frozenset((one, other)))
-        self.run(self._for_each_way(one, other, Server.mend))
+        self.run(self._for_each_way(one, other, Server.mend, "LinkHealed"))
 
     def cuts_of(self, number: int) -> list[int]:
         """The brokers from which one is cut off."""
@@ -272,8 +294,10 @@ class Brokers:
         return found
 
     async def _for_each_way(
-        self, one: int, other: int, do: Callable[[Server, int], None]
+        self, one: int, other: int, do: Callable[[Server, int], None], kind: str
     ) -> None:
+        ends = f"broker {one}", f"broker {other}"
+        self.nodes[one].tell(kind, one=ends[0], other=ends[1])
         for from_, to in ((one, other), (other, one)):
             server = self.nodes[from_].server
             if server is not None:
@@ -289,6 +313,10 @@ class Brokers:
 
     # -- time
 
+    def now_ms(self) -> int:
+        """Of the brokers' clock, which is the trace's."""
+        return self._loop.moved.now().monotonic_ms
+
     def advance(self, seconds: float) -> None:
         """Move the brokers' time on. Returns when everything that was due by then is
         done.
@@ -297,6 +325,7 @@ class Brokers:
         self.run(self._advance(round(seconds * NS)), None)
 
     async def _advance(self, ns: int) -> None:
+        self.nodes[1].tell("TimeMoved", seconds=ns / NS)
         there = asyncio.Event()
         self._loop.moved.move(ns, there.set)
         await there.wait()
@@ -335,6 +364,7 @@ def nodes_of(
     count: int,
     properties: Mapping[str, str],
     new_connection: Callable[[Node], Callable[..., Connection]],
+    listening: list[Callable[[Event], None]],
     sasl: str | None,
 ) -> dict[int, Node]:
     """The nodes of a new cluster. Errors: ValueError for a property that can't be."""
@@ -369,7 +399,13 @@ def nodes_of(
                 each.close()
             raise ValueError(f"config: {error.message}") from error
         nodes[number] = Node(
-            number, config, listeners, of_nodes.get(number), secret, new_connection
+            number,
+            config,
+            listeners,
+            of_nodes.get(number),
+            secret,
+            new_connection,
+            Trace(f"broker {number}", listening),
         )
     return nodes
 

@@ -1,114 +1,74 @@
-"""What brokers have heard from clients, for the report of a test that fails: a line for
-each request, with what was answered, and the fault that it met.
+"""What brokers have heard from clients, and what came of it, for the report of a test
+that fails.
 
-Frames are kept as they are, and read only if somebody wants to see them.
+Requests and trace events are kept as they are; telling.py makes lines of them, and
+playing.py a page, only if somebody wants to see them.
 """
 
-import time
+import itertools
 from collections import deque
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 
-from minikafka.testing.answers import Names, places
-from minikafka.testing.client import CLIENT_ID
-from minikafka.wire.errors import Error
-from minikafka.wire.messages import (
-    Request,
-    UnsupportedVersion,
-    api_name,
-    decode_request,
-    decode_response,
-)
-from minikafka.wire.primitives import DecodeError
+from minikafka.testing.answers import Names
+from minikafka.testing.asked import Asked
+from minikafka.trace import Event
 
-MOST_LINES = 20
 MOST_KEPT = 500
-MOST_BYTES = 1 << 13  # of a frame
-# left out, unless something is wrong
-QUIET = {
-    "ApiVersions",
-    "ConsumerGroupHeartbeat",
-    "Fetch",
-    "Heartbeat",
-    "Metadata",
-    "SaslAuthenticate",
-    "SaslHandshake",
-}
-
-
-class Asked:
-    """A request. names: the topics that its broker knows."""
-
-    def __init__(self, frame: bytearray, names: Names) -> None:
-        self.at = time.monotonic()
-        self.fault: object = None
-        self._frame = frame[:MOST_BYTES]
-        self._names = names
-        self._is_answered = False
-        self._answer = b""
-
-    def answered(self, frame: list[Any] | None) -> None:
-        """None: without an answer, as with acks=0."""
-        self._is_answered = True
-        if frame is not None and sum(map(len, frame)) <= MOST_BYTES:
-            self._answer = b"".join(frame)
-
-    def __str__(self) -> str:
-        """Empty, if it is of no interest."""
-        try:
-            request = decode_request(self._frame)
-        except (DecodeError, UnsupportedVersion):
-            return f"{api_name(self._frame)}: too large to be shown, or no request"
-        if request.client_id == CLIENT_ID:
-            return ""
-        api = request.api.name
-        wrong = self._wrong(request)
-        if api in QUIET and not wrong:
-            return ""
-        said = [f"{request.client_id}: {api}"]
-        for topic, number in places(api, request.body, self._names):
-            said.append(topic if number is None else f"{topic}-{number}")
-        return " ".join(said) + (f": {', '.join(wrong)}" if wrong else "")
-
-    def _wrong(self, request: Request) -> list[str]:
-        """The errors of its answer, and its fault."""
-        wrong = [] if self._is_answered else ["no answer"]
-        if self._answer:
-            answer = decode_response(request.api.name, request.version, self._answer)
-            wrong = sorted({Error(code).name for code in codes(answer[1].to_dict())})
-        return wrong if self.fault is None else [*wrong, f"met {self.fault!r}"]
-
-
-def codes(body: Any) -> Iterator[int]:
-    """The error codes in an answer."""
-    if isinstance(body, list):
-        for each in body:
-            yield from codes(each)
-    elif isinstance(body, dict):
-        for name, value in body.items():
-            if name.endswith("error_code"):
-                yield from (value,) if value else ()
-            else:
-                yield from codes(value)
+MOST_EVENTS = 5_000
 
 
 class Heard:
-    """What the brokers of a cluster have heard since `begin`. str(): the last lines."""
+    """What the brokers of a cluster have heard since `begin`, and what happened in
+    them. str(): the story in about twenty lines. now_ms(): the brokers' time.
 
-    def __init__(self) -> None:
-        self.begin()
+    listening: the listeners of the brokers' traces. It is empty except between `begin`
+    and `end`, so that no events are built for nobody.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self.listening: list[Callable[[Event], None]] = []
+        self._now_ms = now_ms
+        self._forget(0)
+
+    def _forget(self, began_ms: int) -> None:
+        self.began_ms = began_ms
+        self._numbers = itertools.count()
+        self._asked: deque[Asked] = deque(maxlen=MOST_KEPT)
+        self._events: deque[tuple[int, Event]] = deque(maxlen=MOST_EVENTS)
 
     def begin(self) -> None:
-        """Forget what was heard until now."""
-        self._began = time.monotonic()
-        self._asked: deque[Asked] = deque(maxlen=MOST_KEPT)
+        """Forget what was heard until now, and listen."""
+        self._forget(self._now_ms())
+        self.listening[:] = [self._happened]
 
-    def add(self, frame: bytearray, names: Names) -> Asked:
-        new = Asked(frame, names)
+    def end(self) -> None:
+        """Listen no longer; what was heard is still there."""
+        self.listening.clear()
+
+    def add(
+        self, frame: bytearray, connection: str, broker: str, names: Names
+    ) -> Asked:
+        """A request came."""
+        number = next(self._numbers)
+        new = Asked(number, self._now_ms(), frame, connection, broker, names)
         self._asked.append(new)
         return new
 
+    def _happened(self, event: Event) -> None:
+        self._events.append((next(self._numbers), event))
+
+    def asked(self) -> list[Asked]:
+        """The latest requests, in order."""
+        return [*self._asked.copy()]
+
+    def events(self) -> list[tuple[int, Event]]:
+        """The latest events, in order, and the number of each among all that was
+        heard.
+        """
+        return [*self._events.copy()]
+
     def __str__(self) -> str:
-        said = [(each.at - self._began, str(each)) for each in self._asked.copy()]
-        lines = [f"{at:7.3f} s  {what}" for at, what in said if what]
-        return "\n".join(lines[-MOST_LINES:])
+        # few want to see it
+        from minikafka.testing.telling import told
+
+        return "\n".join(told(self.asked(), self.events(), self.began_ms))

@@ -198,7 +198,7 @@ class Kafka(AnyKafka):
     """Brokers in this process. brokers: how many; 1 is the only one's id. config:
     server properties, by Kafka's names. sasl: clients log in with username and
     password, by this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
-    heard: what clients have asked of late; print it.
+    heard: what clients have asked of late, and what came of it; print it.
     """
 
     username, password = USER, PASSWORD
@@ -210,15 +210,18 @@ class Kafka(AnyKafka):
         *,
         sasl: str | None = None,
     ) -> None:
-        self.heard = Heard()
+        self.heard = Heard(lambda: self._brokers.now_ms())
         self._faults = Faults()
-        self._brokers = Brokers(brokers, config, self._connections_of, sasl)
+        self._brokers = Brokers(
+            brokers, config, self._connections_of, self.heard.listening, sasl
+        )
         self._listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
         self.bootstrap_servers = ",".join(
             node.address(self._listener) for node in self._brokers.nodes.values()
         )
         self.clock = Clock(self._brokers)
         super().__init__(self._that_are_up)
+        self.heard.begin()
 
     def _connections_of(self, node: Node) -> Callable[..., Connection]:
         """What makes the connections of a node. Other nodes' meet no faults."""
@@ -240,6 +243,7 @@ class Kafka(AnyKafka):
 
     def close(self) -> None:
         """End all brokers. Clients lose their connections."""
+        self.heard.end()
         super().close()
         self._brokers.close()
 

@@ -21,6 +21,7 @@ from minikafka.testing.answers import (
     walk,
     with_error,
 )
+from minikafka.testing.asked import Asked
 from minikafka.testing.brokers import Node
 from minikafka.testing.client import CLIENT_ID
 from minikafka.testing.faults import (
@@ -33,7 +34,7 @@ from minikafka.testing.faults import (
     Lose,
     Throttle,
 )
-from minikafka.testing.heard import Asked, Heard
+from minikafka.testing.heard import Heard
 from minikafka.wire.messages import (
     Request,
     UnsupportedVersion,
@@ -118,7 +119,8 @@ class MeddledConnection(Connection):
 
     def _meet(self, frame: bytearray) -> tuple[Due, object]:
         """A request's faults, and the one that hits it now."""
-        due = Due(self._heard.add(frame, self._node.topic_name))
+        node = self._node
+        due = Due(self._heard.add(frame, self.name, node.name, node.topic_name))
         api = api_name(frame)
         met = [each for each in self._all.active if each.fault.api == api]
         if not met:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 if TYPE_CHECKING:
+    from minikafka.testing.heard import Heard
     from minikafka.testing.kafka import AnyKafka, Kafka
 
 MARKER = "minikafka"
@@ -118,6 +119,7 @@ def lend(request: pytest.FixtureRequest, given: dict[str, Any]) -> "Iterator[Any
     before = len(kafka.made_topics)
     kafka.heard.begin()
     yield kafka
+    kafka.heard.end()
     running.give_back(kafka)
     if kafka.is_as_new:
         kafka.delete_topics(*kafka.made_topics[before:])
@@ -171,15 +173,31 @@ def session_kafka(_minikafkas: Running) -> "Kafka":
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What clients asked of the brokers of a test that failed."""
+    """What clients asked of the brokers of a test that failed, and what came of it."""
     report = yield
     if report.when == "call" and report.failed:
         given: dict[str, Any] = getattr(item, "funcargs", {})
         for name in FIXTURES & given.keys():
-            heard = str(getattr(given[name], "heard", ""))
-            if heard:
-                report.sections.append((f"What {name} heard from clients", heard))
+            heard = getattr(given[name], "heard", None)
+            if heard is not None and str(heard):
+                what = f"What {name} heard from clients, and what came of it"
+                report.sections.append(
+                    (what, f"{heard}\n{where_it_plays(item, heard)}")
+                )
     return report
+
+
+def where_it_plays(item: pytest.Item, heard: "Heard") -> str:
+    """The address of the page that shows it; empty, if there is none."""
+    from minikafka.testing.playing import written
+
+    cache: pytest.Cache | None = getattr(item.config, "cache", None)
+    try:
+        folder = None if cache is None else cache.mkdir(MARKER)
+        path = written(heard, item.nodeid, folder)
+    except OSError as error:
+        return f"its picture can't be written: {error}"
+    return "" if path is None else f"see it step by step: {path.as_uri()}"
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

@@ -1,5 +1,8 @@
 """The plugin, in a pytest of its own."""
 
+import subprocess
+import sys
+
 import pytest
 
 from minikafka.testing import Kafka
@@ -164,9 +167,58 @@ def test_a_failure_tells_what_clients_asked_in_this_test(run):
     )
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["*What kafka heard from clients*", "*till 2: Produce *"]
+        ["*What kafka heard from clients, and what came of it*", "*till 2: Produce *"]
     )
     result.stdout.no_fnmatch_line("*till 1*Produce topic*")
+
+
+def test_a_failure_has_a_page_that_plays_what_happened(run, pytester):
+    result = run(
+        """
+        from kafka import KafkaProducer
+
+        def test_one(kafka):
+            producer = KafkaProducer(
+                bootstrap_servers=kafka.bootstrap_servers, client_id="till"
+            )
+            producer.send(kafka.topic(name="orders"), b"paid").get(60)
+            producer.close()
+            assert False
+        """
+    )
+    result.stdout.fnmatch_lines(["see it step by step: file:///*test_one*.html"])
+    [page] = pytester.path.glob(".pytest_cache/d/minikafka/*.html")
+    text = page.read_text("utf-8")
+    assert "Partition 0 of orders" in text
+    assert "Till writes “paid” to partition 0, at offset 0." in text
+
+
+def test_a_failure_without_a_cache_has_its_page_in_a_temporary_folder(run, tmp_path):
+    result = run(
+        """
+        import tempfile
+
+        def test_one(kafka, monkeypatch, tmp_path):
+            monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+            kafka.topic()
+            assert False
+        """,
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={tmp_path / 'temp'}",
+    )
+    result.stdout.fnmatch_lines(["see it step by step: file:///*test_one*.html"])
+
+
+def test_a_test_that_passes_loads_no_pictures():
+    code = """
+from minikafka.testing import Kafka
+with Kafka() as kafka:
+    assert kafka.records(kafka.topic()) == []
+import sys
+assert not [name for name in sys.modules if name.startswith("minikafka.theatre")]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_another_kafka_may_be_named_and_what_it_can_not_do_is_skipped(run):
