@@ -389,6 +389,29 @@ def add_demo_options(demo: argparse.ArgumentParser) -> None:
     )
 
 
+def add_watch_options(watch: argparse.ArgumentParser) -> None:
+    add = watch.add_argument
+    add(
+        "bootstrap",
+        metavar="BOOTSTRAP",
+        nargs="?",
+        help=(
+            "HOST:PORT of a broker, or several with commas (default: localhost:9092,"
+            " unless --trace is given); a listener without TLS and logins"
+        ),
+    )
+    add(
+        "--trace",
+        metavar="FILE",
+        help=(
+            "follow the file that `minikafka serve --trace FILE` writes, and tell what"
+            " happens; without BOOTSTRAP nobody is asked"
+        ),
+    )
+    add("--port", type=port, default=0, help="of the page (default: a free one)")
+    add("--no-browser", action="store_true", help="open no browser")
+
+
 def add_pipeline_options(pipeline: argparse.ArgumentParser) -> None:
     add = pipeline.add_argument
     add(
@@ -494,6 +517,15 @@ COMMANDS = {
         "Run a broker that any Kafka client can use. It prints `ready HOST:PORT`;"
         " Ctrl-C stops it.",
         add_serve_options,
+    ),
+    "watch": Command(
+        "watching.command",
+        "show a running Kafka live: brokers, leaders, groups and their lag",
+        "Open a page that shows a running Kafka, minikafka or Apache Kafka 4.0 and"
+        " later, as it is at this second: brokers, the leader and the replicas of each"
+        " partition, groups with their members, and how far they are behind. It says"
+        " plainly what is wrong. The page is for this machine only; Ctrl-C ends it.",
+        add_watch_options,
     ),
     "keys": Command(
         "server.keys",

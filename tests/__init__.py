@@ -2,7 +2,8 @@
 
 Folders that test the room of minikafka/ with the same name:
 
-    wire, storage, cluster, coordinators, broker, server, simulation, testing, theatre, course
+    wire, storage, cluster, coordinators, broker, server, simulation, testing, theatre, course,
+    watching
     clients_sim   minikafka/clients, the simulated clients
 
 Folders that test all of it from outside:

@@ -1,5 +1,6 @@
-"""A blocking client of a few APIs, with which tests look at a cluster. It asks in
-versions that Apache Kafka has had for years, and its requests meet no faults.
+"""A blocking client of a few APIs, with which tests look at a cluster, and `minikafka
+watch` too. It asks in versions that Apache Kafka has had for years, and the requests
+of tests meet no faults.
 """
 
 import socket
@@ -14,8 +15,9 @@ from minikafka.wire.schema import Message
 
 CLIENT_ID = "minikafka.testing"
 SIZE_BYTES = 4
-ANSWER_SECONDS = 30.0  # of an answer that doesn't come
+ANSWER_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 0.005
+MOST_ANSWER_BYTES = 100 << 20  # more is no Kafka's
 
 VERSIONS = {
     "AlterPartitionReassignments": 0,
@@ -28,9 +30,11 @@ VERSIONS = {
     "Fetch": 12,
     "FindCoordinator": 3,
     "InitProducerId": 4,
+    "ListGroups": 5,
     "ListOffsets": 5,
     "Metadata": 9,
     "OffsetFetch": 7,
+    "ShareGroupDescribe": 1,
 }
 
 Found = TypeVar("Found")
@@ -38,11 +42,18 @@ Found = TypeVar("Found")
 
 class Client:
     """bootstrap() returns host:port of the brokers that can be asked now. Any thread
-    may use it.
+    may use it. patience_s: for an answer that doesn't come.
     """
 
-    def __init__(self, bootstrap: Callable[[], list[str]]) -> None:
+    def __init__(
+        self,
+        bootstrap: Callable[[], list[str]],
+        client_id: str = CLIENT_ID,
+        patience_s: float = ANSWER_SECONDS,
+    ) -> None:
         self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._patience_s = patience_s
         self._connections: dict[str, socket.socket] = {}
         self._lock = threading.Lock()
         self._asked = 0
@@ -67,11 +78,14 @@ class Client:
         version = VERSIONS[api]
         with self._lock:
             self._asked += 1
-            frame = b"".join(encode_request(api, version, self._asked, CLIENT_ID, body))
+            number, client_id = self._asked, self._client_id
+            frame = b"".join(encode_request(api, version, number, client_id, body))
             try:
                 connection = self._connected(address)
                 connection.sendall(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
                 size = int.from_bytes(self._read(connection, SIZE_BYTES), "big")
+                if size > MOST_ANSWER_BYTES:
+                    raise ConnectionError("no Kafka answers there")
                 answer = self._read(connection, size)
             except OSError:
                 self._hang_up(address)
@@ -84,7 +98,7 @@ class Client:
             return known
         self._hang_up(address)
         host, port = address.rsplit(":", 1)
-        new = socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS)
+        new = socket.create_connection((host, int(port)), timeout=self._patience_s)
         self._connections[address] = new
         return new
 
@@ -147,6 +161,7 @@ class Client:
 
 def has_hung_up(connection: socket.socket) -> bool:
     """Whether the broker has closed an idle connection."""
+    patience_s = connection.gettimeout()
     connection.setblocking(False)
     try:
         return connection.recv(1) == b""
@@ -155,7 +170,7 @@ def has_hung_up(connection: socket.socket) -> bool:
     except OSError:
         return True
     finally:
-        connection.settimeout(ANSWER_SECONDS)
+        connection.settimeout(patience_s)
 
 
 def until(look: Callable[[], Found | None], seconds: float, what: str) -> Found:
