@@ -474,14 +474,11 @@ class Event:
     cause: Cause | None
     detail: dict[str, Any]
 
-    @property
-    def sentence(self) -> str:
-        """What happened, on one line."""
-        told = SENTENCES[self.kind].format_map(self.detail)
-        return printable(told, SENTENCE_CHARACTERS)
-
     def __str__(self) -> str:
-        return f"{moment(self.at)}  {printable(self.node)}: {self.sentence}"
+        sentence = printable(
+            SENTENCES[self.kind].format_map(self.detail), SENTENCE_CHARACTERS
+        )
+        return f"{moment(self.at)}  {printable(self.node)}: {sentence}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON, one line of `serve --trace FILE`."""

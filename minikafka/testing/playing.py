@@ -12,27 +12,29 @@ from pathlib import Path
 from minikafka.testing.asked import Asked
 from minikafka.testing.client import CLIENT_ID
 from minikafka.testing.heard import Heard
-from minikafka.theatre import Picture, fitting, picture
+from minikafka.theatre import fitting, picture
+from minikafka.theatre.drawing import LAYOUTS
 from minikafka.trace import Event
 
 THE_TEST = "the test"
-# what a picture raises if the beginning of a story is missing
-NOT_DRAWN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 MOST_OF_NAME = 80
 NO_NAME = re.compile(r"\W+")
 
 
 def written(heard: Heard, test: str, folder: Path | None) -> Path | None:
     """Write the page of a test into the folder, or a temporary one, and return where
-    it is. None: no picture shows what happened. Errors: OSError.
+    it is. None: nothing happened that a picture shows. Errors: OSError; those of a
+    picture that can't be drawn, because the beginning of its story is forgotten.
     """
-    shown = played(heard)
-    if shown is None:
+    trace = trace_of(heard)
+    shown = picture(fitting(trace), trace)
+    if not shown.scenes:
         return None
+    page = shown.page(widths=LAYOUTS)
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="minikafka-"))
     path = folder / f"{file_name(test)}.html"
-    shown.save(path)
+    path.write_text(page, encoding="utf-8")
     return path
 
 
@@ -40,16 +42,6 @@ def file_name(test: str) -> str:
     """As much of a test's id as a file's name holds, and what tells it from others."""
     digest = hashlib.sha256(test.encode()).hexdigest()[:6]
     return f"{NO_NAME.sub('-', test).strip('-')[-MOST_OF_NAME:]}-{digest}"
-
-
-def played(heard: Heard) -> Picture | None:
-    """The picture that fits. None: nothing happened that one shows."""
-    trace = trace_of(heard)
-    try:
-        shown = picture(fitting(trace), trace)
-    except NOT_DRAWN:
-        return None
-    return shown if shown.scenes else None
 
 
 def trace_of(heard: Heard) -> Sequence[Event]:

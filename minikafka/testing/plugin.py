@@ -179,12 +179,22 @@ def pytest_runtest_makereport(
         given: dict[str, Any] = getattr(item, "funcargs", {})
         for name in FIXTURES & given.keys():
             heard = getattr(given[name], "heard", None)
-            if heard is not None and str(heard):
+            story = "" if heard is None else told(item, heard)
+            if story:
                 what = f"What {name} heard from clients, and what came of it"
-                report.sections.append(
-                    (what, f"{heard}\n{where_it_plays(item, heard)}")
-                )
+                report.sections.append((what, story))
     return report
+
+
+def told(item: pytest.Item, heard: "Heard") -> str:
+    """The lines, and where a page plays them; empty, if nothing happened. Whatever goes
+    wrong here, the test's own failure is reported.
+    """
+    try:
+        lines = str(heard)
+        return f"{lines}\n{where_it_plays(item, heard)}" if lines else ""
+    except Exception as error:
+        return f"it can't be told, a bug of minikafka's; please report it: {error!r}"
 
 
 def where_it_plays(item: pytest.Item, heard: "Heard") -> str:
@@ -195,8 +205,8 @@ def where_it_plays(item: pytest.Item, heard: "Heard") -> str:
     try:
         folder = None if cache is None else cache.mkdir(MARKER)
         path = written(heard, item.nodeid, folder)
-    except OSError as error:
-        return f"its picture can't be written: {error}"
+    except Exception as error:
+        return f"it can't be shown as a picture: {error!r}"
     return "" if path is None else f"see it step by step: {path.as_uri()}"
 
 

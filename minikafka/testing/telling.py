@@ -6,7 +6,7 @@ itself is told once, and where it's still too much, trouble stays longest.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import groupby
@@ -18,6 +18,7 @@ from minikafka.trace import SENTENCES, Event, printable
 from minikafka.wire.messages import Request
 
 MOST_LINES = 20
+MOST_OF_LINE = 300  # characters of what is told
 MOST_VALUES = 3  # of the records of a batch
 NOTHING = "nothing"
 
@@ -176,10 +177,9 @@ def blocks_of(
     """All that is worth a line, in order."""
     of_requests: dict[Any, list[Event]] = {each.cause: [] for each in asked}
     alone: list[tuple[int, Event]] = []
-    markers = {place(each) for _, each in events if each.kind == "MarkerWritten"}
+    told_by = another_event_tells([event for _, event in events])
     for number, event in events:
-        is_a_marker = event.kind == "RecordsAppended" and place(event) in markers
-        if is_a_marker or not is_interesting(event):
+        if not is_interesting(event) or told_by(event):
             continue
         if event.cause in of_requests:
             of_requests[event.cause].append(event)
@@ -193,6 +193,27 @@ def blocks_of(
     found.sort(key=lambda numbered: numbered[0])
     for _, block in found:
         yield block
+
+
+def another_event_tells(events: Sequence[Event]) -> Callable[[Event], bool]:
+    """What an event says may be in another one: a record that is a transaction's
+    marker, a rebalance whose reason is a member that came or left.
+    """
+    markers = {place(each) for each in events if each.kind == "MarkerWritten"}
+    moves = {
+        (each.detail["group"], each.at)
+        for each in events
+        if each.kind in ("MemberJoined", "MemberLeft")
+    }
+
+    def is_told(event: Event) -> bool:
+        if event.kind == "RecordsAppended":
+            return place(event) in markers
+        if event.kind == "RebalanceStarted":
+            return (event.detail["group"], event.at) in moves
+        return False
+
+    return is_told
 
 
 def place(event: Event) -> tuple[str, int, int]:
@@ -246,6 +267,7 @@ def of_request(asked: Asked, events: list[Event]) -> Block | None:
     if wrong or not events or api not in TOLD_BY_EVENTS:
         about = [subject_of(request), *places_of(asked, request)]
         said = " ".join(filter(None, (f"{who(asked, request)}: {api}", *about)))
+        said = printable(said, MOST_OF_LINE)
     if wrong:
         said += f": {', '.join(wrong)}"
     return Block(asked.at_ms, said, max(weights), events, until_ms=asked.at_ms)
@@ -254,7 +276,7 @@ def of_request(asked: Asked, events: list[Event]) -> Block | None:
 def who(asked: Asked, request: Request | None) -> str:
     """The client; of several with the same name its member id tells which."""
     client = printable(asked.client or "a client without an id")
-    member = printable(getattr(request and request.body, "member_id", ""))
+    member = printable(getattr(request and request.body, "member_id", None) or "")
     if not member:
         return client
     return shorter(member if member.startswith(client) else f"{client} {member}")
@@ -309,9 +331,9 @@ def what_is_wrong(asked: Asked, errors: list[str]) -> list[str]:
 def sentence(event: Event) -> str:
     """The trace's own, with what a test wants to know besides."""
     detail = {name: plain(value) for name, value in event.detail.items()}
-    words = printable(SENTENCES[event.kind].format_map(detail))
+    words = SENTENCES[event.kind].format_map(detail) + more(event)
     words = ONE_OFFSET.sub(r"offset \1", shorter(words))
-    return words + more(event)
+    return printable(words, MOST_OF_LINE)
 
 
 def plain(value: Any) -> Any:
@@ -330,8 +352,7 @@ def more(event: Event) -> str:
     detail = event.detail
     if event.kind == "AssignmentMade":
         shares = detail["assignment"].items()
-        told = [f"{printable(member)} {plain(share)}" for member, share in shares]
-        return shorter(f": {', '.join(told)}")
+        return f": {', '.join(f'{each} {plain(share)}' for each, share in shares)}"
     records = detail.get("records", ()) if event.kind == "RecordsAppended" else ()
     if not records:
         return ""
@@ -342,8 +363,8 @@ def more(event: Event) -> str:
 
 
 def value_of(_: int, key: str | None, value: str | None, *rest: Any) -> str:
-    shown = "null" if value is None else printable(value)
-    return shown if key is None else f"{printable(key)}={shown}"
+    shown = "null" if value is None else value
+    return shown if key is None else f"{key}={shown}"
 
 
 def shorter(words: str) -> str:
@@ -362,18 +383,23 @@ def subject(event: Event) -> tuple[Any, ...]:
 
 
 def without_repeats(blocks: list[Block]) -> list[Block]:
-    """What only goes on is told once, up to where something else happens."""
+    """What only goes on is told once, up to where something else happens; a refusal
+    that nothing came of, however often it was.
+    """
     kept: list[Block] = []
     latest: dict[Any, Block] = {}  # since then
+    refused: dict[Any, Block] = {}
     for block in blocks:
-        if block.weight is not Weight.ROUTINE:
+        is_refused = block.weight is Weight.TROUBLE and not block.events
+        if block.weight is not Weight.ROUTINE and not is_refused:
             latest.clear()
-        before = latest.get(block.alike)
+        known = refused if is_refused else latest
+        before = known.get(block.alike)
         joined = None if before is None else joined_events(before, block)
         if before is None or joined is None:
             kept.append(block)
-            if block.weight is Weight.ROUTINE:
-                latest[block.alike] = block
+            if is_refused or block.weight is Weight.ROUTINE:
+                known[block.alike] = block
             continue
         before.events = joined
         before.times += 1

@@ -195,6 +195,17 @@ def test_what_only_goes_on_is_told_once(kafka):
     assert appended == f"offsets 0 to 49 appended to {topic}-0: 0, 1, 2, …"
 
 
+def test_a_request_that_is_refused_again_and_again_is_told_once(kafka):
+    topic = kafka.topic()
+    kafka.heard.begin()
+    refuse = Answer("Produce", "NOT_LEADER_OR_FOLLOWER", topic=topic, times=3)
+    with kafka.fault(refuse):
+        send(kafka, topic)
+    refused, *_ = told(kafka)
+    words = f"till: Produce {topic}-0: NOT_LEADER_OR_FOLLOWER, met {refuse}, 3 times"
+    assert refused.startswith(words)
+
+
 def test_trouble_is_told_however_long_ago_it_was(kafka):
     topics = [kafka.topic() for _ in range(MOST_LINES)]
     refuse = Answer("Produce", "NOT_LEADER_OR_FOLLOWER", topic=topics[0])
