@@ -28,12 +28,13 @@ LATEST = -1
 QUORUM = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
 # what is answered where a cluster, or a broker of it, is busy with itself
 PASSES = {
+    Error.LEADER_NOT_AVAILABLE,
     Error.COORDINATOR_NOT_AVAILABLE,
     Error.COORDINATOR_LOAD_IN_PROGRESS,
     Error.NOT_COORDINATOR,
 }
 # what breaks where the other side is gone, or speaks no Kafka
-NO_ANSWER = (OSError, DecodeError, KafkaError, ValueError, struct.error)
+NO_ANSWER = (OSError, DecodeError, KafkaError, LookupError, ValueError, struct.error)
 
 
 def client_of(bootstrap: Callable[[], list[str]]) -> Client:

@@ -56,13 +56,19 @@ class Watching:
             if self.bootstrap is not None:
                 seen = Looking(self._client).seen(now_s)
         except NO_ANSWER as error:
-            with self._lock:
-                self.watched.missed_it(now_s, reason(error))
-            return False
+            return self._missed(now_s, reason(error))
+        except Exception as error:  # one look fails, and not the next one
+            bug = f"a bug of minikafka's; please report it: {error!r}"
+            return self._missed(now_s, bug)
         if not is_behind:
             with self._lock:
                 self.watched.saw(seen)
         return is_behind
+
+    def _missed(self, now_s: float, why: str) -> bool:
+        with self._lock:
+            self.watched.missed_it(now_s, why)
+        return False
 
     def news(self, width: int, last: int) -> Mapping[str, Any]:
         with self._lock:
@@ -125,7 +131,8 @@ def main(args: argparse.Namespace) -> int:
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
-    stopping.wait()
+    while not stopping.wait(EVERY_S):
+        pass  # on Windows, Ctrl-C doesn't end a longer wait
     server.shutdown()
     server.server_close()
     watching.stop()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from minikafka.theatre.actors import actor_colour
-from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, words
+from minikafka.theatre.boxes import Item, Places, Stage, column, part, row, space, words
 from minikafka.theatre.drawing import Box, Drawing, fit, has_room, text_width, widest
 from minikafka.theatre.nodes import Card, Chip, card_high, colour, draw_disc
 from minikafka.theatre.nodes import listed as brokers_listed
@@ -20,9 +20,13 @@ from minikafka.watching.seen import NOBODY, UNKNOWN, Group, Member, Part, Place,
 from minikafka.watching.watched import Watched
 
 # what a page can hold and a person can follow; the rest is counted
-MOST_TOPICS, MOST_PARTS, MOST_GROUPS, MOST_MEMBERS, MOST_LANES = 12, 24, 8, 12, 16
+MOST_TOPICS, MOST_GROUPS, MOST_MEMBERS, MOST_LANES = 12, 8, 12, 16
+# partitions: of a topic, and about so many of all topics
+MOST_PARTS, MOST_PARTS_IN_ALL = 24, 96
+BESIDE = 4  # partitions, unless the page is too narrow
+MOST_ROWS = 500
 LEAST_CARD, CARD = 150, 230
-PART, PART_HIGH, PITCH = 128, 50, 25
+PART, PART_HIGH, PITCH, GAP = 128, 50, 25, 8
 LANE, LANE_HIGH = 24, 17
 CURVE = 110  # width of the last minute's curve
 LEAST_SCALE = 100  # records that a whole bar stands for, at least
@@ -61,8 +65,11 @@ def whole(watched: Watched, seen: Seen) -> Iterator[Item]:
     for place in sorted(seen.parts):
         topics.setdefault(place.topic, []).append(place)
     if topics:
-        shown = [*topics.items()][:MOST_TOPICS]
-        boxes = [topic_box(seen, topic, places) for topic, places in shown]
+        troubled = {place.topic for place, its in seen.parts.items() if is_ill(its)}
+        names = sorted(topics, key=lambda topic: topic not in troubled)
+        shown = [(topic, topics[topic]) for topic in names[:MOST_TOPICS]]
+        most = min(MOST_PARTS, max(MOST_PARTS_IN_ALL // len(shown), BESIDE))
+        boxes = [topic_box(seen, topic, places, most) for topic, places in shown]
         yield column(
             words("topics", "Topics", bold=True, size=TITLE, high=22),
             row(*boxes, gap=32, line_gap=12, lower=0),
@@ -75,6 +82,10 @@ def whole(watched: Watched, seen: Seen) -> Iterator[Item]:
     for group in groups[:MOST_GROUPS]:
         yield group_box(watched, seen, group, scale)
     yield from left_out("groups", len(groups) - MOST_GROUPS, "group")
+
+
+def is_ill(its: Part) -> bool:
+    return its.leader == NOBODY or bool(its.out_of_sync)
 
 
 def urgency(seen: Seen, group: Group) -> tuple[bool, bool, str]:
@@ -131,17 +142,29 @@ def broker_box(watched: Watched, seen: Seen, broker: int) -> Item:
 # -- topics
 
 
-def topic_box(seen: Seen, topic: str, places: Sequence[Place]) -> Item:
+def topic_box(seen: Seen, topic: str, places: Sequence[Place], most: int) -> Item:
+    """most: partitions that are shown; those in trouble come first."""
     key = f"topic/{key_part(topic)}"
-    said = counted(len(places), "partition")
-    parts = [part_box(place, seen.parts[place]) for place in places[:MOST_PARTS]]
+    by_need = sorted(places, key=lambda place: not is_ill(seen.parts[place]))
+    shown = sorted(by_need[:most])
     head = row(
         words(f"{key}/name", topic, bold=True, most=320),
-        words(f"{key}/many", said, fill="quiet", size=12.5),
+        words(
+            f"{key}/many", counted(len(places), "partition"), fill="quiet", size=12.5
+        ),
         gap=4,
     )
-    more = left_out(key, len(places) - MOST_PARTS, "partition")
-    return column(head, row(*parts, gap=8, line_gap=8), *more, gap=4)
+    return column(
+        space(min(len(shown), BESIDE) * (PART + GAP) - GAP),
+        head,
+        row(
+            *(part_box(place, seen.parts[place]) for place in shown),
+            gap=GAP,
+            line_gap=GAP,
+        ),
+        *left_out(key, len(places) - most, "partition"),
+        gap=GAP / 2,
+    )
 
 
 def part_box(place: Place, its: Part) -> Item:
@@ -223,10 +246,12 @@ def group_box(watched: Watched, seen: Seen, group: Group, scale: int) -> Item:
         gap=8,
     )
     cards = [member_box(key, actor) for actor in actors[:MOST_MEMBERS]]
-    places = group.places
+    is_idle = not actors and not total_lag(seen, group)
+    places = [] if is_idle else group.places
+    by_lag = sorted(places, key=lambda place: -(seen.lag(group, place) or 0))
     lanes = [
         lane(watched, seen, group, place, by_place.get(place), scale)
-        for place in places[:MOST_LANES]
+        for place in sorted(by_lag[:MOST_LANES])
     ]
     return column(
         head,
@@ -396,7 +421,7 @@ def rows(watched: Watched) -> list[dict[str, str]]:
             )
     for place in sorted(seen.parts.keys() - read):
         found.append(of_place(seen, place))
-    return found
+    return found[:MOST_ROWS]
 
 
 def of_place(seen: Seen, place: Place) -> dict[str, str]:

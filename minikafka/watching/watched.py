@@ -12,6 +12,7 @@ REMEMBERED_S = 60.0  # of each lag
 GROWS_FOR_S = 12.0
 GROWS_BY = 20  # records; less comes and goes
 MOST_SAMPLES = 120  # of each lag
+MOST_LAGS = 2000
 Samples = deque[tuple[float, int]]  # (when, lag)
 
 
@@ -35,7 +36,7 @@ class Watched:
         for group in seen.groups.values():
             for place in group.places:
                 lag = seen.lag(group, place)
-                if lag is not None:
+                if lag is not None and len(lags) < MOST_LAGS:
                     key = group.name, place
                     lags[key] = self._lags.get(key, Samples(maxlen=MOST_SAMPLES))
                     lags[key].append((seen.at_s, lag))
