@@ -3,6 +3,7 @@ and answers nobody who came by another name (a page elsewhere whose name leads h
 """
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 10.0  # for a browser that stands still
-MOST_WIDTH = 100_000
 
 
 class PageServer(ThreadingHTTPServer):
@@ -28,6 +28,11 @@ class PageServer(ThreadingHTTPServer):
         super().__init__((LOOPBACK, port), Answering)
         self.page = page
         self.news = news
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that has gone is no error."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:
@@ -69,7 +74,7 @@ class Answering(BaseHTTPRequestHandler):
                 HTTPStatus.BAD_REQUEST, "text/plain", "width= and last= are numbers\n"
             )
             return
-        told = json.dumps(self.server.news(min(width, MOST_WIDTH), last))
+        told = json.dumps(self.server.news(width, last))
         self._answer(HTTPStatus.OK, "application/json", told)
 
     def _answer(
