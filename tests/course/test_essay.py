@@ -15,6 +15,7 @@ from minikafka.course.experiments.essay_runs import (
     FROZEN_S,
     LATE,
     LOST,
+    LUCK,
     PARTITIONS,
     TIMEOUTS_S,
     TWICE,
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.apart]
 
 # how runs end without the switch, and with it
 ENDS = {
-    "key": ({WELL, LATE}, set()),
+    "key": ({WELL, LATE, LUCK}, set()),
     "batch": ({LATE, TWICE}, {WELL}),
     "commit": ({WELL, LOST}, {WELL, TWICE}),
     "rebalance": ({WELL, WAITS, TWICE}, {WELL, WAITS}),

@@ -17,6 +17,7 @@ from minikafka.course.experiments.essay_runs import (
     CASES,
     LATE,
     LOST,
+    LUCK,
     TWICE,
     WAITS,
     WELL,
@@ -24,6 +25,17 @@ from minikafka.course.experiments.essay_runs import (
     Sight,
 )
 from minikafka.course.places import NOTEBOOKS
+from minikafka.course.publishing.essay_figures import (
+    batch,
+    commit,
+    fork,
+    gate,
+    key,
+    rebalance,
+    sink,
+    watermark,
+)
+from minikafka.course.publishing.essay_figures.frame import Facts, Figure
 from minikafka.theatre import svg
 from minikafka.theatre.drawing import PHONE, WIDE
 from minikafka.theatre.palette import PALETTE
@@ -37,11 +49,22 @@ DESCRIPTION = (
     " overtaken. Move one thing in each picture, and see what a small, real Kafka does."
 )
 WIDTHS = {"wide": WIDE, "phone": PHONE}
+FIGURES = {
+    "key": key.FIGURE,
+    "batch": batch.FIGURE,
+    "commit": commit.FIGURE,
+    "rebalance": rebalance.FIGURE,
+    "watermark": watermark.FIGURE,
+    "fork": fork.FIGURE,
+    "gate": gate.FIGURE,
+    "sink": sink.FIGURE,
+}
 # What a kind is called beside its sign.
 WORDS = {
     LOST: "lost",
     TWICE: "twice",
     LATE: "out of order",
+    LUCK: "luck",
     BACK: "taken back",
     WAITS: "waits",
     WELL: "all well",
@@ -128,15 +151,16 @@ def sights(case: Case) -> Iterator[tuple[bool, int, Sight]]:
             yield on, place, case.run(place, on)
 
 
-def told(sight: Sight) -> dict[str, str]:
-    """A run as the page's script shows it: its sentence, and a drawing for each
-    width.
+def told(
+    sight: Sight, figure: Figure, facts: Facts, every: Sequence[Facts]
+) -> dict[str, str]:
+    """A run as the page's script shows it: its sentence, and a drawing for each width.
+    every: the facts of all runs of its case.
     """
-    shown = sight.picture
-    alt = f"{sight.says} {shown.summary(shown.scenes[sight.step])}."
+    alt = f"{sight.says} {figure.words(facts)}."
     found = {"kind": sight.kind, "word": WORDS[sight.kind], "says": sight.says}
     for name, width in WIDTHS.items():
-        found[name] = svg.bare(shown.drawing(sight.step, width), alt)
+        found[name] = svg.bare(figure.draw(facts, every, width), alt)
     return found
 
 
@@ -148,8 +172,11 @@ def write(folder: Path) -> dict[str, dict[str, Any]]:
     first = {}
     for case in CASES:
         runs: list[list[dict[str, str]]] = [[], []]
-        for on, _, sight in sights(case):
-            runs[on].append(told(sight))
+        figure = FIGURES[case.name]
+        shown = [(on, sight, figure.read(sight.trace)) for on, _, sight in sights(case)]
+        every = [facts for _, _, facts in shown]
+        for on, sight, facts in shown:
+            runs[on].append(told(sight, figure, facts, every))
         text = json.dumps(runs, separators=(",", ":"), ensure_ascii=False)
         (folder / FOLDER / f"{case.name}.json").write_text(text, encoding="utf-8")
         first[case.name] = runs[False][case.first] | _room(runs[False] + runs[True])

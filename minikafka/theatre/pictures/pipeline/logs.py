@@ -155,11 +155,10 @@ class Records:
 
     def _draw_logs(self, d: Drawing, places: Places, scene: Scene) -> None:
         place = places["logs"]
-        door = places.get("wire", place).right
         space = scene["space"]
         for number, log in enumerate(space["logs"]):
             grid = self._grid(place, number)
-            self._log(d, log, grid, door)
+            self._log(d, log, grid, places["wire"].right)
             if self.several:
                 key, words = f"log/{log['partition']}/name", f"P{log['partition']}"
                 d.text(key, place.x, grid.y + 18, words, mono=True, bold=True)
@@ -185,12 +184,10 @@ class Records:
 
     def _draw_told(self, d: Drawing, places: Places, scene: Scene) -> None:
         """In the order of sending."""
-        place = places["told"]
-        flight = places.get("flight", place)
-        grid = self._grid(place, most_lines=1)
+        grid = self._grid(places["told"], most_lines=1)
         told = [Outcome(*each) for each in scene["space"]["told"]]
         for number, outcome in enumerate(_that_have_room(told, grid.across)):
-            self._outcome(d, grid.box(number), outcome, flight)
+            self._outcome(d, grid.box(number), outcome, places["flight"])
 
     def _outcome(self, d: Drawing, box: Box, outcome: Outcome, flight: Box) -> None:
         """A dashed place if it was told nothing yet."""

@@ -66,15 +66,11 @@ class PipelinePlay(Play):
     def rehearse(self, scenes: Sequence[Scene]) -> None:
         spaces = [scene["space"] for scene in scenes]
         rows = rows_of(spaces)
-        arrives = Records(self.cast, spaces).item()
-        if self.cast["ended"]:
-            lanes = self.lanes.box(spaces, self._lanes, "logs")
-            self.boxes = Stage(column(arrives, lanes, gap=4))
-            return
         travels = row(
             flight_box(self.cast, rows), wire_box(self.cast, rows), breaks=False
         )
         sends = row(buffer_box(self.cast, rows), travels, gap=8, breaks=False)
+        arrives = Records(self.cast, spaces).item()
         lanes = self.lanes.box(spaces, self._lanes, "buffer")
         whole = row(sends, arrives, gap=12, line_gap=8, lower=0)
         self.boxes = Stage(column(whole, lanes, gap=4))

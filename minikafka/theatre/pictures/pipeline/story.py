@@ -50,12 +50,10 @@ _THE_PRODUCERS = ("ClientStarted", "PartitionChosen", *_OF_A_BATCH)
 
 
 class PipelineStory(OfTopic):
-    """ended: only the end will be seen, when nothing is on its way any more."""
-
     name = "pipeline"
     title = "The producer's pipeline"
     says: ClassVar[Mapping[str, Says]] = SAYS
-    shows = ("producer", "chosen", "legend", "ended")
+    shows = ("producer", "chosen", "legend")
 
     def __init__(
         self,
@@ -63,11 +61,9 @@ class PipelineStory(OfTopic):
         *,
         topic: str | None = None,
         producer: str | None = None,
-        ended: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(trace, **options)
-        self.ended = ended
         sent = [event for event in trace if is_sent_in_a_batch(event)]
         mine = self.choose(trace, topic, sent)
         self.chosen = busiest_partitions(mine, MOST_PARTITIONS)

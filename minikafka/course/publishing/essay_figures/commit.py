@@ -1,0 +1,165 @@
+"""Figure 3: two lines of code, the place where billing is killed, and what is paid."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from minikafka.course.publishing.essay_figures.frame import (
+    LOST,
+    ON,
+    TWICE,
+    Figure,
+    Sheet,
+    of_kind,
+)
+from minikafka.theatre.drawing import Drawing
+from minikafka.trace import Event
+
+LINES = {
+    "works_first": ("pay(order)", "commit(order)"),
+    "commits_first": ("commit(order)", "pay(order)"),
+}
+HEAD = "for order in orders:"
+PLACES = ("before the first line", "between the lines", "after the second line")
+
+
+class Facts(NamedTuple):
+    """lines: of the program. done: how many of them it had run for its last order when
+    it was killed. began_again: the order that it got first afterwards. paid: orders in
+    the order of payment.
+    """
+
+    lines: tuple[str, str]
+    last: int
+    done: int
+    began_again: int
+    orders: int
+    paid: tuple[int, ...]
+
+
+def read(trace: Sequence[Event]) -> Facts:
+    program = of_kind(trace, "ProgramStarted")[0].detail["program"]
+    crash = [event.kind for event in trace].index("NodeCrashed")
+    first, later = trace[:crash], trace[crash:]
+    last = _polled(first)[-1]
+    is_paid = last in _paid(first)
+    is_committed = any(
+        event.detail["offsets"][0][2] == last + 1
+        for event in of_kind(first, "CommitAcknowledged")
+    )
+    return Facts(
+        lines=LINES[program],
+        last=last,
+        done=is_paid + is_committed,
+        began_again=_polled(later)[0],
+        orders=len(of_kind(trace, "PartitionChosen")),
+        paid=tuple(_paid(trace)),
+    )
+
+
+def _polled(trace: Sequence[Event]) -> list[int]:
+    """The orders that billing got."""
+    polled = of_kind(trace, "RecordsPolled")
+    return [record[0] for event in polled for record in event.detail["records"]]
+
+
+def _paid(trace: Sequence[Event]) -> list[int]:
+    return [event.detail["offset"] for event in of_kind(trace, "EffectWritten")]
+
+
+def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
+    phone = width < 900
+    d = Sheet(width, 400 if phone else 220)
+    if phone:
+        _code(d, run, 0, 0, 448)
+        _orders(d, run, 0, 184, (width - 2) / run.orders)
+    else:
+        _code(d, run, 0, 18, 372)
+        _orders(d, run, 440, 6, (width - 442) / run.orders)
+    return d
+
+
+def _code(d: Sheet, run: Facts, x: float, y: float, w: float) -> None:
+    """The two lines, and the place where the program ends."""
+    pitch = 48
+    indent = d.long("    ", large=True, mono=True)
+    d.rect("code", x, y, w, 3 * pitch + 24, "wash", "rule", r=8)
+    d.say("code/head", x + 16, y + 24, HEAD, large=True, mono=True)
+    for number, line in enumerate(run.lines):
+        row = y + 24 + pitch * (number + 1)
+        d.say(f"code/{line}", x + 16 + indent, row, line, large=True, mono=True)
+        if number < run.done:
+            after = x + 28 + indent + d.long("commit(order)", large=True, mono=True)
+            d.say(f"code/{line}/run", after, row, "✓", "actor3", large=True, bold=True)
+    at = y + pitch * (run.done + 1)
+    text = f"killed at order {run.last}"
+    end = x + w - 14 - d.long(text, bold=True)
+    d.level("kill/line", x + 20, end - 8, at, LOST, width=2, dash="5 4")
+    d.cross("kill", x + 20, at)
+    d.say("kill/words", end, at, text, LOST, bold=True)
+
+
+def _orders(d: Sheet, run: Facts, x: float, y: float, pitch: float) -> None:
+    """What billing worked on before it was killed and afterwards, and what is paid."""
+    high = 26
+
+    def reach(key: str, row: float, first: float, end: float, text: str) -> None:
+        left, right = x + first * pitch, x + end * pitch - 6
+        d.say(f"{key}/words", left, row, text, "quiet")
+        d.rect(key, left, row + 13, right - left, 10, "actor5", r=5)
+
+    end = run.last + 0.3 + run.done * 0.25
+    reach("before", y + 8, 0, end, "until it is killed")
+    d.cross("before/kill", x + end * pitch - 6, y + 26, 6)
+    reach("after", y + 60, run.began_again, run.orders, "started again")
+    row = y + 130
+    d.say("paid", x, row - 15, "payments", bold=True)
+    for order in range(run.orders):
+        left, wide = x + order * pitch, pitch - 6
+        times = run.paid.count(order)
+        if not times:
+            d.rect(
+                f"paid/{order}",
+                left,
+                row,
+                wide,
+                2 * high + 4,
+                "none",
+                LOST,
+                r=5,
+                dash="4 4",
+                width=2,
+            )
+            look = {"anchor": "middle", "bold": True}
+            d.say(
+                f"paid/{order}/words",
+                left + wide / 2,
+                row + high + 2,
+                f"{order} lost",
+                LOST,
+                **look,
+            )
+        for number in range(times):
+            fill, ink = (TWICE, ON[TWICE]) if times > 1 else ("cell", "ink")
+            top = row + number * (high + 4)
+            d.record(
+                f"paid/{order}/{number}",
+                left,
+                top,
+                wide,
+                high,
+                str(order),
+                fill,
+                "rule",
+                ink,
+            )
+
+
+def words(run: Facts) -> str:
+    code = f"{HEAD} {run.lines[0]}, then {run.lines[1]}"
+    return (
+        f"The program: {code}. It is killed at order {run.last}, {PLACES[run.done]}, and"
+        f" begins again at order {run.began_again}"
+    )
+
+
+FIGURE = Figure(read, draw, words)

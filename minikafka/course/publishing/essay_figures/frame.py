@@ -1,0 +1,235 @@
+"""What the essay's figures are made of: logs as rows of records, lanes over an axis of
+time, and marks with words beside them.
+
+Places are in the drawing's units. A text's y is its middle, so that words stand in the
+middle of what they belong to.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from minikafka.theatre.drawing import Drawing, Look, text_width
+from minikafka.trace import Event
+
+# What a figure reads from a run's trace is its own affair.
+Facts = Any
+
+# The colours of accidents, as the page's verdicts have them (essay.css), with the ink
+# of words on them.
+TWICE, LOST, WAITS, LUCK = "actor4", "trouble", "actor2", "actor1"
+ON = {TWICE: "on4", LOST: "paper", WAITS: "on2", LUCK: "on1", "actor3": "on3"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """read: what it shows of a trace. draw: a run, given those of all its slider's
+    places and both states of its switch, so that what belongs to all stays where it
+    is; on a page of this width. words: what it shows, for those who don't see it.
+    """
+
+    read: Callable[[Sequence[Event]], Facts]
+    draw: Callable[[Facts, Sequence[Facts], int], Drawing]
+    words: Callable[[Facts], str]
+
+
+class Stretch(NamedTuple):
+    """A part of an axis: from a moment to another one, between two places."""
+
+    begin_ms: float
+    end_ms: float
+    left: float
+    right: float
+
+
+class Axis:
+    """Where moments are: on one stretch, or on several with gaps between them."""
+
+    def __init__(self, *stretches: Stretch) -> None:
+        self.stretches = stretches
+        self.left, self.right = stretches[0].left, stretches[-1].right
+
+    def x(self, ms: float) -> float:
+        """A moment in a gap is where the gap begins."""
+        place = self.left
+        for begin_ms, end_ms, left, right in self.stretches:
+            if ms < begin_ms:
+                return place
+            part = (min(ms, end_ms) - begin_ms) / (end_ms - begin_ms)
+            place = left + part * (right - left)
+        return place
+
+
+class Sheet(Drawing):
+    """A drawing of a fixed height. Texts have two sizes: labels, and what a picture is
+    about. On a phone both are larger, because the page makes them smaller.
+    """
+
+    def __init__(self, width: int, high: int) -> None:
+        super().__init__(width)
+        self.high = high
+        self.small, self.large = (13.5, 16) if self.phone else (13, 15)
+
+    @property
+    def bottom(self) -> int:
+        return self.high
+
+    def say(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        text: str,
+        ink: str = "ink",
+        *,
+        large: bool = False,
+        **look: Any,
+    ) -> None:
+        """Words, with their middle at y."""
+        size = self.large if large else self.small
+        self.text(key, x, y + size * 0.35, text, ink, size=size, **look)
+
+    def long(self, text: str, *, large: bool = False, **look: Any) -> float:
+        """How wide it is, at most."""
+        return text_width(text, self.large if large else self.small, **look)
+
+    def fitting(self, texts: Sequence[str], room: float) -> str:
+        """The first one that fits into a bar, from the longest on; or nothing."""
+        return next((text for text in texts if self.long(text) + 12 <= room), "")
+
+    def plate(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        text: str,
+        ink: str = "ink",
+        *,
+        fill: str = "paper",
+        bold: bool = False,
+    ) -> None:
+        """Words in the middle of a plate, so that they can be read on anything."""
+        wide = self.long(text, bold=bold) + 8
+        self.rect(key, x - wide / 2, y - 10, wide, 20, fill, r=4)
+        self.say(f"{key}/words", x, y, text, ink, anchor="middle", bold=bold)
+
+    def record(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        w: float,
+        h: float,
+        text: str,
+        fill: str = "cell",
+        line: str = "rule",
+        ink: str = "ink",
+        **look: Any,
+    ) -> None:
+        """A record, or another box with words in its middle."""
+        self.rect(key, x, y, w, h, fill, line, r=5, **look)
+        has_room = self.long(text, large=True, bold=True) <= w - 8
+        middle: Look = {"anchor": "middle", "large": has_room, "bold": True}
+        self.say(f"{key}/words", x + w / 2, y + h / 2, text, ink, **middle)
+
+    def cut(self, key: str, x: float, y: float, w: float, h: float, text: str) -> None:
+        """A record that somebody had, struck out."""
+        self.record(key, x, y, w, h, text, "none", LOST, LOST, dash="4 3")
+        self.line(f"{key}/strike", x + 3, y + h - 4, x + w - 3, y + 4, LOST, width=2)
+
+    def disc_of(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        text: str,
+        fill: str,
+        ink: str,
+        line: str = "paper",
+        r: float = 11,
+    ) -> None:
+        """A mark with an order's number in it."""
+        self.circle(key, x, y, r, fill, line, width=1.5)
+        self.say(f"{key}/words", x, y, text, ink, anchor="middle", bold=True)
+
+    def cross(self, key: str, x: float, y: float, r: float = 7) -> None:
+        """Here something was killed."""
+        self.circle(f"{key}/ground", x, y, r + 5, "trouble", "paper", width=1.5)
+        d = f"M{-r / 2:g},{-r / 2:g}l{r},{r}m0,{-r}l{-r},{r}"
+        self.path(key, x, y, d, line="paper", width=2.5)
+
+    def tip(
+        self,
+        key: str,
+        x: float,
+        y: float,
+        x2: float,
+        y2: float,
+        line: str = "quiet",
+        width: float = 2,
+    ) -> None:
+        """An arrow in one colour, which leaves and arrives level."""
+        half = (x2 - x) / 2
+        d = f"M0,0C{half:g},0 {half:g},{y2 - y:g} {x2 - x - 6:g},{y2 - y:g}"
+        self.path(key, x, y, d, line=line, width=width)
+        self.path(f"{key}/head", x2, y2, "M0,0l-9,-5v10z", fill=line)
+
+    def bracket(
+        self, key: str, x: float, x2: float, y: float, text: str, colour: str
+    ) -> None:
+        """Over a stretch of what is below: from x to x2, its words above the middle."""
+        d = f"M0,8v-5q0,-3 3,-3h{max(x2 - x - 6, 0):g}q3,0 3,3v5"
+        self.path(key, x, y, d, line=colour, width=2)
+        half = self.long(text, bold=True) / 2
+        middle = min(max((x + x2) / 2, half), self.width - half)
+        look: Look = {"anchor": "middle", "bold": True}
+        self.say(f"{key}/words", middle, y - 11, text, colour, **look)
+
+    def lane(self, key: str, name: str, axis: Axis, y: float, h: float) -> None:
+        """The ground of a lane; its name on the left, on a phone above it."""
+        self.say(f"{key}/name", 0, y - 11 if self.phone else y + h / 2, name, bold=True)
+        for number, part in enumerate(axis.stretches):
+            wide = part.right - part.left
+            self.rect(f"{key}/ground/{number}", part.left, y, wide, h, "wash", r=4)
+
+    def bar(
+        self,
+        key: str,
+        x: float,
+        x2: float,
+        y: float,
+        h: float,
+        fill: str,
+        *texts: str,
+        ink: str = "ink",
+        line: str = "none",
+    ) -> None:
+        """texts: the first one that fits stands in it; on hatching it has a plate."""
+        self.rect(key, x, y, max(x2 - x, 2), h, fill, line, r=4)
+        text, middle = self.fitting(texts, x2 - x), (x + x2) / 2
+        if text and fill == "hatch":
+            self.plate(f"{key}/plate", middle, y + h / 2, text)
+        elif text:
+            self.say(f"{key}/words", middle, y + h / 2, text, ink, anchor="middle")
+
+    def times(self, axis: Axis, y: float, ticks: Iterable[tuple[float, str]]) -> None:
+        """The axis under its lanes."""
+        for number, part in enumerate(axis.stretches):
+            self.level(f"axis/{number}", part.left, part.right, y, "rule")
+        for ms, text in ticks:
+            x = axis.x(ms)
+            self.upright(f"axis/tick/{ms}", x, y, y + 5, "rule")
+            half = self.long(text) / 2
+            middle = min(max(x, half), self.width - half)
+            self.say(f"axis/{ms}/words", middle, y + 15, text, "quiet", anchor="middle")
+
+
+def of_kind(trace: Iterable[Event], kind: str) -> list[Event]:
+    return [event for event in trace if event.kind == kind]
+
+
+def seconds(
+    first: int, last: int, step: int, unit: str = " s"
+) -> list[tuple[int, str]]:
+    """The ticks of an axis: each moment, and its words."""
+    return [(1000 * each, f"{each}{unit}") for each in range(first, last + 1, step)]
