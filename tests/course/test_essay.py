@@ -5,6 +5,7 @@ the ledger of claims knows, and what clients do by default.
 import json
 import re
 import tomllib
+from itertools import pairwise
 
 import pytest
 
@@ -24,9 +25,11 @@ from minikafka.course.experiments.essay_runs import (
 )
 from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import essay, site
+from minikafka.theatre.drawing import WIDE
 from tests.browser.site import SUB_PATH, served
 from tests.chromium import running_chromium
 from tests.firefox import END, running_firefox
+from tests.theatre.overlaps import problems
 
 pytestmark = [pytest.mark.slow, pytest.mark.apart]
 
@@ -41,6 +44,23 @@ ENDS = {
     "gate": ({BACK}, {WAITS}),
     "sink": ({WELL, TWICE}, {WELL}),
 }
+VIEW_BOX, FONT_SIZE = re.compile('viewBox="([^"]*)"'), re.compile('font-size="([^"]*)"')
+PHONES_DRAWING = 374  # pixels of a figure in a window of 390
+# Each drawing's texts, with their places in the figure.
+MEASURE = """
+([name, drawings]) => {
+  const box = [...document.querySelectorAll(`#${name} .drawing`)].find(each => each.checkVisibility());
+  return drawings.map(drawing => {
+    box.innerHTML = drawing;
+    const { left, top, width, height } = box.firstElementChild.getBoundingClientRect();
+    const texts = [...box.querySelectorAll('text')].map(text => {
+      const edges = text.getBoundingClientRect();
+      return [text.textContent, edges.left - left, edges.top - top, edges.right - left, edges.bottom - top];
+    });
+    return { width, height, texts, squeezed: [], outside: [] };
+  });
+}
+"""
 CASE = {case.name: case for case in CASES}
 KILOBYTE = 1024
 
@@ -151,6 +171,71 @@ def test_the_page_weighs_less_than_300_kb_until_a_picture_is_moved(folder):
     assert kilobytes < 300
 
 
+# -- the figures
+
+
+@pytest.mark.parametrize("name", CASE)
+@pytest.mark.parametrize("width", essay.WIDTHS)
+def test_a_figure_is_equally_high_in_all_its_runs(runs, name, width):
+    boxes = {VIEW_BOX.search(run[width])[1] for each in runs[name] for run in each}
+    assert len(boxes) == 1
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    """(case, width) -> the shapes of each of its runs, by their keys."""
+    found = {}
+    for case in CASES:
+        figure = essay.FIGURES[case.name]
+        every = [figure.read(sight.trace) for _, _, sight in essay.sights(case)]
+        for width in essay.WIDTHS.values():
+            drawings = [figure.draw(facts, every, width) for facts in every]
+            found[case.name, width] = [drawing.shapes for drawing in drawings]
+    return found
+
+
+@pytest.mark.parametrize("name", CASE)
+@pytest.mark.parametrize("width", essay.WIDTHS.values())
+def test_the_axis_and_the_names_of_lanes_are_the_same_in_all_runs(shapes, name, width):
+    always = [
+        {
+            key: (shape["x"], shape["y"], shape.get("text"))
+            for key, shape in run.items()
+            if key.startswith("axis") or key.endswith("/name/words")
+        }
+        for run in shapes[name, width]
+    ]
+    assert all(each == always[0] for each in always)
+
+
+@pytest.mark.parametrize("name", CASE)
+def test_no_text_is_below_11_px_on_a_phone(runs, name):
+    for run in [run for each in runs[name] for run in each]:
+        wide = int(VIEW_BOX.search(run["phone"])[1].split()[2])
+        sizes = [float(size) for size in FONT_SIZE.findall(run["phone"])]
+        assert min(sizes) * PHONES_DRAWING / wide >= 11
+
+
+def test_the_figure_of_the_watermark_strikes_out_what_each_broker_had_cut(shapes):
+    place = CASE["watermark"].places.index("5.06 s")
+    shown = shapes["watermark", WIDE][place]
+    struck = {key.split("/")[1] for key in shown if key.endswith("/strike")}
+    assert struck == {"1", "3"}
+    assert shown["logs/leads"]["y"] == shown["logs/2"]["y"]
+
+
+def test_the_gate_is_closed_only_for_those_who_heed_it(shapes):
+    fills = [run["gate"]["fill"] for run in shapes["gate", WIDE]]
+    count = len(TIMEOUTS_S)
+    assert fills == ["none"] * count + ["trouble"] * count
+
+
+def test_an_open_transaction_is_as_long_in_the_figure_as_it_was(shapes):
+    bars = [run["open"]["w"] for run in shapes["gate", WIDE][: len(TIMEOUTS_S)]]
+    steps = {round(after - before, 1) for before, after in pairwise(bars)}
+    assert max(steps) - min(steps) <= 0.2  # of rounding
+
+
 @pytest.fixture(scope="module")
 def browser():
     pytest.importorskip("playwright.sync_api")
@@ -172,6 +257,20 @@ def page(root, browser, request):
         yield page
         page.close()
     assert errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("page", "width"), [((1280, 720), "wide"), ((390, 660), "phone")], indirect=["page"]
+)
+def test_no_two_texts_of_a_figure_overlap_and_none_leaves_it(page, width, runs):
+    found = []
+    for name, states in runs.items():
+        for on, each in enumerate(states):
+            drawings = [run[width] for run in each]
+            for place, shown in enumerate(page.evaluate(MEASURE, [name, drawings])):
+                found += problems(f"{name} {place}, switch {on}", shown)
+    assert found == []
 
 
 @pytest.mark.browser

@@ -257,7 +257,10 @@ def frozen(place: int, unique: bool) -> Sight:
         goes_on_ms = next(e.at for e in wrote if e.at > ASLEEP_MS and _is_of_A(e))
         waited_s = (goes_on_ms - ASLEEP_MS) / 1000
         ends = "A was evicted" if is_evicted else "A is still in the group"
-        says = f"A's orders waited for {waited_s:.0f} s. {ends}, and each order is paid once."
+        says = (
+            f"A's orders waited for {waited_s:.0f} s. {ends}, and each order is paid"
+            " once."
+        )
     else:
         kind = WELL
         says = "Each order is paid once."

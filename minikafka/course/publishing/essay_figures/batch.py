@@ -5,17 +5,21 @@ from itertools import groupby
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    GONE,
     LOST,
-    ON,
-    TWICE,
+    PLAIN,
+    SECOND,
     Figure,
+    Paint,
     Sheet,
     of_kind,
 )
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing
 from minikafka.trace import Event
 
 ANSWERED, UNANSWERED, NOT_WRITTEN = "answered", "no answer", "not written"
+
+OVERTAKEN = GONE._replace(fill="paper")
 
 
 class Written(NamedTuple):
@@ -72,98 +76,85 @@ def read(trace: Sequence[Event]) -> Facts:
     )
 
 
+class Places(NamedTuple):
+    """Where the records of a row are."""
+
+    left: float
+    pitch: float
+    high: float
+
+    def box(self, number: int, y: float) -> Box:
+        return Box(self.left + number * self.pitch, y, self.pitch - 6, self.high)
+
+
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
+    d = Sheet(width)
+    left = 0 if d.phone else 130
     most = max(len(each.log) for each in runs)
-    phone = width < 900
-    left = 0 if phone else 130
-    pitch = (width - left - 2) / most
-    high = 40 if phone else 48
-    d = Sheet(width, 216 if phone else 268)
-    y = 4
-    for name, part in (("sent", _sent), ("log", _log), ("told", _told)):
-        if phone and name == "sent":
-            continue
-        y = part(d, run, left, y, pitch, high)
+    places = Places(left, (width - left - 2) / most, 40 if d.phone else 48)
+    y = 4.0
+    if not d.phone:
+        y = _sent(d, run, places, y) + 34
+    y = _log(d, run, places, y)
+    d.high = _told(d, run, places._replace(high=30), y) + 6
     return d
 
 
 def _title(d: Sheet, key: str, y: float, high: float, text: str) -> float:
     """A row's name: beside it, or above it. Returns where the row begins."""
-    if d.phone:
-        d.say(f"{key}/name", 0, y + 8, text, bold=True)
-        return y + 22
-    d.say(f"{key}/name", 0, y + high / 2, text, bold=True)
-    return y
+    d.say(f"{key}/name", 0, y + 8 if d.phone else y + high / 2, text, bold=True)
+    return y + 22 * d.phone
 
 
-def _sent(
-    d: Sheet, run: Facts, left: float, y: float, pitch: float, high: float
-) -> float:
-    """The first tries, and what became of each."""
-    _title(d, "sent", y, high, "the shop sends")
+def _sent(d: Sheet, run: Facts, places: Places, y: float) -> float:
+    """The first tries, and what became of each. Returns where they end."""
+    _title(d, "sent", y, places.high, "the shop sends")
     for number, order in enumerate(run.sent):
-        x = left + number * pitch
-        look = ("cell", "rule", "ink") if order in run.arrived else ("none", LOST, LOST)
-        d.record(f"sent/{order}", x, y, pitch - 6, high, order, *look)
+        paint = PLAIN if order in run.arrived else GONE
+        d.record(f"sent/{order}", places.box(number, y), order, paint)
     place = 0
     for fate, orders in groupby(run.sent, run.fate):
         count = len(list(orders))
-        middle = left + (place + count / 2) * pitch - 3
+        middle = places.left + (place + count / 2) * places.pitch - 3
         ink = "quiet" if fate == ANSWERED else LOST
-        d.say(f"fate/{fate}", middle, y + high + 14, fate, ink, anchor="middle")
+        d.say(f"fate/{fate}", middle, y + places.high + 14, fate, ink, anchor="middle")
         place += count
-    return y + high + 36
+    return y + places.high + 36
 
 
-def _log(
-    d: Sheet, run: Facts, left: float, y: float, pitch: float, high: float
-) -> float:
+def _log(d: Sheet, run: Facts, places: Places, y: float) -> float:
     """The log, with the records of the first tries and of those after them."""
-    y = _title(d, "log", y + (0 if d.phone else 34), high, "the log")
-    if d.phone:
-        y += 34
+    y = _title(d, "log", y, places.high, "the log") + 34 * d.phone
     place = 0
     for again, records in groupby(run.log, lambda each: each.again):
         count = len(list(records))
         text = "sent again" if again else "first try"
-        x, x2 = left + place * pitch, left + (place + count) * pitch - 6
+        x, x2 = places.box(place, y).x, places.box(place + count - 1, y).right
         d.bracket(f"try/{again}", x + 2, x2 - 2, y - 14, text, "quiet")
         place += count
     for number, each in enumerate(run.log):
-        fill, line, ink = "cell", "rule", "ink"
-        if each.is_copy:
-            fill, line, ink = TWICE, TWICE, ON[TWICE]
-        elif each.is_overtaken:
-            fill, line, ink = "paper", LOST, LOST
-        x = left + number * pitch
-        d.record(
-            f"log/{number}", x, y, pitch - 6, high, each.order, fill, line, ink, width=2
-        )
-    for key, colour, text, at in (
-        ("copy", TWICE, "a second copy", 0),
-        ("overtaken", LOST, "overtaken", 1),
+        paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN
+        d.record(f"log/{number}", places.box(number, y), each.order, paint, width=2)
+    x, row = places.left, y + places.high + 12
+    for text, paint, is_there in (
+        ("a second copy", SECOND, any(each.is_copy for each in run.log)),
+        ("overtaken", OVERTAKEN, any(each.is_overtaken for each in run.log)),
     ):
-        if any(
-            each.is_copy if key == "copy" else each.is_overtaken for each in run.log
-        ):
-            x = left + at * 150
-            fill = colour if key == "copy" else "paper"
-            d.rect(f"key/{key}", x, y + high + 12, 14, 14, fill, colour, r=3, width=2)
-            d.say(f"key/{key}/words", x + 21, y + high + 19, text)
-    return y + high + 46
+        if is_there:
+            d.rect(f"key/{text}", x, row, 14, 14, paint.fill, paint.line, r=3, width=2)
+            d.say(f"key/{text}/words", x + 21, row + 7, text)
+            x += 150
+    return y + places.high + 46
 
 
-def _told(
-    d: Sheet, run: Facts, left: float, y: float, pitch: float, high: float
-) -> float:
-    """What the program hears."""
-    y = _title(d, "told", y, 30, "the shop hears")
+def _told(d: Sheet, run: Facts, places: Places, y: float) -> float:
+    """What the shop hears."""
+    y = _title(d, "told", y, places.high, "the shop hears")
     for number, order in enumerate(run.told):
-        x = left + number * pitch
-        d.rect(f"told/{order}", x, y, pitch - 6, 30, "good", r=5)
+        box = places.box(number, y)
         text = f"{order} ✓" if d.phone else f"{order} done ✓"
-        d.say(f"told/{order}/words", x + (pitch - 6) / 2, y + 15, text, anchor="middle")
-    return y + 30
+        d.bar(f"told/{order}", box, Paint("good"), text)
+    return y + places.high
 
 
 def words(run: Facts) -> str:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    GONE,
     LOST,
-    ON,
-    TWICE,
+    PLAIN,
+    SECOND,
     Figure,
     Sheet,
     of_kind,
 )
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing, Look
 from minikafka.trace import Event
 
 LINES = {
@@ -67,98 +68,72 @@ def _paid(trace: Sequence[Event]) -> list[int]:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    phone = width < 900
-    d = Sheet(width, 400 if phone else 220)
-    if phone:
-        _code(d, run, 0, 0, 448)
-        _orders(d, run, 0, 184, (width - 2) / run.orders)
+    d = Sheet(width)
+    if d.phone:
+        _code(d, run, 0, width)
+        _orders(d, run, 0, 188)
+        d.high = 400
     else:
-        _code(d, run, 0, 18, 372)
-        _orders(d, run, 440, 6, (width - 442) / run.orders)
+        _code(d, run, 16, 372)
+        _orders(d, run, 440, 6)
+        d.high = 208
     return d
 
 
-def _code(d: Sheet, run: Facts, x: float, y: float, w: float) -> None:
+def _code(d: Sheet, run: Facts, y: float, w: float) -> None:
     """The two lines, and the place where the program ends."""
     pitch = 48
-    indent = d.long("    ", large=True, mono=True)
-    d.rect("code", x, y, w, 3 * pitch + 24, "wash", "rule", r=8)
-    d.say("code/head", x + 16, y + 24, HEAD, large=True, mono=True)
+    look: Look = {"large": True, "mono": True}
+    d.rect("code", 0, y, w, 3 * pitch + 24, "wash", "rule", r=8)
+    d.say("code/head", 16, y + 24, HEAD, **look)
+    indent = 16 + d.long("    ", **look)
+    after = indent + d.long("commit(order)", **look) + 12
     for number, line in enumerate(run.lines):
         row = y + 24 + pitch * (number + 1)
-        d.say(f"code/{line}", x + 16 + indent, row, line, large=True, mono=True)
+        d.say(f"code/{line}", indent, row, line, **look)
         if number < run.done:
-            after = x + 28 + indent + d.long("commit(order)", large=True, mono=True)
             d.say(f"code/{line}/run", after, row, "✓", "actor3", large=True, bold=True)
     at = y + pitch * (run.done + 1)
     text = f"killed at order {run.last}"
-    end = x + w - 14 - d.long(text, bold=True)
-    d.level("kill/line", x + 20, end - 8, at, LOST, width=2, dash="5 4")
-    d.cross("kill", x + 20, at)
+    end = w - 14 - d.long(text, bold=True)
+    d.level("kill/line", 20, end - 8, at, LOST, width=2, dash="5 4")
+    d.cross("kill", 20, at)
     d.say("kill/words", end, at, text, LOST, bold=True)
 
 
-def _orders(d: Sheet, run: Facts, x: float, y: float, pitch: float) -> None:
+def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
     """What billing worked on before it was killed and afterwards, and what is paid."""
-    high = 26
+    pitch, high = (d.width - x - 2) / run.orders, 26
 
-    def reach(key: str, row: float, first: float, end: float, text: str) -> None:
+    def work(key: str, row: float, first: float, end: float, text: str) -> None:
         left, right = x + first * pitch, x + end * pitch - 6
         d.say(f"{key}/words", left, row, text, "quiet")
         d.rect(key, left, row + 13, right - left, 10, "actor5", r=5)
 
     end = run.last + 0.3 + run.done * 0.25
-    reach("before", y + 8, 0, end, "until it is killed")
+    work("before", y + 8, 0, end, "until it is killed")
     d.cross("before/kill", x + end * pitch - 6, y + 26, 6)
-    reach("after", y + 60, run.began_again, run.orders, "started again")
+    work("after", y + 60, run.began_again, run.orders, "started again")
     row = y + 130
     d.say("paid", x, row - 15, "payments", bold=True)
     for order in range(run.orders):
-        left, wide = x + order * pitch, pitch - 6
+        key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - 6, high)
         times = run.paid.count(order)
         if not times:
-            d.rect(
-                f"paid/{order}",
-                left,
-                row,
-                wide,
-                2 * high + 4,
-                "none",
-                LOST,
-                r=5,
-                dash="4 4",
-                width=2,
-            )
-            look = {"anchor": "middle", "bold": True}
-            d.say(
-                f"paid/{order}/words",
-                left + wide / 2,
-                row + high + 2,
-                f"{order} lost",
-                LOST,
-                **look,
-            )
+            hole = box._replace(h=2 * high + 4)
+            text = f"{order} lost"
+            d.record(key, hole, text, GONE, large=False, dash="4 4", width=2)
         for number in range(times):
-            fill, ink = (TWICE, ON[TWICE]) if times > 1 else ("cell", "ink")
-            top = row + number * (high + 4)
-            d.record(
-                f"paid/{order}/{number}",
-                left,
-                top,
-                wide,
-                high,
-                str(order),
-                fill,
-                "rule",
-                ink,
-            )
+            paint = SECOND if times > 1 else PLAIN
+            d.record(f"{key}/{number}", box, str(order), paint)
+            box = box._replace(y=box.bottom + 4)
 
 
 def words(run: Facts) -> str:
     code = f"{HEAD} {run.lines[0]}, then {run.lines[1]}"
     return (
-        f"The program: {code}. It is killed at order {run.last}, {PLACES[run.done]}, and"
-        f" begins again at order {run.began_again}"
+        f"The program: {code}. It is killed at order {run.last}, {PLACES[run.done]},"
+        f" and begins again at order {run.began_again}"
     )
 
 

@@ -7,23 +7,25 @@ from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
     LOST,
-    ON,
-    WAITS,
+    STOPPED,
+    WAITING,
     Axis,
     Figure,
+    Paint,
     Sheet,
     Stretch,
     of_kind,
     seconds,
 )
 from minikafka.course.publishing.essay_figures.logs import Copy, copies, number_of
-from minikafka.theatre.drawing import Drawing, Look
+from minikafka.theatre.drawing import Box, Drawing
 from minikafka.theatre.text import listed
 from minikafka.trace import Event
 
 BEFORE_MS = 1500  # of the cut, as far as it is shown
 VALUE = "loaded"  # what the producer lonely sends to the old leader
 LEAST_WAIT_MS = 100
+PLACES = 4  # in a log: all that is sent
 
 
 class Facts(NamedTuple):
@@ -71,87 +73,81 @@ def read(trace: Sequence[Event]) -> Facts:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    phone = width < 900
-    high, pitch = (26, 52) if phone else (30, 42)
-    left, top = (0, 20) if phone else (128, 2)
+    d = Sheet(width)
+    high, pitch = (26, 52) if d.phone else (30, 42)
+    left, top = (0, 20) if d.phone else (128, 2)
     # room for the bracket over the second leader
-    apart = 32 if phone else 24
+    apart = 32 if d.phone else 24
     rows = [top, top + pitch, top + 2 * pitch + apart, top + 3 * pitch + apart]
-    foot = rows[-1] + high
-    d = Sheet(width, foot + (178 if phone else 196))
-    end_ms = max(each.done_ms for each in runs)
-    axis = Axis(Stretch(-BEFORE_MS, end_ms + 1000, left, width - 2))
+    end_ms = max(each.done_ms for each in runs) + 1000
+    axis = Axis(Stretch(-BEFORE_MS, end_ms, left, width - 2))
     new = next(each.new for each in runs if each.new)
     names = ("network", f"broker {run.old} leads", f"broker {new} leads", f"“{VALUE}”")
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
         d.lane(f"lane/{number}", name, axis, y, high)
-    cut = f"cut for {run.healed_ms / 1000:.0f} s"
-    d.bar(
-        "cut", axis.x(0), axis.x(run.healed_ms), rows[0], high, "hatch", cut, line=LOST
-    )
-    old_end = axis.right
+    lasted = f"{run.healed_ms / 1000:.0f} s"
+    cut = axis.box(0, run.healed_ms, rows[0], high)
+    d.bar("cut", cut, STOPPED, f"cut for {lasted}", lasted)
+    old_ms = end_ms
     if run.elected_ms is not None and run.followed_ms is not None:
-        x, old_end = axis.x(run.elected_ms), axis.x(run.followed_ms)
-        d.bar("new", x, axis.right, rows[2], high, "actor5")
-        both = f"two leaders, {(run.followed_ms - run.elected_ms) / 1000:.1f} s"
-        y = rows[1] + high + (22 if phone else 24)
-        d.bracket("both", x, old_end, y, both, LOST)
-    d.bar("old", axis.left, old_end, rows[1], high, "actor1")
+        old_ms = run.followed_ms
+        new_bar = axis.box(run.elected_ms, end_ms, rows[2], high)
+        d.bar("new", new_bar, Paint("actor5"))
+        both = f"two leaders, {(old_ms - run.elected_ms) / 1000:.1f} s"
+        y = rows[1] + high + (22 if d.phone else 24)
+        d.bracket("both", new_bar.x, axis.x(old_ms), y, both, LOST)
+    d.bar("old", axis.box(-BEFORE_MS, old_ms, rows[1], high), Paint("actor1"))
     _loaded(d, run, axis, rows[3], high)
-    d.times(axis, foot + 6, seconds(0, 30, 10))
-    _logs(d, run, foot + (52 if phone else 60))
+    foot = rows[-1] + high + 6
+    d.times(axis, foot, seconds(0, 30, 10))
+    d.high = _logs(d, run, foot + 58)
     return d
 
 
 def _loaded(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
-    """How long its producer waits until it hears that it is done."""
-    x, done = axis.x(0), axis.x(run.done_ms)
-    text, ink = "✓ done", "actor3"
+    """How long its producer waits until it hears that it is done, true or not."""
+    is_lost = VALUE not in run.logs[run.new or run.old].kept
+    ink = LOST if is_lost else "actor3"
+    box = axis.box(0, run.done_ms, y, high)
+    waited = f"{run.done_ms / 1000:.1f} s"
+    text = "✓ done"
     if run.done_ms >= LEAST_WAIT_MS:
-        d.bar("waits", x, done, y, high, WAITS, "waits", ink=ON[WAITS])
-        text = f"✓ done after {run.done_ms / 1000:.1f} s"
-    look: Look = {"bold": True}
-    if done + d.long(text, bold=True) + 10 > d.width:
-        done, ink = done - 16, ON[WAITS]
-        look["anchor"] = "end"
-    d.say("done", done + 8, y + high / 2, text, ink, **look)
+        text = f"✓ done after {waited}"
+        if box.right + 8 + d.long(text, bold=True) > d.width:
+            d.bar("waits", box, WAITING, f"waits, ✓ done after {waited}")
+            return
+        d.bar("waits", box, WAITING, "waits")
+    d.say("done", box.right + 8, y + high / 2, text, ink, bold=True)
 
 
-def _logs(d: Sheet, run: Facts, y: float) -> None:
-    """The brokers' logs at the end; what one had cut off is behind a gap."""
+def _logs(d: Sheet, run: Facts, y: float) -> float:
+    """The brokers' logs at the end; what one had cut off is behind a gap. Returns where
+    that ends.
+    """
     left, high, pitch = (32, 28, 34) if d.phone else (128, 32, 40)
     apart = 10 if d.phone else 40
-    wide = (d.width - left - apart - 2) / 5
+    wide = (d.width - left - apart - 2) / (PLACES + 1)
+    cut_left = left + PLACES * wide + apart
+    large = not d.phone
     d.say("logs/name", 0, y - 16, "brokers in the end", "quiet")
-    d.say("logs/cut", left + 4 * wide + apart, y - 16, "cut off", "quiet")
+    d.say("logs/cut", cut_left, y - 16, "cut off", "quiet")
     final = run.logs[run.new or run.old].kept
     for number, (broker, copy) in enumerate(run.logs.items()):
         row = y + number * pitch
         name = str(broker) if d.phone else f"broker {broker}"
         d.say(f"logs/{broker}", 0, row + high / 2, name, bold=True)
-        for place in range(4):
-            key, x = f"log/{broker}/{place}", left + place * wide
+        for place in range(PLACES):
+            key = f"log/{broker}/{place}"
+            box = Box(left + place * wide, row, wide - 5, high)
             if place < len(copy.kept):
-                d.record(key, x, row, wide - 5, high, copy.kept[place])
+                d.record(key, box, copy.kept[place], large=large)
             else:
-                d.rect(key, x, row, wide - 5, high, "none", "rule", r=5, dash="2 4")
+                d.empty(key, box)
         for value in copy.cut:
-            x = left + 4 * wide + apart
-            if value in final:
-                d.record(
-                    f"cut/{broker}",
-                    x,
-                    row,
-                    wide - 5,
-                    high,
-                    value,
-                    "none",
-                    "rule",
-                    "quiet",
-                    dash="4 3",
-                )
-            else:
-                d.cut(f"cut/{broker}", x, row, wide - 5, high, value)
+            box = Box(cut_left, row, wide - 5, high)
+            is_lost = value not in final
+            d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=large)
+    return y + len(run.logs) * pitch
 
 
 def words(run: Facts) -> str:

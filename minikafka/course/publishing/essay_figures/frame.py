@@ -9,16 +9,30 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from minikafka.theatre.drawing import Drawing, Look, text_width
+from minikafka.theatre.drawing import Box, Drawing, Look, text_width
 from minikafka.trace import Event
 
 # What a figure reads from a run's trace is its own affair.
 Facts = Any
 
-# The colours of accidents, as the page's verdicts have them (essay.css), with the ink
-# of words on them.
+
+class Paint(NamedTuple):
+    """ink: of the words on it."""
+
+    fill: str
+    line: str = "none"
+    ink: str = "ink"
+
+
+# The colours of accidents, as the page's verdicts have them (essay.css).
 TWICE, LOST, WAITS, LUCK = "actor4", "trouble", "actor2", "actor1"
-ON = {TWICE: "on4", LOST: "paper", WAITS: "on2", LUCK: "on1", "actor3": "on3"}
+PLAIN = Paint("cell", "rule")
+SECOND = Paint(TWICE, TWICE, "on4")
+WAITING = Paint(WAITS, ink="on2")
+GONE = Paint("none", LOST, LOST)
+STOPPED = Paint("hatch", LOST)
+MARK = Paint("actor3", "paper", "on3")
+DONE = Paint("good", "actor3")
 
 
 @dataclass(frozen=True)
@@ -59,20 +73,27 @@ class Axis:
             place = left + part * (right - left)
         return place
 
+    def box(self, begin_ms: float, end_ms: float, y: float, h: float) -> Box:
+        """From a moment to another one, at least as wide as can be seen."""
+        x = self.x(begin_ms)
+        return Box(x, y, max(self.x(end_ms) - x, 2), h)
+
 
 class Sheet(Drawing):
-    """A drawing of a fixed height. Texts have two sizes: labels, and what a picture is
-    about. On a phone both are larger, because the page makes them smaller.
+    """A drawing of a fixed height, which a figure says when it is drawn. Texts have two
+    sizes: labels, and what a picture is about. On a phone both are larger, because the
+    page makes them smaller.
     """
 
-    def __init__(self, width: int, high: int) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__(width)
-        self.high = high
-        self.small, self.large = (13.5, 16) if self.phone else (13, 15)
+        self.high = 0.0
+        self.small = 13.5 if self.phone else 13.0
+        self.large = 16.0 if self.phone else 15.0
 
     @property
     def bottom(self) -> int:
-        return self.high
+        return round(self.high)
 
     def say(
         self,
@@ -93,64 +114,58 @@ class Sheet(Drawing):
         """How wide it is, at most."""
         return text_width(text, self.large if large else self.small, **look)
 
-    def fitting(self, texts: Sequence[str], room: float) -> str:
-        """The first one that fits into a bar, from the longest on; or nothing."""
-        return next((text for text in texts if self.long(text) + 12 <= room), "")
-
     def plate(
-        self,
-        key: str,
-        x: float,
-        y: float,
-        text: str,
-        ink: str = "ink",
-        *,
-        fill: str = "paper",
-        bold: bool = False,
+        self, key: str, x: float, y: float, text: str, ink: str, fill: str
     ) -> None:
         """Words in the middle of a plate, so that they can be read on anything."""
-        wide = self.long(text, bold=bold) + 8
+        wide = self.long(text, bold=ink != "ink") + 8
         self.rect(key, x - wide / 2, y - 10, wide, 20, fill, r=4)
-        self.say(f"{key}/words", x, y, text, ink, anchor="middle", bold=bold)
+        look: Look = {"anchor": "middle", "bold": ink != "ink"}
+        self.say(f"{key}/words", x, y, text, ink, **look)
 
     def record(
         self,
         key: str,
-        x: float,
-        y: float,
-        w: float,
-        h: float,
+        box: Box,
         text: str,
-        fill: str = "cell",
-        line: str = "rule",
-        ink: str = "ink",
+        paint: Paint = PLAIN,
+        *,
+        large: bool = True,
         **look: Any,
     ) -> None:
         """A record, or another box with words in its middle."""
-        self.rect(key, x, y, w, h, fill, line, r=5, **look)
-        has_room = self.long(text, large=True, bold=True) <= w - 8
-        middle: Look = {"anchor": "middle", "large": has_room, "bold": True}
-        self.say(f"{key}/words", x + w / 2, y + h / 2, text, ink, **middle)
+        self.rect(key, *box, paint.fill, paint.line, r=5, **look)
+        middle: Look = {"anchor": "middle", "large": large, "bold": True}
+        y = box.y + box.h / 2
+        self.say(f"{key}/words", box.x + box.w / 2, y, text, paint.ink, **middle)
 
-    def cut(self, key: str, x: float, y: float, w: float, h: float, text: str) -> None:
-        """A record that somebody had, struck out."""
-        self.record(key, x, y, w, h, text, "none", LOST, LOST, dash="4 3")
-        self.line(f"{key}/strike", x + 3, y + h - 4, x + w - 3, y + 4, LOST, width=2)
+    def cut(
+        self, key: str, box: Box, text: str, *, is_lost: bool = True, large: bool = True
+    ) -> None:
+        """A record that somebody had and cut off; struck out if it is lost."""
+        paint = GONE if is_lost else Paint("none", "rule", "quiet")
+        self.record(key, box, text, paint, large=large, dash="4 3")
+        if is_lost:
+            low, top = box.bottom - 4, box.y + 4
+            strike = f"{key}/strike"
+            self.line(strike, box.x + 3, low, box.right - 3, top, LOST, width=2)
 
-    def disc_of(
+    def empty(self, key: str, box: Box) -> None:
+        """A place for a record that isn't there."""
+        self.rect(key, *box, "none", "rule", r=5, dash="2 4")
+
+    def mark(
         self,
         key: str,
         x: float,
         y: float,
         text: str,
-        fill: str,
-        ink: str,
-        line: str = "paper",
+        paint: Paint = MARK,
         r: float = 11,
     ) -> None:
-        """A mark with an order's number in it."""
-        self.circle(key, x, y, r, fill, line, width=1.5)
-        self.say(f"{key}/words", x, y, text, ink, anchor="middle", bold=True)
+        """A disc with an order's number in it."""
+        self.circle(key, x, y, r, paint.fill, paint.line, width=1.5)
+        self.say(f"{key}/words", x, y, text, paint.ink, anchor="middle", bold=True)
 
     def cross(self, key: str, x: float, y: float, r: float = 7) -> None:
         """Here something was killed."""
@@ -159,19 +174,12 @@ class Sheet(Drawing):
         self.path(key, x, y, d, line="paper", width=2.5)
 
     def tip(
-        self,
-        key: str,
-        x: float,
-        y: float,
-        x2: float,
-        y2: float,
-        line: str = "quiet",
-        width: float = 2,
+        self, key: str, x: float, y: float, x2: float, y2: float, line: str = "quiet"
     ) -> None:
         """An arrow in one colour, which leaves and arrives level."""
         half = (x2 - x) / 2
         d = f"M0,0C{half:g},0 {half:g},{y2 - y:g} {x2 - x - 6:g},{y2 - y:g}"
-        self.path(key, x, y, d, line=line, width=width)
+        self.path(key, x, y, d, line=line, width=2)
         self.path(f"{key}/head", x2, y2, "M0,0l-9,-5v10z", fill=line)
 
     def bracket(
@@ -192,25 +200,15 @@ class Sheet(Drawing):
             wide = part.right - part.left
             self.rect(f"{key}/ground/{number}", part.left, y, wide, h, "wash", r=4)
 
-    def bar(
-        self,
-        key: str,
-        x: float,
-        x2: float,
-        y: float,
-        h: float,
-        fill: str,
-        *texts: str,
-        ink: str = "ink",
-        line: str = "none",
-    ) -> None:
+    def bar(self, key: str, box: Box, paint: Paint, *texts: str) -> None:
         """texts: the first one that fits stands in it; on hatching it has a plate."""
-        self.rect(key, x, y, max(x2 - x, 2), h, fill, line, r=4)
-        text, middle = self.fitting(texts, x2 - x), (x + x2) / 2
-        if text and fill == "hatch":
-            self.plate(f"{key}/plate", middle, y + h / 2, text)
+        self.rect(key, *box, paint.fill, paint.line, r=4)
+        text = next((text for text in texts if self.long(text) + 12 <= box.w), "")
+        x, y = box.x + box.w / 2, box.y + box.h / 2
+        if text and paint == STOPPED:
+            self.plate(f"{key}/plate", x, y, text, "ink", "paper")
         elif text:
-            self.say(f"{key}/words", middle, y + h / 2, text, ink, anchor="middle")
+            self.say(f"{key}/words", x, y, text, paint.ink, anchor="middle")
 
     def times(self, axis: Axis, y: float, ticks: Iterable[tuple[float, str]]) -> None:
         """The axis under its lanes."""

@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    GONE,
     LOST,
-    ON,
-    WAITS,
+    STOPPED,
+    WAITING,
     Axis,
     Figure,
+    Paint,
     Sheet,
     Stretch,
     of_kind,
     seconds,
 )
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing, Point
 from minikafka.trace import Event
 
 READER = "auditor"
+RECORD = (100, 40)  # its size
 
 
 class Read(NamedTuple):
@@ -64,90 +67,67 @@ def read(trace: Sequence[Event]) -> Facts:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    phone = width < 900
-    high, pitch = (28, 56) if phone else (32, 46)
-    left = 0 if phone else 128
-    top = 212 if phone else 118
-    d = Sheet(width, top + 2 * pitch + (12 if phone else 24))
+    d = Sheet(width)
+    high, pitch = (28, 56) if d.phone else (32, 46)
+    left, top = (0, 214) if d.phone else (128, 118)
     last_ms = max(each.aborted_ms for each in runs)
     axis = Axis(Stretch(0, last_ms, left, width - 124))
-    _log(d, run, left, 22, False)
-    _log(d, run, *((0, 128) if phone else (width - 350, 22)), True)
+    _open_log(d, run, Point(left, 28))
+    _ended_log(d, run, Point(0, 134) if d.phone else Point(width - 350, 28))
     rows = [top, top + pitch]
     for name, y in zip(("transaction", READER), rows, strict=True):
         d.lane(name, name, axis, y, high)
-    x, end = axis.x(run.opened_ms), axis.x(run.aborted_ms)
-    texts = f"open for {run.aborted_ms / 1000:.0f} s", "open"
-    d.bar("open", x, end, rows[0], high, "hatch", *texts, line=LOST)
-    d.say("aborted", end + 8, rows[0] + high / 2, "aborted", LOST, bold=True)
+    box = axis.box(run.opened_ms, run.aborted_ms, rows[0], high)
+    d.bar("open", box, STOPPED, f"open for {run.aborted_ms / 1000:.0f} s", "open")
+    d.say("aborted", box.right + 8, rows[0] + high / 2, "aborted", LOST, bold=True)
     _auditor(d, run, axis, rows[1], high)
-    d.times(
-        axis, rows[1] + high + 6, seconds(0, last_ms // 1000, 10 if not phone else 20)
-    )
+    foot = rows[1] + high + 6
+    d.times(axis, foot, seconds(0, last_ms // 1000, 20 if d.phone else 10))
+    d.high = foot + 26
     return d
 
 
-def _log(d: Sheet, run: Facts, x: float, y: float, is_ended: bool) -> None:
-    """The partition, while the gate is closed and when the transaction has ended."""
-    wide, high, gate = 100, 40, 10
-    text = "when it has ended" if is_ended else "the log while the transaction is open"
-    d.say(f"log/{is_ended}", x, y - 12, text, "quiet")
-    y += 6
-    first, second = x + 26, x + 26 + wide + 8
-    if is_ended:
-        d.cut("log/after/opened", first, y, wide, high, run.opened)
-        third = second + wide + 8
-        d.record("log/marker", third, y, wide, high, "abort", "chip", "rule", "quiet")
-    else:
-        d.record(
-            "log/opened", first, y, wide, high, run.opened, "paper", LOST, LOST, width=2
-        )
-        fill, text = LOST, f"the {READER} gets no further"
-        if not run.is_heeded:
-            fill, text = "none", f"the {READER} doesn't heed the gate"
-        dash = None if run.is_heeded else "3 3"
-        d.rect("gate", x + 4, y - 6, gate, high + 12, fill, LOST, r=3, dash=dash)
-        d.say(
-            "gate/words",
-            x + 26,
-            y + high + 16,
-            text,
-            LOST if run.is_heeded else "quiet",
-        )
-    d.record(f"log/{is_ended}/behind", second, y, wide, high, run.behind)
+def _open_log(d: Sheet, run: Facts, place: Point) -> None:
+    """The partition with its gate, which a reader heeds or not."""
+    x, y = place
+    d.say("log", x, y - 18, "the log while the transaction is open", "quiet")
+    box = Box(x + 26, y, *RECORD)
+    d.record("log/opened", box, run.opened, GONE, width=2)
+    d.record("log/behind", box._replace(x=box.right + 8), run.behind)
+    gate = Box(x + 4, y - 6, 10, box.h + 12)
+    fill, dash, text, ink = LOST, None, "gets no further", LOST
+    if not run.is_heeded:
+        fill, dash, text, ink = "none", "3 3", "reads past the gate", "quiet"
+    d.rect("gate", *gate, fill, LOST, r=3, dash=dash)
+    d.say("gate/words", box.x, box.bottom + 16, f"the {READER} {text}", ink)
+
+
+def _ended_log(d: Sheet, run: Facts, place: Point) -> None:
+    """The partition when the transaction has ended."""
+    x, y = place
+    d.say("ended", x + 26, y - 18, "when it has ended", "quiet")
+    box = Box(x + 26, y, *RECORD)
+    d.cut("ended/opened", box, run.opened)
+    box = box._replace(x=box.right + 8)
+    d.record("ended/behind", box, run.behind)
+    box = box._replace(x=box.right + 8)
+    d.record("ended/marker", box, "abort", Paint("chip", "rule", "quiet"))
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
-    """What it reads and when; what it waits for, or believes in vain."""
-    end = axis.x(run.aborted_ms)
-    middle = y + high / 2
+    """What it waits for, or what it has read in vain, until the transaction ends."""
+    first = run.read[0]
+    begin_ms = run.behind_ms if run.is_heeded else first.at_ms
+    box = axis.box(begin_ms, run.aborted_ms, y, high)
     if run.is_heeded:
-        begin = axis.x(run.behind_ms)
-        d.bar(
-            "waits",
-            begin,
-            end,
-            y,
-            high,
-            WAITS,
-            f"{run.behind} wait",
-            "wait",
-            ink=ON[WAITS],
-        )
-        [got] = run.read
-        d.say(
-            "reads",
-            axis.x(got.at_ms) + 8,
-            middle,
-            f"reads {_short(got.value)}",
-            "actor3",
-            bold=True,
-        )
-        return
-    begin = axis.x(run.read[0].at_ms)
-    texts = f"has read {run.opened}", f"has {_short(run.opened)}"
-    d.bar("believes", begin, end, y, high, "paper", *texts, line=LOST)
-    d.say("back", end + 8, middle, f"{_short(run.opened)} taken back", LOST, bold=True)
+        d.bar("waits", box, WAITING, f"{run.behind} wait", f"{_short(run.behind)} wait")
+        text, ink = f"reads {_short(first.value)}", "actor3"
+    else:
+        has = " and ".join(each.value for each in run.read)
+        shorter = f"has read {run.opened}", f"has {_short(run.opened)}"
+        d.bar("believes", box, Paint("paper", LOST), f"has read {has}", *shorter)
+        text, ink = f"{_short(run.opened)} taken back", LOST
+    d.say("ends", box.right + 8, y + high / 2, text, ink, bold=True)
 
 
 def _short(value: str) -> str:

@@ -8,12 +8,16 @@ from typing import NamedTuple
 from minikafka.course.publishing.essay_figures.frame import (
     LOST,
     LUCK,
+    MARK,
+    PLAIN,
     Figure,
     Sheet,
     of_kind,
 )
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing, Look, Point
 from minikafka.trace import Event
+
+PAINT = {"created": PLAIN, "paid": MARK}
 
 
 class Chosen(NamedTuple):
@@ -47,119 +51,74 @@ def read(trace: Sequence[Event]) -> Facts:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    most = max(each.partitions for each in runs)
-    phone = width < 900
-    pitch, high, wide = (36, 30, 82) if phone else (46, 36, 92)
-    top = 98 if phone else 30
-    left, right = (0, 262) if phone else (420, 680)
-    d = Sheet(width, top + most * pitch + 4)
-    rows = [top + number * pitch for number in range(most)]
-    _partitions(d, run, rows, left, right, high)
-    fill = {"created": ("cell", "ink"), "paid": ("actor3", "on3")}
-
-    for number, each in enumerate(run.written):
-        y = rows[each.partition]
-        sums = f"hash({each.key}) % {each.partitions} = {each.partition}"
-        is_second = number > 0 and each.partition == run.written[0].partition
-        x = left + (66 if phone else 60) + (wide + 8 if is_second else 0)
-        paint, ink = fill[each.value]
-        d.record(each.value, x, y + 3, wide, high - 6, each.value, paint, "rule", ink)
-        if phone:
-            line = 12 + 30 * number
-            d.record(
-                f"sum/{number}/record",
-                0,
-                line - 12,
-                wide,
-                24,
-                each.value,
-                paint,
-                "rule",
-                ink,
-            )
-            d.say(f"sum/{number}/words", wide + 12, line, sums, mono=True)
-        else:
-            line = (
-                (rows[0] + rows[1] + high) / 2
-                if number == 0
-                else (rows[-1] + rows[-3]) / 2 + 8
-            )
-            d.record(
-                f"sum/{number}/record",
-                0,
-                line - 15,
-                wide,
-                30,
-                each.value,
-                paint,
-                "rule",
-                ink,
-            )
-            d.say(f"sum/{number}/words", wide + 12, line, sums, large=True, mono=True)
-            start = wide + 12 + d.long(sums, large=True, mono=True) + 10
-            d.tip(f"sum/{number}/tip", start, line, left - 6, y + high / 2)
-    _billing(d, run, rows, right, high, wide, fill)
-    return d
-
-
-def _partitions(
-    d: Sheet, run: Facts, rows: Sequence[float], left: float, right: float, high: float
-) -> None:
-    """A row for each; those that don't exist in this run are dotted."""
-    if d.phone:
-        d.say("title", left, rows[0] - 14, "partitions", "quiet")
-    else:
-        d.say("title", left, 12, "the partitions", "quiet")
+    d = Sheet(width)
+    pitch, high, wide = (36, 30, 86) if d.phone else (46, 36, 92)
+    top = 98 if d.phone else 30
+    left, right = (0, 262) if d.phone else (420, 680)
+    rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
+    d.say("title", left, top - 16, "the partitions", "quiet")
     for number, y in enumerate(rows):
         if number < run.partitions:
             d.rect(f"row/{number}", left, y, right - left, high, "wash", "rule", r=5)
             d.say(
-                f"row/{number}/name", left + 12, y + high / 2, f"P{number}", bold=True
+                f"row/{number}/name", left + 10, y + high / 2, f"P{number}", bold=True
             )
         else:
             d.level(f"row/{number}", left, right, y + high / 2, "rule", dash="2 5")
+    # the place of a sum: above the partitions, or on their left
+    sums_y = (14, 44) if d.phone else (rows[1] - 5, rows[-2] - 15)
+    taken: set[int] = set()
+    for each, y in zip(run.written, sums_y, strict=True):
+        home = Box(left + 46, rows[each.partition] + 3, wide, high - 6)
+        if each.partition in taken:
+            home = home._replace(x=home.right + 8)
+        taken.add(each.partition)
+        d.record(each.value, home, each.value, PAINT[each.value])
+        _sum(d, each, y, wide, Point(left - 6, home.y + home.h / 2))
+    _billing(d, run, rows, Point(right, high / 2), wide)
+    d.high = rows[-1] + pitch
+    return d
+
+
+def _sum(d: Sheet, each: Chosen, y: float, wide: float, home: Point) -> None:
+    """A record's sum, which leads to its home."""
+    key = f"sum/{each.value}"
+    high = 24 if d.phone else 30
+    d.record(key, Box(0, y - high / 2, wide, high), each.value, PAINT[each.value])
+    text = f"hash({each.key}) % {each.partitions} = {each.partition}"
+    look: Look = {"large": not d.phone, "mono": True}
+    d.say(f"{key}/sum", wide + 12, y, text, **look)
+    if not d.phone:
+        d.tip(f"{key}/tip", wide + 22 + d.long(text, **look), y, *home)
 
 
 def _billing(
-    d: Sheet,
-    run: Facts,
-    rows: Sequence[float],
-    right: float,
-    high: float,
-    wide: float,
-    fill: dict[str, tuple[str, str]],
+    d: Sheet, run: Facts, rows: Sequence[float], begin: Point, wide: float
 ) -> None:
-    """What billing reads, from above to below."""
+    """What billing reads, from above to below. begin: of the arrows, from a row on."""
     home = {each.value: each.partition for each in run.written}
     is_apart = len(set(home.values())) > 1
-    is_late = list(run.read) != [each.value for each in run.written]
+    is_late = list(run.read) != list(home)
     colour = LOST if is_late else LUCK if is_apart else "quiet"
-    x = d.width - wide - 3
-    middle = (rows[0] + rows[-1] + high) / 2
+    x, middle = d.width - wide - 3, (rows[0] + rows[-1]) / 2 + begin.y
     d.say("billing", d.width, middle - 66, "billing reads", "quiet", anchor="end")
     for number, value in enumerate(run.read):
-        y = middle - 46 + number * 56
-        paint, ink = fill[value]
-        d.record(f"read/{value}", x, y, wide, 36, value, paint, colour, ink, width=2.5)
-        d.say(
-            f"read/{number}/number",
-            x - 12,
-            y + 18,
-            str(number + 1),
-            bold=True,
-            anchor="end",
-        )
-        begin = rows[home[value]] + high / 2
-        if len(set(home.values())) == 1:
-            begin += 8 * number - 4
-        d.tip(f"read/{value}/tip", right + 4, begin, x - 26, y + 18, colour)
+        box = Box(x, middle - 46 + number * 56, wide, 36)
+        key, y = f"read/{value}", box.y + 18
+        paint = PAINT[value]._replace(line=colour)
+        d.record(key, box, value, paint, width=2.5)
+        d.say(f"{key}/number", x - 12, y, str(number + 1), bold=True, anchor="end")
+        aside = 0 if is_apart else 8 * number - 4
+        start = rows[home[value]] + begin.y + aside
+        d.tip(f"{key}/tip", begin.x + 4, start, x - 26, y, colour)
 
 
 def words(run: Facts) -> str:
     where = ", ".join(
         f"{each.value} in partition {each.partition}" for each in run.written
     )
-    return f"{run.partitions} partitions: {where}. Billing reads {', then '.join(run.read)}"
+    order = ", then ".join(run.read)
+    return f"{run.partitions} partitions: {where}. Billing reads {order}"
 
 
 FIGURE = Figure(read, draw, words)

@@ -5,17 +5,19 @@ from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
     LOST,
+    STOPPED,
     TWICE,
     WAITS,
     Axis,
     Figure,
+    Paint,
     Sheet,
     Stretch,
     of_kind,
     seconds,
 )
 from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Box, Drawing, Point
 from minikafka.trace import Event
 
 SINCE_MS = 15_000
@@ -109,10 +111,9 @@ def _owned(trace: Sequence[Event], number: int) -> list[Owned]:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    phone = width < 900
-    pitch, high = (52, 26) if phone else (44, 30)
-    left, top = (0, 62) if phone else (128, 40)
-    d = Sheet(width, top + 3 * pitch + (100 if phone else 92))
+    d = Sheet(width)
+    pitch, high = (52, 26) if d.phone else (44, 30)
+    left, top = (0, 62) if d.phone else (128, 32)
     end_ms = max(each.end_ms for each in runs)
     axis = Axis(Stretch(SINCE_MS, end_ms, left, width - 2))
     _signs(d, run, axis, top, high)
@@ -120,46 +121,37 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         y = top + (number + 1) * pitch
         d.lane(f"partition/{number}", f"partition {number}", axis, y, high)
         for place, each in enumerate(run.owned[number]):
-            colour, ink = _paint(each.member)
-            x, x2 = axis.x(each.begin_ms), axis.x(each.end_ms)
-            d.bar(
-                f"owned/{number}/{place}", x, x2, y, high, colour, each.member, ink=ink
-            )
+            box = axis.box(max(each.begin_ms, SINCE_MS), each.end_ms, y, high)
+            d.bar(f"owned/{number}/{place}", box, _paint(each.member), each.member)
     bottom = top + 3 * pitch
     _payments(d, run, axis, bottom)
-    d.times(axis, bottom + 68, seconds(20, 100, 20))
+    d.times(axis, bottom + 66, seconds(20, 100, 20))
+    d.high = bottom + 92
     return d
 
 
-def _paint(member: str) -> tuple[str, str]:
-    """The colour of a member, and of words on it."""
+def _paint(member: str) -> Paint:
     number = actor_number(member, ())
-    return actor_colour(number), ink_on_actor(number)
+    return Paint(actor_colour(number), "paper", ink_on_actor(number))
 
 
 def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     """A's signs of life, how long it is frozen, and when the group gives it up."""
-    d.lane("beats", f"{SLEEPER}'s signs of life", axis, y, high)
+    d.lane("signs", f"{SLEEPER}'s signs of life", axis, y, high)
+    colour = _paint(SLEEPER).fill
     for at_ms in run.signs_ms:
-        d.rect(
-            f"beat/{at_ms}",
-            axis.x(at_ms) - 1.5,
-            y + 5,
-            3,
-            high - 10,
-            _paint(SLEEPER)[0],
-        )
+        x = axis.x(at_ms) - 1
+        d.rect(f"sign/{at_ms}", x, y + 5, 2, high - 10, colour)
     if run.frozen_ms:
         begin_ms, end_ms = run.frozen_ms
         lasted = f"{(end_ms - begin_ms) / 1000:g} s"
-        x, x2 = axis.x(begin_ms), axis.x(end_ms)
-        texts = f"frozen, {lasted}", lasted
-        d.bar("frozen", x, x2, y, high, "hatch", *texts, line=LOST)
+        box = axis.box(begin_ms, end_ms, y, high)
+        d.bar("frozen", box, STOPPED, f"frozen, {lasted}", lasted)
     if run.evicted_ms:
         last_ms = max(at for at in run.signs_ms if at < run.evicted_ms)
         silent = f"{(run.evicted_ms - last_ms) / 1000:.0f} s of silence: evicted"
-        x = axis.x(run.evicted_ms)
-        d.bracket("silent", axis.x(last_ms), x, y - 14 - 14 * d.phone, silent, LOST)
+        x, x2 = axis.x(last_ms), axis.x(run.evicted_ms)
+        d.bracket("silent", x, x2, y - 12 - 16 * d.phone, silent, LOST)
 
 
 def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
@@ -172,45 +164,37 @@ def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
         d.say("paid/of", 0, y + 47, "of partition 0", "quiet")
     for each in run.paid:
         if each.order != ORDER:
-            d.circle(
-                f"paid/{each.order}",
-                axis.x(each.at_ms),
-                y + 15,
-                2.5,
-                _paint(each.member)[0],
-            )
-    if run.frozen_ms:
-        x, x2 = axis.x(run.frozen_ms[0]), axis.x(run.of_the_order[0].at_ms)
-        text = f"order {ORDER} waits"
-        d.bar("waits", x, x2 - 10, y + 4, 22, "paper", text, "waits", line=WAITS)
+            x, colour = axis.x(each.at_ms), _paint(each.member).fill
+            d.circle(f"paid/{each.order}", x, y + 15, 2.5, colour)
+    rows = (y + 15, y + 45)
     places = [
-        (axis.x(each.at_ms), y + 15 + 30 * n) for n, each in enumerate(run.of_the_order)
+        Point(axis.x(each.at_ms), row)
+        for each, row in zip(run.of_the_order, rows, strict=False)
     ]
+    if run.frozen_ms:
+        x = axis.x(run.frozen_ms[0])
+        box = Box(x, y + 4, places[0].x - 10 - x, 22)
+        d.bar("waits", box, Paint("paper", WAITS), f"order {ORDER} waits", "waits")
     if len(places) > 1:
         (x, row), (x2, row2) = places
-        d.path("twice", x, row, f"M0,0V{row2 - row}H{x2 - x:g}", line=TWICE, width=2.5)
-    for number, (each, (x, row)) in enumerate(
-        zip(run.of_the_order, places, strict=True)
-    ):
-        colour, ink = _paint(each.member)
-        text = (
-            f"{each.member} pays it again"
-            if number
-            else f"{each.member} pays order {ORDER}"
-        )
-        wide = d.long(text, bold=True) + 8
-        is_left = x + 18 + wide > d.width
-        at = x - 16 - wide / 2 if is_left else x + 16 + wide / 2
-        d.plate(
-            f"order/{number}/said",
-            at,
-            row,
-            text,
-            TWICE if number else "ink",
-            fill="wash",
-            bold=True,
-        )
-        d.disc_of(f"order/{number}", x, row, ORDER, colour, ink, r=13)
+        way = f"M0,0V{row2 - row}H{x2 - x:g}"
+        d.path("twice", x, row, way, line=TWICE, width=2.5)
+    for each, place in zip(run.of_the_order, places, strict=True):
+        _payment(d, each, place, is_second=place.y == rows[1])
+
+
+def _payment(d: Sheet, paid: Paid, place: Point, is_second: bool) -> None:
+    """The order's own mark, with words on the side where they have room."""
+    x, row = place
+    text = f"{paid.member} pays order {ORDER}"
+    if is_second:
+        text = f"{paid.member} again" if d.phone else f"{paid.member} pays it again"
+    half = d.long(text, bold=True) / 2 + 4
+    aside = 16 + half if x + 18 + 2 * half < d.width else -16 - half
+    key = f"order/{is_second}"
+    ink = TWICE if is_second else "quiet"
+    d.plate(f"{key}/said", x + aside, row, text, ink, "wash")
+    d.mark(key, x, row, ORDER, _paint(paid.member), r=13)
 
 
 def words(run: Facts) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
-    LOST,
-    ON,
+    MARK,
+    SECOND,
+    STOPPED,
     TWICE,
     Axis,
     Figure,
@@ -16,7 +17,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.theatre.drawing import Drawing
+from minikafka.theatre.drawing import Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
@@ -79,73 +80,56 @@ def _sink(trace: Sequence[Event], name: str) -> Sink:
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
-    phone = width < 900
-    high, pitch, top = (46, 100, 34) if phone else (50, 110, 36)
-    right = width - (66 if phone else 140)
-    d = Sheet(width, top + pitch + high + 26)
+    d = Sheet(width)
+    high, pitch, top = (46, 100, 34) if d.phone else (50, 110, 36)
+    right = width - (66 if d.phone else 140)
     last_ms = max(each.at_ms for r in runs for sink in r.sinks for each in sink.added)
     axis = Axis(Stretch(SINCE_MS, last_ms + 600, 0, right))
     for number, sink in enumerate(run.sinks):
-        _lane(d, sink, axis, top + number * pitch, high)
-    d.times(axis, top + pitch + high + 6, seconds(1, last_ms // 1000, 1))
+        _sink_lane(d, sink, axis, top + number * pitch, high)
+    foot = top + pitch + high + 6
+    d.times(axis, foot, seconds(1, last_ms // 1000, 1))
+    d.high = foot + 26
     return d
 
 
-def _lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
-    key = sink.name
+def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
+    """What it does, and the sum in its database."""
+    key, middle = sink.name, y + high / 2
     d.rect(f"{key}/ground", axis.left, y, axis.right - axis.left, high, "wash", r=4)
+    name: Look = {"bold": True, "large": True}
+    d.say(f"{key}/name", 0, y - 14, key, **name)
     how = "adds and notes in one step" if sink.is_one_step else "adds, then commits"
-    d.say(f"{key}/name", 0, y - 14, sink.name, bold=True, large=True)
-    d.say(
-        f"{key}/how",
-        d.long(sink.name, bold=True, large=True) + 14,
-        y - 14,
-        how,
-        "quiet",
-    )
-    middle = y + high / 2
+    d.say(f"{key}/how", d.long(key, **name) + 14, y - 14, how, "quiet")
     if sink.killed:
-        x, x2 = axis.x(sink.killed.at_ms), axis.x(sink.killed.again_ms)
-        d.bar(f"{key}/dead", x, x2, y + 9, high - 18, "hatch", "dead", line=LOST)
+        dead = axis.box(*sink.killed, y + 9, high - 18)
+        d.bar(f"{key}/dead", dead, STOPPED, "dead")
     before: set[int] = set()
     for number, each in enumerate(sink.added):
-        x = axis.x(each.at_ms)
-        is_twice = each.order in before
+        paint = SECOND if each.order in before else MARK
         before.add(each.order)
-        fill, ink = (TWICE, ON[TWICE]) if is_twice else ("actor3", "on3")
         if not sink.is_one_step:
-            end_ms = each.committed_ms
-            if end_ms is None and sink.killed:
-                end_ms = sink.killed.at_ms
-            if end_ms:
-                d.rect(
-                    f"{key}/step/{number}", x, middle - 4, axis.x(end_ms) - x, 8, fill
-                )
-            if each.committed_ms:
-                d.rect(
-                    f"{key}/commit/{number}",
-                    axis.x(each.committed_ms) - 1.5,
-                    middle - 9,
-                    3,
-                    18,
-                    fill,
-                )
-        d.disc_of(f"{key}/{number}", x, middle, str(each.order), fill, ink, r=11)
+            _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
+        d.mark(f"{key}/{number}", axis.x(each.at_ms), middle, str(each.order), paint)
     if sink.killed:
         d.cross(f"{key}/kill", axis.x(sink.killed.at_ms), y + 4, 6)
-    is_wrong = len(sink.added) > len(before)
-    colour = TWICE if is_wrong else "ink"
+    right: Look = {"anchor": "end"}
+    ink = TWICE if len(sink.added) > len(before) else "ink"
+    sums = str(sink.cents)
     d.text(
-        f"{key}/sum",
-        d.width - 2,
-        middle + 2,
-        str(sink.cents),
-        colour,
-        size=26,
-        bold=True,
-        anchor="end",
+        f"{key}/sum", d.width - 2, middle + 2, sums, ink, size=26, bold=True, **right
     )
-    d.say(f"{key}/cents", d.width - 2, middle + 17, "cents", "quiet", anchor="end")
+    d.say(f"{key}/cents", d.width - 2, middle + 17, "cents", "quiet", **right)
+
+
+def _second_step(
+    d: Sheet, key: str, sink: Sink, added: Added, axis: Axis, y: float
+) -> None:
+    """The time between its two steps, up to the commit, or until it is killed."""
+    end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
+    d.rect(key, *axis.box(added.at_ms, end_ms, y - 4, 8), "actor3")
+    if added.committed_ms:
+        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 9, 3, 18, "actor3")
 
 
 def words(run: Facts) -> str:
