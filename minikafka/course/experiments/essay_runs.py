@@ -132,20 +132,19 @@ def resent(place: int, idempotent: bool) -> Sight:
     twice = [order for order, times in Counter(log).items() if times > 1]
     once = [order for order in log if order not in twice]
     overtaken = [
-        order for order in sorted(once) if any(e > order for e in _before(log, order))
+        order
+        for order in sorted(once)
+        if any(other > order for other in log[: log.index(order)])
     ]
     there = f"The log holds {' '.join(log)}"
+    overtook = f"order {max(log)} overtook {_orders(overtaken)}" if overtaken else ""
     if twice:
         kind = TWICE
-        says = f"{there}: {_orders(twice)} came twice"
-        says += (
-            f", and order {max(log)} overtook {_orders(overtaken)}."
-            if overtaken
-            else "."
-        )
-    elif overtaken:
+        came = f"{_orders(twice)} came twice"
+        says = f"{there}: {', and '.join(filter(None, (came, overtook)))}."
+    elif overtook:
         kind = LATE
-        says = f"{there}: order {max(log)} overtook {_orders(overtaken)}."
+        says = f"{there}: {overtook}."
     else:
         kind = WELL
         says = f"{there}: each order once, and in order."
@@ -254,7 +253,9 @@ def frozen(place: int, unique: bool) -> Sight:
         says = PAID_TWICE[payers].format(twice[0].removeprefix("o-"))
     elif seconds:
         kind = WAITS
-        goes_on_ms = next(e.at for e in wrote if e.at > ASLEEP_MS and _is_of_A(e))
+        goes_on_ms = next(
+            event.at for event in wrote if event.at > ASLEEP_MS and _is_of_A(event)
+        )
         waited_s = (goes_on_ms - ASLEEP_MS) / 1000
         ends = "A was evicted" if is_evicted else "A is still in the group"
         says = (
@@ -510,10 +511,6 @@ def _read(trace: Sequence[Event], who: str, value: str) -> bool:
 def _orders(numbers: Sequence[str]) -> str:
     """ "order 1", or "orders 1 and 2"."""
     return f"order{'s' if len(numbers) > 1 else ''} {listed(list(numbers))}"
-
-
-def _before(log: Sequence[str], order: str) -> Sequence[str]:
-    return log[: log.index(order)]
 
 
 def _quoted(values: Sequence[str]) -> str:

@@ -107,7 +107,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         d.lane(name, name, axis, y, high)
     _killed(d, run, axis, rows, high)
     _nobody_leads(d, run, axis, (rows[0] + rows[-1] + high) / 2)
-    d.bar("frozen", axis.box(*run.frozen_ms, rows[3], high), STOPPED, "stands still")
+    d.bar("frozen", axis.box(*run.frozen_ms, rows[3], high), STOPPED, "frozen")
     _marks(d, "sent", run.sent, axis, rows[0] + high / 2)
     _told(d, run, axis, rows[1] + high / 2)
     for broker in BROKERS:
