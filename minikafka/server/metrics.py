@@ -1,5 +1,5 @@
-"""`serve --metrics`: GET /metrics, for Prometheus. A scrape is one request and one answer
-in HTTP/1.1, and the connection is closed.
+"""`serve --metrics`: GET /metrics, for Prometheus. A scrape is one request and one
+answer.
 
 What is told is in broker/metrics.py. It is put together metric by metric, and between
 two of them clients have their turn, so that many partitions hold up nobody for long.
@@ -9,46 +9,25 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.counters import Counters
 from minikafka.broker.metrics import Measured, exposition
 from minikafka.broker.peers import CONTROLLER_LISTENER
+from minikafka.server.http import Answer, Asked, Page
 from minikafka.server.log import log
 
 if TYPE_CHECKING:
     import socket
 
 PATH = "/metrics"
-MOST_HEAD_BYTES = 8192
 MOST_AT_ONCE = 8  # scrapes; others are turned away
-PATIENCE_SECONDS = 10.0  # for a scraper that stands still, as it asks or as it reads
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-PLAIN = "text/plain; charset=utf-8"
 
 
-class Answer(NamedTuple):
-    """status: with its reason. more: further lines of the head."""
-
-    status: str
-    body: str
-    kind: str = PLAIN
-    more: str = ""
-
-    def encoded(self) -> bytes:
-        body = self.body.encode()
-        head = (
-            f"HTTP/1.1 {self.status}\r\nContent-Type: {self.kind}\r\nContent-Length:"
-            f" {len(body)}\r\n{self.more}Connection: close\r\n\r\n"
-        )
-        return head.encode() + body
-
-
-BAD_REQUEST = Answer("400 Bad Request", "this is no HTTP request\n")
 NOT_FOUND = Answer("404 Not Found", f"metrics are at {PATH}\n")
 NO_SUCH_METHOD = Answer("405 Method Not Allowed", "only GET\n", more="Allow: GET\r\n")
-TOO_LARGE = Answer("431 Request Header Fields Too Large", "the head is too large\n")
 FAILED = Answer("500 Internal Server Error", "the metrics could not be read\n")
 
 
@@ -65,47 +44,16 @@ class MetricsPage:
             groups=broker.groups,
             counters=broker.counters,
         )
-        self._scrapes = 0
+        self._page = Page(self._answer, MOST_AT_ONCE)
 
     async def serve(self, listener: "socket.socket") -> None:
         """Answer until cancelled."""
-        server = await asyncio.start_server(
-            self._scraped, sock=listener, limit=MOST_HEAD_BYTES
-        )
-        try:
-            await server.serve_forever()
-        finally:
-            server.close()
+        await self._page.serve(listener)
 
-    async def _scraped(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """One connection. Whatever goes wrong ends it, and nothing else."""
-        self._scrapes += 1
-        try:
-            if self._scrapes <= MOST_AT_ONCE:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    answer = await self._answer(reader)
-                    writer.write(answer.encoded())
-                    await writer.drain()
-        except (OSError, EOFError, TimeoutError):
-            writer.transport.abort()
-        finally:
-            self._scrapes -= 1
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader) -> Answer:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
-            return TOO_LARGE
-        words = head.partition(b"\r\n")[0].split(b" ")
-        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-            return BAD_REQUEST
-        method, target, _ = words
-        if target.partition(b"?")[0] != PATH.encode():
+    async def _answer(self, asked: Asked) -> Answer:
+        if asked.target.partition("?")[0] != PATH:
             return NOT_FOUND
-        if method != b"GET":
+        if asked.method != "GET":
             return NO_SUCH_METHOD
         parts = []
         try:

@@ -10,10 +10,11 @@ from contextlib import suppress
 import pytest
 
 from minikafka.broker import metrics as metrics_of
-from minikafka.server import metrics
+from minikafka.server import http
 from minikafka.server.addresses import listen_socket
 from minikafka.server.embedded import Served
-from minikafka.server.metrics import MOST_AT_ONCE, MOST_HEAD_BYTES, MetricsPage
+from minikafka.server.http import MOST_HEAD_BYTES
+from minikafka.server.metrics import MOST_AT_ONCE, MetricsPage
 from tests.broker.node import CountingNode
 from tests.clients.brokers import STEADY, overrides, until
 from tests.conformance.raw import Connection, batch
@@ -159,7 +160,7 @@ class OneNode(CountingNode):
 
 
 def test_who_stands_still_for_too_long_is_turned_away(monkeypatch):
-    monkeypatch.setattr(metrics, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(http, "PATIENCE_SECONDS", 0.01)
     with suppress(ConnectionError):
         assert OneNode().asked(b"GET /met") == [b""]
 
