@@ -92,6 +92,7 @@ def add_serve_options(serve: argparse.ArgumentParser) -> None:
     add_cluster_options(serve)
     add_address_options(serve)
     add_broker_options(serve)
+    add_fault_options(serve)
     # for a process that another one of ours starts
     add = serve.add_argument
     add("--kept-ports", action="store_true", help=argparse.SUPPRESS)
@@ -235,6 +236,16 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
     )
     add("--verbose", action="store_true", help="say who connects and what they speak")
     add(
+        "--ready",
+        choices=("text", "json"),
+        default="text",
+        help=(
+            "how to say that clients may come: `ready HOST:PORT` (the default), or an"
+            " object in one line with bootstrap_servers, cluster_id and pid, and with"
+            " --control also with control, its address, and token"
+        ),
+    )
+    add(
         "--exit-with-parent",
         action="store_true",
         help=(
@@ -260,6 +271,32 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
         help=(
             "a user of a new cluster, who logs in by SCRAM-SHA-256 or SCRAM-SHA-512, as"
             " kafka-storage format makes one; may be given many times"
+        ),
+    )
+
+
+def add_fault_options(serve: argparse.ArgumentParser) -> None:
+    """Options of brokers that fail when they are told to."""
+    tests = serve.add_argument_group(
+        "for tests (minikafka/testing/README.md; the data is in memory)"
+    )
+    tests.add_argument(
+        "--faults",
+        type=path,
+        metavar="FILE",
+        help=(
+            "a plan, in TOML, of what goes wrong between clients and brokers: answers"
+            " that are lost, brokers that die"
+        ),
+    )
+    tests.add_argument(
+        "--control",
+        type=port,
+        metavar="PORT",
+        help=(
+            "let a test on this machine begin faults, move the time, kill and freeze"
+            " brokers, over HTTP (0 picks a free port); needs --ready json, which tells"
+            " the address and a token"
         ),
     )
 
@@ -473,7 +510,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     try:
-        code = program(args.command)(args)
+        code = program(module_of(args))(args)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -483,15 +520,22 @@ def main(argv: list[str] | None = None) -> int:
         return CUT_OFF
 
 
-def program(command: str) -> Callable[[argparse.Namespace], int]:
+def module_of(args: argparse.Namespace) -> str:
+    """The module that runs a command: brokers that fail when they are told to are those
+    of testing/.
+    """
+    if args.command == "serve" and (args.faults or args.control is not None):
+        return "testing.command"
+    return COMMANDS[args.command].module
+
+
+def program(module: str) -> Callable[[argparse.Namespace], int]:
     """The function that runs a command: `main` of its module. Nothing that is imported
     becomes garbage, so the collector is off during the import, and leaves the imported
     objects alone afterwards.
     """
     gc.disable()
-    run: Callable[[argparse.Namespace], int] = import_module(
-        f"minikafka.{COMMANDS[command].module}"
-    ).main
+    run: Callable[[argparse.Namespace], int] = import_module(f"minikafka.{module}").main
     gc.freeze()
     gc.enable()
     return run

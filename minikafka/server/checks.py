@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from minikafka.broker.config import random_uuid
 from minikafka.server.addresses import CannotServe, is_loopback, named
-from minikafka.server.doors import ADVERTISED, LISTENERS, parsed, wanted
+from minikafka.server.doors import ADVERTISED, LISTENERS, NODE_ID, parsed, wanted
 from minikafka.server.folder_disk import FolderDisk
 from minikafka.server.log import log
 from minikafka.server.node_handshake import made_secret
+from minikafka.server.typed import MOST_NODE
 from minikafka.storage.checkpoints import uuid_text
 from minikafka.storage.data_folder import (
     META_PROPERTIES,
@@ -117,6 +118,24 @@ def check_listeners(args: "argparse.Namespace") -> None:
             )
 
 
+def first_node(args: "argparse.Namespace") -> int:
+    """The id of the only broker, or of the first of several. Errors: CannotServe."""
+    text = dict(args.override).get(NODE_ID, "1")
+    if not (text.isascii() and text.isdigit() and len(text) <= 10):
+        raise CannotServe(f"--override {NODE_ID}: {text!r} is not a number.")
+    if int(text) + args.brokers - 1 > MOST_NODE:
+        raise CannotServe(
+            f"--override {NODE_ID}: a node is numbered up to {MOST_NODE}."
+        )
+    return int(text)
+
+
+def nodes_of(args: "argparse.Namespace") -> range:
+    """The ids of the brokers that --brokers asks for."""
+    first = first_node(args)
+    return range(first, first + args.brokers)
+
+
 def check_which(args: "argparse.Namespace") -> None:
     """Check the options that say what to run: one broker, several in this process or in
     processes of their own, or one node of a cluster.
@@ -132,6 +151,9 @@ def check_which(args: "argparse.Namespace") -> None:
             "--no-restart: only processes are started again: --brokers 3 --processes"
             " --no-restart."
         )
+    first_node(args)
+    if args.node and NODE_ID in dict(args.override):
+        raise CannotServe(f"--override {NODE_ID}: --node N says which node this is.")
     lacks_its_other = bool(args.node) != bool(args.voters)
     if lacks_its_other or (args.node and not is_one):
         raise CannotServe(
@@ -334,5 +356,5 @@ def brokers_in(folder: str) -> list[str]:
     """The folders that an earlier run with several brokers has left in a data
     folder.
     """
-    places = [place_of(folder, node, True) for node in range(1, MOST_BROKERS + 1)]
+    places = [place_of(folder, node, True) for node in range(MOST_BROKERS + 1)]
     return [place for place in places if holds_data(place)]

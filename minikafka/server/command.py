@@ -1,12 +1,13 @@
 """`minikafka serve`: brokers in this process, or a process for each."""
 
+import json
 import os
 import select
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from minikafka.server.serve import Parent, run_here
+from minikafka.server.serve import Parent, Ready, run_here
 
 if TYPE_CHECKING:
     import argparse
@@ -16,8 +17,7 @@ PARENT_SECONDS = 0.25  # how often the server looks whether its parent still run
 
 def main(args: "argparse.Namespace") -> int:
     """Run `minikafka serve` until it is told to stop; returns the exit code."""
-    wait_for_end = end_of_parent() if args.exit_with_parent else None
-    parent = Parent(print_ready, wait_for_end)
+    parent = parent_of(args)
     if not args.processes:
         return run_here(args, parent)
     # loads what one process doesn't need
@@ -26,8 +26,29 @@ def main(args: "argparse.Namespace") -> int:
     return run_processes(args, parent)
 
 
-def print_ready(addresses: str) -> None:
-    print(f"ready {addresses}", flush=True)
+def parent_of(args: "argparse.Namespace") -> Parent:
+    """Whoever has typed the command."""
+    wait_for_end = end_of_parent() if args.exit_with_parent else None
+    return Parent(SAY_READY[args.ready], wait_for_end)
+
+
+def say_text(ready: Ready) -> None:
+    print(f"ready {ready.bootstrap_servers}", flush=True)
+
+
+def say_json(ready: Ready) -> None:
+    """Everything in one line."""
+    told: dict[str, Any] = {
+        "bootstrap_servers": ready.bootstrap_servers,
+        "cluster_id": ready.cluster_id,
+        "pid": os.getpid(),
+    }
+    if ready.control is not None:
+        told["control"], told["token"] = ready.control
+    print(json.dumps(told), flush=True)
+
+
+SAY_READY = {"text": say_text, "json": say_json}
 
 
 def end_of_parent() -> Callable[[], None]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 LISTENER = PLAINTEXT  # the only one, unless others are named
 LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
+NODE_ID = "node.id"
 
 
 def wanted(args: "argparse.Namespace", at: int) -> list[Listener]:

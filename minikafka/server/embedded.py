@@ -5,13 +5,14 @@ with Served() as kafka:
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap)
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 # a healthy machine needs one second; a busy one may take its time
 START_SECONDS = 180.0
@@ -24,7 +25,8 @@ class Served:
 
     data: a folder to keep, or None for a temporary one. trace: a file for the events.
     log: a file for the server's messages (appended to), or None for a temporary one.
-    port: 0 picks a free one. options: more arguments for `serve`.
+    port: 0 picks a free one. options: more arguments for `serve`. ready: what it says
+    when clients may come (`serve --ready json`).
     """
 
     def __init__(
@@ -44,6 +46,8 @@ class Served:
             "--port",
             str(port),
             "--exit-with-parent",
+            "--ready",
+            "json",
             *options,
         ]
         if data is not None:
@@ -60,9 +64,10 @@ class Served:
             stderr=self._log,
             start_new_session=True,
         )
-        self.bootstrap = self._wait_until_ready()
+        self.ready = self._wait_until_ready()
+        self.bootstrap: str = self.ready["bootstrap_servers"]
 
-    def _wait_until_ready(self) -> str:
+    def _wait_until_ready(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         alarm = threading.Timer(START_SECONDS, self.process.kill)
         alarm.start()
@@ -70,13 +75,15 @@ class Served:
             line = self.process.stdout.readline().decode()
         finally:
             alarm.cancel()
-        if not line.startswith("ready "):
+        try:
+            ready: dict[str, Any] = json.loads(line)
+        except ValueError:
             self.kill()
             raise RuntimeError(
                 "minikafka serve did not start (exit code"
                 f" {self.process.returncode}):\n{self.said()}"
-            )
-        return line.removeprefix("ready ").strip()
+            ) from None
+        return ready
 
     def said(self) -> str:
         """The messages that the server has written to its log so far."""

@@ -27,12 +27,20 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 from minikafka.server.addresses import CannotServe, NodeAt, keep_port
-from minikafka.server.checks import cluster_secret, place_of
+from minikafka.server.checks import cluster_secret, nodes_of, place_of
 from minikafka.server.defaults import MOST_VOTERS
-from minikafka.server.doors import ADVERTISED, LISTENER, LISTENERS, parsed, wanted
+from minikafka.server.doors import (
+    ADVERTISED,
+    LISTENER,
+    LISTENERS,
+    NODE_ID,
+    parsed,
+    wanted,
+)
 from minikafka.server.log import log
 from minikafka.server.serve import (
     Parent,
+    Ready,
     data_folder,
     port_of,
     run_checked,
@@ -56,7 +64,7 @@ def run_processes(args: argparse.Namespace, parent: Parent) -> int:
 def run_all(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int:
     """The same, once the options are checked."""
     args.handed_secret = cluster_secret(args)
-    nodes = range(1, args.brokers + 1)
+    nodes = nodes_of(args)
     ports = kept_ports(args, nodes, cleanup)
     folder, cluster_id = data_folder(args, nodes, cleanup)
     stop = Stop(parent.wait_for_end)
@@ -68,11 +76,11 @@ def run_all(args: argparse.Namespace, parent: Parent, cleanup: ExitStack) -> int
     # pages in each fork
     gc.freeze()
     brokers = []
-    for node in nodes:
-        own = args_of(args, node, folder, ports, str(cluster_id))
+    for at, node in enumerate(nodes):
+        own = args_of(args, at, node, folder, ports, str(cluster_id))
         brokers.append(Child(own, folder, our_life, restart=not args.no_restart))
     try:
-        watch(brokers, stop, parent)
+        watch(brokers, stop, partial(say_ready, parent, str(cluster_id)))
     finally:
         our_end.close()
         until = time.monotonic() + STOP_SECONDS
@@ -111,7 +119,13 @@ def kept_ports(args: argparse.Namespace, nodes: range, cleanup: ExitStack) -> Po
     return ports
 
 
-def watch(brokers: list["Child"], stop: "Stop", parent: Parent) -> None:
+def say_ready(parent: Parent, cluster_id: str, addresses: str) -> None:
+    parent.say_ready(Ready(addresses, cluster_id))
+
+
+def watch(
+    brokers: list["Child"], stop: "Stop", say_ready: Callable[[str], object]
+) -> None:
     """Start the brokers, and restart those that die, until this process is told to
     stop, all have ended, or one never got ready.
     """
@@ -129,7 +143,7 @@ def watch(brokers: list["Child"], stop: "Stop", parent: Parent) -> None:
             return
         if all(broker.address for broker in brokers):
             told = True
-            parent.say_ready(",".join(broker.address for broker in brokers))
+            say_ready(",".join(broker.address for broker in brokers))
 
 
 def patience_for(brokers: list["Child"]) -> float | None:
@@ -141,9 +155,16 @@ def patience_for(brokers: list["Child"]) -> float | None:
 
 
 def args_of(
-    args: argparse.Namespace, node: int, folder: str, ports: Ports, cluster_id: str
+    args: argparse.Namespace,
+    at: int,
+    node: int,
+    folder: str,
+    ports: Ports,
+    cluster_id: str,
 ) -> argparse.Namespace:
-    """The arguments for one broker's process: `serve --node N --voters ...`."""
+    """The arguments for one broker's process: `serve --node N --voters ...`. at: its
+    place among all.
+    """
     own = argparse.Namespace(**vars(args))
     own.processes = False
     own.no_restart = False
@@ -154,11 +175,14 @@ def args_of(
     own.voters = {}
     for voter, listener in ports.of_voters.items():
         own.voters[voter] = ("127.0.0.1", port_of(listener))
-    give_ports(own, ports.of_clients[node], node - 1)
+    if args.racks:
+        own.racks = [args.racks[at % len(args.racks)]]
+    own.override = [each for each in args.override if each[0] != NODE_ID]
+    give_ports(own, ports.of_clients[node], at)
     if args.metrics is not None:
         own.metrics = port_of(ports.of_metrics[node])
     if args.advertised_port:
-        own.advertised_port = args.advertised_port + node - 1
+        own.advertised_port = args.advertised_port + at
     own.data = place_of(folder, node, several=True)
     if args.trace:
         own.trace = f"{args.trace}.{node}"
@@ -208,7 +232,11 @@ def run_broker(
         signal.signal(number, signal.SIG_DFL)
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C is meant for the parent, which stops all
-    sys.exit(run_here(args, Parent(ready.send, lambda: wait([parents_life]))))
+
+    def say_ready(told: Ready) -> None:
+        ready.send(told.bootstrap_servers)
+
+    sys.exit(run_here(args, Parent(say_ready, lambda: wait([parents_life]))))
 
 
 class Child:

@@ -30,7 +30,9 @@ from minikafka.server.checks import (
     check_folders,
     check_node_listener,
     cluster_secret,
+    first_node,
     new_cluster_id,
+    nodes_of,
     place_of,
 )
 from minikafka.server.defaults import (
@@ -41,6 +43,7 @@ from minikafka.server.defaults import (
 from minikafka.server.doors import (
     ADVERTISED,
     LISTENERS,
+    NODE_ID,
     client_sockets,
     told,
     warn_of_open_doors,
@@ -61,13 +64,23 @@ if TYPE_CHECKING:
     from minikafka.server.connection import Watcher
 
 
-class Parent(NamedTuple):
-    """The process or program that started this one. say_ready(addresses): tells it
-    where clients reach the brokers. wait_for_end(): returns when it has ended, and then
-    the brokers end, too; None: they go on.
+class Ready(NamedTuple):
+    """What whoever started the brokers wants to know. bootstrap_servers: where clients
+    reach them. control: where they are told to fail, if anywhere, and the token for it.
     """
 
-    say_ready: Callable[[str], object]
+    bootstrap_servers: str
+    cluster_id: str
+    control: tuple[str, str] | None = None
+
+
+class Parent(NamedTuple):
+    """The process or program that started this one. say_ready: clients may come.
+    wait_for_end(): returns when it has ended, and then the brokers end, too; None: they
+    go on.
+    """
+
+    say_ready: Callable[[Ready], object]
     wait_for_end: Callable[[], object] | None
 
 
@@ -163,7 +176,10 @@ async def serve(args: "argparse.Namespace", parent: Parent, cleanup: ExitStack) 
     bootstrap = ",".join(
         named(next(iter(each.values()))) for each in addresses.values()
     )
-    say_ready = partial(parent.say_ready, bootstrap)
+
+    def say_ready() -> None:
+        parent.say_ready(Ready(bootstrap, servers[first].broker.quorum.cluster_id))
+
     for node, listener in of_metrics.items():
         where = named(listener.getsockname())
         log(f"the metrics of broker {node} are at http://{where}/metrics.")
@@ -255,9 +271,10 @@ def properties_of(
         properties.update(PROPERTIES_OF_MANY)
     properties.update(PROPERTIES)
     if args.racks:
-        properties["broker.rack"] = args.racks[(node - 1) % len(args.racks)]
+        at = node - first_node(args)
+        properties["broker.rack"] = args.racks[at % len(args.racks)]
     properties.update(args.override)
-    for name in (LISTENERS, ADVERTISED):  # which say where, for all brokers
+    for name in (LISTENERS, ADVERTISED, NODE_ID):  # which say where, for all brokers
         properties.pop(name, None)
     return properties
 
@@ -272,7 +289,7 @@ def warn_without_effect(config: BrokerConfig) -> None:
 
 def all_here(args: "argparse.Namespace") -> Places:
     """A single broker, or a whole cluster in this process."""
-    nodes = range(1, args.brokers + 1)
+    nodes = nodes_of(args)
     if len(nodes) == 1:
         return Places(nodes, of_nodes={}, peers={}, voters=(), told={})
     of_nodes = {node: listen_socket("127.0.0.1", 0) for node in nodes}

@@ -55,12 +55,10 @@ def port(text: str) -> int:
 
 
 def node_id(text: str, whole: str) -> int:
-    """A node's number. Apache Kafka has a node 0, too; here they are counted from 1, as
-    in broker-1.
-    """
+    """A node's number."""
     number = int(text)
-    if not 1 <= number <= MOST_NODE:
-        raise wrong(whole, f"a node: they are numbered from 1 to {MOST_NODE}")
+    if number > MOST_NODE:
+        raise wrong(whole, f"a node: they are numbered from 0 to {MOST_NODE}")
     return number
 
 

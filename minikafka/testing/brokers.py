@@ -7,15 +7,22 @@ nothing is left when the process of the tests is killed.
 
 import asyncio
 import random
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
 from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
-from minikafka.server.addresses import CannotServe, listen_socket, port_to_listen_on
+from minikafka.cluster.metadata import Endpoint
+from minikafka.server.addresses import (
+    CannotServe,
+    listen_socket,
+    named,
+    port_to_listen_on,
+)
 from minikafka.server.checks import new_cluster_id
 from minikafka.server.connection import Connection
 from minikafka.server.defaults import MOST_VOTERS, PROPERTIES, PROPERTIES_OF_MANY
@@ -27,9 +34,6 @@ from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    import socket
-
-    from minikafka.cluster.metadata import Endpoint
     from minikafka.cluster.users import Credential, UserMechanism
     from minikafka.server.locks import Locks
 
@@ -66,7 +70,7 @@ class Node:
         listeners: "dict[str, socket.socket]",
         of_nodes: "socket.socket | None",
         secret: bytes | None,
-        new_connection: Callable[["Node"], Callable[..., Connection]],
+        new_connection: "MakeConnections",
         trace: Trace,
     ) -> None:
         self.number = number
@@ -74,7 +78,7 @@ class Node:
         self.touched = False
         self.disk = MemoryDisk()
         self.server: Server | None = None
-        self._config = config
+        self.config = config
         self._sockets: Sockets | None = (listeners, of_nodes)
         self._addresses = addresses_of(listeners)
         self._of_nodes = None if of_nodes is None else of_nodes.getsockname()[:2]
@@ -92,9 +96,8 @@ class Node:
         return self._trace.node
 
     def address(self, listener: str) -> str:
-        """host:port, for clients."""
-        host, port = self._addresses[listener]
-        return f"{host}:{port}"
+        """host:port, as clients are told."""
+        return named(self.config.advertised[listener])
 
     async def start(self, cut_off: Sequence[int] = ()) -> None:
         """Returns when clients may come. cut_off: nodes to which nothing passes.
@@ -104,7 +107,7 @@ class Node:
         assert isinstance(loop, MovingLoop)
         listeners, of_nodes = self._listening()
         self._broker = broker = Broker(
-            self.number, self._config, self.disk, random.SystemRandom(), self._trace
+            self.number, self.config, self.disk, random.SystemRandom(), self._trace
         )
         self.server = server = Server(
             broker,
@@ -130,12 +133,13 @@ class Node:
             raise CannotServe(broker.why_failed or f"broker {self.number} has stopped")
 
     def _locks(self) -> "Locks | None":
-        if [*self._addresses] == [PLAINTEXT]:
+        protocols = {self.config.protocol(name) for name in self._addresses}
+        if protocols == {PLAINTEXT}:
             return None
         # loads what only those need who have locks
         from minikafka.server.locks import Locks
 
-        return Locks(self._config)
+        return Locks(self.config)
 
     def _listening(self) -> "Sockets":
         """Its sockets; after a restart the same ports again."""
@@ -202,28 +206,25 @@ class Node:
         return self._broker.image.topic_names.get(topic_id)
 
 
-class Brokers:
-    """All brokers of a cluster, running when the constructor returns. properties: for
-    all of them, by Kafka's names. listening: called with each trace event. sasl: the
-    mechanism by which clients log in, on a listener of their own; None: they needn't.
-    Any thread but the loop's own may call.
-    """
+# given a node, what makes the connections of its clients
+MakeConnections = Callable[[Node], Callable[..., Connection]]
+Listening = list[Callable[[Event], None]]  # called with each trace event
 
-    def __init__(
-        self,
-        count: int,
-        properties: Mapping[str, str],
-        new_connection: Callable[[Node], Callable[..., Connection]],
-        listening: list[Callable[[Event], None]],
-        sasl: str | None = None,
-    ) -> None:
-        self.nodes = nodes_of(count, properties, new_connection, listening, sasl)
+
+class Brokers:
+    """All brokers of a cluster. Any thread but the loop's own may call."""
+
+    def __init__(self, nodes: dict[int, Node]) -> None:
+        self.nodes = nodes
         self._is_touched = False
         self._cuts: set[frozenset[int]] = set()
         self._loop = MovingLoop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="minikafka", daemon=True
         )
+
+    def start(self) -> None:
+        """Returns when all of them run. Errors: CannotServe."""
         self._thread.start()
         try:
             self.run(self._start_all())
@@ -360,18 +361,51 @@ async def in_loop(do: Callable[[], None]) -> None:
     do()
 
 
-def nodes_of(
+class Wanted(NamedTuple):
+    """What the nodes of a new cluster are to be. sockets: where each listens to clients,
+    by the listener's name. told: the addresses that clients are told. properties: of
+    each, by Kafka's names. users: who may log in by SCRAM. files: what stands at the
+    URLs that properties name. cluster_id: None: a new one.
+    """
+
+    sockets: dict[int, dict[str, socket.socket]]
+    told: Mapping[int, dict[str, Endpoint]]
+    properties: Mapping[int, Mapping[str, str]]
+    users: "Sequence[tuple[UserMechanism, Credential]]" = ()
+    files: Mapping[str, str] = {}
+    cluster_id: str | None = None
+
+
+def nodes_here(
     count: int,
     properties: Mapping[str, str],
-    new_connection: Callable[[Node], Callable[..., Connection]],
-    listening: list[Callable[[Event], None]],
     sasl: str | None,
+    new_connection: MakeConnections,
+    listening: Listening,
 ) -> dict[int, Node]:
-    """The nodes of a new cluster. Errors: ValueError for a property that can't be."""
+    """A new cluster for the tests of this process. properties: for all nodes. sasl: the
+    mechanism by which clients log in, on a listener of their own; None: they needn't.
+    Errors: ValueError for a property that can't be.
+    """
     names = [PLAINTEXT] if sasl is None else [PLAINTEXT, SASL_PLAINTEXT]
     logins, users = ({}, []) if sasl is None else logins_by(sasl)
-    numbers = range(1, count + 1)
-    is_alone = count == 1
+    sockets = {}
+    for number in range(1, count + 1):
+        sockets[number] = {name: port_to_listen_on(LOOPBACK, 0) for name in names}
+    told = {number: addresses_of(each) for number, each in sockets.items()}
+    properties_of = {number: {**logins, **properties} for number in sockets}
+    wanted = Wanted(sockets, told, properties_of, users)
+    return nodes_of(wanted, new_connection, listening)
+
+
+def nodes_of(
+    wanted: Wanted, new_connection: MakeConnections, listening: Listening
+) -> dict[int, Node]:
+    """The nodes of a new cluster. listening: called with each trace event. Errors:
+    ValueError for a property that can't be.
+    """
+    numbers = [*wanted.sockets]
+    is_alone = len(numbers) == 1
     of_nodes = {}
     if not is_alone:
         of_nodes = {number: listen_socket(LOOPBACK, 0) for number in numbers}
@@ -379,20 +413,19 @@ def nodes_of(
         number: listener.getsockname()[:2] for number, listener in of_nodes.items()
     }
     ours = ALONE if is_alone else PROPERTIES_OF_MANY
-    given = {**ours, **PROPERTIES, **SMALL, **logins, **properties}
-    cluster_id = new_cluster_id()
+    cluster_id = wanted.cluster_id or new_cluster_id()
     secret = None if is_alone else made_secret()
     nodes = {}
-    for number in numbers:
-        listeners = {name: port_to_listen_on(LOOPBACK, 0) for name in names}
+    for number, listeners in wanted.sockets.items():
         try:
             config = BrokerConfig(
-                addresses_of(listeners),
-                given,
+                wanted.told[number],
+                {**ours, **PROPERTIES, **SMALL, **wanted.properties[number]},
                 peers,
                 tuple(numbers)[:MOST_VOTERS] if peers else (),
                 cluster_id,
-                users,
+                wanted.users,
+                wanted.files,
             )
         except KafkaError as error:
             for each in (*listeners.values(), *of_nodes.values()):
@@ -410,7 +443,7 @@ def nodes_of(
     return nodes
 
 
-def addresses_of(listeners: "Mapping[str, socket.socket]") -> "dict[str, Endpoint]":
+def addresses_of(listeners: Mapping[str, socket.socket]) -> dict[str, Endpoint]:
     return {name: sock.getsockname()[:2] for name, sock in listeners.items()}
 
 

@@ -18,6 +18,7 @@ from minikafka.testing.client import until
 from minikafka.wire.messages import API
 
 WAIT_SECONDS = 30.0
+MOST_MS = 2**31 - 1  # an int32, as throttle_time_ms is in an answer
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +93,10 @@ class Delay(OnEitherWay):
 
     extra_ms: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_ms("extra_ms", self.extra_ms)
+
 
 @dataclass(frozen=True, repr=False)
 class Answer(WireFault):
@@ -123,6 +128,7 @@ class Throttle(WireFault):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_ms("throttle_time_ms", self.throttle_time_ms)
         if "throttle_time_ms" not in API[self.api].response.struct.by_attribute:
             raise ValueError(f"{self.api} never throttles")
 
@@ -146,6 +152,11 @@ class Freeze(OnEitherWay):
     """The broker stands still when the request comes, or before it answers. It goes on
     after broker(n).thaw().
     """
+
+
+def check_ms(name: str, ms: int) -> None:
+    if not 0 <= ms <= MOST_MS:
+        raise ValueError(f"{name}: from 0 to {MOST_MS}")
 
 
 # what only looks is done, and its answer overwritten

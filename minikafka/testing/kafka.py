@@ -11,18 +11,15 @@ It runs when the constructor returns, and is gone without a trace after `close`.
 import itertools
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
-from minikafka.broker.peers import CONTROLLER_LISTENER
-from minikafka.server.connection import Connection, Shared
-from minikafka.testing.brokers import PASSWORD, USER, Brokers, Node
+from minikafka.testing.brokers import PASSWORD, USER, nodes_here
 from minikafka.testing.client import Client, until
-from minikafka.testing.faults import Active, Faults, WireFault
+from minikafka.testing.failing import FailingKafka
 from minikafka.testing.groups import Group
-from minikafka.testing.heard import Heard
-from minikafka.testing.meddling import MeddledConnection
 from minikafka.testing.records import Records, read
 from minikafka.wire.errors import Error, KafkaError
 
@@ -85,7 +82,7 @@ class AnyKafka:
                 [found] = self._client.ask("Metadata", body, address).topics
                 parts = found.partitions
                 is_led = all(
-                    each.leader_id > 0 and not each.error_code for each in parts
+                    each.leader_id >= 0 and not each.error_code for each in parts
                 )
                 return (not found.error_code and is_led) or None
 
@@ -194,11 +191,10 @@ class AnyKafka:
         until(look, WAIT_SECONDS, f"{transactional_id} can't be fenced")
 
 
-class Kafka(AnyKafka):
+class Kafka(FailingKafka, AnyKafka):
     """Brokers in this process. brokers: how many; 1 is the only one's id. config:
     server properties, by Kafka's names. sasl: clients log in with username and
     password, by this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
-    heard: what clients have asked of late, and what came of it; print it.
     """
 
     username, password = USER, PASSWORD
@@ -210,30 +206,11 @@ class Kafka(AnyKafka):
         *,
         sasl: str | None = None,
     ) -> None:
-        self.heard = Heard(lambda: self._brokers.now_ms())
-        self._faults = Faults()
-        self._brokers = Brokers(
-            brokers, config, self._connections_of, self.heard.listening, sasl
+        listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
+        FailingKafka.__init__(
+            self, partial(nodes_here, brokers, config, sasl), listener
         )
-        self._listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
-        self.bootstrap_servers = ",".join(
-            node.address(self._listener) for node in self._brokers.nodes.values()
-        )
-        self.clock = Clock(self._brokers)
-        super().__init__(self._that_are_up)
-        self.heard.begin()
-
-    def _connections_of(self, node: Node) -> Callable[..., Connection]:
-        """What makes the connections of a node. Other nodes' meet no faults."""
-
-        def connection(shared: Shared, listener: str, *rest: Any) -> Connection:
-            if listener == CONTROLLER_LISTENER:
-                return Connection(shared, listener, *rest)
-            return MeddledConnection(
-                self._faults, self.heard, node, shared, listener, *rest
-            )
-
-        return connection
+        AnyKafka.__init__(self, self._that_are_up)
 
     def _that_are_up(self) -> list[str]:
         """Those that nothing is cut off from come first: they know how things are."""
@@ -243,109 +220,11 @@ class Kafka(AnyKafka):
 
     def close(self) -> None:
         """End all brokers. Clients lose their connections."""
-        self.heard.end()
-        super().close()
-        self._brokers.close()
+        AnyKafka.close(self)
+        FailingKafka.close(self)
 
     def __enter__(self) -> "Kafka":
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    # -- what goes wrong
-
-    def fault(self, fault: WireFault, seed: int = 0) -> Active:
-        """Lose, Delay, Answer, Throttle, Crash or Freeze: it is there until the end of
-        its `with`, or until it is lifted. seed: of chance_percent.
-        """
-        return self._faults.add(fault, seed)
-
-    def broker(self, broker_id: int) -> "OneBroker":
-        """Errors: LookupError."""
-        if broker_id not in self._brokers.nodes:
-            raise LookupError(f"no broker {broker_id}: {[*self._brokers.nodes]}")
-        return OneBroker(self._brokers, broker_id, self._listener)
-
-    def cut(self, one: int, other: int) -> None:
-        """Nothing passes between two brokers any more, and neither notices more than
-        silence. Clients reach both.
-        """
-        self._brokers.cut(one, other)
-
-    def mend(self, one: int, other: int) -> None:
-        """The two hear each other again, beginning with what was on its way."""
-        self._brokers.mend(one, other)
-
-    # -- for the next test
-
-    @property
-    def is_as_new(self) -> bool:
-        """Whether nothing has happened to the brokers and their time."""
-        return not self._brokers.touched
-
-    def mend_all(self) -> None:
-        """Every broker is up, and reaches the others."""
-        self._faults.lift_all()
-        self._brokers.mend_all()
-
-    def lift_faults(self) -> None:
-        """Nothing goes wrong any more on the wire."""
-        self._faults.lift_all()
-
-
-class OneBroker:
-    """One of the brokers, and what may happen to its process."""
-
-    def __init__(self, brokers: Brokers, broker_id: int, listener: str) -> None:
-        self.broker_id = broker_id
-        self._listener = listener
-        self._brokers = brokers
-
-    @property
-    def address(self) -> str:
-        """host:port; the same after a restart."""
-        return self._brokers.nodes[self.broker_id].address(self._listener)
-
-    @property
-    def state(self) -> str:
-        """up, frozen or down."""
-        return self._brokers.nodes[self.broker_id].state
-
-    def kill(self, *, power: bool = False) -> None:
-        """kill -9: nobody is answered, connections break, what it wrote is there after
-        a restart. power: its machine loses power, and what was not flushed is lost.
-        """
-        self._brokers.crash(self.broker_id, power)
-
-    def restart(self) -> None:
-        """Start it again on the same port and disk, if it is down."""
-        self._brokers.restart(self.broker_id)
-
-    def freeze(self) -> None:
-        """SIGSTOP: it stands still, its connections stay open."""
-        self._brokers.freeze(self.broker_id)
-
-    def thaw(self) -> None:
-        """SIGCONT: it goes on as if nothing had happened."""
-        self._brokers.thaw(self.broker_id)
-
-
-class Clock:
-    """The time of the brokers."""
-
-    def __init__(self, brokers: Brokers) -> None:
-        self._brokers = brokers
-        self.advanced_seconds = 0.0
-
-    def advance(self, seconds: float) -> None:
-        """Move the time of all brokers on. What is due by then happens before this
-        returns: sessions end, transactions time out, old records are deleted. Sockets
-        stay open. Clients' own clocks don't move, so a member that is alive is late as
-        well, and joins again. Several brokers talk to each other all the while, which
-        takes about 15 ms for a second. Errors: ValueError.
-        """
-        if seconds < 0:
-            raise ValueError("time does not go back")
-        self.advanced_seconds += seconds
-        self._brokers.advance(seconds)

@@ -192,9 +192,16 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
         ),
         (["--override", "=3", "--port", "0"], "--override: Unknown broker config name"),
         (
-            ["--override", "node.id=5", "--port", "0"],
-            "--override: node.id follows from how the broker is started",
+            ["--override", "broker.id=5", "--port", "0"],
+            "--override: broker.id follows from how the broker is started",
         ),
+        (["--override", "node.id=x"], "--override node.id: 'x' is not a number."),
+        (["--override", "node.id=-1"], "--override node.id: '-1' is not a number."),
+        (
+            ["--override", f"node.id={2**31 - 1}", "--brokers", "2"],
+            f"--override node.id: a node is numbered up to {2**31 - 1}.",
+        ),
+        (["--ready", "xml"], "--ready: invalid choice: 'xml'"),
     ],
 )
 def test_wrong_options_get_one_helpful_line_and_no_traceback(options, words, refused):
@@ -211,8 +218,7 @@ THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
     ("node", "voters", "words"),
     [
         ("-1", THREE, "'-1' is not a node"),
-        ("0", THREE, "'0' is not a node: they are numbered from 1"),
-        ("2147483648", THREE, "'2147483648' is not a node"),
+        ("2147483648", THREE, "'2147483648' is not a node: they are numbered from 0"),
         ("9" * 5000, THREE, "is not a node"),
         ("one", THREE, "'one' is not a node"),
         ("1@", THREE, "'1@' is not a node"),
@@ -228,7 +234,6 @@ THREE = "1@127.0.0.1:9093,2@127.0.0.1:9094,3@127.0.0.1:9095"
         ("1", "1", "'1' is not a voter"),
         ("1", "1@127.0.0.1", "'1@127.0.0.1' is not a voter"),
         ("1", "-1@127.0.0.1:9093", "'-1@127.0.0.1:9093' is not a voter"),
-        ("1", "0@127.0.0.1:9093", "'0@127.0.0.1:9093' is not a node"),
         ("1", "1@127.0.0.1:0", "is not a voter: the others must know its port"),
         ("1", "1@127.0.0.1:99999", "'99999' is not a port"),
         ("1", "1@127.0.0.1:-9093", "'1@127.0.0.1:-9093' is not a voter"),
@@ -325,8 +330,9 @@ def test_whoever_opens_it_to_others_is_told_that_there_is_no_authentication():
 
 
 SERVED = """
+import sys
 from minikafka.server.embedded import Served
-server = Served().process
+server = Served(options=tuple(sys.argv[1:])).process
 """
 WITHOUT_A_PIPE = """
 import subprocess, sys
@@ -348,10 +354,11 @@ assert server.stdout.readline().startswith("ready ")
     ("program", "options"),
     [
         (SERVED, ()),
+        (SERVED, ("--control", "0")),
         (WITHOUT_A_PIPE, ()),
         (WITHOUT_A_PIPE, ("--brokers", "2", "--processes")),
     ],
-    ids=["Served", "without a pipe", "a process for each broker"],
+    ids=["Served", "under control", "without a pipe", "a process for each broker"],
 )
 def test_it_dies_with_the_process_that_started_it(program, options):
     """By kill -9, which leaves that process no last word."""
@@ -394,6 +401,60 @@ def test_more_brokers_than_one_advertise_one_port_after_another(options):
         with Connection(f"127.0.0.1:{port}") as client:
             brokers = client.ask("DescribeCluster", 0).brokers
         assert {each.broker_id: each.port for each in brokers} == {1: 20001, 2: 20002}
+
+
+@pytest.mark.parametrize("options", [(), ("--brokers", "2", "--processes")])
+def test_the_ready_line_may_be_an_object_in_json(options):
+    with serve("--port", "0", "--ready", "json", *options) as server:
+        told = json.loads(server.stdout.readline())
+        [address, *_] = told["bootstrap_servers"].split(",")
+        with Connection(address) as client:
+            cluster_id = client.ask("DescribeCluster", 0).cluster_id
+        assert (told["cluster_id"], told["pid"]) == (cluster_id, server.pid)
+        server.terminate()
+        server.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "racks"),
+    [
+        ((), ["a"]),
+        (("--brokers", "3"), ["a", "b", "c"]),
+        (("--brokers", "3", "--processes"), ["a", "b", "c"]),
+    ],
+)
+def test_the_first_broker_may_be_node_0(tmp_path, options, racks):
+    first = ("--override", "node.id=0", "--racks", "a,b,c")
+    for _ in range(2):  # the second time on its data
+        with Served(data=tmp_path, options=(*first, *options)) as served:
+            [address, *_] = served.bootstrap.split(",")
+            with Connection(address) as client:
+                known = client.ask("DescribeCluster", 0).brokers
+                assert {each.broker_id: each.rack for each in known} == dict(
+                    enumerate(racks)
+                )
+                resource = {"resource_type": 4, "resource_name": "0"}
+                body = {"resources": [resource | {"configuration_keys": ["node.id"]}]}
+                [described] = client.ask("DescribeConfigs", 1, **body).results
+                assert [each.value for each in described.configs] == ["0"]
+
+
+@pytest.mark.slow
+def test_node_0_may_vote():
+    [voting, another] = free_ports(2)
+    voters = f"0@127.0.0.1:{voting}"
+    options = ("--voters", voters, "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg")
+    with (
+        Served(options=("--node", "0", *options)) as zero,
+        Served(options=("--node", f"7@127.0.0.1:{another}", *options)),
+        Connection(zero.bootstrap) as client,
+    ):
+        known = client.ask("DescribeCluster", 0).brokers
+        assert {each.broker_id for each in known} == {0, 7}
+        place = {"topic_name": "__cluster_metadata", "partitions": [{}]}
+        [told] = client.ask("DescribeQuorum", 0, topics=[place]).topics
+        assert told.partitions[0].leader_id == 0
 
 
 def test_what_happens_is_written_to_the_trace_file(tmp_path):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from minikafka import testing
+from minikafka.testing.failing import Clock, OneBroker
 from minikafka.testing.groups import Group
-from minikafka.testing.kafka import Clock, Kafka, OneBroker
+from minikafka.testing.kafka import Kafka
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
