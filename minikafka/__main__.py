@@ -15,6 +15,7 @@ from minikafka.server.typed import (
     brokers,
     cluster_id,
     host,
+    kafka_version,
     node,
     orders,
     path,
@@ -232,6 +233,16 @@ def add_broker_options(serve: argparse.ArgumentParser) -> None:
             "tell Prometheus the metrics of the broker at http://HOST:PORT/metrics, with"
             " the names that Apache Kafka's have there (0 picks a free port); more"
             " brokers take the next ones"
+        ),
+    )
+    add(
+        "--kafka-version",
+        type=kafka_version,
+        metavar="X.Y",
+        help=(
+            "offer clients the APIs, versions and features of an older Kafka's brokers"
+            " (3.6 to 4.3), as far as they are served here; a new cluster begins with"
+            " that Kafka's features"
         ),
     )
     add("--verbose", action="store_true", help="say who connects and what they speak")

@@ -28,6 +28,7 @@ from minikafka.cluster.metadata import (
     BrokerRegistration,
     Image,
     MetadataRecord,
+    feature_records,
 )
 from minikafka.cluster.quorum import Quorum
 from minikafka.cluster.timers import NEVER_MS, Timer
@@ -207,7 +208,9 @@ class ActiveController:
 
     def _first_records(self) -> list[MetadataRecord]:
         """What a new cluster begins with."""
-        records = registration.feature_levels()
+        older = self._config.kafka_version
+        levels = registration.FIRST_LEVELS if older is None else older.first_levels
+        records = feature_records(levels)
         for user, credential in self._config.first_users:
             name, fields = credential_record(user, credential)
             records.append(MetadataRecord(name, 0, fields))

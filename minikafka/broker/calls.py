@@ -3,7 +3,7 @@ handler knows no better.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from minikafka.broker.access import Access
 from minikafka.broker.effects import Connection, Effect
 from minikafka.broker.forwarding import Split
+from minikafka.broker.kafka_versions import KafkaVersion
 from minikafka.clock import Now
 from minikafka.cluster.principals import ANONYMOUS, Principal
 from minikafka.cluster.waiting import Answer, Wait
@@ -164,6 +165,18 @@ class Handler(NamedTuple, Generic[Handlers]):
     controller_only: bool = False
     split: Callable[[Handlers], Callable[["Call"], Split]] | None = None
     inter_broker: bool = False
+
+
+def narrowed(
+    handlers: Mapping[int, Handler[Handlers]], older: KafkaVersion
+) -> dict[int, Handler[Handlers]]:
+    """What clients are served who are to see an older Kafka. Nodes are served all."""
+    found = {}
+    for key, handler in handlers.items():
+        versions = older.narrowed(handler.api, handler.versions)
+        if versions is not None:
+            found[key] = handler._replace(versions=versions)
+    return found
 
 
 def result_of(

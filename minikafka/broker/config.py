@@ -22,6 +22,7 @@ from minikafka.broker.config_table import (
     show,
     without_row,
 )
+from minikafka.broker.kafka_versions import KafkaVersion
 from minikafka.broker.listeners import (
     PLAINTEXT,
     PROTOCOL_MAP,
@@ -123,6 +124,7 @@ class BrokerConfig:
     metadata; if none are named, all. cluster_id: for an empty disk, so that many nodes
     become one cluster; None: one is made. first_users: who may log in by SCRAM as soon
     as there is a cluster. files: what stands at the URLs that properties name.
+    kafka_version: the older Kafka that clients are to see; None: the newest.
     check_stores: whether the listeners' keystores and truststores can be what configs set
     at run time for this broker say; errors: INVALID_REQUEST.
     """
@@ -136,6 +138,7 @@ class BrokerConfig:
     cluster_id: str | None = None
     first_users: Sequence[tuple[UserMechanism, Credential]] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    kafka_version: KafkaVersion | None = None
     check_stores: Callable[[Mapping[str, str]], None] = no_stores
     _in_force: dict[Hashable, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -18,7 +18,7 @@ come is kept with its client (Client.early).
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -142,11 +142,12 @@ class Requests:
         try:
             request = messages.decode_request(frame)
             client.client_id = request.client_id
-            handler = handler_of(request, client)
+            handler = handler_of(request, client, self._handlers.served)
             if login is not None and request.api.key == API_VERSIONS:
                 login.greeted()
         except messages.UnsupportedVersion as error:
-            self._finish(client, client.asked, refused_version(connection, error))
+            own = self._handlers.served[API_VERSIONS].versions
+            self._finish(client, client.asked, refused_version(connection, error, own))
             return
         except DecodeError as error:
             why = f"sent a frame that is no Kafka request: {error}"
@@ -465,10 +466,14 @@ class Requests:
             parked.wait.attempt(now, expired=True)
 
 
-def handler_of(request: messages.Request, client: Client) -> Handler[Handlers]:
-    """Errors: NotServed, UnsupportedVersion."""
-    handler = HANDLERS.get(request.api.key)
+def handler_of(
+    request: messages.Request,
+    client: Client,
+    to_clients: Mapping[int, Handler[Handlers]],
+) -> Handler[Handlers]:
+    """to_clients: what they are served. Errors: NotServed, UnsupportedVersion."""
     is_from_a_node = client.listener == CONTROLLER_LISTENER
+    handler = (HANDLERS if is_from_a_node else to_clients).get(request.api.key)
     if handler is None or (handler.inter_broker and not is_from_a_node):
         raise NotServed(f"sent {request.api.name}, which this broker does not serve")
     lowest, highest = handler.versions
@@ -494,16 +499,16 @@ def wait_while_muted(client: Client, resume: Resume | None) -> Wait:
 
 
 def refused_version(
-    connection: Connection, refused: messages.UnsupportedVersion
+    connection: Connection, refused: messages.UnsupportedVersion, own: tuple[int, int]
 ) -> Effect:
-    """ApiVersions answers in version 0, with the versions it speaks (KIP-511). For
-    other APIs Kafka closes the connection.
+    """ApiVersions answers in version 0, with its own versions (KIP-511). For other APIs
+    Kafka closes the connection.
     """
     if refused.api_key != API_VERSIONS:
         asked = f"API {refused.api_key} in version {refused.version}"
         return Close(connection, f"asked for {asked}, which is not served")
-    lowest, highest = HANDLERS[API_VERSIONS].versions
-    own = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
-    body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]}
+    lowest, highest = own
+    told = {"api_key": API_VERSIONS, "min_version": lowest, "max_version": highest}
+    body = {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [told]}
     frame = messages.encode_response("ApiVersions", 0, refused.correlation_id, body)
     return Reply(connection, frame)

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
-from minikafka.cluster import metadata
 from minikafka.cluster.metadata import Endpoint, Image, MetadataRecord
 from minikafka.wire.errors import Error, KafkaError
 
@@ -28,14 +27,12 @@ OLDEST_METADATA_VERSION = 7  # 3.3-IV3, the first that KRaft clusters of 4.x may
 Asked = Mapping[str, Any]  # fields of a request
 
 
-def feature_levels() -> list[MetadataRecord]:
-    """The feature levels that a new cluster starts with (KIP-584, KIP-778)."""
-    levels = {
-        "metadata.version": METADATA_VERSION,
-        "group.version": 1,
-        "eligible.leader.replicas.version": 1,
-    }
-    return metadata.feature_records(levels)
+# that a new cluster starts with (KIP-584, KIP-778)
+FIRST_LEVELS = {
+    "metadata.version": METADATA_VERSION,
+    "group.version": 1,
+    "eligible.leader.replicas.version": 1,
+}
 
 
 def fields(

@@ -220,6 +220,7 @@ def server_of(
             shared.cluster_id,
             args.add_scram,
             key_files(args.override),
+            args.kafka_version,
         )
     except KafkaError as error:
         raise CannotServe(f"--override: {error.message}") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from minikafka.trace import printable
 
 if TYPE_CHECKING:
+    from minikafka.broker.kafka_versions import KafkaVersion
     from minikafka.cluster.users import Credential, UserMechanism
     from minikafka.server.addresses import NodeAt
 
@@ -119,6 +120,17 @@ def cluster_id(text: str) -> str:
             " MkU3OEVBNTcwNTJENDM2Qg",
         )
     return text
+
+
+def kafka_version(text: str) -> "KafkaVersion":
+    """What brokers of an older Kafka tell clients."""
+    # loads what only those need who name one
+    from minikafka.server.kafka_versions import kafka_versions
+
+    known = kafka_versions()
+    if text not in known:
+        raise wrong(text, f"a version whose answers are known here: {', '.join(known)}")
+    return known[text]
 
 
 def path(text: str) -> str:

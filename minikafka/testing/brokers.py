@@ -34,6 +34,7 @@ from minikafka.trace import Event, Trace
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from minikafka.broker.kafka_versions import KafkaVersion
     from minikafka.cluster.users import Credential, UserMechanism
     from minikafka.server.locks import Locks
 
@@ -365,7 +366,8 @@ class Wanted(NamedTuple):
     """What the nodes of a new cluster are to be. sockets: where each listens to clients,
     by the listener's name. told: the addresses that clients are told. properties: of
     each, by Kafka's names. users: who may log in by SCRAM. files: what stands at the
-    URLs that properties name. cluster_id: None: a new one.
+    URLs that properties name. cluster_id: None: a new one. kafka_version: the older
+    Kafka that clients are to see.
     """
 
     sockets: dict[int, dict[str, socket.socket]]
@@ -374,6 +376,7 @@ class Wanted(NamedTuple):
     users: "Sequence[tuple[UserMechanism, Credential]]" = ()
     files: Mapping[str, str] = {}
     cluster_id: str | None = None
+    kafka_version: "KafkaVersion | None" = None
 
 
 def nodes_here(
@@ -426,6 +429,7 @@ def nodes_of(
                 cluster_id,
                 wanted.users,
                 wanted.files,
+                wanted.kafka_version,
             )
         except KafkaError as error:
             for each in (*listeners.values(), *of_nodes.values()):

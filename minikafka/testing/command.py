@@ -124,6 +124,7 @@ def brokers_of(args: "argparse.Namespace", faults: Sequence[Planned]) -> Failing
         args.add_scram,
         key_files(args.override),
         args.cluster_id,
+        args.kafka_version,
     )
 
     def make_nodes(

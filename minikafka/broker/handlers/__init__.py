@@ -10,7 +10,7 @@ unless the row has a function `refuse`.
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from minikafka.broker.calls import Handler
+from minikafka.broker.calls import Handler, narrowed
 from minikafka.broker.parts import Parts
 from minikafka.wire.messages import API
 
@@ -48,6 +48,9 @@ class Handlers:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        older = parts.config.kafka_version
+        # to clients; nodes are served all
+        self.served = HANDLERS if older is None else narrowed(HANDLERS, older)
 
     @cached_property
     def acls(self) -> "AclHandlers":
@@ -90,7 +93,12 @@ class Handlers:
 
         parts = self._parts
         return FeatureHandlers(
-            parts.node_id, parts.image, parts.quorum, parts.active_controller, HANDLERS
+            parts.node_id,
+            parts.image,
+            parts.quorum,
+            parts.active_controller,
+            HANDLERS,
+            parts.config.kafka_version,
         )
 
     @cached_property

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.broker.active_controller import ActiveController
-from minikafka.broker.calls import Call, Handler
+from minikafka.broker.calls import Call, Handler, narrowed
+from minikafka.broker.kafka_versions import KafkaVersion
 from minikafka.broker.peers import CONTROLLER_LISTENER
 from minikafka.clock import Now
 from minikafka.cluster.features import (
@@ -34,17 +35,21 @@ ADVERTISED_FROM = {0: 0}
 # the first versions of ApiVersions in which a client names its software, and the node
 # that it means
 NAMES_SOFTWARE, NAMES_NODE = 3, 5
+TELLS_ALL = 4  # the first one that tells features with a level 0
 
 
 @dataclass(eq=False, repr=False)
 class FeatureHandlers:
-    """Handles requests about API versions and features. served: the table of APIs."""
+    """Handles requests about API versions and features. served: the table of APIs.
+    older: the Kafka that clients are to see; None: the newest.
+    """
 
     node_id: int
     image: Image
     quorum: Quorum
     active_controller: ActiveController
     served: Mapping[int, Handler[Any]]
+    older: KafkaVersion | None
 
     def api_versions(self, request: Call, now: Now) -> Answer:
         """ApiVersions (KIP-35, KIP-511, KIP-584): what this broker speaks.
@@ -76,9 +81,11 @@ class FeatureHandlers:
             here = (self.quorum.cluster_id, self.node_id)
             if cluster_id is not None and (cluster_id, node_id) != here:
                 return {"error_code": Error.REBOOTSTRAP_REQUIRED}
+        older = None if among_nodes else self.older
+        served = self.served if older is None else narrowed(self.served, older)
         api_keys = []
-        for key in sorted(self.served):
-            handler = self.served[key]
+        for key in sorted(served):
+            handler = served[key]
             if handler.inter_broker and not among_nodes:
                 continue
             lowest, highest = handler.versions
@@ -88,7 +95,7 @@ class FeatureHandlers:
                 "max_version": highest,
             }
             api_keys.append(api)
-        answer = described(self.image)
+        answer = described(self.image, request.version, older)
         answer["api_keys"] = api_keys
         answer["finalized_features_epoch"] = self.quorum.high_watermark - 1
         return answer
@@ -194,14 +201,22 @@ def undecided_levels(image: Image) -> dict[str, int]:
     return found
 
 
-def described(image: Image) -> Answer:
-    """The features as ApiVersions tells them."""
+def described(image: Image, version: int, older: KafkaVersion | None) -> Answer:
+    """The features as this version of ApiVersions tells them: clients of versions before
+    TELLS_ALL can't read a level 0 (KIP-1022).
+    """
     supported = []
     finalized = []
     for name, levels in FEATURES.items():
-        versions = {"min_version": levels.lowest, "max_version": levels.highest}
-        supported.append({"name": name, **versions})
-        at = level(image, name) if image.features else 0
+        lowest, highest = levels.lowest, levels.highest
+        if older is not None:
+            if name not in older.features:
+                continue
+            lowest, highest, _ = older.features[name]
+        if lowest or version >= TELLS_ALL:
+            versions = {"min_version": lowest, "max_version": highest}
+            supported.append({"name": name, **versions})
+        at = min(level(image, name), highest) if image.features else 0
         if at:
             feature = {"name": name, "max_version_level": at, "min_version_level": at}
             finalized.append(feature)
