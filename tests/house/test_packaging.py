@@ -109,7 +109,8 @@ def test_the_wheel_brings_every_room_and_every_shelf_of_the_course():
 def test_python_in_the_browser_reads_all_files_of_the_package():
     from minikafka.course.publishing.site_python import shipped
 
-    git = ["git", "ls-files", "minikafka", ":!*/py.typed", ":!*.md"]
+    others = (":!*/py.typed", ":!*.md", ":!*.go", ":!*.java", ":!*.mjs")
+    git = ["git", "ls-files", "minikafka", *others]
     listed = subprocess.run(
         git, cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
