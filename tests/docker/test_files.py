@@ -278,19 +278,58 @@ def test_the_guide_explains_what_compose_itself_is_told():
 # --- Dockerfile ---
 
 
-def test_hadolint_finds_nothing():
-    checked("hadolint", "docker/Dockerfile")
+IMAGES = ["Dockerfile", "broker.Dockerfile"]
 
 
-def test_what_the_image_copies_is_there_and_not_ignored():
-    ignored = (
-        (DOCKER / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
-    )
+@pytest.mark.parametrize("name", IMAGES)
+def test_hadolint_finds_nothing(name):
+    checked("hadolint", f"docker/{name}")
+
+
+def copied_by(name):
+    """The files and folders that an image copies."""
+    text = (DOCKER / name).read_text(encoding="utf-8")
+    copies = re.findall(r"^COPY (?:--\S+ )*(.+) \S+$", text, re.MULTILINE)
+    return {word for line in copies for word in line.split()}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_what_an_image_copies_is_there_and_not_ignored(name):
+    ignored = (DOCKER / f"{name}.dockerignore").read_text(encoding="utf-8").splitlines()
     let_through = {line[1:] for line in ignored if line.startswith("!")}
-    copies = re.findall(r"^COPY (?:--\S+ )*(.+) \S+$", DOCKERFILE, re.MULTILINE)
-    copied = {word for line in copies for word in line.split()}
+    copied = copied_by(name)
     assert "*" in ignored and copied == let_through
-    assert all((ROOT / name).exists() for name in copied)
+    assert all((ROOT / each).exists() for each in copied)
+
+
+def test_the_brokers_image_copies_enough_to_be_installed_and_starts_a_broker(tmp_path):
+    """As far as that can be seen without Docker."""
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir()
+    for name in copied_by("broker.Dockerfile"):
+        if (ROOT / name).is_file():
+            shutil.copy(ROOT / name, source / name)
+        else:
+            shutil.copytree(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip"]
+    run(pip, "wheel", "-q", "--no-deps", "-w", str(out), str(source))
+    [wheel] = out.glob("*.whl")
+    shutil.unpack_archive(wheel, out, "zip")
+    text = (DOCKER / "broker.Dockerfile").read_text(encoding="utf-8")
+    [entrypoint] = re.findall(r"^ENTRYPOINT (.*)$", text, re.MULTILINE)
+    program, *options = json.loads(entrypoint)
+    assert program == "minikafka"
+    with subprocess.Popen(
+        [sys.executable, "-m", program, *options, "--port", "0", "--exit-with-parent"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(out)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as broker:
+        assert broker.stdout.readline().startswith("ready localhost:")
+        broker.stdin.close()
 
 
 PRETENDED = """#!{shell}
