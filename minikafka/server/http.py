@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 MOST_HEAD_BYTES = 8192
 PATIENCE_SECONDS = 10.0  # for a client that stands still, as it asks or as it reads
 PLAIN = "text/plain; charset=utf-8"
+# twice, they could mean one thing to us and another to a proxy
+ONCE = {
+    "authorization",
+    "content-length",
+    "content-type",
+    "host",
+    "origin",
+    "transfer-encoding",
+}
 
 
 class Asked(NamedTuple):
@@ -132,16 +141,14 @@ class Page:
 
 
 def headers_in(lines: list[str]) -> dict[str, str]:
-    """Errors: Refused. A header that comes twice could mean one thing to us and another
-    to a proxy.
-    """
+    """Errors: Refused."""
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
         name = name.lower()
         if not colon or not name or name != name.strip():
             raise Refused(BAD_REQUEST, "a line of the head is no header")
-        if name in headers:
+        if name in ONCE and name in headers:
             raise Refused(BAD_REQUEST, f"{name} comes twice")
         headers[name] = value.strip()
     return headers

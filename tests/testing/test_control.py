@@ -387,6 +387,14 @@ def test_a_head_that_could_mean_two_things_is_refused(one, lines, status):
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
 
 
+def test_other_headers_may_come_twice(one):
+    request = (
+        f"GET / HTTP/1.1\r\nHost: {one.address}\r\nVia: a\r\nVia: b\r\n"
+        f"Authorization: Bearer {one.token}\r\n\r\n"
+    )
+    assert answered(one, request.encode()).startswith(b"HTTP/1.1 200 ")
+
+
 def test_who_stands_still_holds_up_nobody_and_takes_no_thread(served, one):
     host, port = one.address.split(":")
     threads = threads_of(served)
