@@ -66,7 +66,7 @@ PARTITIONS = range(2, 7)
 
 def grown(place: int, on: bool) -> Sight:
     """Alice's created is written while there are two partitions, her paid when there
-    are this many. Billing reads all of them.
+    are this many. Shipping reads all of them.
     """
     count = PARTITIONS[place]
     with Cluster(seed=7) as cluster:
@@ -79,27 +79,27 @@ def grown(place: int, on: bool) -> Sight:
         cluster.run(seconds=300)  # the producer asks again every five minutes
         shop.send("orders", key="alice", value="paid")
         cluster.run(seconds=1)
-        billing = cluster.consumer(
-            "orders", client_id="billing", auto_offset_reset="earliest"
+        shipping = cluster.consumer(
+            "orders", client_id="shipping", auto_offset_reset="earliest"
         )
         for _ in range(4):
-            billing.poll(timeout_ms=500)
+            shipping.poll(timeout_ms=500)
         trace = list(cluster.trace)
     chosen = _all(trace, "PartitionChosen")
     created, paid = [event.detail["partition"] for event in chosen]
     read = values_read(trace)
     if created == paid:
         kind = WELL
-        says = f"Both are in partition {paid}, so billing reads {read}."
+        says = f"Both are in partition {paid}, so shipping reads {read}."
     elif read.startswith("paid"):
         kind = LATE
         says = (
-            f"created is in partition {created}, paid in {paid}. Billing reads {read}."
+            f"created is in partition {created}, paid in {paid}. Shipping reads {read}."
         )
     else:
         kind = LUCK
         says = (
-            f"created is in partition {created}, paid in {paid}. Billing happens to"
+            f"created is in partition {created}, paid in {paid}. Shipping happens to"
             f" read {read}, but nothing promises that."
         )
     return Sight(trace, kind, says)

@@ -1,5 +1,5 @@
 """Figure 1: the key, the remainder, and the partitions: where Alice's two records are,
-and in which order billing reads them.
+and in which order shipping reads them.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """read: the values in the order in which billing got them."""
+    """read: the values in the order in which shipping got them."""
 
     written: tuple[Chosen, ...]
     partitions: int
@@ -75,7 +75,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         taken.add(each.partition)
         d.record(each.value, home, each.value, PAINT[each.value])
         _sum(d, each, y, wide, Point(left - 6, home.y + home.h / 2))
-    _billing(d, run, rows, Point(right, high / 2), wide)
+    _shipping(d, run, rows, Point(right, high / 2), wide)
     d.high = rows[-1] + pitch
     return d
 
@@ -92,16 +92,16 @@ def _sum(d: Sheet, each: Chosen, y: float, wide: float, home: Point) -> None:
         d.tip(f"{key}/tip", wide + 22 + d.long(text, **look), y, *home)
 
 
-def _billing(
+def _shipping(
     d: Sheet, run: Facts, rows: Sequence[float], begin: Point, wide: float
 ) -> None:
-    """What billing reads, from above to below. begin: of the arrows, from a row on."""
+    """What shipping reads, from above to below. begin: of the arrows, from a row on."""
     home = {each.value: each.partition for each in run.written}
     is_apart = len(set(home.values())) > 1
     is_late = list(run.read) != list(home)
     colour = LOST if is_late else LUCK if is_apart else "quiet"
     x, middle = d.width - wide - 3, (rows[0] + rows[-1]) / 2 + begin.y
-    d.say("billing", d.width, middle - 66, "billing reads", "quiet", anchor="end")
+    d.say("shipping", d.width, middle - 66, "shipping reads", "quiet", anchor="end")
     for number, value in enumerate(run.read):
         box = Box(x, middle - 46 + number * 56, wide, 36)
         key, y = f"read/{value}", box.y + 18
@@ -118,7 +118,7 @@ def words(run: Facts) -> str:
         f"{each.value} in partition {each.partition}" for each in run.written
     )
     order = ", then ".join(run.read)
-    return f"{run.partitions} partitions: {where}. Billing reads {order}"
+    return f"{run.partitions} partitions: {where}. Shipping reads {order}"
 
 
 FIGURE = Figure(read, draw, words)
