@@ -158,6 +158,13 @@ class BrokerConfig:
         return self._static[name]
 
     @property
+    def unknown(self) -> list[str]:
+        """Which of the properties are no config of a broker's. They are kept, as in
+        Apache Kafka, and nothing reads them.
+        """
+        return [name for name in self.properties if base_of(name) not in BROKER_CONFIGS]
+
+    @property
     def without_effect(self) -> list[str]:
         """Which of the properties change nothing here: those of TLS without a listener
         that has it are among them, and those of logins as well.
@@ -168,7 +175,9 @@ class BrokerConfig:
         given = []
         for name in self.properties:
             of_one = of_listener(name)
-            base = name if of_one is None else of_one.name
+            base = base_of(name)
+            if base not in BROKER_CONFIGS:
+                continue
             is_idle = (
                 BROKER_CONFIGS[base].effect in WITHOUT_EFFECT
                 or (base.startswith("ssl.") and not has_tls)
@@ -351,6 +360,12 @@ class _Static(dict[str, Any]):
             value = parse(row, self._properties[name])
         self[name] = value
         return value
+
+
+def base_of(name: str) -> str:
+    """The config that a name is about, which may name a single listener as well."""
+    of_one = of_listener(name)
+    return name if of_one is None else of_one.name
 
 
 def _defaults(names: list[str]) -> dict[str, str]:

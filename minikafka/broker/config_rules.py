@@ -192,21 +192,18 @@ def is_legal(row: Config, text: str) -> bool:
 
 def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
     """Check the properties with which a broker is started. Errors: INVALID_CONFIG.
-    Apache Kafka wants the defaults of groups to be within their bounds, too.
+    Apache Kafka wants the defaults of groups to be within their bounds, too, and takes
+    any unknown name: a plugin may read it.
     """
-    of_listeners = {}
-    of_all = {}
+    found = {}
     for name, text in properties.items():
         of_one = of_listener(name)
+        row = BROKER_CONFIGS.get(name if of_one is None else of_one.name)
+        if row is None:
+            continue
+        check_value(row, text)
         if of_one is None:
-            of_all[name] = text
-        else:
-            if of_one.name not in BROKER_CONFIGS:
-                why = f"Unknown broker config name: {printable(name)}"
-                raise KafkaError(Error.INVALID_CONFIG, why)
-            check_value(BROKER_CONFIGS[of_one.name], text)
-            of_listeners[name] = text
-    found = checked(of_all, BROKER_CONFIGS, "broker config name")
+            found[name] = text
     _refuse_told(found)
     for name, bound in AT_MOST.items():
         value, limit = _given(found, name), _given(found, bound)
@@ -218,7 +215,7 @@ def checked_at_start(properties: Mapping[str, str]) -> dict[str, str]:
             raise _out_of_order(f"{name} ({value}) must be less than {bound} ({limit})")
     if PROTOCOL_MAP in found:
         protocol_map(found[PROTOCOL_MAP])
-    return found | of_listeners
+    return dict(properties)
 
 
 def _refuse_told(configs: Mapping[str, str]) -> None:

@@ -54,7 +54,7 @@ from minikafka.server.log import log
 from minikafka.server.memory import keep_freed_memory
 from minikafka.server.open_files import raised_limit, share
 from minikafka.server.shell import Server, now
-from minikafka.trace import Event, Trace
+from minikafka.trace import Event, Trace, printable
 from minikafka.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -284,6 +284,8 @@ def warn_without_effect(config: BrokerConfig) -> None:
     """Warn about properties that have no effect here, because someone who sets a
     property expects something of it.
     """
+    for name in config.unknown:
+        log(f"no broker config is called {printable(name)}: nothing reads it.")
     if config.without_effect:
         log(f"without effect here: {', '.join(config.without_effect)}.")
 

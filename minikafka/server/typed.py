@@ -205,7 +205,7 @@ def server_property(text: str) -> tuple[str, str]:
     repeats.
     """
     name, equals, value = text.partition("=")
-    if not equals:
+    if not name or not equals:
         shown = re.split(r"[^\w.-]", text, maxsplit=1)[0]
         raise wrong(shown, "NAME=VALUE, for example num.partitions=3")
     return name, value

@@ -60,7 +60,8 @@ from minikafka.simulation.programs import Program, never
 from minikafka.simulation.share_consumer_handle import ShareConsumerHandle
 from minikafka.simulation.tables import Table
 from minikafka.simulation.topics import Topics
-from minikafka.trace import Event, Trace
+from minikafka.trace import Event, Trace, printable
+from minikafka.wire.errors import Error, KafkaError
 
 MOST_VOTERS = 3  # of the metadata quorum; other brokers only follow it
 CLUSTER_ID = "minikafka-in-a-notebook"[:22]
@@ -532,6 +533,9 @@ class Cluster:
             tuple(voters),
             CLUSTER_ID if peers else None,
         )
+        if config.unknown:  # a typing error: a cluster here has no plugins
+            why = f"Unknown broker config name: {printable(config.unknown[0])}"
+            raise KafkaError(Error.INVALID_CONFIG, why)
         process = BrokerProcess(
             node_id,
             config,

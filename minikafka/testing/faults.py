@@ -11,11 +11,12 @@ meets every client. A fault meets requests that arrive before it is lifted.
 
 from dataclasses import KW_ONLY, dataclass, fields
 from random import Random
+from threading import Lock
 from typing import Any
 
 from minikafka.testing.answers import PLACES, check_can_answer
 from minikafka.testing.client import until
-from minikafka.wire.messages import API
+from minikafka.wire.messages import API, Request
 
 WAIT_SECONDS = 30.0
 MOST_MS = 2**31 - 1  # an int32, as throttle_time_ms is in an answer
@@ -197,6 +198,11 @@ class Active:
     def __exit__(self, *error: object) -> None:
         self.lift()
 
+    def concerns(self, request: Request, broker: int) -> bool:
+        """Whether it may meet a request of its API to this broker."""
+        is_of_client = self.fault.client_id in (None, request.client_id)
+        return is_of_client and self.fault.broker in (None, broker)
+
     def hit(self) -> bool:
         """Whether it hits the request that it meets now, which is counted."""
         self.seen += 1
@@ -217,6 +223,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.active: tuple[Active, ...] = ()
+        self._lock = Lock()  # those of a first use come and go in the brokers' thread
 
     def add(self, fault: Any, seed: int) -> Active:
         """Errors: TypeError for what is no fault of the wire."""
@@ -226,11 +233,16 @@ class Faults:
                 " Throttle, Crash or Freeze from minikafka.testing"
             )
         new = Active(fault, self, seed)
-        self.active = (*self.active, new)
+        self.begin(new)
         return new
 
+    def begin(self, *new: Active) -> None:
+        with self._lock:
+            self.active = (*self.active, *new)
+
     def remove(self, old: Active) -> None:
-        self.active = tuple(each for each in self.active if each is not old)
+        with self._lock:
+            self.active = tuple(each for each in self.active if each is not old)
 
     def lift_all(self) -> None:
         self.active = ()

@@ -10,6 +10,7 @@ It runs when the constructor returns, and is gone without a trace after `close`.
 
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -19,6 +20,7 @@ from minikafka.broker.listeners import PLAINTEXT, SASL_PLAINTEXT
 from minikafka.testing.brokers import PASSWORD, USER, nodes_here
 from minikafka.testing.client import Client, until
 from minikafka.testing.failing import FailingKafka
+from minikafka.testing.first_use import STEPS, FirstUse
 from minikafka.testing.groups import Group
 from minikafka.testing.records import Records, read
 from minikafka.wire.errors import Error, KafkaError
@@ -195,6 +197,8 @@ class Kafka(FailingKafka, AnyKafka):
     """Brokers in this process. brokers: how many; 1 is the only one's id. config:
     server properties, by Kafka's names. sasl: clients log in with username and
     password, by this mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (SASL_PLAINTEXT).
+    fresh: the first clients meet what they meet at an Apache Kafka that nobody has used
+    yet (first_use.py).
     """
 
     username, password = USER, PASSWORD
@@ -205,12 +209,24 @@ class Kafka(FailingKafka, AnyKafka):
         config: Mapping[str, str] = NO_CONFIG,
         *,
         sasl: str | None = None,
+        fresh: bool = False,
     ) -> None:
         listener = PLAINTEXT if sasl is None else SASL_PLAINTEXT
         FailingKafka.__init__(
             self, partial(nodes_here, brokers, config, sasl), listener
         )
         AnyKafka.__init__(self, self._that_are_up)
+        for name in self._brokers.nodes[1].config.unknown:
+            warnings.warn(f"no broker config is called {name}", stacklevel=2)
+        self._fresh = fresh
+        if fresh:
+            for kind in STEPS:
+                FirstUse(self._faults, kind)
+
+    @property
+    def is_as_new(self) -> bool:
+        """Where the first use matters, none is as new afterwards."""
+        return not self._fresh and super().is_as_new
 
     def _that_are_up(self) -> list[str]:
         """Those that nothing is cut off from come first: they know how things are."""

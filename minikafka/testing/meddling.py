@@ -135,9 +135,7 @@ class MeddledConnection(Connection):
         named = places(api, request.body, self._node.topic_name)
         for each in met:
             fault = each.fault
-            if fault.client_id not in (None, request.client_id):
-                continue
-            if fault.broker not in (None, self._node.number):
+            if not each.concerns(request, self._node.number):
                 continue
             if fault.meets_answers:
                 # a fetch session names only what has changed (KIP-227)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MARKER = "minikafka"
 CLUSTER = {"brokers": 3}
-SETTINGS = {"brokers", "config", "sasl"}
+SETTINGS = {"brokers", "config", "sasl", "fresh"}
 OPTION = "--kafka"
 FIXTURES = {"kafka", "kafka_cluster"}
 
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(brokers=1, config={{}}, sasl=None): the brokers that the fixture"
+        f"{MARKER}(brokers=1, config={{}}, sasl=None, fresh=False): the brokers that the fixture"
         " kafka gives",
     )
 
@@ -60,10 +60,10 @@ class Running:
             name: str(value) for name, value in settings.get("config", {}).items()
         }
         brokers = settings.get("brokers", 1)
-        sasl = settings.get("sasl")
-        key = (brokers, sasl, *sorted(config.items()))
+        options = {"sasl": settings.get("sasl"), "fresh": settings.get("fresh", False)}
+        key = (brokers, *options.values(), *sorted(config.items()))
         if key not in self._by_settings:
-            self._by_settings[key] = Kafka(brokers, config, sasl=sasl)
+            self._by_settings[key] = Kafka(brokers, config, **options)
         return self._by_settings[key]
 
     def keep(self, kafka: "Kafka") -> None:
@@ -102,7 +102,7 @@ def settings_of(
     for marker in reversed([*request.node.iter_markers(MARKER)]):
         if marker.args or not {*marker.kwargs} <= SETTINGS:
             raise pytest.UsageError(
-                f"@pytest.mark.{MARKER} takes brokers=, config= and sasl=, not"
+                f"@pytest.mark.{MARKER} takes brokers=, config=, sasl= and fresh=, not"
                 f" {marker.args or marker.kwargs}"
             )
         found |= marker.kwargs

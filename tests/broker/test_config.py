@@ -112,6 +112,9 @@ CASES = [
         BOTH_REFUSE,
         "Expected value to be either true or false",
     ),
+    ("my.plugin.setting=1", BOTH_TAKE, ""),
+    ("cleanup.policy=compact", BOTH_TAKE, ""),  # a topic's, not a broker's
+    ("listener.name.plaintext.my.setting=1", BOTH_TAKE, ""),
     ("message.max.bytes=-1", BOTH_REFUSE, "Value must be at least 0"),
     # Apache Kafka refuses it as a log's config, a moment later.
     (
@@ -140,11 +143,10 @@ def test_a_property_that_makes_no_sense_is_refused_when_it_is_given(
 
 
 def test_a_refusal_repeats_no_more_than_a_line_of_what_was_given():
-    for given in ({"num.partitions": "9" * 40_000}, {"x\n" * 20_000: "1"}):
-        with pytest.raises(KafkaError) as refused:
-            BrokerConfig(properties=given)
-        assert len(refused.value.message) < 400
-        assert "\n" not in refused.value.message
+    with pytest.raises(KafkaError) as refused:
+        BrokerConfig(properties={"num.partitions": "9\n" * 20_000})
+    assert len(refused.value.message) < 400
+    assert "\n" not in refused.value.message
 
 
 @pytest.mark.java

@@ -174,6 +174,14 @@ def test_a_property_without_effect_is_kept_and_named():
     assert described(node, BROKER, "1")["num.io.threads"].value == "2"
 
 
+def test_an_unknown_property_is_kept_and_its_value_is_told_to_nobody():
+    given = {"my.plugin.setting": "1", "cleanup.policy": "compact"}
+    config = BrokerConfig(properties=given)
+    assert config.unknown == [*given] and config.without_effect == []
+    found = described(Node(my_plugin_setting="1"), BROKER, "1")["my.plugin.setting"]
+    assert (found.value, found.is_sensitive) == (None, True)
+
+
 def test_a_secret_is_told_to_nobody():
     node = Node(ssl_key_password="secret")
     found = described(node, BROKER, "1")["ssl.key.password"]

@@ -137,10 +137,6 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
             "--override: 'num.partitions' is not NAME=VALUE",
         ),
         (
-            ["--override", "num.partitons=3", "--port", "0"],
-            "--override: Unknown broker config name: num.partitons",
-        ),
-        (
             ["--override", "num.partitions=0", "--port", "0"],
             "--override: Invalid value 0 for configuration num.part",
         ),
@@ -190,7 +186,7 @@ def test_a_port_that_is_taken_is_said_with_its_holder_and_the_way_out():
             ["--cluster-secret", "", "--brokers", "3", "--port", "0"],
             "--cluster-secret: '' is not the name",
         ),
-        (["--override", "=3", "--port", "0"], "--override: Unknown broker config name"),
+        (["--override", "=3", "--port", "0"], "--override: '' is not NAME=VALUE"),
         (
             ["--override", "broker.id=5", "--port", "0"],
             "--override: broker.id follows from how the broker is started",

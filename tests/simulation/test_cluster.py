@@ -169,6 +169,11 @@ def test_a_poll_of_a_topic_that_is_not_there_says_so(capsys):
     assert capsys.readouterr().out == "there is no topic ordesr\n"
 
 
+def test_a_typing_error_in_a_config_is_told_at_the_start():
+    with pytest.raises(KafkaError, match="Unknown broker config name: num.partitons"):
+        Cluster(seed=7, configs={"num.partitons": 3})
+
+
 def test_without_auto_create_sending_fails_after_max_block_ms():
     cluster = Cluster(seed=7, configs={"auto.create.topics.enable": "false"})
     future = cluster.producer(max_block_ms=2000).send("new", value="x")

@@ -143,6 +143,11 @@ def test_a_property_that_can_not_be_is_refused():
         Kafka(config={"log.retention.ms": "soon"})
 
 
+def test_a_config_for_a_plugin_is_taken_with_a_warning():
+    with pytest.warns(UserWarning, match=r"my\.plugin\.setting"):
+        Kafka(config={"my.plugin.setting": "1"}).close()
+
+
 def test_nothing_is_left_when_it_is_closed():
     before = set(threading.enumerate())
     with Kafka() as kafka:
