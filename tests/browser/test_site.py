@@ -222,6 +222,7 @@ PAGES = [
     "matrix.html",
     "recipes.html",
     "a_kafka_for_tests.html",
+    "known_differences.html",
     "the_larger_number.html",
     "what_is_promised.html",
     "settings_on_monday.html",

@@ -170,7 +170,7 @@ def test_a_poll_of_a_topic_that_is_not_there_says_so(capsys):
 
 
 def test_a_typing_error_in_a_config_is_told_at_the_start():
-    with pytest.raises(KafkaError, match="Unknown broker config name: num.partitons"):
+    with pytest.raises(KafkaError, match=r"Unknown .* name: num\.partitons"):
         Cluster(seed=7, configs={"num.partitons": 3})
 
 

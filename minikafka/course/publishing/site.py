@@ -124,6 +124,7 @@ NO_NIGHT = """\
 The tests that ask both write this page at night (`make nightly`). None have run where
 this site was made.
 """
+TESTING, DIFFERENCES = "a_kafka_for_tests.html", "known_differences.html"
 GAME = "lose_an_order.html"
 SCRIPTS = ("playground.js", "worker.js", "game.js", "essay.js")
 LABELS = {
@@ -230,7 +231,8 @@ def write(folder: Path) -> None:
     write_claims(folder)
     save(folder / "matrix.html", matrix_page())
     save(folder / "recipes.html", recipes_page())
-    save(folder / "a_kafka_for_tests.html", testing_page())
+    save(folder / TESTING, testing_page())
+    save(folder / DIFFERENCES, differences_page())
     save(folder / site_news.PATH, news_page())
     save(folder / FRONT, front())
     shared_pictures.place_all(folder)
@@ -455,14 +457,32 @@ def testing_page() -> str:
     the project is not on the site.
     """
     text = files("minikafka.testing").joinpath("README.md").read_text(encoding="utf-8")
-    html = from_markdown(re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", text))
+    text = re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", text)
+    html = from_markdown(text.replace("](known_differences.md)", f"]({DIFFERENCES})"))
     head = Head(
-        "a_kafka_for_tests.html",
+        TESTING,
         "A Kafka for your tests",
         "A Kafka inside pytest: it starts in milliseconds, without Docker or a JVM, and"
         " fails when your test tells it to.",
         "23",
     )
+    return page(head, site_tables.fitted(html))
+
+
+def differences_page() -> str:
+    """Every known difference from Apache Kafka, as the tests that compare them know
+    it.
+    """
+    page_of_tests = files("minikafka.testing").joinpath("known_differences.md")
+    text = page_of_tests.read_text(encoding="utf-8")
+    head = Head(
+        DIFFERENCES,
+        "Known differences from Apache Kafka",
+        "Where minikafka answers otherwise than Apache Kafka, and why: each difference"
+        " that a test knows of.",
+        "12",
+    )
+    html = from_markdown(text.replace("](README.md)", f"]({TESTING})"))
     return page(head, site_tables.fitted(html))
 
 

@@ -32,6 +32,7 @@ NAV = {
 MORE = {
     "client_bugs.html": "bugs in clients",
     "matrix.html": "beside Apache Kafka",
+    "known_differences.html": "known differences",
     "a_kafka_for_tests.html": "a Kafka for your tests",
     NEWS: "what changed",
 }
