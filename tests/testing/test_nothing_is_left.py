@@ -89,6 +89,6 @@ def test_a_thread_ends_with_its_brokers(kafka):
     def threads():
         return [each for each in threading.enumerate() if each.name == "minikafka"]
 
-    assert len(threads()) == 1
+    before = len(threads())
     kafka.close()
-    assert threads() == []
+    assert len(threads()) == before - 1

@@ -1,0 +1,114 @@
+"""What the producer of kafka-python does when something goes wrong.
+
+Put your own settings into SETTINGS: the test that turns red is what they cost you.
+"""
+
+import pytest
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from minikafka.testing import Answer, Lose, Throttle
+
+SETTINGS = {"linger_ms": 0}  # idempotent by default, since 3.0
+
+
+@pytest.fixture
+def a_producer():
+    """Makes producers, and closes them after the test."""
+    made = []
+
+    def make(kafka, **more):
+        settings = {"bootstrap_servers": kafka.bootstrap_servers, **SETTINGS, **more}
+        made.append(KafkaProducer(**settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close(timeout=5)
+
+
+def send(producer, topic, *values):
+    """Waits until the broker has all of them. Errors: KafkaError. (flush() would fail
+    while a batch is split: version 3.0.12 takes that for a lost future.)
+    """
+    futures = [producer.send(topic, value) for value in values]
+    for future in futures:
+        future.get()
+
+
+def test_an_answer_is_lost_and_the_record_is_there_once(kafka, a_producer):
+    topic = kafka.topic()
+    with kafka.fault(Lose("Produce", answer=True)) as fault:
+        send(a_producer(kafka), topic, b"order 1")
+    assert fault.hits == 1
+    assert kafka.records(topic).values == [b"order 1"]
+
+
+def test_without_idempotence_the_record_is_there_twice(kafka, a_producer):
+    topic = kafka.topic()
+    producer = a_producer(kafka, enable_idempotence=False)
+    with kafka.fault(Lose("Produce", answer=True)):
+        send(producer, topic, b"order 1")
+    assert kafka.records(topic).values == [b"order 1", b"order 1"]
+
+
+def test_the_leader_moves_and_the_producer_finds_the_new_one(kafka_cluster, a_producer):
+    topic = kafka_cluster.topic()
+    producer = a_producer(kafka_cluster)
+    send(producer, topic, b"order 1")
+    old = kafka_cluster.leader(topic)
+    kafka_cluster.move_leader(topic, to=old % 3 + 1)
+    send(producer, topic, b"order 2")
+    assert kafka_cluster.records(topic).values == [b"order 1", b"order 2"]
+
+
+def test_the_coordinator_moves_and_the_transaction_is_committed(
+    kafka_cluster, a_producer
+):
+    topic = kafka_cluster.topic()
+    producer = a_producer(kafka_cluster, transactional_id="till-1")
+    producer.init_transactions()
+    producer.begin_transaction()
+    send(producer, topic, b"order 1")
+    old = kafka_cluster.leader("__transaction_state")
+    kafka_cluster.move_leader("__transaction_state", to=old % 3 + 1)
+    producer.commit_transaction()
+    assert kafka_cluster.records(topic).values == [b"order 1"]
+
+
+def test_a_broker_throttles_and_a_metric_says_so(kafka, a_producer):
+    topic = kafka.topic()
+    producer = a_producer(kafka)
+    with kafka.fault(Throttle("Produce", 100)):
+        send(producer, topic, b"order 1")
+    metrics = producer.metrics()["producer-metrics"]
+    assert metrics["throttle-time-max"] == 100
+
+
+def test_a_batch_is_too_large_and_is_split(kafka, a_producer):
+    topic = kafka.topic()
+    producer = a_producer(kafka, linger_ms=1000)
+    with kafka.fault(Answer("Produce", "MESSAGE_TOO_LARGE")) as fault:
+        send(producer, topic, b"order 1", b"order 2")
+    assert fault.hits == 1
+    assert kafka.records(topic).values == [b"order 1", b"order 2"]
+
+
+def test_a_record_is_too_large_and_is_reported(kafka, a_producer):
+    topic = kafka.topic()
+    too_large = Answer("Produce", "MESSAGE_TOO_LARGE")
+    with kafka.fault(too_large), pytest.raises(KafkaError):
+        send(a_producer(kafka), topic, b"order 1")
+    assert kafka.records(topic) == []
+
+
+def test_another_producer_with_its_id_has_fenced_it(kafka, a_producer):
+    topic = kafka.topic()
+    producer = a_producer(kafka, transactional_id="till-2")
+    producer.init_transactions()
+    producer.begin_transaction()
+    send(producer, topic, b"order 1")
+    kafka.fence("till-2")
+    with pytest.raises(KafkaError):
+        producer.commit_transaction()
+    assert kafka.records(topic) == []
