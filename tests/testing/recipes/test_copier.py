@@ -8,7 +8,6 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from minikafka.testing import Answer, Lose
 
-
 ANSWER_S = 3  # how long it waits for an answer before it asks again
 
 

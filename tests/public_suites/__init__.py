@@ -1,0 +1,1 @@
+"""Other people's Kafka tests on minikafka: python -m tests.public_suites --help"""
