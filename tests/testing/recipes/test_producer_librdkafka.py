@@ -68,6 +68,8 @@ def test_the_coordinator_moves_and_the_transaction_is_committed(kafka_cluster):
     old = kafka_cluster.leader("__transaction_state")
     kafka_cluster.move_leader("__transaction_state", to=old % 3 + 1)
     producer.commit_transaction()
+    while not kafka_cluster.records(topic):
+        pass  # the answer may come before the records are visible
     assert kafka_cluster.records(topic).values == [b"order 1"]
 
 
