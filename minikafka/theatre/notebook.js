@@ -1,6 +1,9 @@
 // The notebook around the page: a live run's kernel, the frame's height, JupyterLab's theme. A saved page has none of it,
 // and a frame of another origin hides it.
 
+// In a frame the picture stands alone, without the way to other pages (course/publishing/gallery.py).
+document.documentElement.classList.toggle('framed', window.parent !== window);
+
 const outside = look => { try { return look(); } catch { return null; } };
 const cellAround = selector => outside(() => window.frameElement?.closest(selector));
 

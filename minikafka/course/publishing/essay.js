@@ -2,7 +2,6 @@
 // comes near. Under the slider there's a mark for each place, blank until somebody has been there.
 
 const NEAR = '600px', FADE_MS = 180;
-const MOST_LETTERS = 60;  // of all places that are written under a slider
 const phone = matchMedia('(max-width: 720px)');  // essay.css
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const sign = kind => `<svg class="sign" aria-hidden="true"><use href="#is-${kind}"/></svg>`;
@@ -21,12 +20,12 @@ function draw(box, drawing) {
 
 for (const figure of document.querySelectorAll('.case')) {
   const slider = figure.querySelector('input'), button = figure.querySelector('[role=switch]'), says = figure.querySelector('.says');
-  const places = JSON.parse(figure.dataset.places);
+  const places = JSON.parse(figure.dataset.places), names = JSON.parse(figure.dataset.marks);
   const seen = [{}, {}];
   const marks = places.map((_, place) => {
     const mark = document.createElement('i');
     mark.style.setProperty('--at', place / (places.length - 1));
-    if (places.join('').length <= MOST_LETTERS) mark.dataset.place = places[place];
+    [mark.dataset.place, mark.dataset.unit = ''] = names[place].split(/(?= s$)/);
     slider.parentElement.append(mark);
     return mark;
   });

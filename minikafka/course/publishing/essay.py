@@ -69,6 +69,11 @@ WORDS = {
     WAITS: "waits",
     WELL: "all well",
 }
+# What stands under a slider where its places have longer names.
+MARKS = {
+    "batch": [f"{what} {order}" for what in ("answer", "order") for order in range(3)],
+    "commit": ["before", "between", "after"] * 2,
+}
 # An order's way: those who have it, and what lies between them (without a name), with
 # the sections that are about each.
 WAY = (
@@ -81,6 +86,7 @@ WAY = (
     ("database", ()),
 )
 SECTION = re.compile(r'<h2 id="([^"]*)">([0-9])\. (.*?)<')
+PREVENTS = "<strong>What prevents it:"
 END = (
     '<p><a class="go first" href="lose_an_order.html">Now lose one yourself: the game'
     '</a><a class="go" href="index.html">The course</a></p>'
@@ -213,8 +219,17 @@ def way(html: str, kinds: Sequence[str]) -> str:
         parts.append(f"{start}{links}</div>")
     return (
         '<div class="road" role="navigation" aria-label="An order\'s way">'
-        f"{''.join(parts)}</div>"
+        f"{''.join(parts)}</div>{_key(kinds)}"
     )
+
+
+def _key(kinds: Sequence[str]) -> str:
+    """What the signs in an order's way mean."""
+    words = "".join(
+        f'<span data-kind="{kind}">{_sign(kind)} {WORDS[kind]}</span>'
+        for kind in dict.fromkeys(kinds)
+    )
+    return f'<p class="key">{words}</p>'
 
 
 def _sign(kind: str) -> str:
@@ -245,7 +260,8 @@ def figure(case: Case, shown: dict[str, Any]) -> str:
         for number, claim in enumerate(further.claims, start=1)
     )
     return f"""<figure class="case" id="{case.name}"
- data-places="{escape(json.dumps(list(case.places)))}">
+ data-places="{escape(json.dumps(list(case.places)))}"
+ data-marks="{escape(json.dumps(MARKS.get(case.name, list(case.places))))}">
 {drawings}
 <div class="verdict" data-longest="{escape(shown["longest"])}">
 <p class="says" role="status" data-kind="{shown["kind"]}"><b>{_sign(shown["kind"])}
@@ -267,6 +283,7 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
     html = from_markdown(prose())
     kinds = [first[case.name]["kind"] for case in CASES]
     html = html.replace("<!-- hero -->", way(html, kinds)).replace("<!-- end -->", END)
+    html = html.replace(f"<p>{PREVENTS}", f'<p class="prevents">{PREVENTS}')
     for case in CASES:
         html = html.replace(
             f"<!-- case: {case.name} -->", figure(case, first[case.name])

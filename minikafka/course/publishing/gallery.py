@@ -27,9 +27,9 @@ from minikafka.theatre.text import counted, escape
 
 INDEX = "index.html"
 MADE_BY = '<meta name="generator" content="minikafka gallery">'
-NAV_ID = "gallery"  # a frame that shows page.html#gallery shows the picture alone
+NAV_ID = "gallery"
 NAV_STYLE = (
-    "<style>body:has(nav:target) nav{display:none}#gallery{display:flex;flex-wrap:wrap;"
+    "<style>.framed nav{display:none}#gallery{display:flex;flex-wrap:wrap;"
     "gap:4px 18px;padding:0 16px 8px;max-width:1440px;margin:0 auto;font-size:14px}"
     "#gallery a{color:var(--ink);padding:6px 0}#gallery span{flex:1;padding:6px 0;"
     "color:var(--quiet)}</style>"

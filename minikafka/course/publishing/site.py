@@ -55,7 +55,7 @@ from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import colours, script_hash
 from minikafka.theatre.palette import ICON
 from minikafka.theatre.svg import HATCH
-from minikafka.theatre.text import escape, script_json
+from minikafka.theatre.text import counted, escape, script_json
 
 GALLERY, LESSONS, PICTURES, PYTHON = gallery.PATH, "lessons", "pictures", "python"
 # what lessons link to as ../notebooks/NAME.md is NAME.html beside the front page
@@ -146,33 +146,36 @@ SKIPPED = re.compile(
     r"(Nobody has to do this one|You (don't have to do|can skip) this one)\. "
 )
 # where to begin, by what one wants: the lesson, the aim, and the way from there
-AIMS = {
-    "00": (
+# the ways into the course: name, and which lessons
+AIMS = (
+    (
         "I have half an hour",
-        "Lesson 00 takes a quarter of an hour: a question, a cluster, and an order that"
-        " arrives too early. Then read the essay.",
+        "Lesson 00: a question, a cluster, and an order that arrives too early. Then"
+        f' read <a href="{essay.PATH}">how Kafka loses an order</a>.',
     ),
-    "01": (
+    (
         "I have a day",
-        "After 00, lessons 01, 02, 04, 05 and 06: the log, keys, offsets, groups, and"
-        " what happens when a consumer joins or dies.",
+        "Lessons 00, 01, 02, 04, 05 and 06: the log, keys, offsets, groups, and what"
+        " happens when a consumer joins or dies.",
     ),
-    "17": (
+    (
         "I use Spark",
-        "Lessons 00, 01, 02 and 04 first. Then 17 to 20: a topic as a source, event"
-        " time, sinks that fail, and state.",
+        "Lessons 00, 01, 02 and 04. Then 17 to 20 on your own machine: a topic as a"
+        " source, event time, sinks that fail, and state.",
     ),
-    "16": (
+    (
         "I run a cluster",
         "Lessons 05 to 07 and 09 to 12 show what happens on its own, 16 what you do, 22"
         " the bad nights, and 24 the locks.",
     ),
-    "23": (
+    (
         "I want to build one",
         "Lessons 01, 08 and 12 show the log, its files and the bytes. In 23 you write a"
         " Kafka that real clients talk to.",
     ),
-}
+)
+A_NUMBER = re.compile(r"<td([^>]*)>(\d\d)</td>")  # of a lesson, in a table
+A_LESSON = re.compile(r"\b(\d\d)\b(?: to (\d\d))?")
 # what one can do here without a lesson: where it is, its name, and a sentence
 DOORS = {
     essay.PATH: (
@@ -515,7 +518,8 @@ def front() -> str:
         "site_front.html",
         style=own("site_front.css"),
         fix=f"{RUNS}{contents()['00'].path.name}",
-        aims=tiles({page_of(number): aim for number, aim in AIMS.items()}),
+        begin=page_of("00"),
+        aims="\n".join(aim(*each) for each in AIMS),
         doors=tiles(DOORS),
         lessons=lessons(),
         python=pythons(),
@@ -535,6 +539,25 @@ def front() -> str:
 def page_of(number: str) -> str:
     """The way from the front page to a lesson."""
     return f"{LESSONS}/{contents()[number].path.stem}.html"
+
+
+def aim(words: str, more: str) -> str:
+    """A way into the course: its lessons are links, the first one also by the name."""
+    numbers = list(contents())
+    way = []
+    for first, last in A_LESSON.findall(more):
+        begin, end = numbers.index(first), numbers.index(last or first)
+        way += numbers[begin : end + 1]
+    hours = round(sum(contents()[number].stated_minutes for number in way) / 60)
+    linked = re.sub(r"\b\d\d\b", lambda it: _number(it[0]), more)
+    takes = f" About {counted(hours, 'hour')}." if hours else " 15 minutes each."
+    return (
+        f'<li><a href="{page_of(way[0])}">{words}</a><span>{linked}{takes}</span></li>'
+    )
+
+
+def _number(number: str) -> str:
+    return f'<a href="{page_of(number)}">{number}</a>'
 
 
 def tiles(found: Mapping[str, tuple[str, str]]) -> str:
@@ -597,7 +620,7 @@ def pythons() -> str:
 
 def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     """live: it runs in a tab, too."""
-    link = ""
+    link = own_machine(lesson)
     if live:
         link = (
             f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson'
@@ -613,6 +636,18 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     style = f"<style>\n{own('site_lesson.css')}</style>\n"
     body = read(lesson, site).replace("</h1>", f"</h1>{link}", 1)
     return page(head, style + body + beside(lesson))
+
+
+def own_machine(lesson: Contents) -> str:
+    """How to run a lesson that no tab can run."""
+    more = ""
+    if "spark" in lesson.path.stem:
+        more = " Spark needs Java 17, and another 600 MB."
+    return (
+        f'<p class="own">This lesson runs on your own machine: <a href="../{FRONT}#own">'
+        f"set up the course</a> (a few minutes, once), then <code>make lab</code>.{more}"
+        "</p>"
+    )
 
 
 def beside(lesson: Contents) -> str:
@@ -642,16 +677,29 @@ def read(lesson: Contents, site: Path) -> str:
         if cell.cell_type == "markdown":
             cell.source = linked(cell.source)
         elif (site / GALLERY / f"{lesson.number}-{cell.id}.html").exists():
-            source = f"../{GALLERY}/{lesson.number}-{cell.id}.html#{gallery.NAV_ID}"
+            source = f"../{GALLERY}/{lesson.number}-{cell.id}.html"
             html = (
                 f'<iframe src="{source}" title="a picture that plays"'
-                ' loading="lazy"></iframe>'
+                f' loading="lazy"></iframe><p class="alone"><a href="{source}">this'
+                " picture alone</a></p>"
             )
             cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": html})]
+        else:
+            cell.outputs = [each for each in cell.outputs if not _is_undone(each)]
     exporter = HTMLExporter(
         template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
     )
     return str(exporter.from_notebook_node(notebook)[0])
+
+
+# What a lesson answers as long as nobody has done anything, which a reader can't.
+UNDONE = ("You haven't predicted yet", "Not attempted yet", "Not answered yet")
+
+
+def _is_undone(output: Any) -> bool:
+    data = output.get("data", {})
+    words = output.get("text") or data.get("text/plain", "")
+    return "".join(words).startswith(UNDONE)
 
 
 def linked(markdown: str) -> str:
@@ -682,7 +730,10 @@ def glossary(html: str) -> str:
     table = html.index("<table")
     parts = {
         "begins": html[:table],
-        "tables": site_tables.fitted(html[table:]),
+        "tables": A_NUMBER.sub(
+            lambda found: f"<td{found[1]}>{_number(found[2])}</td>",
+            site_tables.fitted(html[table:]),
+        ),
     }
     return filtered(READINGS["glossary"], "site_glossary.html", parts)
 

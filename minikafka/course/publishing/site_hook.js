@@ -60,7 +60,7 @@ async function readAll() {
 function again() {
   [one('.stage').innerHTML, one('#told').innerHTML] = began;
   hook.dataset.state = 'asks';
-  offer('none');
+  offer('then-start');
   one('.lane').focus({ preventScroll: true });
 }
 
