@@ -51,6 +51,11 @@ def pytest_on(folder, text, *options):
     return command, {**os.environ, **known}
 
 
+def hears_ctrl_c():
+    """What a shell starts in the background ignores it, and so would our child."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_nothing(tmp_path, end):
@@ -62,6 +67,7 @@ def test_a_run_that_is_ended_leaves_nothing(tmp_path, end):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=hears_ctrl_c,
     ) as process:
         while "running" not in process.stdout.readline():
             assert process.poll() is None
