@@ -31,8 +31,10 @@ SECOND = Paint(TWICE, TWICE, "on4")
 WAITING = Paint(WAITS, ink="on2")
 GONE = Paint("none", LOST, LOST)
 STOPPED = Paint("hatch", LOST)
-MARK = Paint("actor3", "paper", "on3")
+# Orders, and two who do the same: the second has the outline only.
+MARK = Paint("ink", "paper", "paper")
 DONE = Paint("good", "actor3")
+FIRST, OTHER = Paint("actor1", ink="on1"), Paint("paper", "actor1", "actor1")
 
 
 @dataclass(frozen=True)
@@ -167,9 +169,16 @@ class Sheet(Drawing):
         self.circle(key, x, y, r, paint.fill, paint.line, width=1.5)
         self.say(f"{key}/words", x, y, text, paint.ink, anchor="middle", bold=True)
 
+    def killed(self, key: str, x: float, y: float, bottom: float) -> None:
+        """At this moment something was killed: a line down from its sign, which stands
+        above the lanes.
+        """
+        self.upright(f"{key}/line", x, y, bottom, LOST, width=2)
+        self.cross(key, x, y, 5)
+
     def cross(self, key: str, x: float, y: float, r: float = 7) -> None:
-        """Here something was killed."""
-        self.circle(f"{key}/ground", x, y, r + 5, "trouble", "paper", width=1.5)
+        """The sign of what was killed."""
+        self.circle(f"{key}/ground", x, y, r + 5, LOST, "paper", width=1.5)
         d = f"M{-r / 2:g},{-r / 2:g}l{r},{r}m0,{-r}l{-r},{r}"
         self.path(key, x, y, d, line="paper", width=2.5)
 
@@ -194,15 +203,24 @@ class Sheet(Drawing):
         self.say(f"{key}/words", middle, y - 11, text, colour, **look)
 
     def lane(self, key: str, name: str, axis: Axis, y: float, h: float) -> None:
-        """The ground of a lane; its name on the left, on a phone above it."""
-        self.say(f"{key}/name", 0, y - 11 if self.phone else y + h / 2, name, bold=True)
+        """The ground of a lane, with its name."""
+        self.name(key, name, y, h)
+        self.ground(key, axis, y, h)
+
+    def name(self, key: str, name: str, y: float, h: float) -> None:
+        """A lane's name on the left, on a phone above it; it can be read on lines."""
+        middle = y - 11 if self.phone else y + h / 2
+        self.say(f"{key}/name", 0, middle, name, bold=True, halo="paper")
+
+    def ground(self, key: str, axis: Axis, y: float, h: float) -> None:
         for number, part in enumerate(axis.stretches):
             wide = part.right - part.left
             self.rect(f"{key}/ground/{number}", part.left, y, wide, h, "wash", r=4)
 
     def bar(self, key: str, box: Box, paint: Paint, *texts: str) -> None:
         """texts: the first one that fits stands in it; on hatching it has a plate."""
-        self.rect(key, *box, paint.fill, paint.line, r=4)
+        width = 2 if paint == OTHER else None
+        self.rect(key, *box, paint.fill, paint.line, r=4, width=width)
         text = next((text for text in texts if self.long(text) + 12 <= box.w), "")
         x, y = box.x + box.w / 2, box.y + box.h / 2
         if text and paint == STOPPED:
