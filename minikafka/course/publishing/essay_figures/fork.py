@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    FIRST,
     LOST,
+    OTHER,
     STOPPED,
     WAITING,
     Axis,
     Figure,
-    Paint,
     Sheet,
     Stretch,
     of_kind,
@@ -23,38 +24,50 @@ from minikafka.theatre.text import listed
 from minikafka.trace import Event
 
 BEFORE_MS = 1500  # of the cut, as far as it is shown
-VALUE = "loaded"  # what the producer lonely sends to the old leader
+# who writes what after the cut: lonely reaches the old leader only, web the others
+WRITERS = {"lonely": "loaded", "web": "paid"}
+NAMES = 160  # the room of the lanes' names
 LEAST_WAIT_MS = 100
 PLACES = 4  # in a log: all that is sent
 
 
+class Taken(NamedTuple):
+    """A leader has it in its log."""
+
+    broker: int
+    at_ms: int
+
+
+class Write(NamedTuple):
+    """A value that is written after the cut; done_ms: when its producer hears so."""
+
+    value: str
+    sent_ms: int
+    taken: tuple[Taken, ...]
+    done_ms: int
+
+
 class Facts(NamedTuple):
-    """healed_ms, elected_ms, followed_ms (when the old leader hears of the new one),
-    done_ms: since the cut. logs: by broker.
+    """healed_ms, elected_ms, old_ms (when the old leader hears of the new one), and all
+    that is in writes: since the cut. logs: by broker.
     """
 
     old: int
     new: int | None
     healed_ms: int
     elected_ms: int | None
-    followed_ms: int | None
-    done_ms: int
+    old_ms: int | None
+    writes: tuple[Write, ...]
     logs: dict[int, Copy]
+
+    @property
+    def both_ms(self) -> int:
+        return (self.old_ms or 0) - (self.elected_ms or 0)
 
 
 def read(trace: Sequence[Event]) -> Facts:
     cut_ms = of_kind(trace, "LinkCut")[0].at
     old = number_of(of_kind(trace, "RecordsAppended")[0].node)
-    [batch] = [
-        event.detail["batch"]
-        for event in of_kind(trace, "PartitionChosen")
-        if event.detail["value"] == VALUE
-    ]
-    [done_ms] = [
-        event.at
-        for event in of_kind(trace, "RecordsAcknowledged")
-        if event.node == "lonely" and event.detail["batch"] == batch
-    ]
     elected = of_kind(trace, "LeaderElected")
     followed = [
         event.at - cut_ms
@@ -66,66 +79,119 @@ def read(trace: Sequence[Event]) -> Facts:
         new=number_of(elected[0].node) if elected else None,
         healed_ms=of_kind(trace, "LinkHealed")[0].at - cut_ms,
         elected_ms=elected[0].at - cut_ms if elected else None,
-        followed_ms=followed[0] if followed else None,
-        done_ms=done_ms - cut_ms,
+        old_ms=followed[0] if followed else None,
+        writes=tuple(_write_of(trace, *each, cut_ms) for each in WRITERS.items()),
         logs=copies(trace),
     )
 
 
+def _write_of(trace: Sequence[Event], who: str, value: str, cut_ms: int) -> Write:
+    [chosen] = [
+        event
+        for event in of_kind(trace, "PartitionChosen")
+        if event.detail["value"] == value
+    ]
+    [done_ms] = [
+        event.at
+        for event in of_kind(trace, "RecordsAcknowledged")
+        if event.node == who and event.detail["batch"] == chosen.detail["batch"]
+    ]
+    taken = tuple(
+        Taken(number_of(event.node), event.at - cut_ms)
+        for event in of_kind(trace, "RecordsAppended")
+        if any(value == each for _, _, each, _ in event.detail["records"])
+    )
+    return Write(value, chosen.at - cut_ms, taken, done_ms - cut_ms)
+
+
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (26, 52) if d.phone else (30, 42)
-    left, top = (0, 20) if d.phone else (128, 2)
-    # room for the bracket over the second leader
-    apart = 32 if d.phone else 24
-    rows = [top, top + pitch, top + 2 * pitch + apart, top + 3 * pitch + apart]
-    end_ms = max(each.done_ms for each in runs) + 1000
+    high, pitch = (26, 54) if d.phone else (30, 42)
+    left, top = (0, 56) if d.phone else (NAMES, 34)
+    rows = [top + number * pitch for number in range(3 + len(WRITERS))]
+    end_ms = max(each.done_ms for r in runs for each in r.writes) + 1000
     axis = Axis(Stretch(-BEFORE_MS, end_ms, left, width - 2))
     new = next(each.new for each in runs if each.new)
-    names = ("network", f"broker {run.old} leads", f"broker {new} leads", f"“{VALUE}”")
-    for number, (name, y) in enumerate(zip(names, rows, strict=True)):
-        d.lane(f"lane/{number}", name, axis, y, high)
-    lasted = f"{run.healed_ms / 1000:.0f} s"
+    names = ["network", f"broker {run.old} leads", f"broker {new} leads"]
+    names += [f"{who} writes {value}" for who, value in WRITERS.items()]
+    for number, y in enumerate(rows):
+        d.ground(f"lane/{number}", axis, y, high)
+    bars = {run.old: axis.box(-BEFORE_MS, run.old_ms or end_ms, rows[1], high)}
+    if run.new and run.elected_ms is not None:
+        bars[run.new] = axis.box(run.elected_ms, end_ms, rows[2], high)
+        d.bar("new", bars[run.new], OTHER)
+    d.bar("old", bars[run.old], FIRST)
+    if run.new:
+        _both_lead(d, run, bars, top)
+    lasted = f"cut for {run.healed_ms / 1000:.0f} s"
     cut = axis.box(0, run.healed_ms, rows[0], high)
-    d.bar("cut", cut, STOPPED, f"cut for {lasted}", lasted)
-    old_ms = end_ms
-    if run.elected_ms is not None and run.followed_ms is not None:
-        old_ms = run.followed_ms
-        new_bar = axis.box(run.elected_ms, end_ms, rows[2], high)
-        d.bar("new", new_bar, Paint("actor5"))
-        both = f"two leaders, {(old_ms - run.elected_ms) / 1000:.1f} s"
-        y = rows[1] + high + (22 if d.phone else 24)
-        d.bracket("both", new_bar.x, axis.x(old_ms), y, both, LOST)
-    d.bar("old", axis.box(-BEFORE_MS, old_ms, rows[1], high), Paint("actor1"))
-    _loaded(d, run, axis, rows[3], high)
+    d.bar("cut", cut, STOPPED, lasted)
+    if "cut/plate" not in d.shapes:
+        d.say("cut/words", cut.right + 8, rows[0] + high / 2, lasted)
+    for each, y in zip(run.writes, rows[3:], strict=True):
+        _taken(d, each, axis, bars, y + high / 2)
+    for each, y in zip(run.writes, rows[3:], strict=True):
+        _write(d, run, each, axis, Box(left, y, 0, high))
+    for number, (name, y) in enumerate(zip(names, rows, strict=True)):
+        d.name(f"lane/{number}", name, y, high)
     foot = rows[-1] + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
     d.high = _logs(d, run, foot + 58)
     return d
 
 
-def _loaded(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
-    """How long its producer waits until it hears that it is done, true or not."""
-    is_lost = VALUE not in run.logs[run.new or run.old].kept
+def _both_lead(d: Sheet, run: Facts, bars: dict[int, Box], top: float) -> None:
+    """The time in which both say that they lead: over their bars, its name above."""
+    old, new = bars[run.old], bars[run.new or 0]
+    d.rect(
+        "both/band",
+        new.x,
+        old.y,
+        old.right - new.x,
+        new.bottom - old.y,
+        LOST,
+        fade=0.12,
+    )
+    y = top - (34 if d.phone else 12)
+    for side, x in (("left", new.x), ("right", old.right)):
+        d.upright(f"both/{side}", x, y, new.bottom, LOST)
+    text = f"two leaders, {run.both_ms / 1000:.1f} s"
+    d.bracket("both", new.x, old.right, y, text, LOST)
+
+
+def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -> None:
+    """The leaders that took it."""
+    for number, taken in enumerate(write.taken):
+        key, x = f"write/{write.value}/taken/{number}", axis.x(taken.at_ms)
+        end = bars[taken.broker].bottom - 8
+        d.upright(key, x, end, y, "ink", width=1.5)
+        d.circle(f"{key}/end", x, end, 3.5, "ink", "paper")
+
+
+def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
+    """When it is sent, and when its producer hears that it is done, true or not."""
+    key, middle = f"write/{write.value}", row.y + row.h / 2
+    is_lost = write.value not in run.logs[run.new or run.old].kept
     ink = LOST if is_lost else "actor3"
-    box = axis.box(0, run.done_ms, y, high)
-    waited = f"{run.done_ms / 1000:.1f} s"
-    text = "✓ done"
-    if run.done_ms >= LEAST_WAIT_MS:
-        text = f"✓ done after {waited}"
-        if box.right + 8 + d.long(text, bold=True) > d.width:
-            d.bar("waits", box, WAITING, f"waits, ✓ done after {waited}")
-            return
-        d.bar("waits", box, WAITING, "waits")
-    d.say("done", box.right + 8, y + high / 2, text, ink, bold=True)
+    box = axis.box(write.sent_ms, write.done_ms, row.y, row.h)
+    waited_ms = write.done_ms - write.sent_ms
+    x, text, waits = box.x + 14, "✓ done", "waits"
+    if waited_ms >= LEAST_WAIT_MS:
+        x, text = box.right + 12, f"{text} after {waited_ms / 1000:.1f} s"
+        if x + d.long(text, bold=True) > d.width:
+            text, waits = "", f"waits, {text}"
+        d.bar(f"{key}/waits", box, WAITING, waits)
+    if text:
+        d.say(f"{key}/done", x, middle, text, ink, bold=True, halo="wash")
+    d.circle(f"{key}/sent", axis.x(write.sent_ms), middle, 6, "ink", "paper", width=1.5)
 
 
 def _logs(d: Sheet, run: Facts, y: float) -> float:
     """The brokers' logs at the end; what one had cut off is behind a gap. Returns where
     that ends.
     """
-    left, high, pitch = (32, 28, 34) if d.phone else (128, 32, 40)
-    apart = 10 if d.phone else 40
+    left, high, pitch = (72, 28, 34) if d.phone else (NAMES, 32, 40)
+    apart, gap = (6, 3) if d.phone else (40, 5)
     wide = (d.width - left - apart - 2) / (PLACES + 1)
     cut_left = left + PLACES * wide + apart
     large = not d.phone
@@ -134,17 +200,16 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
     final = run.logs[run.new or run.old].kept
     for number, (broker, copy) in enumerate(run.logs.items()):
         row = y + number * pitch
-        name = str(broker) if d.phone else f"broker {broker}"
-        d.say(f"logs/{broker}", 0, row + high / 2, name, bold=True)
+        d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=large)
         for place in range(PLACES):
             key = f"log/{broker}/{place}"
-            box = Box(left + place * wide, row, wide - 5, high)
+            box = Box(left + place * wide, row, wide - gap, high)
             if place < len(copy.kept):
                 d.record(key, box, copy.kept[place], large=large)
             else:
                 d.empty(key, box)
         for value in copy.cut:
-            box = Box(cut_left, row, wide - 5, high)
+            box = Box(cut_left, row, wide - gap, high)
             is_lost = value not in final
             d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=large)
     return y + len(run.logs) * pitch
@@ -152,9 +217,12 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
 
 def words(run: Facts) -> str:
     parts = [f"The network is cut for {run.healed_ms / 1000:.0f} s"]
-    if run.elected_ms is not None and run.followed_ms is not None:
-        both = (run.followed_ms - run.elected_ms) / 1000
-        parts.append(f"brokers {run.old} and {run.new} both lead for {both:.1f} s")
+    if run.new:
+        both = f"both lead for {run.both_ms / 1000:.1f} s"
+        parts.append(f"brokers {run.old} and {run.new} {both}")
+    for each in run.writes:
+        leaders = listed([f"broker {taken.broker}" for taken in each.taken])
+        parts.append(f"{leaders} took “{each.value}”")
     for broker, copy in run.logs.items():
         cut = f", and cut {listed(copy.cut)}" if copy.cut else ""
         parts.append(f"broker {broker} has {listed(copy.kept)}{cut}")
