@@ -65,7 +65,7 @@ WORDS = {
     TWICE: "twice",
     LATE: "out of order",
     LUCK: "luck",
-    BACK: "taken back",
+    BACK: "aborted",
     WAITS: "waits",
     WELL: "all well",
 }

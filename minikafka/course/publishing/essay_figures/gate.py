@@ -22,7 +22,8 @@ from minikafka.theatre.drawing import Box, Drawing, Point
 from minikafka.trace import Event
 
 READER = "auditor"
-RECORD = (100, 40)  # its size
+HIGH = 40  # a record
+END_MS = 100_000  # of the axis: the longest run, and room for what it ends with
 
 
 class Read(NamedTuple):
@@ -68,50 +69,59 @@ def read(trace: Sequence[Event]) -> Facts:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (28, 56) if d.phone else (32, 46)
-    left, top = (0, 214) if d.phone else (128, 118)
-    last_ms = max(each.aborted_ms for each in runs)
-    axis = Axis(Stretch(0, last_ms, left, width - 124))
-    _open_log(d, run, Point(left, 28))
-    _ended_log(d, run, Point(0, 134) if d.phone else Point(width - 350, 28))
+    high, pitch = (28, 76) if d.phone else (32, 60)
+    left, top = (0, 258) if d.phone else (128, 152)
+    axis = Axis(Stretch(0, END_MS, left, width - 2))
+    x, wide = (92, (width - 118) / 2) if d.phone else (left, 112)
+    _open_log(d, run, x, wide)
+    _ended_log(d, run, Point(0, 162) if d.phone else Point(width - 352, 28))
     rows = [top, top + pitch]
     for name, y in zip(("transaction", READER), rows, strict=True):
         d.lane(name, name, axis, y, high)
     box = axis.box(run.opened_ms, run.aborted_ms, rows[0], high)
-    d.bar("open", box, STOPPED, f"open for {run.aborted_ms / 1000:.0f} s", "open")
-    d.say("aborted", box.right + 8, rows[0] + high / 2, "aborted", LOST, bold=True)
+    lasted = f"{run.aborted_ms / 1000:.0f} s"
+    is_told = d.long(f"open for {lasted}") + 12 <= box.w
+    d.bar("open", box, STOPPED, f"open for {lasted}" if is_told else "open")
+    ends = "aborted" if is_told else f"aborted after {lasted}"
+    d.say("aborted", box.right + 8, rows[0] + high / 2, ends, LOST, bold=True)
     _auditor(d, run, axis, rows[1], high)
-    foot = rows[1] + high + 6
-    d.times(axis, foot, seconds(0, last_ms // 1000, 20 if d.phone else 10))
+    foot = rows[1] + high + 28
+    d.times(axis, foot, seconds(0, END_MS // 1000, 20 if d.phone else 10))
     d.high = foot + 26
     return d
 
 
-def _open_log(d: Sheet, run: Facts, place: Point) -> None:
-    """The partition with its gate, which a reader heeds or not."""
-    x, y = place
-    d.say("log", x, y - 18, "the log while the transaction is open", "quiet")
-    box = Box(x + 26, y, *RECORD)
+def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
+    """The partition with its gate, and the reader on its way through the log: the gate
+    stops it, or stands open for it.
+    """
+    d.say("log", x, 10, "the log while the transaction is open", "quiet")
+    box = Box(x + 16, 28, wide, HIGH)
+    behind = box._replace(x=box.right + 8)
     d.record("log/opened", box, run.opened, GONE, width=2)
-    d.record("log/behind", box._replace(x=box.right + 8), run.behind)
-    gate = Box(x + 4, y - 6, 10, box.h + 12)
-    fill, dash, text, ink = LOST, None, "gets no further", LOST
-    if not run.is_heeded:
-        fill, dash, text, ink = "none", "3 3", "reads past the gate", "quiet"
-    d.rect("gate", *gate, fill, LOST, r=3, dash=dash)
-    d.say("gate/words", box.x, box.bottom + 16, f"the {READER} {text}", ink)
+    d.record("log/behind", behind, run.behind)
+    way = box.bottom + 18
+    d.rect(
+        "gate", x, box.y, 8, way + 10 - box.y, LOST if run.is_heeded else "none", LOST
+    )
+    name = d.long(READER, bold=True) + 6
+    d.say("reader", x - 24 - name, way, READER, bold=True)
+    if run.is_heeded:
+        d.say("gate/words", x + 16, way, "gets no further", LOST)
+    end = x - 2 if run.is_heeded else behind.right
+    d.tip("reader/way", x - 24, way, end, way, "ink")
 
 
 def _ended_log(d: Sheet, run: Facts, place: Point) -> None:
     """The partition when the transaction has ended."""
     x, y = place
-    d.say("ended", x + 26, y - 18, "when it has ended", "quiet")
-    box = Box(x + 26, y, *RECORD)
+    d.say("ended", x, y - 18, "when it has ended", "quiet")
+    wide = (d.width - 2 - x + 8) / 3
+    box = Box(x, y, wide - 8, HIGH)
     d.cut("ended/opened", box, run.opened)
-    box = box._replace(x=box.right + 8)
-    d.record("ended/behind", box, run.behind)
-    box = box._replace(x=box.right + 8)
-    d.record("ended/marker", box, "abort", Paint("chip", "rule", "quiet"))
+    d.record("ended/behind", box._replace(x=x + wide), run.behind)
+    marker = box._replace(x=x + 2 * wide)
+    d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
@@ -120,13 +130,15 @@ def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     begin_ms = run.behind_ms if run.is_heeded else first.at_ms
     box = axis.box(begin_ms, run.aborted_ms, y, high)
     if run.is_heeded:
-        d.bar("waits", box, WAITING, f"{run.behind} wait", f"{_short(run.behind)} wait")
-        text, ink = f"reads {_short(first.value)}", "actor3"
+        said, paint = f"{run.behind} wait", WAITING
+        text, ink = f"reads {first.value}", "actor3"
     else:
         has = " and ".join(each.value for each in run.read)
-        shorter = f"has read {run.opened}", f"has {_short(run.opened)}"
-        d.bar("believes", box, Paint("paper", LOST), f"has read {has}", *shorter)
-        text, ink = f"{_short(run.opened)} taken back", LOST
+        said, paint = f"has read {has}", Paint("paper", LOST)
+        text, ink = f"{_short(run.opened)} aborted", LOST
+    d.bar("reader/has", box, paint, said)
+    if "reader/has/words" not in d.shapes:
+        d.say("reader/has/below", box.x, box.bottom + 13, said)
     d.say("ends", box.right + 8, y + high / 2, text, ink, bold=True)
 
 
