@@ -20,18 +20,20 @@ LINES = {
     "commits_first": ("commit(order)", "pay(order)"),
 }
 HEAD = "for order in orders:"
+GAP = 6  # between two orders
 PLACES = ("before the first line", "between the lines", "after the second line")
 
 
 class Facts(NamedTuple):
     """lines: of the program. done: how many of them it had run for its last order when
-    it was killed. began_again: the order that it got first afterwards. paid: orders in
-    the order of payment.
+    it was killed. committed: the last offset by then. began_again: the order that it got
+    first afterwards. paid: orders in the order of payment.
     """
 
     lines: tuple[str, str]
     last: int
     done: int
+    committed: int | None
     began_again: int
     orders: int
     paid: tuple[int, ...]
@@ -43,14 +45,14 @@ def read(trace: Sequence[Event]) -> Facts:
     first, later = trace[:crash], trace[crash:]
     last = _polled(first)[-1]
     is_paid = last in _paid(first)
-    is_committed = any(
-        event.detail["offsets"][0][2] == last + 1
-        for event in of_kind(first, "CommitAcknowledged")
-    )
+    committed = [
+        event.detail["offsets"][0][2] for event in of_kind(first, "CommitAcknowledged")
+    ]
     return Facts(
         lines=LINES[program],
         last=last,
-        done=is_paid + is_committed,
+        done=is_paid + (last + 1 in committed),
+        committed=committed[-1] if committed else None,
         began_again=_polled(later)[0],
         orders=len(of_kind(trace, "PartitionChosen")),
         paid=tuple(_paid(trace)),
@@ -72,11 +74,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     if d.phone:
         _code(d, run, 0, width)
         _orders(d, run, 0, 188)
-        d.high = 400
+        d.high = 384
     else:
         _code(d, run, 16, 372)
-        _orders(d, run, 440, 6)
-        d.high = 208
+        _orders(d, run, 440, 4)
+        d.high = 204
     return d
 
 
@@ -105,34 +107,59 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
     """What billing worked on before it was killed and afterwards, and what is paid."""
     pitch, high = (d.width - x - 2) / run.orders, 26
 
-    def work(key: str, row: float, first: float, end: float, text: str) -> None:
-        left, right = x + first * pitch, x + end * pitch - 6
-        d.say(f"{key}/words", left, row, text, "quiet")
-        d.rect(key, left, row + 13, right - left, 10, "actor5", r=5)
+    def work(key: str, row: float, first: float, end: float) -> Box:
+        box = Box(x + first * pitch, row, (end - first) * pitch - GAP, 20)
+        d.rect(key, *box, "actor1", r=4)
+        return box
 
-    end = run.last + 0.3 + run.done * 0.25
-    work("before", y + 8, 0, end, "until it is killed")
-    d.cross("before/kill", x + end * pitch - 6, y + 26, 6)
-    work("after", y + 60, run.began_again, run.orders, "started again")
-    row = y + 130
+    before = work("before", y + 22, 0, run.last + 0.3 + run.done * 0.25)
+    d.killed("before/kill", before.right, y + 10, before.bottom)
+    d.say(
+        "before/words", before.right + 16, before.y + 10, "until it is killed", "quiet"
+    )
+    after = work("after", y + 82, run.began_again, run.orders)
+    look: Look = {"anchor": "middle", "bold": True}
+    d.say(
+        "after/words",
+        after.x + after.w / 2,
+        after.y + 10,
+        "started again",
+        "on1",
+        **look,
+    )
+    row = y + 132
+    _flag(d, run, max(after.x - GAP / 2, 0), y + 66, row + high)
     d.say("paid", x, row - 15, "payments", bold=True)
     for order in range(run.orders):
-        key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - 6, high)
+        key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - GAP, high)
         times = run.paid.count(order)
         if not times:
-            hole = box._replace(h=2 * high + 4)
             text = f"{order} lost"
-            d.record(key, hole, text, GONE, large=False, dash="4 4", width=2)
+            d.record(key, box, text, GONE, large=False, dash="4 4", width=2)
         for number in range(times):
             paint = SECOND if times > 1 else PLAIN
             d.record(f"{key}/{number}", box, str(order), paint)
             box = box._replace(y=box.bottom + 4)
 
 
+def _flag(d: Sheet, run: Facts, x: float, y: float, bottom: float) -> None:
+    """The committed offset: where billing begins again, down to its first payment."""
+    d.upright("committed/pole", x, y - 10, bottom, "ink", width=1.5, dash="2 3")
+    text = "committed: none"
+    if run.committed is not None:
+        text = f"committed: {run.committed}"
+    wide = d.long(text, bold=True) + 20
+    box = Box(min(x, d.width - wide), y - 10, wide, 20)
+    d.rect("committed", *box, "ink", r=3)
+    look: Look = {"anchor": "middle", "bold": True}
+    d.say("committed/words", box.x + wide / 2, y, text, "paper", **look)
+
+
 def words(run: Facts) -> str:
     code = f"{HEAD} {run.lines[0]}, then {run.lines[1]}"
     return (
         f"The program: {code}. It is killed at order {run.last}, {PLACES[run.done]},"
+        f" has committed {run.committed or 'nothing'},"
         f" and begins again at order {run.began_again}"
     )
 
