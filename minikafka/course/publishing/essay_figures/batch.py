@@ -20,6 +20,7 @@ from minikafka.trace import Event
 ANSWERED, UNANSWERED, NOT_WRITTEN = "answered", "no answer", "not written"
 
 OVERTAKEN = GONE._replace(fill="paper")
+MISSING = Paint("none", "rule", "quiet")  # it never arrived
 
 
 class Written(NamedTuple):
@@ -92,9 +93,10 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     left = 0 if d.phone else 130
     most = max(len(each.log) for each in runs)
     places = Places(left, (width - left - 2) / most, 40 if d.phone else 48)
-    y = 4.0
-    if not d.phone:
-        y = _sent(d, run, places, y) + 34
+    sent = places
+    if d.phone:  # wider, for the words over a single order
+        sent = Places(0, (width - 2) / len(run.sent), 26)
+    y = _sent(d, run, sent, 4) + 18
     y = _log(d, run, places, y)
     d.high = _told(d, run, places._replace(high=30), y) + 6
     return d
@@ -108,30 +110,37 @@ def _title(d: Sheet, key: str, y: float, high: float, text: str) -> float:
 
 def _sent(d: Sheet, run: Facts, places: Places, y: float) -> float:
     """The first tries, and what became of each. Returns where they end."""
-    _title(d, "sent", y, places.high, "the shop sends")
+    y = _title(d, "sent", y + 34 * (not d.phone), places.high, "the shop sends")
+    y += 34 * d.phone
     for number, order in enumerate(run.sent):
-        paint = PLAIN if order in run.arrived else GONE
-        d.record(f"sent/{order}", places.box(number, y), order, paint)
+        box = places.box(number, y)
+        if order in run.arrived:
+            d.record(f"sent/{order}", box, order)
+        else:
+            d.record(f"sent/{order}", box, order, MISSING, dash="4 3")
+    _brackets(d, "fate", places, y, [run.fate(order) for order in run.sent])
+    return y + places.high
+
+
+def _brackets(
+    d: Sheet, key: str, places: Places, y: float, names: Sequence[str]
+) -> None:
+    """Over neighbours that have one name."""
     place = 0
-    for fate, orders in groupby(run.sent, run.fate):
-        count = len(list(orders))
-        middle = places.left + (place + count / 2) * places.pitch - 3
-        ink = "quiet" if fate == ANSWERED else LOST
-        d.say(f"fate/{fate}", middle, y + places.high + 14, fate, ink, anchor="middle")
-        place += count
-    return y + places.high + 36
+    for name, same in groupby(names):
+        last = place + len(list(same)) - 1
+        x, x2 = places.box(place, y).x, places.box(last, y).right
+        ink = LOST if name in (UNANSWERED, NOT_WRITTEN) else "quiet"
+        d.bracket(f"{key}/{place}", x + 2, x2 - 2, y - 14, name, ink)
+        place = last + 1
 
 
 def _log(d: Sheet, run: Facts, places: Places, y: float) -> float:
     """The log, with the records of the first tries and of those after them."""
-    y = _title(d, "log", y, places.high, "the log") + 34 * d.phone
-    place = 0
-    for again, records in groupby(run.log, lambda each: each.again):
-        count = len(list(records))
-        text = "sent again" if again else "first try"
-        x, x2 = places.box(place, y).x, places.box(place + count - 1, y).right
-        d.bracket(f"try/{again}", x + 2, x2 - 2, y - 14, text, "quiet")
-        place += count
+    y = _title(d, "log", y + 34 * (not d.phone), places.high, "the log")
+    y += 34 * d.phone
+    tries = ["sent again" if each.again else "first try" for each in run.log]
+    _brackets(d, "try", places, y, tries)
     for number, each in enumerate(run.log):
         paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN
         d.record(f"log/{number}", places.box(number, y), each.order, paint, width=2)
