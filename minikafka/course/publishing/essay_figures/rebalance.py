@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    FIRST,
     LOST,
+    OTHER,
     STOPPED,
     TWICE,
-    WAITS,
+    WAITING,
     Axis,
     Figure,
     Paint,
@@ -16,7 +18,6 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.drawing import Box, Drawing, Point
 from minikafka.trace import Event
 
@@ -113,7 +114,7 @@ def _owned(trace: Sequence[Event], number: int) -> list[Owned]:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high = (52, 26) if d.phone else (44, 30)
-    left, top = (0, 62) if d.phone else (128, 32)
+    left, top = (0, 64) if d.phone else (128, 32)
     end_ms = max(each.end_ms for each in runs)
     axis = Axis(Stretch(SINCE_MS, end_ms, left, width - 2))
     _signs(d, run, axis, top, high)
@@ -124,6 +125,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
             box = axis.box(max(each.begin_ms, SINCE_MS), each.end_ms, y, high)
             d.bar(f"owned/{number}/{place}", box, _paint(each.member), each.member)
     bottom = top + 3 * pitch
+    name = "payments of partition 0" if d.phone else "payments"
+    d.lane("paid", name, axis, bottom, 60)
+    if run.evicted_ms:
+        d.upright("evicted", axis.x(run.evicted_ms) - 1, top - 12, bottom + 66, LOST)
+        _out(d, run, axis, top + high / 2)
     _payments(d, run, axis, bottom)
     d.times(axis, bottom + 66, seconds(20, 100, 20))
     d.high = bottom + 92
@@ -131,13 +137,14 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
 
 
 def _paint(member: str) -> Paint:
-    number = actor_number(member, ())
-    return Paint(actor_colour(number), "paper", ink_on_actor(number))
+    return FIRST if member == SLEEPER else OTHER
 
 
 def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     """A's signs of life, how long it is frozen, and when the group gives it up."""
-    d.lane("signs", f"{SLEEPER}'s signs of life", axis, y, high)
+    d.ground("signs", axis, y, high)
+    # on a phone the bracket is between the name and the lane
+    d.name("signs", f"{SLEEPER}'s signs of life", y - 31 * d.phone, high)
     colour = _paint(SLEEPER).fill
     for at_ms in run.signs_ms:
         x = axis.x(at_ms) - 1
@@ -151,21 +158,35 @@ def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
         last_ms = max(at for at in run.signs_ms if at < run.evicted_ms)
         silent = f"{(run.evicted_ms - last_ms) / 1000:.0f} s of silence: evicted"
         x, x2 = axis.x(last_ms), axis.x(run.evicted_ms)
-        d.bracket("silent", x, x2, y - 12 - 16 * d.phone, silent, LOST)
+        d.bracket("silent", x, x2, y - 12, silent, LOST)
+
+
+def _out(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
+    """Between its sleep and its return it isn't in the group."""
+    begin_ms = run.frozen_ms[1] if run.frozen_ms else 0
+    back = [
+        each.begin_ms
+        for owned in run.owned
+        for each in owned
+        if each.member == SLEEPER and each.begin_ms > begin_ms
+    ]
+    x, x2 = axis.x(begin_ms), axis.x(min(back, default=run.end_ms))
+    text = f"{SLEEPER} is out"
+    if d.long(text) + 12 <= x2 - x:
+        d.say("out", (x + x2) / 2, y, text, "quiet", anchor="middle")
 
 
 def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     """Those of partition 0's orders; the one that is paid twice has its second payment
     below the first.
     """
-    name = "payments of partition 0" if d.phone else "payments"
-    d.lane("paid", name, axis, y, 60)
     if not d.phone:
         d.say("paid/of", 0, y + 47, "of partition 0", "quiet")
     for each in run.paid:
         if each.order != ORDER:
-            x, colour = axis.x(each.at_ms), _paint(each.member).fill
-            d.circle(f"paid/{each.order}", x, y + 15, 2.5, colour)
+            paint = _paint(each.member)
+            x = min(max(axis.x(each.at_ms), axis.left + 3), axis.right - 3)
+            d.circle(f"paid/{each.order}", x, y + 15, 2.5, paint.fill, paint.line)
     rows = (y + 15, y + 45)
     places = [
         Point(axis.x(each.at_ms), row)
@@ -174,26 +195,29 @@ def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     if run.frozen_ms:
         x = axis.x(run.frozen_ms[0])
         box = Box(x, y + 4, places[0].x - 10 - x, 22)
-        d.bar("waits", box, Paint("paper", WAITS), f"order {ORDER} waits", "waits")
+        d.bar("waits", box, WAITING, f"order {ORDER} waits", "waits")
     if len(places) > 1:
         (x, row), (x2, row2) = places
         way = f"M0,0V{row2 - row}H{x2 - x:g}"
         d.path("twice", x, row, way, line=TWICE, width=2.5)
     for each, place in zip(run.of_the_order, places, strict=True):
-        _payment(d, each, place, is_second=place.y == rows[1])
+        _payment(d, each, place, is_second=place.y == rows[1], left=axis.left)
 
 
-def _payment(d: Sheet, paid: Paid, place: Point, is_second: bool) -> None:
-    """The order's own mark, with words on the side where they have room."""
+def _payment(d: Sheet, paid: Paid, place: Point, is_second: bool, left: float) -> None:
+    """The order's own mark, its words in the lower row, where no other payment is."""
     x, row = place
-    text = f"{paid.member} pays order {ORDER}"
+    key, again = f"order/{is_second}", "again" if d.phone else "pays it again"
     if is_second:
-        text = f"{paid.member} again" if d.phone else f"{paid.member} pays it again"
-    half = d.long(text, bold=True) / 2 + 4
-    aside = 16 + half if x + 18 + 2 * half < d.width else -16 - half
-    key = f"order/{is_second}"
-    ink = TWICE if is_second else "quiet"
-    d.plate(f"{key}/said", x + aside, row, text, ink, "wash")
+        text, ink, middle = f"{paid.member} {again}", TWICE, row
+    else:
+        text, ink, middle = f"{paid.member} pays order {ORDER}", "quiet", row + 30
+    wide = d.long(text, bold=True)
+    if is_second:
+        begin = x + 18 if x + 18 + wide < d.width else x - 18 - wide
+    else:
+        begin = x - 10 - wide if x - 10 - wide > left else x - 13
+    d.say(f"{key}/said", begin, middle, text, ink, bold=True, halo="wash")
     d.mark(key, x, row, ORDER, _paint(paid.member), r=13)
 
 
