@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
     DONE,
+    FIRST,
     GONE,
-    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -95,17 +95,19 @@ def _short(value: str) -> str:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high, pitch = (24, 46) if d.phone else (26, 34)
-    left, top = (0.0, 22.0) if d.phone else (128.0, 2.0)
-    gap = 66 if d.phone else 110
-    middle = left + (width - left) * 0.62
+    left, top = (0.0, 46.0) if d.phone else (128.0, 24.0)
+    gap, later = (44, 62) if d.phone else (110, 220)
+    middle = width - 2 - later - gap
     axis = Axis(
         Stretch(*CLOSE_MS, left, middle), Stretch(*LATER_MS, middle + gap, width - 2)
     )
     names = ("the shop sends", "it hears “done”", "broker 1", "broker 2", "broker 3")
     rows = [top + number * pitch for number in range(len(names))]
     for name, y in zip(names, rows, strict=True):
-        d.lane(name, name, axis, y, high)
+        d.ground(name, axis, y, high)
     _killed(d, run, axis, rows, high)
+    for name, y in zip(names, rows, strict=True):
+        d.name(name, name, y, high)
     _nobody_leads(d, run, axis, (rows[0] + rows[-1] + high) / 2)
     d.bar("frozen", axis.box(*run.frozen_ms, rows[3], high), STOPPED, "frozen")
     _marks(d, "sent", run.sent, axis, rows[0] + high / 2)
@@ -113,10 +115,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     for broker in BROKERS:
         key, y = f"arrived/{broker}", rows[1 + broker] + high / 2
         _marks(d, key, run.arrived[broker], axis, y)
-    d.cross("killed/cross", axis.x(run.killed_ms) + 12, rows[2] + high / 2)
     box = axis.box(run.elected_ms, LATER_MS[1], rows[1 + run.leader], high)
-    leads = Paint("actor1", ink="on1")
-    d.bar("leads", box, leads, f"broker {run.leader} leads", "leads")
+    d.bar("leads", box, FIRST, f"broker {run.leader} leads", "leads")
+    if "leads/words" not in d.shapes:
+        look: Look = {"anchor": "end", "bold": True}
+        d.say("leads/beside", box.x - 6, box.y + high / 2, "leads", "actor1", **look)
     ticks = [(ms, f"{ms / 1000:.2f} s") for ms in range(5000, 5101, 50)]
     foot = rows[-1] + high + 6
     d.times(axis, foot, [*ticks, (16_000, "16 s")])
@@ -129,7 +132,7 @@ def _nobody_leads(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     close, later = axis.stretches
     lasted = f"{(run.elected_ms - run.killed_ms) / 1000:.1f} s"
     for number, line in enumerate((lasted, "nobody", "leads")):
-        look: Look = {"anchor": "middle", "bold": not number}
+        look: Look = {"anchor": "middle", "bold": not number, "halo": "paper"}
         x = (close.right + later.left) / 2
         d.say(f"gap/{number}", x, y + 17 * (number - 1), line, **look)
 
@@ -142,20 +145,18 @@ def _killed(
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
         d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED)
-    for number, y in enumerate(rows):
-        foot = y + high if d.phone or y == rows[-1] else rows[number + 1]
-        d.upright(f"killed/{number}", x, y, foot, LOST, width=2)
+    d.killed("killed", x, 12, rows[-1] + high)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
     """Those of the tenth of a second; a mark never hides the one before."""
-    r = 9 if d.phone else 10
+    r = 10
     free_from = 0.0
     for each in marks:
         if each.at_ms <= CLOSE_MS[1]:
             x = max(axis.x(each.at_ms), free_from)
             d.mark(f"{key}/{each.order}", x, y, each.order, each.paint, r=r)
-            free_from = x + 2 * r - 2
+            free_from = x + 2 * r + 1
 
 
 def _told(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
@@ -174,6 +175,7 @@ def _told(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
         first, last = min(late).order, max(late).order
         text = f"✓ {first}" if first == last else f"✓ {first}–{last}"
         x = axis.x(min(each.at_ms for each in late))
+        x = min(x, d.width - d.long(text, bold=True))
         d.say("told/late", x, y, text, "actor3", bold=True)
 
 
@@ -182,15 +184,15 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     ends.
     """
     places = max(len(copy.kept) for each in runs for copy in each.logs.values())
-    left, wide, high, pitch = (76, 34, 26, 34) if d.phone else (128, 58, 30, 38)
-    cut_left = left + places * wide + (24 if d.phone else 100)
+    left, wide, high, pitch = (80, 34, 26, 34) if d.phone else (128, 58, 30, 38)
+    cut_left = left + places * wide + (52 if d.phone else 100)
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
     d.say("logs/cut", cut_left, y - 16, "cut off", "quiet")
     for number, broker in enumerate(BROKERS):
         row, copy = y + number * pitch, run.logs[broker]
         d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=True)
-        if broker == run.leader and not d.phone:
-            x = left + places * wide + 8
+        if broker == run.leader:
+            x = left + places * wide + (2 if d.phone else 8)
             d.say("logs/leads", x, row + high / 2, "leads", "actor1", bold=True)
         for place in range(places):
             key = f"log/{broker}/{place}"
