@@ -81,7 +81,7 @@ def _sink(trace: Sequence[Event], name: str) -> Sink:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (46, 100, 34) if d.phone else (50, 110, 36)
+    high, pitch, top = (46, 118, 52) if d.phone else (50, 126, 52)
     right = width - (66 if d.phone else 140)
     last_ms = max(each.at_ms for r in runs for sink in r.sinks for each in sink.added)
     axis = Axis(Stretch(SINCE_MS, last_ms + 600, 0, right))
@@ -98,21 +98,20 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     key, middle = sink.name, y + high / 2
     d.rect(f"{key}/ground", axis.left, y, axis.right - axis.left, high, "wash", r=4)
     name: Look = {"bold": True, "large": True}
-    d.say(f"{key}/name", 0, y - 14, key, **name)
-    how = "adds and notes in one step" if sink.is_one_step else "adds, then commits"
-    d.say(f"{key}/how", d.long(key, **name) + 14, y - 14, how, "quiet")
+    d.say(f"{key}/name", 0, y - 40, key, **name)
+    _how(d, sink, d.long(key, **name) + 20, y - 40)
     if sink.killed:
         dead = axis.box(*sink.killed, y + 9, high - 18)
         d.bar(f"{key}/dead", dead, STOPPED, "dead")
+        d.killed(f"{key}/kill", axis.x(sink.killed.at_ms), y - 13, y + high)
     before: set[int] = set()
     for number, each in enumerate(sink.added):
         paint = SECOND if each.order in before else MARK
         before.add(each.order)
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
-        d.mark(f"{key}/{number}", axis.x(each.at_ms), middle, str(each.order), paint)
-    if sink.killed:
-        d.cross(f"{key}/kill", axis.x(sink.killed.at_ms), y + 4, 6)
+        x = axis.x(each.at_ms)
+        d.mark(f"{key}/{number}", x, middle, str(each.order), paint, r=10)
     right: Look = {"anchor": "end"}
     ink = TWICE if len(sink.added) > len(before) else "ink"
     sums = str(sink.cents)
@@ -122,14 +121,28 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
     d.say(f"{key}/cents", d.width - 2, middle + 17, "cents", "quiet", **right)
 
 
+def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:
+    """What its marks mean."""
+    d.circle(f"{sink.name}/how/adds", x, y, 6, MARK.fill)
+    if sink.is_one_step:
+        d.say(f"{sink.name}/how", x + 12, y, "adds and notes in one step", "quiet")
+        return
+    adds = "adds,"
+    d.say(f"{sink.name}/how", x + 12, y, adds, "quiet")
+    x += 22 + d.long(adds)
+    d.rect(f"{sink.name}/how/commits", x, y - 9, 3, 18, MARK.fill)
+    d.say(f"{sink.name}/how/then", x + 10, y, "commits", "quiet")
+
+
 def _second_step(
     d: Sheet, key: str, sink: Sink, added: Added, axis: Axis, y: float
 ) -> None:
     """The time between its two steps, up to the commit, or until it is killed."""
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
-    d.rect(key, *axis.box(added.at_ms, end_ms, y - 4, 8), "actor3")
+    d.rect(key, *axis.box(added.at_ms, end_ms, y - 4, 8), MARK.fill)
     if added.committed_ms:
-        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 9, 3, 18, "actor3")
+        # higher than a mark: the next order is often added immediately
+        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 17, 3, 34, MARK.fill)
 
 
 def words(run: Facts) -> str:
