@@ -210,11 +210,11 @@ def test_the_axis_and_the_names_of_lanes_are_the_same_in_all_runs(shapes, name, 
 
 
 @pytest.mark.parametrize("name", CASE)
-def test_no_text_is_below_11_px_on_a_phone(runs, name):
+def test_no_text_is_below_12_5_px_on_a_phone(runs, name):
     for run in [run for each in runs[name] for run in each]:
         wide = int(VIEW_BOX.search(run["phone"])[1].split()[2])
         sizes = [float(size) for size in FONT_SIZE.findall(run["phone"])]
-        assert min(sizes) * PHONES_DRAWING / wide >= 11
+        assert min(sizes) * PHONES_DRAWING / wide >= 12.5
 
 
 def test_the_figure_of_the_watermark_strikes_out_what_each_broker_had_cut(shapes):
