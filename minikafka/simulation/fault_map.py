@@ -276,12 +276,16 @@ def named(fault: Striking) -> str:
             what = "loses power" if fault.power else "is killed"
             return f"{node_name(fault.node)} {what}"
         case Freeze():
-            return f"{node_name(fault.node)} freezes for {fault.for_ms / 1000:g} s"
+            return f"{node_name(fault.node)} freezes for {_long(fault.for_ms)}"
         case Cut():
-            ends = "" if fault.for_ms is None else f" for {fault.for_ms / 1000:g} s"
+            ends = "" if fault.for_ms is None else f" for {_long(fault.for_ms)}"
             return f"{node_name(fault.one)} - {node_name(fault.other)} cut{ends}"
         case Reset():
             return f"{node_name(fault.one)} - {node_name(fault.other)} reset"
+
+
+def _long(ms: int) -> str:
+    return f"{ms} ms" if ms < 1000 else f"{ms / 1000:g} s"
 
 
 def _check(faults: Sequence[Striking], moments: Sequence[int]) -> None:

@@ -4,7 +4,14 @@ import pytest
 
 from minikafka.faults import Crash, Cut, Delay, Freeze
 from minikafka.simulation.cluster import Cluster
-from minikafka.simulation.fault_map import NOTHING, Ahead, Outcome, Place, fault_map
+from minikafka.simulation.fault_map import (
+    NOTHING,
+    Ahead,
+    Outcome,
+    Place,
+    fault_map,
+    named,
+)
 
 LOST = Outcome("lost", "order 1")
 KILL = Crash(1, restart_after_ms=5000)
@@ -80,6 +87,12 @@ def test_its_text_has_a_line_a_fault_and_a_sign_a_moment():
         "broker 1 - broker 2 cut     ......",
         "                            . nothing: 15   l lost: 3   (8 runs)",
     ]
+
+
+def test_less_than_a_second_is_told_in_milliseconds():
+    assert named(Freeze(2, at_ms=0, for_ms=20)) == "broker 2 freezes for 20 ms"
+    assert named(Cut(1, 2, at_ms=0, for_ms=999)) == "broker 1 - broker 2 cut for 999 ms"
+    assert named(Freeze(2, at_ms=0, for_ms=1000)) == "broker 2 freezes for 1 s"
 
 
 @pytest.mark.parametrize(

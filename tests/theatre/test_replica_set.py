@@ -2,9 +2,16 @@
 the step where it is lost.
 """
 
+from dataclasses import replace
+
 import pytest
 
-from minikafka.course.experiments.lesson_09_runs import one_stands_still, waited_s
+from minikafka.course.experiments.lesson_09_runs import (
+    five_orders,
+    one_stands_still,
+    waited_s,
+)
+from minikafka.faults import Freeze
 from minikafka.theatre import fitting, picture
 from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.trace import Event
@@ -250,3 +257,17 @@ def test_no_two_texts_overlap_and_axe_finds_nothing(theme, chromium, tmp_path):
         trace, options = shown[each]
         pics[each] = picture("replica-set", trace, **options)
     assert faults_of(pics, chromium, theme, tmp_path) == []
+
+
+def test_a_controller_that_fences_the_broker_in_its_own_process_is_told_so():
+    trace = []
+    for event in five_orders([Freeze(1, 5030, 12_000)]).trace:
+        if event.kind == "BrokerFenced":
+            assert event.node == "broker 2"
+            event = replace(event, detail={**event.detail, "broker": 2})
+        trace.append(event)
+    fenced = first(picture("replica-set", trace), "BrokerFenced")
+    assert fenced["sentence"] == (
+        "Broker 2 is the controller, too, and has had no heartbeat from the broker in"
+        " its own process for 9000 ms, so it fences itself."
+    )

@@ -472,7 +472,14 @@ class ReplicaStory(PartitionStory):
         if copy is None:
             return None
         copy.fenced = True
-        return self.tell(event)
+        told = self.tell(event)
+        if event.node == copy.name:
+            told.sentence = (
+                f"{capital(event.node)} is the controller, too, and has had no heartbeat"
+                f" from the broker in its own process for {d['silent_ms']} ms, so it"
+                " fences itself."
+            )
+        return told
 
     def _see_BatchRefused(self, event: Event, d: Detail) -> Told:
         error = d["error"]
