@@ -53,6 +53,14 @@ function take(given) {
   if (cursor < last && !still.matches) turn();
 }
 
+// Who asked waits no longer, whatever was wrong.
+function hear(text) {
+  try { take(JSON.parse(text)); } catch (error) {
+    say(`The page could not show what came: ${error.message}. Load it again.`);
+    throw error;
+  }
+}
+
 function listen() {
   const cell = cellAround('.jp-Cell, .cell');
   if (!cell) return;
@@ -61,7 +69,7 @@ function listen() {
   const look = () => {
     tellLayout();
     const text = sent('data')?.play;
-    if (text && text !== seen) { seen = text; take(JSON.parse(text)); }
+    if (text && text !== seen) { seen = text; hear(text); }
     foreseen = sent('ahead') ?? null;
     // A sentence with dials stands beside its plain words (course/levers/dials.py).
     const plain = cell.querySelector('.minikafka-plain');

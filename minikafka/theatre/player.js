@@ -29,6 +29,7 @@ function load(given) {
   right = prediction ? prediction.right : null;
   released = !prediction || !prediction.asks;
   yours = prediction?.said ? `You said ${prediction.said}.` : '';
+  at('rows').querySelector('tbody').replaceChildren();
   at('bar').hidden = last === 0;
   at('scrub').max = last;
   at('title').textContent = play.title;
@@ -231,12 +232,15 @@ function rows() {
 
 function table() {
   const open = at('rows').hidden;
-  at('rows').style.height = `${layout.height + 4}px`;
+  if (open) {
+    draw(cursor, false);
+    at('rows').style.height = `${layout.height + 4}px`;
+  }
   at('rows').hidden = !open;
   at('stage').hidden = open;
   at('text').setAttribute('aria-pressed', open);
   if (open) rows();
-  else { choose(); draw(cursor, false); }
+  else resize();
 }
 
 function help() {

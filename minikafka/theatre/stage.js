@@ -171,7 +171,9 @@ function cut(node, s) {
 // What moves, in the order in which it happened: requests, then what somebody knows, then records.
 const stageOf = s => (s.arrow ? 0 : s.kind === 'cell' || s.from_x !== undefined ? 2 : 1);
 
+// Nothing while the table stands in its place, where no text has a width: the way back to the stage draws.
 function draw(step, moving, flow = false) {
+  if (at('stage').hidden) return;
   cancelAnimationFrame(frame);
   moves.forEach(each => each.to(1));  // what was still on its way arrives first
   const now = shapesAt(step), staged = moving && step === drawn + 1;

@@ -24,12 +24,12 @@ const strip = (() => {
     document.body.classList.toggle('guessing', asks !== '');
     box.hidden = false;
     const rows = map.faults.map((name, row) => make('div', { role: 'row' },
-      make('span', { role: 'rowheader', textContent: name }), ...map.moments.map((_, column) => cellFor(`${row}/${column}`))));
+      make('span', { role: 'rowheader', textContent: name, title: name }), ...map.moments.map((_, column) => cellFor(`${row}/${column}`))));
     for (const node of rows) node.setAttribute('role', 'row');
     cells = rows.flatMap(row => [...row.querySelectorAll('button')]);
     const grid = make('div', { className: 'map', ariaLabel: map.name }, ...rows);
     grid.setAttribute('role', 'grid');
-    grid.style.setProperty('--columns', map.moments.length);
+    box.style.setProperty('--columns', map.moments.length);
     grid.addEventListener('pointerover', over);
     grid.addEventListener('pointerdown', grab);
     grid.addEventListener('pointermove', drag);
@@ -39,7 +39,7 @@ const strip = (() => {
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
-    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), grid, axis(), make('p', { className: 'fate' }), legend());
+    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), make('div', { className: 'board' }, grid, axis()), make('p', { className: 'fate' }), legend());
     mark(asks ? '0/0' : map.chosen ?? (again ? chosenKey : '0/0'));
     if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
@@ -104,11 +104,11 @@ const strip = (() => {
     dispatchEvent(new Event('resize'));
   }
 
-  // Faults of every run, each of which can be taken out.
+  // Faults of every run, each of which can be taken out, but for those that are given.
   function pinned() {
     const line = make('p', { className: 'pinned', hidden: !map.also.length }, make('span', { textContent: 'in every run:' }));
-    map.also.forEach((words, number) => line.append(
-      make('button', { type: 'button', textContent: `${words} ✕`, ariaLabel: `take out: ${words}`, onclick: () => ask(`unpin ${number}`) })));
+    map.also.forEach((words, number) => line.append(number < map.given ? make('b', { textContent: words })
+      : make('button', { type: 'button', textContent: `${words} ✕`, ariaLabel: `take out: ${words}`, onclick: () => ask(`unpin ${number}`) })));
     return line;
   }
 
@@ -149,17 +149,19 @@ const strip = (() => {
     if (asks) return line;
     for (const ended of map.cells.flat()) {
       const [kind, sign, , isRun] = ended || ['not tried yet', '', '', false];
-      counts.set(kind, [(counts.get(kind)?.[0] ?? 0) + 1, sign]);
+      const [count, signs] = counts.get(kind) ?? [0, new Set()];
+      counts.set(kind, [count + 1, signs.add(sign)]);
       tried += isRun;
     }
-    for (const [kind, [count, sign]] of [...counts].sort((one, other) => other[1][0] - one[1][0])) {
+    for (const [kind, [count, signs]] of [...counts].sort((one, other) => other[1][0] - one[1][0])) {
+      const all = [...signs].sort(), sign = all.length > 1 ? `${all[0]}–${all.at(-1)}` : all[0];
       const chip = make('i', { textContent: sign === '.' ? '·' : sign || '\u00a0', className: sign ? '' : 'untried' });
       const [fill, ink] = coloursOf(sign && kind);
       Object.assign(chip.style, { background: colour(fill), color: colour(ink) });
-      line.append(make('span', {}, chip, ` ${kind} ${count}`));
+      line.append(make('span', {}, chip, ` ${map.kinds[kind] ?? kind}: ${count}`));
     }
     const guessed = cells.some(node => node.classList.contains('guessed'));
-    line.append(`${tried === 1 ? '1 run' : `${tried} runs`}${guessed ? '; a pale sign lies between two runs that ended like it' : ''}`);
+    line.append(`${tried === 1 ? '1 run' : `${tried} runs`}${guessed ? '; pale: not run, both neighbours ended this way' : ''}`);
     return line;
   }
 
@@ -177,7 +179,7 @@ const strip = (() => {
   function say(key) {
     shownKey = key;
     for (const node of cells) node.classList.toggle('shown', node.dataset.key === key);
-    const words = asks ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'pin it', onclick: () => ask(`pin ${key}`) });
+    const words = asks ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'keep this fault, add another', onclick: () => ask(`pin ${key}`) });
     pin.title = 'this fault in every run: what does one more do?';
     box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() && !asks ? [pin] : []));
   }
@@ -193,6 +195,8 @@ const strip = (() => {
   function choose(key) {
     if (asks) guess(key);
     mark(key);
+    // the game's page says how the run ended that was chosen, whether it is here or is asked for
+    dispatchEvent(new CustomEvent('chosen', { detail: key }));
     want(key, true);
   }
 
@@ -238,8 +242,6 @@ const strip = (() => {
     load(given);
     anew(plays ? play.begin : last);
     if (plays && !still.matches) turn();
-    // the game's page says how the run ended that was chosen, even where it asked for none
-    if (plays) dispatchEvent(new CustomEvent('chosen', { detail: key }));
   }
 
   async function unpacked(text) {
@@ -249,7 +251,13 @@ const strip = (() => {
 
   // -- by mouse, finger and keys
 
-  const over = event => { if (event.pointerType === 'mouse' && !held) point(event.target.dataset.key); };
+  // A mouse that stands still points at nothing new, even where the page scrolls under it.
+  let stoodAt = '';
+  const over = ({ pointerType, target, screenX, screenY }) => {
+    const here = `${screenX} ${screenY}`, hasMoved = here !== stoodAt;
+    stoodAt = here;
+    if (pointerType === 'mouse' && !held && hasMoved) point(target.dataset.key);
+  };
 
   function grab(event) {
     const { key } = event.target.dataset;
@@ -263,6 +271,7 @@ const strip = (() => {
 
   // Along its own row, wherever the pointer is.
   function drag(event) {
+    stoodAt = `${event.screenX} ${event.screenY}`;
     if (!held) return;
     const key = `${held.row}/${columnAt(event.clientX)}`;
     if (key === shownKey) return;
@@ -280,7 +289,7 @@ const strip = (() => {
   function leave(event) {
     if (event.pointerType !== 'mouse' || held || asks || shownKey === chosenKey) return;
     say(chosenKey);
-    want(chosenKey, false);
+    if (endedAs(chosenKey)) want(chosenKey, false);
   }
 
   function keyed(event) {

@@ -59,14 +59,18 @@ def strip(
     rows: Sequence[Row],
     chosen: str | None = None,
     also: Sequence[str] = (),
+    given: int = 0,
     marks: Sequence[Mark] = (),
     runs: Mapping[str, str] | None = None,
     asks: str = "",
+    kinds: Mapping[str, str] | None = None,
 ) -> Data:
     """name: what the strip answers. faults: what each row is called. chosen: the cell
     whose run the picture shows, as key() has it. also: the faults of every run, which
-    can be taken out again. runs: packed_run() of cells that the page itself holds.
+    can be taken out again, but for the first ones (given: how many). runs: packed_run()
+    of cells that the page itself holds.
     asks: a kind; the map is blank until the learner has said which run ends like that.
+    kinds: what the legend calls a kind, where that's not its name.
     """
     return {
         "name": name,
@@ -77,9 +81,11 @@ def strip(
         "other": OTHER,
         "chosen": chosen,
         "also": list(also),
+        "given": given,
         "marks": _placed(marks, moments_ms),
         "runs": dict(runs or {}),
         "asks": asks,
+        "kinds": dict(kinds or {}),
     }
 
 

@@ -1,5 +1,5 @@
 """The game's runs, in the browser's tab: lose an order that was acknowledged, with the
-fewest faults, then in the smallest window. What is asked, and how the run ends.
+fewest tries. What is asked, and how the run ends.
 
 Everything is the story of lesson 09's exercise 2, five orders: the same plan run by
 hand ends in the same way. A solution is a list of faults, so a link can hold it, and
@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_09_runs import (
-    SENT,
-    acknowledged,
+    BEGINS_MS,
+    EVERY_MS,
+    ORDERS,
     fared,
     five_orders,
     lost,
 )
 from minikafka.course.levers.fault_strip import in_words, played
+from minikafka.course.publishing import game_reasons
 from minikafka.faults import Crash, Cut, Fault, Freeze
 from minikafka.simulation.fault_map import (
     Outcome,
@@ -40,7 +42,9 @@ COLUMNS = 20
 FIRST_MS, COARSE_MS, FINE_MS = 4980, 5, 1
 MOST_FAULTS = 4
 EARLIEST_MS, LATEST_MS = 4000, 6000
-MARKS = [Mark(at_ms, words) for at_ms, words in SENT.items()]
+SENT = ["sent: 0", *map(str, range(1, ORDERS))]
+MARKS = [Mark(BEGINS_MS + n * EVERY_MS, words) for n, words in enumerate(SENT)]
+KINDS = {"lost": "lost an order", "nothing": "no harm"}
 
 
 class Settings(NamedTuple):
@@ -139,19 +143,28 @@ def written(fault: Striking) -> str:
 
 def mapped(settings: Settings, asked: dict[str, Any]) -> Data:
     """The map before anybody has tried anything. It has what a link needs, too: each
-    row's fault without its moment, and those of every run in words.
+    row's fault without its moment, and those of every run in words. given: how many of
+    these stay. draws: with the end of the run that has only them.
     """
     plan = [read(word) for word in settings.also]
-    return {
+    found: Data = {
         "strip": strip(
             title(settings),
             faults=[named(fault) for fault in settings.faults],
             moments_ms=settings.moments,
             rows=[[None] * COLUMNS] * len(settings.faults),
             also=[in_words(fault) for fault in plan],
+            given=asked.get("given", 0),
             marks=MARKS,
+            kinds=KINDS,
         )
     }
+    if asked.get("draws"):
+        cluster = five_orders(plan, acks=int_or_all(settings.acks))
+        play = played(picture(PICTURE, cluster.trace), plan)
+        found |= {**play, "begin": len(play["steps"]) - 1}
+        cluster.close()
+    return found
 
 
 def title(settings: Settings) -> str:
@@ -171,16 +184,19 @@ def tried(settings: Settings, asked: dict[str, Any]) -> Data:
     cluster = five_orders(plan, acks=int_or_all(settings.acks))
     outcome = fared(cluster)
     found: Data = {
-        "ended": told(outcome),
+        "ended": told(outcome, len(lost(cluster) or [])),
         "plan": [written(fault) for fault in plan],
-        "words": [in_words(fault) for fault in plan],
-        "acknowledged": len(acknowledged(cluster)),
+        "said": game_reasons.said(cluster),
+        "why": game_reasons.why(cluster),
         "lost": len(lost(cluster) or []),
-        "window_ms": window_ms(plan),
         "code": program(settings.acks, plan),
     }
     if asked.get("draws"):
-        found["play"] = played(picture(PICTURE, cluster.trace), plan)
+        shown = picture(PICTURE, cluster.trace)
+        found["play"] = played(shown, plan)
+        decided = game_reasons.decides(shown)
+        if decided is not None:
+            found["play"]["begin"] = decided
     cluster.close()
     return found
 
@@ -221,25 +237,13 @@ def next_cells(settings: Settings, asked: dict[str, Any]) -> Data:
     return {"cells": wanted(len(settings.faults), COLUMNS, known)}
 
 
-def told(outcome: Outcome) -> Ended:
-    """A run's outcome in the form that the strip shows."""
-    return Ended(outcome.kind, outcome.sign, str(outcome))
+def told(outcome: Outcome, lost: int) -> Ended:
+    """A run's outcome in the form that the strip shows. lost: how many orders."""
+    return Ended(outcome.kind, f"{lost}" if lost else outcome.sign, str(outcome))
 
 
 def int_or_all(acks: str) -> int | str:
     return acks if acks == "all" else int(acks)
-
-
-def window_ms(plan: Sequence[Fault]) -> int:
-    """From the first fault's beginning to the last one's end. A kill is a moment."""
-    begins: list[int] = []
-    ends: list[int] = []
-    for fault in plan:
-        assert isinstance(fault, Crash | Freeze | Cut) and fault.at_ms is not None
-        lasts_ms = 0 if isinstance(fault, Crash) else fault.for_ms or 0
-        begins.append(fault.at_ms)
-        ends.append(fault.at_ms + lasts_ms)
-    return max(ends, default=0) - min(begins, default=0)
 
 
 def first_picture() -> Picture:

@@ -8,11 +8,13 @@ const frame = document.querySelector('#stage iframe');
 
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [] };
 let map = null, chosen = null, solution = null, turn = 0, search = 0;
-let puzzle = null, name = '', tries = [], isSolved = false;  // puzzle: null in free play. tries: how each ended, in a letter
+let puzzle = null, name = '', ran = [], isSolved = false;  // puzzle: null in free play. ran: its runs, each with its faults and a sign
 const answers = new Map(), named = key => JSON.stringify([settings, key]);
-const seen = new Set();  // the plans that this puzzle has counted
 
-const say = (...words) => at('verdict').replaceChildren(...words);
+function say(...words) {
+  at('verdict').replaceChildren(...words);
+  at('copied').textContent = '';
+}
 const bold = words => Object.assign(document.createElement('b'), { textContent: words });
 
 // What the player listens to: the text of an element beside it.
@@ -52,17 +54,21 @@ const least = () => runners.reduce((one, other) => (other.open.length < one.open
 const ask = (what, more = {}) => least().ask({ do: what, settings, ...more });
 
 function ready() {
-  if (map === null) say('Choose a cell.');
+  if (map === null && chosen === null) say(CHOOSE);
 }
 
 // -- the map
 
-async function anew() {
-  search += 1;
+// The board, with the end of the run that has only the faults of every run; words: what is said then.
+async function anew(words) {
+  const now = search += 1;
   chosen = null;
-  map = (await ask('map')).strip;
-  for (const name of SETTINGS) at(name).value = settings[name];
-  tell({ strip: map });
+  const found = await ask('map', { given: puzzle?.also.length ?? 0, draws: true });
+  if (now !== search) return;
+  map = found.strip;
+  for (const each of SETTINGS) at(each).value = settings[each];
+  tell(found);
+  say(words);
 }
 
 function found(key, ended) {
@@ -72,31 +78,35 @@ function found(key, ended) {
 }
 
 async function one(key) {
-  if (map === null) await anew();
-  say('It runs …');
+  if (map === null) {  // Python has just come
+    await first();
+    choosing(key);
+  }
   const cell = key.split('/').map(Number), now = search;
   const answer = await ask('try', { cell, draws: true });
   if (now !== search) return;
   answers.set(named(key), answer);
   tell({ ...found(key, answer.ended), ...answer.play, cell: key });
+  if (chosen === key) judge(answer);
 }
 
-// The board shows the run of a cell that was chosen: the one that it asked for, or one that it had already.
-function shown(key) {
-  const answer = answers.get(named(key));
-  if (!answer) return;
+// A cell was chosen whose run is here, or is asked for with the same click.
+function choosing(key) {
   chosen = key;
+  const answer = answers.get(named(key));
+  if (!answer) { say('It runs …'); return; }
   tell(found(key, answer.ended));
   judge(answer);
 }
 
-const hear = () => frame.contentWindow.addEventListener('chosen', ({ detail }) => shown(detail));
+const hear = () => frame.contentWindow.addEventListener('chosen', ({ detail }) => choosing(detail));
 frame.addEventListener('load', hear);
 if (frame.contentDocument?.getElementById('strip')) hear();
 
-// From coarse to fine, and what lies between two that ended alike is taken to end so.
+// From coarse to fine, and what lies between two that ended alike is taken to end so; in the last puzzle, where nothing is to be
+// believed, every cell runs.
 async function every() {
-  if (map === null) await anew();
+  if (map === null) await first();
   const now = ++search, known = [], began = performance.now();
   const many = Math.max(2, Math.min(MOST_WORKERS, navigator.hardwareConcurrency - 1));
   while (runners.length < many) runners.push(new Runner());
@@ -111,22 +121,21 @@ async function every() {
   at('every').disabled = true;
   try {
     for (;;) {
-      const { cells } = await ask('next', { known });
+      const cells = puzzle ? untried(known) : (await ask('next', { known })).cells;
       if (!cells.length || now !== search) break;
       // each worker takes the next one when it is free: a cell that is chosen meanwhile does not wait for all of them
       await Promise.all(runners.map(async () => { while (cells.length) await run(cells.shift()); }));
     }
   } finally { at('every').disabled = false; }
   if (now !== search) return;
-  guess();
+  if (!puzzle) guess();
   const lost = known.filter(([, , kind]) => kind === 'lost').length, took = ((performance.now() - began) / 1000).toFixed(0);
-  say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'), ` ${known.length} runs in ${took} s.`,
-    lost || settings.acks === '1' ? '' : WHY);
+  const runs = `${known.length} runs in ${took} s.`;
+  if (isHopeless()) { understand(runs); return; }
+  say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'), ` ${runs}`);
 }
 
-const WHY = ' Nor will any other with acks=all and a minimum of two in sync, whatever you pin: an order is acknowledged only when every'
-  + ' replica that may lead next has it. To lose it, two machines have to lose their disks, or their power in the same second. That is'
-  + ' what acks=all and a minimum of two in sync buy you, and the waiting is the price.';
+const untried = known => (known.length ? [] : map.faults.flatMap((_, row) => map.moments.map((_, column) => [row, column])));
 
 // Cells between two that were run.
 function guess() {
@@ -141,41 +150,68 @@ function guess() {
 
 // -- the verdict
 
-function judge({ ended: [kind, , words], words: plan, plan: faults, window_ms: window, acknowledged, lost, code }) {
-  solution = kind === 'lost' ? { faults, acks: settings.acks } : null;
+const SIGNS = { nothing: '⬜', waited: '🟧', solved: '⬛', lost: '🟪' };
+const MEANS = { nothing: 'no harm', waited: 'the shop waited', solved: 'lost as asked', lost: 'lost, but not as asked' };
+const WHY = 'You can’t win this one, and that is the point. With acks=all Kafka says “done” only when every broker that may become leader'
+  + ' has the order. To lose it, two machines would have to lose their disks, or their power in the same second; or someone has set'
+  + ' unclean.leader.election.enable=true. The waiting is the price.';
+
+function judge({ ended: [kind, sign], plan, said, why, lost, code }) {
+  solution = kind === 'lost' ? { faults: plan, acks: settings.acks } : null;
   at('link').disabled = !solution;
   at('code').textContent = code.join('\n');
-  const faultsSaid = plan.length === 1 ? '1 fault' : `${plan.length} faults`, all = plan.join('; ') || 'nothing goes wrong';
-  const what = `${faultsSaid}, window ${window.toLocaleString('en')} ms: ${all}.`;
-  const solves = kind === 'lost' && isAsked(faults, lost);
-  count(faults, { lost: `${lost}`, waited: 'w' }[kind] ?? '.', solves);
-  if (!solution) {
-    say(bold(`Nothing is lost: ${words}.`), ` ${acknowledged} of 5 orders acknowledged. ${what}`, triedEnough() ? WHY : '');
-    return;
-  }
-  const begin = solves ? 'Solved. ' : puzzle ? 'Not what this puzzle asks for. ' : '';
-  say(bold(`${begin}${words[0].toUpperCase()}${words.slice(1)}: acknowledged, and gone.`), ` ${what}`);
+  const solves = kind === 'lost' && isAsked(plan, lost), wasSolved = isSolved;
+  count({ faults: plan, kind: solves ? 'solved' : kind in SIGNS ? kind : 'waited', sign });
+  if (isHopeless() && tries().length >= ENOUGH) { understand(`${said} ${why}`); return; }
+  const begin = solves ? 'Solved. ' : kind === 'lost' && puzzle ? 'Not what this puzzle asks for. ' : '';
+  say(bold(begin + said), ` ${hint() || why}`);
+  if (solves && !wasSolved) comeIntoView();
 }
 
 const isAsked = (faults, lost) => Boolean(puzzle) && faults.length <= puzzle.faults && (puzzle.lost ?? lost) === lost;
-const triedEnough = () => puzzle?.acks === 'all' && tries.length >= 5;
+const isHopeless = () => puzzle?.acks === 'all', ENOUGH = 5;
+const hint = () => (puzzle?.hint && !isSolved && tries().length > puzzle.par ? `A hint: ${puzzle.hint}` : '');
 
-// A run that was seen before costs nothing.
-function count(faults, letter, solves) {
-  if (!puzzle || isSolved || seen.has(faults.join())) return;
-  seen.add(faults.join());
-  tries.push(letter);
-  isSolved = solves;
-  if (isSolved) document.querySelector(`.puzzles [data-name="${name}"]`).classList.add('solved');
+// The puzzle that can't be won is done when that is understood.
+function understand(words) {
+  isSolved = true;
+  keep(tries().length);
+  score();
+  say(`${words} `, Object.assign(document.createElement('p'), { textContent: WHY }));
+}
+
+// The board, and under it the moment that decides.
+function comeIntoView() {
+  const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  at('now').scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
+}
+
+// A run that was seen before costs nothing, nor does one whose faults are kept.
+const tries = () => ran.filter(({ faults }) => faults.some((each, number) => each !== settings.also[number]));
+
+function count(run) {
+  if (!puzzle || isSolved || ran.some(({ faults }) => faults.join() === run.faults.join())) return;
+  ran.push(run);
+  if (run.kind === 'solved') {
+    isSolved = true;
+    keep(tries().length);
+  }
   score();
 }
 
+// As the board shows them, and in words that can be pasted.
+const chips = () => tries().map(({ kind, sign }) => Object.assign(document.createElement('i'), { className: kind, title: MEANS[kind], textContent: sign.replace('.', '·') }));
+const signs = () => tries().map(({ kind }) => SIGNS[kind]).join('');
+const times = () => `${tries().length === 1 ? '1 try' : `${tries().length} tries`}${puzzle.par ? ` (${puzzle.par} is good)` : ''}`;
+
 function score() {
-  const times = tries.length === 1 ? '1 try' : `${tries.length} tries`, par = puzzle?.par ? `, par ${puzzle.par}` : '';
-  at('tries').textContent = puzzle ? `${times}${par}${tries.length ? `: ${tries.join(' ')}` : ''}` : '';
-  at('result').hidden = !(isSolved || triedEnough());
-  at('next').hidden = at('result').hidden || !(Number(name) < levels.length);
-  at('every').hidden = Boolean(puzzle) && !triedEnough();
+  at('tries').replaceChildren(...(puzzle ? [times(), ' ', ...chips()] : []));
+  const { length } = tries(), next = Number(name) < levels.length;
+  // what may come has its room already: nothing moves when it comes
+  for (const [id, isOfThis, isThere] of [['next', next, isSolved], ['result', Boolean(puzzle), isSolved], ['every', !puzzle || isHopeless(), !puzzle || length >= ENOUGH]]) {
+    at(id).hidden = !isOfThis;
+    at(id).style.visibility = isThere ? '' : 'hidden';
+  }
 }
 
 // -- the puzzles
@@ -184,51 +220,75 @@ const { levels, days } = JSON.parse(at('puzzles').textContent), DAY_MS = 86_400_
 const today = new Date().toISOString().slice(0, 10);  // the same for everybody, wherever they are
 const ofToday = () => days[Math.floor(Date.now() / DAY_MS) % days.length];
 const find = which => (which === 'today' ? ofToday() : levels[Number(which) - 1] ?? null);
-const FREE = 'Free play: any fault, any shop, and a link to what you find.';
+const FREE = 'Free play: any fault, any shop, and a link to what you find.', CHOOSE = 'Choose a cell.';
 
 function choose(which) {
   puzzle = find(which);
   name = puzzle ? which : 'free';
-  tries = [];
+  ran = [];
   isSolved = false;
   solution = null;
   at('link').disabled = true;
-  seen.clear();
   for (const button of document.querySelectorAll('.puzzles button')) button.setAttribute('aria-pressed', button.dataset.name === name);
   at('goal').textContent = puzzle?.goal ?? FREE;
+  at('now').classList.toggle('hopeless', isHopeless());
   at('settings').hidden = Boolean(puzzle);
   const { acks, lasts_ms, also } = puzzle ?? { acks: '1', lasts_ms: 12000, also: [] };
   settings = { acks, lasts_ms, step_ms: 5, first_ms: FIRST_MS, also: [...also] };
   score();
 }
 
+const linkTo = which => (Number(which) ? `#level=${which}` : `#${which}`);
+
 async function start(which) {
   choose(which);
-  await anew();
-  say('Choose a cell.');
+  history.replaceState(null, '', linkTo(name));
+  await first();
 }
 
-const chips = levels.map((_, number) => [`${number + 1}`, `${number + 1}`]);
-for (const [which, words] of [...chips, ['today', 'today’s'], ['free', 'free play']]) {
+const first = () => anew(CHOOSE);
+
+for (const [which, words] of [...levels.map((_, number) => [`${number + 1}`, `${number + 1}`]), ['today', 'today’s'], ['free', 'free play']]) {
   const button = Object.assign(document.createElement('button'), { type: 'button', textContent: words });
   button.dataset.name = which;
   button.addEventListener('click', () => attempt(() => start(which)));
   document.querySelector('.puzzles').append(button);
 }
 
+// -- what stays in this browser: the fewest tries for each puzzle. Where that is refused, it stays as long as the page.
+
+const KEPT = 'minikafka.game';
+const kept = (() => { try { return JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { return {}; } })();
+const keptAs = which => (which === 'today' ? today : which);
+
+function keep(count) {
+  kept[keptAs(name)] = Math.min(count, kept[keptAs(name)] ?? count);
+  try { localStorage.setItem(KEPT, JSON.stringify(kept)); } catch { /* it may be refused */ }
+  tick();
+}
+
+function tick() {
+  for (const button of document.querySelectorAll('.puzzles button')) {
+    const best = kept[keptAs(button.dataset.name)];
+    button.classList.toggle('solved', best !== undefined);
+    button.title = best === undefined ? '' : `solved; tries: ${best}`;
+  }
+}
+
+tick();
+
 at('next').addEventListener('click', () => attempt(() => start(`${Number(name) + 1}`)));
 at('result').addEventListener('click', () => {
-  const what = name === 'today' ? `the puzzle of ${today}` : `puzzle ${name}`, ended = isSolved ? 'solved' : 'nothing lost';
-  const link = new URL(name === 'today' ? '#today' : `#level=${name}`, location.href);
-  const text = `minikafka, ${what}: ${puzzle.goal}\n${ended}, ${at('tries').textContent}\n${link}`;
-  copy(text, 'The result is copied: paste it wherever you like.');
+  const used = Object.keys(SIGNS).filter(kind => tries().some(each => each.kind === kind));
+  copy([`Lose an acknowledged order, ${name === 'today' ? today : `#${name}`}: ${times()}`, signs(),
+    used.map(kind => `${SIGNS[kind]} ${MEANS[kind]}`).join(', '), puzzle.goal, new URL(linkTo(name), location.href)].join('\n'), 'Copied: paste it wherever you like.');
 });
 
 async function copy(text, copied) {
   try {
     await navigator.clipboard.writeText(text);
-    say(copied);
-  } catch { say(text); }
+    at('copied').textContent = copied;
+  } catch { at('copied').textContent = text; }
 }
 
 // -- what one does
@@ -238,17 +298,17 @@ document.querySelector('.minikafka-act input').addEventListener('change', ({ tar
   const [what, which] = JSON.parse(target.value).act.split(' ');
   attempt(async () => {
     if (what === 'cell') { await one(which); return; }
-    const most = puzzle?.faults ?? Infinity, given = puzzle?.also.length ?? 0;
+    const most = puzzle?.faults ?? Infinity;
     if (what === 'pin' && settings.also.length + 2 > most) {
       throw new Error(`This puzzle takes ${most === 1 ? 'one fault' : `${most} faults`}.`);
     }
-    if (what !== 'pin' && Number(which) < given) throw new Error('This fault is given: it stays.');
     if (what === 'pin') {
       const [row, column] = which.split('/').map(Number);
       settings.also.push((await ask('pin', { cell: [row, column] })).fault);
     } else settings.also.splice(Number(which), 1);
-    await anew();
-    say(settings.also.length ? 'Pinned: it happens in every run now. What does one more do?' : 'Choose a cell.');
+    score();
+    const keeps = settings.also.length > (puzzle?.also.length ?? 0);
+    await anew(keeps ? 'Kept: this fault strikes in every run now, and is no try. Choose one more.' : CHOOSE);
   });
 });
 
@@ -262,14 +322,14 @@ async function attempt(does) {
 at('settings').addEventListener('submit', event => event.preventDefault());
 at('settings').addEventListener('change', () => {
   const step = Number(at('step_ms').value);
-  let first = FIRST_MS;
+  let first_ms = FIRST_MS;
   if (step === 1) {
     const column = chosen ? Number(chosen.split('/')[1]) : 4;
-    first = settings.first_ms + column * settings.step_ms - COLUMNS / 2;
-    if (settings.step_ms === 1) first = settings.first_ms;
+    first_ms = settings.first_ms + column * settings.step_ms - COLUMNS / 2;
+    if (settings.step_ms === 1) first_ms = settings.first_ms;
   }
-  settings = { ...settings, acks: at('acks').value, lasts_ms: Number(at('lasts_ms').value), step_ms: step, first_ms: first };
-  attempt(anew);
+  settings = { ...settings, acks: at('acks').value, lasts_ms: Number(at('lasts_ms').value), step_ms: step, first_ms };
+  attempt(first);
 });
 at('every').addEventListener('click', () => attempt(every));
 at('again').addEventListener('click', () => attempt(() => start(name)));
@@ -280,25 +340,24 @@ at('link').addEventListener('click', async () => {
   const words = new URLSearchParams({ acks: solution.acks });
   for (const fault of solution.faults) words.append('fault', fault);
   history.replaceState(null, '', `#${words}`);
-  await copy(location.href, 'The link is copied, and in the address bar: it runs the same faults in any tab.');
+  await copy(location.href, 'Copied, and in the address bar: it runs the same faults in any tab.');
 });
 
 async function fromLink() {
   const given = new URLSearchParams(location.hash.slice(1));
   if (!given.has('fault')) {
-    if (given.has('today')) choose('today');
+    if (['today', 'free'].some(each => given.has(each))) choose(given.has('today') ? 'today' : 'free');
     else choose(given.get('level') ?? '1');
-    if (name !== '1') await start(name);
+    if (name !== '1') await first();
     return;
   }
   choose('free');
   settings = { ...settings, acks: given.get('acks') ?? '1', also: given.getAll('fault') };
-  say('The solution of this link runs, as soon as Python is there …');
-  await anew();
+  await anew('The solution of this link runs …');
   const answer = await ask('try', { draws: true });
   tell({ ...answer.play });
   judge(answer);
-  at('verdict').append(answer.ended[0] === 'lost' ? ' It ran in this tab just now: the link is right.' : ' It ran in this tab just now.');
+  at('verdict').append(' This tab ran it again, with the same result.');
 }
 
 addEventListener('hashchange', () => attempt(fromLink));

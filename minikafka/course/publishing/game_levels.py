@@ -18,7 +18,8 @@ LASTS = {20: "20 ms", 100: "100 ms", 1000: "one second", 12_000: "12 seconds"}
 class Puzzle(NamedTuple):
     """lost: how many orders exactly; None: one or more. faults: how many are allowed,
     including the ones that are given (also). par: in tries. lasts_ms: the length of a
-    freeze or a cut. solution: faults as a link has them, the given ones first.
+    freeze or a cut. solution: faults as a link has them, the given ones first. hint: for
+    those who need more tries.
     """
 
     goal: str
@@ -29,6 +30,7 @@ class Puzzle(NamedTuple):
     solution: tuple[str, ...]
     also: tuple[str, ...] = ()
     acks: str = "1"
+    hint: str = ""
 
     def shown(self) -> dict[str, Any]:
         """What the page may know."""
@@ -49,6 +51,7 @@ LEVELS = (
         3,
         12_000,
         ("freeze~1~5030~12000",),
+        hint="What does a leader do that wakes up and doesn’t know it was replaced?",
     ),
     Puzzle(
         "Lose exactly three orders with a single fault.",
@@ -59,8 +62,8 @@ LEVELS = (
         ("freeze~1~5030~12000",),
     ),
     Puzzle(
-        "Freezes and cuts last one second now, too short for anybody to be declared"
-        " dead. Lose an order with two faults.",
+        "Freezes and cuts last one second, too short for anybody to be declared dead."
+        " Lose an order with two faults: choose the first, keep it, choose the second.",
         None,
         2,
         4,
@@ -68,16 +71,18 @@ LEVELS = (
         ("freeze~2~5000~1000", "kill~1~5030"),
     ),
     Puzzle(
-        "Now they last 100 ms. Lose exactly four orders with two faults.",
-        4,
-        2,
+        "Broker 2 is killed at 5.000 s, and freezes and cuts last 100 ms. Lose exactly"
+        " three orders with two more faults.",
         3,
+        3,
+        4,
         100,
-        ("freeze~2~5000~100", "kill~1~5060"),
+        ("kill~2~5000", "freeze~3~5000~100", "kill~1~5050"),
+        ("kill~2~5000",),
     ),
     Puzzle(
-        "And now 20 ms, the time between three orders. Lose exactly two of them with"
-        " two faults.",
+        "Freezes and cuts last 20 ms, the time between three orders. Lose exactly two of"
+        " them with two faults.",
         2,
         2,
         4,

@@ -1,0 +1,346 @@
+"""The game's page in Chromium. Its worker asks the Python of this process instead of a
+browser's, so no Pyodide is needed: the runs are the same.
+"""
+
+import functools
+import http.server
+import re
+import threading
+
+import pytest
+
+from minikafka.course.publishing import fault_game, game_levels, site
+from minikafka.course.publishing.site_look import own
+from minikafka.theatre.drawing import LAYOUTS
+from tests.browser.site import Quiet
+from tests.chromium import running_chromium
+
+pytest.importorskip("playwright.sync_api")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+WORKER = """
+postMessage({ ready: true });
+onmessage = async ({ data }) => {
+  const asked = await fetch('ask', { method: 'POST', body: data });
+  postMessage({ answer: await asked.text() });
+};
+"""
+REFUSED = """
+Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } });
+"""
+NOT_COPIED = "navigator.clipboard.writeText = () => Promise.reject(new Error('no'));"
+PATIENCE_MS = 120_000
+FREEZE_1_AT_5030 = "2/10"
+one_at_a_time = threading.Lock()
+
+
+class Asked(Quiet):
+    """Files, and answers of the game's Python."""
+
+    def do_POST(self):
+        question = self.rfile.read(int(self.headers["content-length"])).decode()
+        with one_at_a_time:
+            answer = fault_game.answer(question).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("game")
+    site.save(folder / "game.html", site.game_page())
+    stage = fault_game.first_picture().page(widths=LAYOUTS)
+    site.save(folder / "game_stage.html", stage)
+    site.save(folder / "game.js", own("game.js"))
+    site.save(folder / "worker.js", WORKER)
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Asked, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/game.html"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with running_chromium() as browser:
+        yield browser
+
+
+class Game:
+    """The page, and what a player does on it."""
+
+    def __init__(self, page, address):
+        self.page, self.address, self.errors = page, address, []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.stage = page.frame_locator("#stage iframe")
+        self.drawing = self.stage.locator("#drawing")
+
+    def open(self, link=""):
+        self.page.goto(f"{self.address}{link}")
+        self.says("Choose a cell.")
+
+    def says(self, words):
+        self.page.locator("#verdict", has_text=words).wait_for()
+
+    def cell(self, key):
+        return self.stage.locator(f'[data-key="{key}"]')
+
+    def tries(self, key, words):
+        self.cell(key).click()
+        self.says(words)
+
+    def press(self, name):
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def keep(self):
+        self.stage.get_by_role("button", name="keep this fault").click()
+        self.says("Kept")
+
+    def score(self):
+        return self.page.text_content("#tries")
+
+    def hash(self):
+        return self.page.evaluate("location.hash")
+
+    def board(self):
+        """Where it is on the page."""
+        frame = self.page.locator("#stage iframe").evaluate(
+            "node => node.getBoundingClientRect().top + scrollY"
+        )
+        return frame + self.cell("0/0").evaluate(
+            "node => node.getBoundingClientRect().top"
+        )
+
+
+@pytest.fixture
+def opened(chromium, address):
+    contexts = []
+
+    def open_(link="", before="", **options):
+        size = {"width": 1280, "height": 720}
+        options = {"viewport": size, "reduced_motion": "reduce"} | options
+        contexts.append(chromium.new_context(**options))
+        page = contexts[-1].new_page()
+        if before:
+            page.add_init_script(before)
+        game = Game(page, address)
+        game.open(link)
+        return game
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def game(opened):
+    game = opened()
+    yield game
+    assert game.errors == []
+
+
+def test_a_cell_can_be_chosen_while_the_table_is_open_and_the_table_is_its_runs(game):
+    rows = game.stage.locator("#rows")
+    game.tries(FREEZE_1_AT_5030, "are gone")
+    game.stage.locator("#text").click()
+    assert "is frozen" in rows.text_content()
+    game.tries("0/10", "Nothing lost.")
+    game.stage.locator("#scrub").press("End")
+    rows.filter(has_text="Broker 1 crashes").wait_for()
+    assert "is frozen" not in rows.text_content()
+    game.stage.locator("#text").click()
+    assert game.drawing.is_visible() and not rows.is_visible()
+    game.stage.locator("#text").click()
+    assert "Broker 1 crashes" in rows.text_content()
+
+
+def test_what_can_not_be_shown_is_said_so(opened):
+    game = opened()
+    game.page.evaluate(
+        """() => {
+  const node = document.createElement('i');
+  node.dataset.play = '{"steps": 3, "turn": 99}';
+  document.querySelector('.minikafka-data').replaceChildren(node);
+}"""
+    )
+    game.stage.locator("#said", has_text="could not show what came").wait_for()
+    assert game.errors
+
+
+def test_the_button_that_keeps_a_fault_stays_where_it_is_and_leaving_runs_nothing(game):
+    keep = game.stage.get_by_role("button", name="keep this fault")
+    game.cell("5/19").hover()
+    before = keep.bounding_box()
+    game.cell("0/3").hover()
+    assert keep.bounding_box() == before
+    keep.hover()
+    assert keep.bounding_box() == before
+    game.page.mouse.move(5, 5)
+    assert game.page.text_content("#verdict") == "Choose a cell."
+    assert game.stage.locator("#strip .untried").count() == 121  # one in the legend
+
+
+def test_a_win_moves_nothing_and_the_replay_is_where_the_log_is_cut(game):
+    game.tries("1/3", "No harm done")
+    before = game.board()
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    assert game.board() == before
+    fate = game.stage.locator("#strip .fate")
+    assert "lost order 2, order 3, order 4" in fate.text_content()
+    game.says("Broker 1 woke after broker 2 had taken over")
+    game.stage.locator("#sentence", has_text="truncates its log").wait_for()
+    assert game.page.locator("#next").is_visible()
+    board = game.page.locator("#stage iframe").bounding_box()["y"]
+    assert 0 < board < 200
+
+
+@pytest.mark.parametrize("goes_on", ["next puzzle", "start again"])
+def test_a_new_start_shows_nothing_of_the_run_before(game, goes_on):
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    assert "lost" in game.drawing.get_attribute("aria-label")
+    game.page.click("#link")
+    assert "fault=" in game.hash()
+    game.page.click("#next" if goes_on == "next puzzle" else "#again")
+    game.says("Choose a cell.")
+    label = game.stage.locator('#drawing[aria-label*="nothing acknowledged lost"]')
+    label.wait_for()
+    assert game.hash() == ("#level=2" if goes_on == "next puzzle" else "#level=1")
+    assert game.stage.locator("#ticks .flag").count() == 0
+
+
+def test_what_was_solved_stays_solved_when_the_page_is_loaded_again(game):
+    game.tries("1/3", "No harm done")
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    game.page.reload()
+    game.says("Choose a cell.")
+    solved = game.page.locator(".puzzles .solved")
+    assert solved.count() == 1 and solved.get_attribute("title") == "solved; tries: 2"
+
+
+def test_a_browser_that_keeps_nothing_plays_all_the_same(opened):
+    game = opened(before=REFUSED)
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    assert game.page.locator(".puzzles .solved").count() == 1
+    assert game.errors == []
+
+
+def test_a_copied_result_can_be_read_by_itself_and_the_verdict_stays(opened):
+    game = opened(before=NOT_COPIED)
+    game.tries("1/3", "No harm done")
+    game.tries("0/10", "waited")
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    game.page.click("#result")
+    copied = game.page.locator("#copied", has_text="#1")
+    assert copied.text_content().splitlines() == [
+        "Lose an acknowledged order, #1: 3 tries (3 is good)",
+        "⬜🟧⬛",
+        "⬜ no harm, 🟧 the shop waited, ⬛ lost as asked",
+        "Lose an order with a single fault.",
+        f"{game.address}#level=1",
+    ]
+    game.says("Solved.")
+
+
+def test_a_hint_comes_to_those_who_have_tried_often(game):
+    for key in ("1/3", "1/5", "1/7"):
+        game.tries(key, "No harm done")
+    assert "A hint" not in game.page.text_content("#verdict")
+    game.tries("1/9", "A hint: What does a leader do")
+
+
+def test_with_other_moments_the_board_and_what_is_said_begin_anew(opened):
+    game = opened("#free")
+    game.tries(FREEZE_1_AT_5030, "are gone")
+    game.page.select_option("#step_ms", "1")
+    game.says("Choose a cell.")
+    assert game.stage.locator("#strip .untried").count() == 121
+
+
+@pytest.mark.parametrize("lasts_ms", fault_game.LASTS_MS)
+def test_no_faults_name_is_cut(opened, lasts_ms):
+    game = opened("#free")
+    game.page.select_option("#lasts_ms", str(lasts_ms))
+    long = f"{lasts_ms} ms" if lasts_ms < 1000 else f"{lasts_ms // 1000} s"
+    names = game.stage.locator("[role=rowheader]")
+    names.filter(has_text=f"cut for {long}").wait_for()
+    cut = "all => all.filter(node => node.scrollWidth > node.clientWidth).length"
+    assert names.evaluate_all(cut) == 0
+
+
+def test_a_fault_that_is_given_has_no_button_and_one_that_is_kept_costs_no_try(opened):
+    game = opened("#level=4")
+    pinned = game.stage.locator(".pinned")
+    assert "broker 2 is killed at 5.000 s" in pinned.text_content()
+    assert pinned.locator("button").count() == 0
+    game.tries("4/4", "No harm done")
+    assert game.score().startswith("1 try")
+    game.keep()
+    assert pinned.locator("button").count() == 1
+    assert game.score().startswith("0 tries")
+    game.tries("0/14", "Solved.")
+    assert game.score().startswith("1 try")
+    assert "Orders 1 to 3" in game.page.text_content("#verdict")
+
+
+def test_a_cell_can_be_kept_by_keys_without_a_run(opened):
+    game = opened("#level=3")
+    game.cell("0/0").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        game.page.keyboard.press(key)
+    game.stage.get_by_role("button", name="keep this fault").press("Enter")
+    game.says("Kept")
+    pinned = game.stage.locator(".pinned button")
+    assert pinned.text_content() == "broker 1 freezes for 1 s at 4.985 s ✕"
+    assert game.score().startswith("0 tries")
+
+
+@pytest.mark.nightly
+def test_the_last_puzzle_ends_in_why_it_can_not_be_won_and_every_moment_runs(opened):
+    last = len(game_levels.LEVELS)
+    game = opened(f"#level={last}")
+    assert not game.page.locator("#every").is_visible()
+    for column in range(5, 10):
+        game.tries(f"2/{column}", "are safe")
+    game.says("that is the point")
+    assert "unclean.leader.election.enable=true" in game.page.text_content("#verdict")
+    assert game.page.locator(".puzzles .solved").count() == 1
+    game.page.click("#every")
+    game.says("120 runs in")
+    legend = game.stage.locator("#strip .legend")
+    assert re.search("120 runs$", legend.text_content())
+    assert "pale" not in legend.text_content()
+
+
+def test_whoever_opens_a_link_sees_the_same_run(opened):
+    game = opened()
+    game.tries(FREEZE_1_AT_5030, "Solved.")
+    game.page.click("#link")
+    other = Game(game.page.context.new_page(), game.address)
+    other.page.goto(f"{game.address}{game.hash()}")
+    other.says("This tab ran it again, with the same result.")
+    assert "Orders 2 to 4 were confirmed, and are gone." in (
+        other.page.text_content("#verdict")
+    )
+    assert other.errors == []
+
+
+def test_on_a_phone_a_cell_is_as_wide_as_a_finger_and_the_goal_stays_in_sight(opened):
+    game = opened(viewport={"width": 390, "height": 660}, has_touch=True)
+    game.cell(FREEZE_1_AT_5030).tap()
+    game.says("Solved.")
+    box = game.cell(FREEZE_1_AT_5030).bounding_box()
+    assert box["width"] >= 32 and box["height"] >= 36
+    wide = "document.documentElement.scrollWidth"
+    assert game.page.evaluate(wide) == 390
+    for part in ("#goal", "#tries", "#verdict", "#next", "#result"):
+        box = game.page.locator(part).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] < 330, part
