@@ -31,7 +31,7 @@ class Runner {
     this.open = [];
     this.worker = new Worker('worker.js?answers=fault_game', { type: 'module' });
     this.worker.onmessage = ({ data }) => {
-      if (data.ready) { ready(); return; }
+      if (data.ready) return;
       const { done, fails } = this.open.shift() ?? {};
       if (!done) { say(`Python did not begin: ${data.failed}`); return; }
       const found = data.answer ? JSON.parse(data.answer) : { error: data.failed.trim().split('\n').pop() };
@@ -52,10 +52,6 @@ class Runner {
 const runners = [new Runner()];
 const least = () => runners.reduce((one, other) => (other.open.length < one.open.length ? other : one));
 const ask = (what, more = {}) => least().ask({ do: what, settings, ...more });
-
-function ready() {
-  if (map === null && chosen === null) say(CHOOSE);
-}
 
 // -- the map
 
@@ -348,7 +344,7 @@ async function fromLink() {
   if (!given.has('fault')) {
     if (['today', 'free'].some(each => given.has(each))) choose(given.has('today') ? 'today' : 'free');
     else choose(given.get('level') ?? '1');
-    if (name !== '1') await first();
+    await first();
     return;
   }
   choose('free');
