@@ -12,7 +12,7 @@ from tests.conformance.raw import Connection
 from tests.kafka import APACHE_KAFKA, BOTH, MINIKAFKA, ApacheKafka
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"  # KIP-394: it is served
 NO_MEMBER = {
