@@ -27,7 +27,7 @@ def main(args: "argparse.Namespace") -> int:
 
 
 def parent_of(args: "argparse.Namespace") -> Parent:
-    """Whoever has typed the command."""
+    """The process that started this one, as the command says how it hears of it."""
     wait_for_end = end_of_parent() if args.exit_with_parent else None
     return Parent(SAY_READY[args.ready], wait_for_end)
 

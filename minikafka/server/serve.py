@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class Ready(NamedTuple):
-    """What whoever started the brokers wants to know. bootstrap_servers: where clients
+    """What the program that starts brokers wants to know. bootstrap_servers: where clients
     reach them. control: where they are told to fail, if anywhere, and the token for it.
     """
 

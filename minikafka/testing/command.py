@@ -1,7 +1,7 @@
 """`minikafka serve --faults FILE` and `--control PORT`: a Kafka for tests in any language.
 
 The brokers are those of a test in Python: they run in a thread of this process, with
-their data in memory. The main thread answers whoever controls them, on a clock that is
+their data in memory. The main thread answers those who control them, on a clock that is
 never moved, and waits for the end.
 """
 

@@ -1,5 +1,5 @@
 """`serve --control`: what kafka.py offers to a test in Python, for tests in any language:
-HTTP and JSON, on this machine only, for whoever has the token.
+HTTP and JSON, on this machine only, for clients that have the token.
 
     POST   /faults            begin a fault: planned.py has its words
     GET    /faults/1          how often it has hit

@@ -134,7 +134,7 @@ class Looking:
         told = self._asked("OffsetFetch", body, coordinator)
         return found._replace(committed={} if told is None else dict(committed(told)))
 
-    # -- whoever is asked
+    # -- the brokers that are asked
 
     def _asked(self, api: str, body: dict[str, Any], address: str) -> Message | None:
         """None: it doesn't answer, or refuses."""

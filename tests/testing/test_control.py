@@ -407,7 +407,7 @@ def test_who_stands_still_holds_up_nobody_and_takes_no_thread(served, one):
     until(lambda: one.asked("GET", "/")[0] == 200, "there is room for one more")
     assert threads_of(served) <= threads
     still.append(socket.create_connection((host, int(port))))
-    until(lambda: is_turned_away(one), "no more than so many are heard at once")
+    until(lambda: is_turned_away(one), "only a few are heard at the same time")
     for each in still:
         each.close()
     until(lambda: not is_turned_away(one), "there is room again")

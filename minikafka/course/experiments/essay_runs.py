@@ -328,7 +328,7 @@ def forked(place: int, by_all: bool) -> Sight:
     acks = "all" if by_all else 1
     with brokers_with_orders(seed=1) as cluster:
         if by_all:
-            cluster.run(seconds=1)  # with acks=1 cut_off waits so long
+            cluster.run(seconds=1)  # as cut_off does with acks=1
         lonely, web = cut_off(cluster, acks, ("created", "booked"))
         loaded = lonely.send(TOPIC, key="bob", value="loaded")
         before_s = min(CUT_S[place], ELECTED_S)

@@ -20,7 +20,7 @@ from minikafka.trace import Event
 
 NO_HARM = "No harm done: every order was confirmed, and is still there."
 NOBODY = "No broker leads, so nobody can read the orders. None of them is known lost."
-NOTICED_MS = 500  # whoever waits less doesn't notice
+NOTICED_MS = 500  # a shorter wait isn't noticed
 
 Holders = dict[str, dict[int, str]]  # broker -> the orders in its log, by offset
 
