@@ -22,7 +22,6 @@ from minikafka.course.judging.verdicts import Said
 from minikafka.course.places import my
 
 MY = my()
-NO_OPTION = 0  # what was dragged in a picture, and isn't right
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}},
 # and for a class "chosen": {number of the question: option}, "wrong" and "hints":
@@ -44,7 +43,7 @@ def opened(question: str) -> None:
 
 def predicted(question: str, option: int) -> None:
     """A prediction of the learner's own was settled. It counts only if it belongs to a
-    lesson. option: the number of the one that was chosen, or NO_OPTION.
+    lesson. option: the number of the one that was chosen.
     """
     for number, place in _asked(question):
         _note(number, "chosen", place, option, again=False)

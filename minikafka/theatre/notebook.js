@@ -114,7 +114,7 @@ const lift = () => outside(() => {
 });
 
 const makeRoomForSheet = () => {
-  const covered = isSheet() ? `${sheetHeight}px` : '';
+  const covered = isSheet() ? `${at('said').offsetHeight + answerHeight + 32}px` : '';
   document.querySelector('main').style.paddingBottom = document.documentElement.style.scrollPaddingBottom = covered;
 };
 
@@ -150,11 +150,11 @@ function reserveHeader() {
 }
 
 function reserveSaid() {
-  const box = at('said'), { hidden } = box;
-  box.hidden = false;
+  const box = at('said'), { hidden } = at('ask');
+  at('ask').hidden = true;  // on a phone it hides the sentence
   box.classList.remove('long');
   box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), LINES)}px`;
-  box.hidden = hidden;
+  at('ask').hidden = hidden;
 }
 
 // Whether a caption is too long for its box.
@@ -167,8 +167,6 @@ function atLength() {
   else box.removeAttribute('tabindex');
 }
 
-let wide = 0;
-
 function resize() {
   if (at('stage').hidden) return;
   choose();
@@ -176,15 +174,13 @@ function resize() {
   reserveHeader();
   reserveSaid();
   atLength();
-  reserveSheet();
+  reserveAnswer();
   makeRoomForSheet();
   at('foot').style.minHeight = `${reserve(at('foot'), at('foot'), steps.map(step => step.foot), LINES)}px`;
   grow();
   draw(cursor, false);
   fitFrame();
-  if (innerWidth === wide) return;  // a phone's window changes its height while one scrolls
-  wide = innerWidth;
-  bringUp(!at('ask').hidden);
+  if (!at('ask').hidden && drags()) drag.comeInReach();
 }
 
 addEventListener('resize', resize);

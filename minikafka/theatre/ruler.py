@@ -2,14 +2,14 @@
 beside it.
 
 What can be said on it stands on the page as words, one for each place that the line can
-take, and which of them are near enough to be right. So the script (drag.js) knows no
-units, and the same words say what it was.
+take, with the option that each counts as. So the script (drag.js) knows no units, and
+the same words say what it was.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minikafka.prediction import NEAR, Prediction, Stretch, size
+from minikafka.prediction import Prediction, Stretch
 from minikafka.theatre.axis import Time
 
 MOST_PLACES = 200  # that a line can take
@@ -63,33 +63,32 @@ def _minutes(ms: float) -> str:
     return f"{ms / 60_000:.1f} min"
 
 
-def draggable(asked: Prediction, ruler: Ruler) -> dict[str, Any]:
-    """What the page needs to know of a prediction whose answer is dragged. A length
-    begins where the true one does, so that the two can be compared.
-
-    right: the first and the last place that are near enough.
+def draggable(asked: Prediction, ruler: Ruler, now: float) -> dict[str, Any]:
+    """What the page needs to know of a prediction whose answer is dragged. now: the
+    moment at which it asks: there a length begins.
     """
-    truth = asked.truth
-    was = size(truth)
+    dragged, truth = asked.dragged, asked.truth
+    assert dragged is not None
     is_length = isinstance(truth, Stretch)
-    begin = truth.begin if isinstance(truth, Stretch) else ruler.first
+    begin = now if is_length else ruler.first
     count = int((ruler.last - begin) // ruler.step) + 1
     values = [number * ruler.step for number in range(count)]
-    if not is_length:
+    was: float | None
+    stretch = None
+    if isinstance(truth, Stretch):
+        stretch, was = truth, truth.end - truth.begin
+    else:
         values = [begin + value for value in values]
-    stretch, right = None, None
-    if was is not None:
-        stretch = truth if isinstance(truth, Stretch) else Stretch(was, was)
-        off = max(NEAR * abs(was), ruler.step / 2)
-        near = [n for n, value in enumerate(values) if abs(value - was) <= off]
-        right = near[:1] + near[-1:]
+        was = truth
+        if truth is not None:
+            stretch = Stretch(truth, truth)
     return {
         "begin": begin,
         "step": ruler.step,
         "length": is_length,
         "words": list(map(ruler.says, values)),
-        "right": right,
+        "counts": list(map(dragged.nearest, values)),
         "truth": stretch,
         "was": "" if was is None else ruler.says(was),
-        "why": asked.why,
+        "tails": asked.tails,
     }

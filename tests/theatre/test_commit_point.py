@@ -193,7 +193,7 @@ def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_
         pic = picture("commit", trace())
         [lit] = [scene for scene in pic.scenes if "light" in scene]
         assert lit["kind"] == kind and lit["trouble"]
-        assert keys <= {*pic.drawings(WIDE)[lit["step"]].outlined}
+        assert keys <= pic.drawings(WIDE)[lit["step"]].outlined
 
 
 def test_a_record_is_named_by_its_key_and_never_twice_by_its_offset():
