@@ -29,7 +29,7 @@ INDEX = "index.html"
 MADE_BY = '<meta name="generator" content="minikafka gallery">'
 NAV_ID = "gallery"
 NAV_STYLE = (
-    "<style>.framed nav{display:none}#gallery{display:flex;flex-wrap:wrap;"
+    "<style>.framed nav,.framed #gallery{display:none}#gallery{display:flex;flex-wrap:wrap;"
     "gap:4px 18px;padding:0 16px 8px;max-width:1440px;margin:0 auto;font-size:14px}"
     "#gallery a{color:var(--ink);padding:6px 0}#gallery span{flex:1;padding:6px 0;"
     "color:var(--quiet)}</style>"
