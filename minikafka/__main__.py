@@ -577,7 +577,7 @@ COMMANDS = {
         "watching.command",
         "show a running Kafka live: brokers, leaders, groups and their lag",
         "Open a page that shows a running Kafka, minikafka or Apache Kafka 4.0 and"
-        " later, as it is at this second: brokers, the leader and the replicas of each"
+        " later, as it is at this second: brokers, the leader and replicas of every"
         " partition, groups with their members, and how far they are behind. It says"
         " plainly what is wrong. The page is for this machine only; Ctrl-C ends it.",
         add_watch_options,

@@ -170,7 +170,7 @@ class Handler(NamedTuple, Generic[Handlers]):
 def narrowed(
     handlers: Mapping[int, Handler[Handlers]], older: KafkaVersion
 ) -> dict[int, Handler[Handlers]]:
-    """What clients are served who are to see an older Kafka. Nodes are served all."""
+    """The versions for clients, which may be told of an older Kafka; nodes get all."""
     found = {}
     for key, handler in handlers.items():
         versions = older.narrowed(handler.api, handler.versions)

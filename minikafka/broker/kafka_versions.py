@@ -20,7 +20,7 @@ class Levels(NamedTuple):
 
 
 class KafkaVersion(NamedTuple):
-    """apis: the lowest and the highest version of each. features: by name."""
+    """apis: per API, its lowest and its highest version. features: by name."""
 
     apis: Mapping[str, tuple[int, int]]
     features: Mapping[str, Levels]

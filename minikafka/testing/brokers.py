@@ -316,7 +316,7 @@ class Brokers:
     # -- time
 
     def now_ms(self) -> int:
-        """Of the brokers' clock, which is the trace's."""
+        """Milliseconds on the brokers' clock, as in the trace."""
         return self._loop.moved.now().monotonic_ms
 
     def advance(self, seconds: float) -> None:

@@ -5,7 +5,8 @@ A broker without producer ids asks the controller for some, and says meanwhile t
 is loading.
 
 An error goes away some time after the first request that has met it, so a client meets
-each, however slow it is. The times are those of Apache Kafka 4.4 on two cores.
+each, however slow it is. The times are near those of Apache Kafka 4.4 on two cores,
+which differ from run to run.
 """
 
 import asyncio

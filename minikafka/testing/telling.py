@@ -69,7 +69,7 @@ BORING = {
     "ControllerElected",
     "ControllerFollowed",
     "FollowerFetched",
-    "GenerationBegan",  # told with who is given what
+    "GenerationBegan",  # the assignment tells it
     "GroupLoaded",
     "GroupStateChanged",
     "HighWatermarkAdvanced",
@@ -145,7 +145,7 @@ class Block:
 
     @property
     def alike(self) -> tuple[Any, ...]:
-        """What blocks that repeat each other share."""
+        """The same for all blocks that say the same thing."""
         return (self.headline, *map(subject, self.events))
 
     def lines(self, began_ms: int) -> list[str]:

@@ -1,5 +1,5 @@
 """What is seen, drawn with the theatre's boxes for a page of any width: brokers above,
-then topics with the leader and the replicas of each partition, then groups: who reads
+then topics with every partition's leader and replicas, then groups: who reads
 what, and how far behind.
 
 Colours are those of all pictures: a broker has its number's, a member its letter's, and
@@ -21,7 +21,7 @@ from minikafka.watching.watched import Watched
 
 # what a page can hold and a person can follow; the rest is counted
 MOST_TOPICS, MOST_GROUPS, MOST_MEMBERS, MOST_LANES = 12, 8, 12, 16
-# partitions: of a topic, and about so many of all topics
+# partitions of one topic, and roughly of all topics together
 MOST_PARTS, MOST_PARTS_IN_ALL = 24, 96
 BESIDE = 4  # partitions, unless the page is too narrow
 MOST_ROWS = 500

@@ -46,9 +46,8 @@ class Stage:
     is drawn in that one only; when the page becomes so wide or narrow that it needs the
     other layout, it gets that.
 
-    With on_point, a lever that is pointed at is told before it is clicked, in a fourth
-    widget, and show_ahead() puts what comes of it into a fifth. A click then finds its
-    effect on the page.
+    With on_point, the page also says, in a fourth widget, which lever somebody points
+    at. show_ahead() puts its effect into a fifth, so a click finds it on the page.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Stage:
         self._of = ""  # the page's name for the act that is being done
 
     def _widget(self, kind: Any, name: str, hears: OnAct | None = None) -> Any:
-        """A hidden one. hears: is told of each act that the page writes into it."""
+        """A hidden widget. hears: gets every act that the page writes into it."""
         import ipywidgets
 
         widget = kind(layout=ipywidgets.Layout(display="none"))

@@ -69,7 +69,7 @@ WORDS = {
     WAITS: "waits",
     WELL: "all well",
 }
-# What stands under a slider where its places have longer names.
+# Short labels under a slider whose places have long names.
 MARKS = {
     "batch": [f"{what} {order}" for what in ("answer", "order") for order in range(3)],
     "commit": ["before", "between", "after"] * 2,

@@ -77,11 +77,11 @@ class Story:
                 ]
 
     def leader_after(self, at: int) -> str | None:
-        """Who was elected next."""
+        """The broker that was elected next."""
         return next((node for node, there in self.elected if there > at), None)
 
     def leader_before(self, at: int) -> str | None:
-        """Who was elected last, if it's not the first leader."""
+        """The broker that was elected last, unless it's the first leader."""
         before = [node for node, there in self.elected if there < at]
         return before[-1] if before else None
 

@@ -150,7 +150,7 @@ SKIPPED = re.compile(
 AIMS = (
     (
         "I have half an hour",
-        "Lesson 00: a question, a cluster, and an order that arrives too early. Then"
+        "Lesson 00, a quarter of an hour: a question, a cluster, and an order that arrives too early. Then"
         f' read <a href="{essay.PATH}">how Kafka loses an order</a>.',
     ),
     (
@@ -550,7 +550,7 @@ def aim(words: str, more: str) -> str:
         way += numbers[begin : end + 1]
     hours = round(sum(contents()[number].stated_minutes for number in way) / 60)
     linked = re.sub(r"\b\d\d\b", lambda it: _number(it[0]), more)
-    takes = f" About {counted(hours, 'hour')}." if hours else " 15 minutes each."
+    takes = f" About {counted(hours, 'hour')}." if hours else ""
     return (
         f'<li><a href="{page_of(way[0])}">{words}</a><span>{linked}{takes}</span></li>'
     )
@@ -620,8 +620,9 @@ def pythons() -> str:
 
 def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     """live: it runs in a tab, too."""
-    link = own_machine(lesson)
-    if live:
+    if not live:
+        link = own_machine(lesson)
+    else:
         link = (
             f'<p><a class="go first" href="../{RUNS}{lesson.path.name}">run this lesson'
             " in a tab</a></p>"

@@ -109,7 +109,7 @@ def _title(d: Sheet, key: str, y: float, high: float, text: str) -> float:
 
 
 def _sent(d: Sheet, run: Facts, places: Places, y: float) -> float:
-    """The first tries, and what became of each. Returns where they end."""
+    """The first tries, and how they ended. Returns the right edge."""
     y = _title(d, "sent", y + 34 * (not d.phone), places.high, "the shop sends")
     y += 34 * d.phone
     for number, order in enumerate(run.sent):

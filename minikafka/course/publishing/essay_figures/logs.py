@@ -1,4 +1,4 @@
-"""What brokers hold of a partition when a run ends, and what they had and cut off."""
+"""The brokers' copies of a partition when a run ends, and the records they cut off."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
