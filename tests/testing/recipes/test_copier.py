@@ -1,12 +1,19 @@
 """A program that copies in transactions: it reads, writes, and commits its offsets in
 the same transaction as its records. So each record is copied once, whatever happens in
 between, and a second copier with the same transactional.id fences the first.
+
+There are three brokers, because librdkafka 2.16 needs another one when it loses a
+connection: with its only broker it forgets who coordinates the group, and then waits
+in send_offsets_to_transaction for ever, whatever its timeout (confluentinc/librdkafka
+issues 5511 and 5456).
 """
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from minikafka.testing import Answer, Lose
+
+pytestmark = pytest.mark.minikafka(brokers=3)
 
 ANSWER_S = 3  # how long it waits for an answer before it asks again
 
@@ -84,6 +91,7 @@ def start(kafka, topics):
 @pytest.mark.parametrize(
     "fault",
     [
+        Lose("Produce", answer=True),
         Lose("TxnOffsetCommit", answer=True),
         Lose("EndTxn", answer=True),
         Answer("EndTxn", "COORDINATOR_NOT_AVAILABLE"),
