@@ -40,7 +40,7 @@ ENDS = {
     "commit": ({WELL, LOST}, {WELL, TWICE}),
     "rebalance": ({WELL, WAITS, TWICE}, {WELL, WAITS}),
     "watermark": ({WAITS, LOST}, {WAITS}),
-    "fork": ({WELL, LOST}, {WELL}),
+    "fork": ({WELL, LOST}, {WAITS}),
     "gate": ({BACK}, {WAITS}),
     "sink": ({WELL, TWICE}, {WELL}),
 }
@@ -226,9 +226,40 @@ def test_the_figure_of_the_watermark_strikes_out_what_each_broker_had_cut(shapes
 
 
 def test_the_gate_is_closed_only_for_those_who_heed_it(shapes):
-    fills = [run["gate"]["fill"] for run in shapes["gate", WIDE]]
+    """Closed, it stands across the reader's way."""
+    closed = [
+        run["gate"]["y"] + run["gate"]["h"] > run["reader/way"]["y"]
+        for run in shapes["gate", WIDE]
+    ]
     count = len(TIMEOUTS_S)
-    assert fills == ["none"] * count + ["trouble"] * count
+    assert closed == [False] * count + [True] * count
+
+
+def test_a_payment_that_the_unique_key_rejects_is_in_the_figure(shapes):
+    rejected = {
+        seconds: run["order/second/said"]["text"]
+        for seconds, run in zip(
+            FROZEN_S, shapes["rebalance", WIDE][len(FROZEN_S) :], strict=True
+        )
+        if "order/second/strike" in run
+    }
+    # who gets the order once more depends on how far the rebalance was
+    assert rejected == {44: "A is rejected", 46: "B is rejected"} | {
+        seconds: "A is rejected" for seconds in (50, 60)
+    }
+
+
+def test_kip_98_what_the_broker_recognises_and_drops_is_beside_the_log(shapes):
+    places = CASE["batch"].places
+    idempotent = shapes["batch", WIDE][len(places) :]
+    run = idempotent[places.index("the answer to order 2")]
+    log = [key for key in run if re.fullmatch(r"log/\d", key)]
+    dropped = [
+        shape["text"]
+        for key, shape in run.items()
+        if re.fullmatch(r"dropped/\d/words", key)
+    ]
+    assert (len(log), dropped) == (5, ["2", "3", "4"])
 
 
 def test_an_open_transaction_is_as_long_in_the_figure_as_it_was(shapes):
@@ -356,7 +387,8 @@ def test_firefox_shows_the_same_runs(root, runs, width, height):
         page.goto(f"{address}/{essay.PATH}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         for case in CASES:
-            says = f"document.querySelector('#{case.name} .says span').textContent"
+            says = f"document.querySelector('#{case.name} .says span').innerText"
+            says += ".replaceAll('\u00a0', ' ')"
             last = runs[case.name][False][-1]["says"]
             page.evaluate(f"document.querySelector('#{case.name} input').focus()")
             page.press(END)

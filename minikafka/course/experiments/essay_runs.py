@@ -257,11 +257,12 @@ def frozen(place: int, unique: bool) -> Sight:
             event.at for event in wrote if event.at > ASLEEP_MS and _is_of_A(event)
         )
         waited_s = (goes_on_ms - ASLEEP_MS) / 1000
-        ends = "A was evicted" if is_evicted else "A is still in the group"
-        says = (
-            f"A's orders waited for {waited_s:.0f} s. {ends}, and each order is paid"
-            " once."
+        ends = (
+            "A was evicted, and the second payment of order 20 is rejected."
+            if is_evicted
+            else "A is still in the group, and each order is paid once."
         )
+        says = f"A’s orders waited for {waited_s:.0f} s. {ends}"
     else:
         kind = WELL
         says = "Each order is paid once."
@@ -341,22 +342,35 @@ def forked(place: int, by_all: bool) -> Sight:
         is_told = loaded.is_done and not loaded.exception
         trace = list(cluster.trace)
     cut = _all(trace, "LogTruncated")
+    waited_s = _done_after_s(trace, "loaded")
     if is_told and "loaded" not in log:
         kind = LOST
         says = (
             "The old leader said that “loaded” was done. Now another one leads, and"
             " “loaded” is cut off."
         )
-    elif cut:
-        kind = WELL
+    elif waited_s >= 1:
+        kind = WAITS
+        again = ", because it was sent again" if cut else ""
         says = (
-            "“loaded” was cut off, but nobody had been told that it was done, so it was"
-            f" sent again. The log holds {_quoted(log)}."
+            f"“loaded” is done {waited_s:.0f} s late{again}. The log holds"
+            f" {_quoted(log)}."
         )
     else:
         kind = WELL
         says = f"The log holds {_quoted(log)}."
     return Sight(trace, kind, says)
+
+
+def _done_after_s(trace: Sequence[Event], value: str) -> float:
+    """How long its producer waited for the answer."""
+    [sent] = [e for e in _all(trace, "PartitionChosen") if e.detail["value"] == value]
+    [done] = [
+        event
+        for event in _all(trace, "RecordsAcknowledged")
+        if event.node == sent.node and event.detail["batch"] == sent.detail["batch"]
+    ]
+    return (done.at - sent.at) / 1000
 
 
 # -- the gate of a transaction
@@ -392,13 +406,13 @@ def gated(place: int, committed: bool) -> Sight:
         [aborted] = _all(trace, "MarkerWritten")
         believed_s = (aborted.at - sent_ms) / 1000
         says = (
-            f"The auditor reads 20 euros immediately. {believed_s:.0f} s later their"
-            " transaction is aborted, and the auditor isn't told."
+            f"The auditor reads 20 euros immediately. {believed_s:.0f} s later the"
+            " transaction is aborted, and the auditor doesn’t hear of it."
         )
     else:
         kind = WAITS
         says = (
-            f"The kiosk's 5 euros wait for {waited_s:.0f} s behind a shop that is dead."
+            f"The kiosk’s 5 euros wait for {waited_s:.0f} s behind a shop that is dead."
             " The 20 euros are never read."
         )
     return Sight(trace, kind, says)

@@ -55,7 +55,7 @@ for (const figure of document.querySelectorAll('.case')) {
     says.dataset.kind = run.kind;
     says.innerHTML = `<b>${sign(run.kind)}</b> <span></span>`;
     says.firstElementChild.append(run.word);
-    says.lastElementChild.textContent = run.says;
+    says.lastElementChild.textContent = run.says.replace(/(\d) (?=s\b)/g, '$1\u00a0');
     mark(run.kind);
   }
 

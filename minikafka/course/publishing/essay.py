@@ -71,8 +71,12 @@ WORDS = {
 }
 # Short labels under a slider whose places have long names.
 MARKS = {
-    "batch": [f"{what} {order}" for what in ("answer", "order") for order in range(3)],
-    "commit": ["before", "between", "after"] * 2,
+    "batch": [f"{what}\n{order}" for what in ("answer", "order") for order in range(3)],
+    "commit": [
+        f"{where}\norder {order}"
+        for order in range(2)
+        for where in ("before", "between", "after")
+    ],
 }
 # An order's way: those who have it, and what lies between them (without a name), with
 # the sections that are about each.
@@ -212,7 +216,8 @@ def way(html: str, kinds: Sequence[str]) -> str:
     for who, numbers in WAY:
         links = "".join(
             f'<a href="#{section[number][0]}"><i data-kind="{kinds[number - 1]}">'
-            f"{_sign(kinds[number - 1])}</i> <span>{section[number][1]}</span></a>"
+            f"{_sign(kinds[number - 1])}</i>"
+            f" <span>{number}. {section[number][1]}</span></a>"
             for number in numbers
         )
         start = f"<div><b>{who}</b>" if who else '<div class="leg">'

@@ -34,13 +34,15 @@ class Written(NamedTuple):
 
 class Facts(NamedTuple):
     """sent: the orders of the first tries; answered, arrived: those of them that were.
-    told: the orders that the shop hears are done.
+    dropped: second copies that the broker recognised. told: the orders that the shop
+    hears are done.
     """
 
     sent: tuple[str, ...]
     answered: frozenset[str]
     arrived: frozenset[str]
     log: tuple[Written, ...]
+    dropped: tuple[str, ...]
     told: tuple[str, ...]
 
     def fate(self, order: str) -> str:
@@ -73,6 +75,10 @@ def read(trace: Sequence[Event]) -> Facts:
         ),
         arrived=frozenset(each.order for each in log if not each.again),
         log=tuple(log),
+        dropped=tuple(
+            log[event.detail["base_offset"]].order
+            for event in of_kind(trace, "DuplicateRecognized")
+        ),
         told=tuple(sorted(orders[each.detail["batch"]] for each in done)),
     )
 
@@ -90,8 +96,8 @@ class Places(NamedTuple):
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    left = 0 if d.phone else 130
-    most = max(len(each.log) for each in runs)
+    left = 0 if d.phone else 148
+    most = max(len(each.log) + len(each.dropped) for each in runs)
     places = Places(left, (width - left - 2) / most, 40 if d.phone else 48)
     sent = places
     if d.phone:  # wider, for the words over a single order
@@ -136,14 +142,19 @@ def _brackets(
 
 
 def _log(d: Sheet, run: Facts, places: Places, y: float) -> float:
-    """The log, with the records of the first tries and of those after them."""
+    """The log, with the records of the first tries and of those after them, and beside
+    it what the broker had already.
+    """
     y = _title(d, "log", y + 34 * (not d.phone), places.high, "the log")
     y += 34 * d.phone
     tries = ["sent again" if each.again else "first try" for each in run.log]
+    tries += ["dropped" if d.phone else "sent again, dropped"] * len(run.dropped)
     _brackets(d, "try", places, y, tries)
     for number, each in enumerate(run.log):
         paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN
         d.record(f"log/{number}", places.box(number, y), each.order, paint, width=2)
+    for number, order in enumerate(run.dropped, start=len(run.log)):
+        d.cut(f"dropped/{number}", places.box(number, y), order, is_lost=False)
     x, row = places.left, y + places.high + 12
     for text, paint, is_there in (
         ("a second copy", SECOND, any(each.is_copy for each in run.log)),
@@ -158,7 +169,7 @@ def _log(d: Sheet, run: Facts, places: Places, y: float) -> float:
 
 def _told(d: Sheet, run: Facts, places: Places, y: float) -> float:
     """What the shop hears."""
-    y = _title(d, "told", y, places.high, "the shop hears")
+    y = _title(d, "told", y, places.high, "in the end it hears")
     for number, order in enumerate(run.told):
         box = places.box(number, y)
         text = f"{order} ✓" if d.phone else f"{order} done ✓"
@@ -168,7 +179,8 @@ def _told(d: Sheet, run: Facts, places: Places, y: float) -> float:
 
 def words(run: Facts) -> str:
     log = " ".join(each.order for each in run.log)
-    return f"The log: {log}. The shop hears that {len(run.told)} orders are done"
+    dropped = f" Dropped: {' '.join(run.dropped)}." if run.dropped else ""
+    return f"The log: {log}.{dropped} The shop hears that {len(run.told)} are done"
 
 
 FIGURE = Figure(read, draw, words)

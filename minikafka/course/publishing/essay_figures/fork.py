@@ -170,12 +170,18 @@ def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -
 
 def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
     """When it is sent, and when its producer hears that it is done, true or not."""
+    at = axis.x
     key, middle = f"write/{write.value}", row.y + row.h / 2
     is_lost = write.value not in run.logs[run.new or run.old].kept
     ink = LOST if is_lost else "actor3"
     box = axis.box(write.sent_ms, write.done_ms, row.y, row.h)
     waited_ms = write.done_ms - write.sent_ms
+    # beside the line of the other producer's write, where that is near
     x, text, waits = box.x + 14, "✓ done", "waits"
+    other = next(each for each in run.writes if each is not write)
+    lines = [at(taken.at_ms) for taken in other.taken]
+    if any(x - 6 < line < x + d.long(text, bold=True) for line in lines):
+        x = max(lines) + 8
     if waited_ms >= LEAST_WAIT_MS:
         x, text = box.right + 12, f"{text} after {waited_ms / 1000:.1f} s"
         if x + d.long(text, bold=True) > d.width:

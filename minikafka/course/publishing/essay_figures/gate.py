@@ -101,9 +101,9 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
-    d.rect(
-        "gate", x, box.y, 8, way + 10 - box.y, LOST if run.is_heeded else "none", LOST
-    )
+    # open, it leaves the way free
+    low = way + 10 if run.is_heeded else way - 10
+    d.rect("gate", x, box.y, 8, low - box.y, LOST)
     name = d.long(READER, bold=True) + 6
     d.say("reader", x - 24 - name, way, READER, bold=True)
     if run.is_heeded:
@@ -122,6 +122,8 @@ def _ended_log(d: Sheet, run: Facts, place: Point) -> None:
     d.record("ended/behind", box._replace(x=x + wide), run.behind)
     marker = box._replace(x=x + 2 * wide)
     d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
+    if run.is_heeded:
+        d.tip("ended/way", x, box.bottom + 18, x + 2 * wide - 8, box.bottom + 18, "ink")
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
@@ -133,8 +135,8 @@ def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
         said, paint = f"{run.behind} wait", WAITING
         text, ink = f"reads {first.value}", "actor3"
     else:
-        has = " and ".join(each.value for each in run.read)
-        said, paint = f"has read {has}", Paint("paper", LOST)
+        has = [each.value for each in run.read]
+        said, paint = f"has read {' and '.join(has)}", Paint("paper", LOST)
         text, ink = f"{_short(run.opened)} aborted", LOST
     d.bar("reader/has", box, paint, said)
     if "reader/has/words" not in d.shapes:

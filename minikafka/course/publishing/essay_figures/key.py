@@ -19,6 +19,8 @@ from minikafka.trace import Event
 
 PAINT = {"created": PLAIN, "paid": MARK}
 
+GUTTER = 26  # of a phone, where the sums lead down to their partitions
+
 
 class Chosen(NamedTuple):
     """A record, with the sum that leads to its partition."""
@@ -54,7 +56,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high, wide = (36, 30, 86) if d.phone else (46, 36, 92)
     top = 98 if d.phone else 30
-    left, right = (0, 262) if d.phone else (420, 680)
+    left, right = (GUTTER, 262) if d.phone else (420, 680)
     rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
     d.say("title", left, top - 16, "the partitions", "quiet")
     for number, y in enumerate(rows):
@@ -69,7 +71,9 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     sums_y = (14, 44) if d.phone else (rows[1] - 5, rows[-2] - 15)
     taken: set[int] = set()
     for each, y in zip(run.written, sums_y, strict=True):
-        home = Box(left + 46, rows[each.partition] + 3, wide, high - 6)
+        home = Box(
+            left + (36 if d.phone else 46), rows[each.partition] + 3, wide, high - 6
+        )
         if each.partition in taken:
             home = home._replace(x=home.right + 8)
         taken.add(each.partition)
@@ -83,13 +87,19 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
 def _sum(d: Sheet, each: Chosen, y: float, wide: float, home: Point) -> None:
     """A record's sum, which leads to its home."""
     key = f"sum/{each.value}"
-    high = 24 if d.phone else 30
-    d.record(key, Box(0, y - high / 2, wide, high), each.value, PAINT[each.value])
+    high, left = (24, GUTTER) if d.phone else (30, 0)
+    d.record(key, Box(left, y - high / 2, wide, high), each.value, PAINT[each.value])
     text = f"hash({each.key}) % {each.partitions} = {each.partition}"
     look: Look = {"large": not d.phone, "mono": True}
-    d.say(f"{key}/sum", wide + 12, y, text, **look)
-    if not d.phone:
-        d.tip(f"{key}/tip", wide + 22 + d.long(text, **look), y, *home)
+    x = left + wide + 12
+    d.say(f"{key}/sum", x, y, text, **look)
+    if d.phone:  # around what is between them
+        aside = GUTTER - (6 if each.value == "paid" else 14)
+        way = f"M0,0h{aside - left}V{home.y - y:g}h{home.x - 4 - aside:g}"
+        d.path(f"{key}/tip", left, y, way, line="quiet", width=1.5)
+        d.path(f"{key}/tip/head", *home, "M0,0l-8,-4.5v9z", fill="quiet")
+    else:
+        d.tip(f"{key}/tip", x + 10 + d.long(text, **look), y, *home)
 
 
 def _shipping(

@@ -25,6 +25,7 @@ SINCE_MS = 15_000
 ORDER = "20"  # A works on it when it is frozen
 MEMBERS = "AB"
 SLEEPER = "A"
+REJECTED = Paint("paper", "quiet", "quiet")
 SIGNS_OF_LIFE = ("Heartbeat", "OffsetCommit")
 
 
@@ -44,7 +45,7 @@ class Paid(NamedTuple):
 
 class Facts(NamedTuple):
     """owned: by partition. evicted_ms: when the group gave A up, if it did. paid: from
-    partition 0.
+    partition 0. rejected: a second payment of the order that the database didn't take.
     """
 
     owned: tuple[tuple[Owned, ...], ...]
@@ -52,6 +53,7 @@ class Facts(NamedTuple):
     frozen_ms: tuple[int, int] | None
     evicted_ms: int | None
     paid: tuple[Paid, ...]
+    rejected: Paid | None
     end_ms: int
 
     @property
@@ -85,8 +87,29 @@ def read(trace: Sequence[Event]) -> Facts:
         frozen_ms=(asleep[0].at, awake[0].at) if asleep else None,
         evicted_ms=evicted[0] if evicted else None,
         paid=tuple(paid),
+        rejected=_rejected(trace, paid),
         end_ms=trace[-1].at,
     )
+
+
+def _rejected(trace: Sequence[Event], paid: Sequence[Paid]) -> Paid | None:
+    """A member that gets the order and goes on to its commit without having paid it."""
+    for event in of_kind(trace, "RecordsPolled"):
+        if any(key == f"o-{ORDER}" for _, key, _ in event.detail["records"]):
+            done_ms = next(
+                each.at
+                for each in of_kind(trace, "CommitSent")
+                if each.node == event.node and each.at > event.at
+            )
+            member = event.node.removeprefix("consumer ")
+            if not any(
+                each.order == ORDER
+                and each.member == member
+                and event.at < each.at_ms <= done_ms
+                for each in paid
+            ):
+                return Paid(member, ORDER, done_ms)
+    return None
 
 
 def _owned(trace: Sequence[Event], number: int) -> list[Owned]:
@@ -144,7 +167,7 @@ def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     """A's signs of life, how long it is frozen, and when the group gives it up."""
     d.ground("signs", axis, y, high)
     # on a phone the bracket is between the name and the lane
-    d.name("signs", f"{SLEEPER}'s signs of life", y - 31 * d.phone, high)
+    d.name("signs", f"{SLEEPER}’s signs of life", y - 31 * d.phone, high)
     colour = _paint(SLEEPER).fill
     for at_ms in run.signs_ms:
         x = axis.x(at_ms) - 1
@@ -196,29 +219,41 @@ def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
         x = axis.x(run.frozen_ms[0])
         box = Box(x, y + 4, places[0].x - 10 - x, 22)
         d.bar("waits", box, WAITING, f"order {ORDER} waits", "waits")
+    if run.rejected:
+        places.append(Point(axis.x(run.rejected.at_ms), rows[1]))
     if len(places) > 1:
         (x, row), (x2, row2) = places
         way = f"M0,0V{row2 - row}H{x2 - x:g}"
-        d.path("twice", x, row, way, line=TWICE, width=2.5)
-    for each, place in zip(run.of_the_order, places, strict=True):
-        _payment(d, each, place, is_second=place.y == rows[1], left=axis.left)
+        ink = "quiet" if run.rejected else TWICE
+        d.path("twice", x, row, way, line=ink, width=2.5)
+    first, *second = places
+    # ends where the line of the eviction begins
+    end = min(first.x - 10, axis.x(run.evicted_ms or 0) - 6 if second else first.x)
+    wide = d.long(f"A pays order {ORDER}", bold=True)
+    begin = end - wide if end - wide > axis.left else first.x - 13
+    payer = run.of_the_order[0].member
+    text = f"{payer} pays order {ORDER}"
+    d.say("order/first/said", begin, rows[1], text, "quiet", bold=True, halo="wash")
+    d.mark("order/first", *first, ORDER, _paint(payer), r=13)
+    for place in second:
+        _second_payment(d, run, place)
 
 
-def _payment(d: Sheet, paid: Paid, place: Point, is_second: bool, left: float) -> None:
-    """The order's own mark, its words in the lower row, where no other payment is."""
-    x, row = place
-    key, again = f"order/{is_second}", "again" if d.phone else "pays it again"
-    if is_second:
-        text, ink, middle = f"{paid.member} {again}", TWICE, row
-    else:
-        text, ink, middle = f"{paid.member} pays order {ORDER}", "quiet", row + 30
+def _second_payment(d: Sheet, run: Facts, place: Point) -> None:
+    """The order's second mark: in the table, or rejected because of its key."""
+    again = "again" if d.phone else "pays it again"
+    paid, words, ink = run.of_the_order[-1], again, TWICE
+    if run.rejected:
+        paid, words, ink = run.rejected, "is rejected", "actor3"
+    text = "rejected" if run.rejected and d.phone else f"{paid.member} {words}"
     wide = d.long(text, bold=True)
-    if is_second:
-        begin = x + 18 if x + 18 + wide < d.width else x - 18 - wide
-    else:
-        begin = x - 10 - wide if x - 10 - wide > left else x - 13
-    d.say(f"{key}/said", begin, middle, text, ink, bold=True, halo="wash")
-    d.mark(key, x, row, ORDER, _paint(paid.member), r=13)
+    begin = place.x + 18 if place.x + 18 + wide < d.width else place.x - 18 - wide
+    d.say("order/second/said", begin, place.y, text, ink, bold=True, halo="wash")
+    paint = REJECTED if run.rejected else _paint(paid.member)
+    d.mark("order/second", *place, ORDER, paint, r=13)
+    if run.rejected:
+        strike = (place.x - 8, place.y + 8, place.x + 8, place.y - 8)
+        d.line("order/second/strike", *strike, "quiet", width=2)
 
 
 def words(run: Facts) -> str:
@@ -230,6 +265,8 @@ def words(run: Facts) -> str:
         parts.append(f"the group evicts it at {run.evicted_ms / 1000:.0f} s")
     for each in run.of_the_order:
         parts.append(f"{each.member} pays order {ORDER} at {each.at_ms / 1000:.0f} s")
+    if run.rejected:
+        parts.append(f"{run.rejected.member} pays it again and is rejected")
     return ", ".join(parts)
 
 

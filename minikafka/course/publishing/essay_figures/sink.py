@@ -81,8 +81,8 @@ def _sink(trace: Sequence[Event], name: str) -> Sink:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (46, 118, 52) if d.phone else (50, 126, 52)
-    right = width - (66 if d.phone else 140)
+    high, pitch, top = (46, 118, 60) if d.phone else (50, 126, 52)
+    right = width - (2 if d.phone else 140)
     last_ms = max(each.at_ms for r in runs for sink in r.sinks for each in sink.added)
     axis = Axis(Stretch(SINCE_MS, last_ms + 600, 0, right))
     for number, sink in enumerate(run.sinks):
@@ -111,14 +111,22 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
         x = axis.x(each.at_ms)
-        d.mark(f"{key}/{number}", x, middle, str(each.order), paint, r=10)
+        d.mark(
+            f"{key}/{number}",
+            x,
+            middle,
+            str(each.order),
+            paint,
+            r=8.5 if d.phone else 10,
+        )
     right: Look = {"anchor": "end"}
     ink = TWICE if len(sink.added) > len(before) else "ink"
-    sums = str(sink.cents)
-    d.text(
-        f"{key}/sum", d.width - 2, middle + 2, sums, ink, size=26, bold=True, **right
-    )
-    d.say(f"{key}/cents", d.width - 2, middle + 17, "cents", "quiet", **right)
+    x, cents = d.width - 2, "cents"
+    # beside the lane, or above it
+    low = y - 32 if d.phone else middle + 2
+    d.say(f"{key}/cents", x, y - 38 if d.phone else low + 15, cents, "quiet", **right)
+    x -= (d.long(cents) + 6) * d.phone
+    d.text(f"{key}/sum", x, low, str(sink.cents), ink, size=26, bold=True, **right)
 
 
 def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:

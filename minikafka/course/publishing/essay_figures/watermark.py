@@ -95,8 +95,8 @@ def _short(value: str) -> str:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high, pitch = (24, 46) if d.phone else (26, 34)
-    left, top = (0.0, 46.0) if d.phone else (128.0, 24.0)
-    gap, later = (44, 62) if d.phone else (110, 220)
+    left, top = (0.0, 78.0) if d.phone else (128.0, 24.0)
+    gap, later = (30, 76) if d.phone else (110, 220)
     middle = width - 2 - later - gap
     axis = Axis(
         Stretch(*CLOSE_MS, left, middle), Stretch(*LATER_MS, middle + gap, width - 2)
@@ -131,6 +131,18 @@ def _nobody_leads(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     """The gap in the axis."""
     close, later = axis.stretches
     lasted = f"{(run.elected_ms - run.killed_ms) / 1000:.1f} s"
+    if d.phone:
+        colon: Look = {"anchor": "end", "bold": True}
+        d.say("gap", d.width, 12, f"then nobody leads for {lasted}", **colon)
+        d.path(
+            "gap/place",
+            close.right,
+            22,
+            f"M0,8v-8h{later.left - close.right:g}v8",
+            line="quiet",
+            width=2,
+        )
+        return
     for number, line in enumerate((lasted, "nobody", "leads")):
         look: Look = {"anchor": "middle", "bold": not number, "halo": "paper"}
         x = (close.right + later.left) / 2
@@ -145,7 +157,7 @@ def _killed(
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
         d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED)
-    d.killed("killed", x, 12, rows[-1] + high)
+    d.killed("killed", x, 44 if d.phone else 12, rows[-1] + high)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
