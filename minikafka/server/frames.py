@@ -1,17 +1,28 @@
 """Cuts frames out of the bytes from a socket: a size (int32) and then that many bytes.
 
-Small frames are cut out of one scratch buffer that all connections share; a frame that
-didn't arrive whole gets a bytearray of its own, which grows as its bytes come and which
-the socket fills directly.
+Small frames are cut out of one scratch buffer that all connections of a thread share; a
+frame that didn't arrive whole gets a bytearray of its own, which grows as its bytes come
+and which the socket fills directly.
 """
+
+import threading
 
 SCRATCH_BYTES = 64 * 1024
 # allocated for a frame before its bytes have come: a claimed size is only a claim
 FIRST_BYTES = 64 * 1024
 SIZE_BYTES = 4
 
-# asyncio fills it and calls us in one go, so one buffer is enough
-scratch = memoryview(bytearray(SCRATCH_BYTES))
+
+class Scratch(threading.local):
+    """One buffer is enough for all connections of an event loop: asyncio fills it and
+    calls us in one go. In another thread another loop may do so meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(SCRATCH_BYTES))
+
+
+_scratch = Scratch()
 
 
 class Frames:
@@ -37,8 +48,9 @@ class Frames:
         """The buffer that the socket fills next (asyncio's get_buffer)."""
         if self._frame is None:
             kept = len(self._rest)
-            scratch[:kept] = self._rest
-            return scratch[kept:]
+            buffer = _scratch.buffer
+            buffer[:kept] = self._rest
+            return buffer[kept:]
         if self._filled == len(self._frame):
             growth = min(self._size - self._filled, self._filled)
             self._frame.extend(bytes(growth))
@@ -51,7 +63,7 @@ class Frames:
         that are whole with them.
         """
         if self._frame is None:
-            return self._cut(scratch[: len(self._rest) + nbytes])
+            return self._cut(_scratch.buffer[: len(self._rest) + nbytes])
         assert self._view is not None
         self._view.release()  # a bytearray can't grow while a view of it exists
         self._filled += nbytes

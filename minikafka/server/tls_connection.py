@@ -13,13 +13,12 @@ from typing import Any
 
 from minikafka.cluster.principals import Principal
 from minikafka.server.connection import Connection, Shared
-from minikafka.server.frames import SCRATCH_BYTES
+from minikafka.server.frames import Scratch
 from minikafka.server.newcomers import Newcomers
 
 SEALED_BYTES = 256 * 1024  # of an answer, at once
 
-# asyncio fills it and calls us in one go, so one buffer is enough
-sealed = memoryview(bytearray(SCRATCH_BYTES))
+_scratch = Scratch()
 
 # reasons that OpenSSL gives when a client's first bytes are no TLS
 NO_TLS = (
@@ -69,13 +68,13 @@ class TlsConnection(Connection):
     # --- in ---
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return sealed
+        return _scratch.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
         self.active_at = time.monotonic()
-        self._came.write(sealed[:nbytes])
+        self._came.write(_scratch.buffer[:nbytes])
         try:
             if not self._is_known:
                 self._shake_hands()

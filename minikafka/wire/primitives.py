@@ -14,6 +14,7 @@ null and replace malformed UTF-8. The schema decides whether null is allowed.
 
 import struct
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from minikafka.wire.errors import CorruptRecord
@@ -66,15 +67,10 @@ class ItemBudget:
     """How many array items and tagged fields one message may still hold. Two bytes on
     the wire can become 250 bytes of objects in memory, and each item is work, so a
     frame of 100 MB could fill any machine's memory, or hold up everybody else for
-    minutes. Apache Kafka has no such limit. For use on one thread only.
+    minutes. Apache Kafka has no such limit.
     """
 
-    most = left = 0
-
-    def begin(self, most: int) -> None:
-        """Start over with a budget of `most` items: the next message is about to be
-        read.
-        """
+    def __init__(self, most: int) -> None:
         self.most = self.left = most
 
     def take(self, count: int) -> None:
@@ -84,7 +80,8 @@ class ItemBudget:
             raise DecodeError(f"it holds more than {self.most} items")
 
 
-items_of_this_message = ItemBudget()  # begins again with each Schema.decode
+# A new one for each Schema.decode. Other threads may be reading messages of their own.
+items_of_this_message: ContextVar[ItemBudget] = ContextVar("items_of_this_message")
 
 
 class EncodeError(ValueError):
@@ -292,7 +289,7 @@ def array(item: Codec, flexible: bool, code: str = "") -> Codec:
             raise DecodeError(
                 f"an array of {count} items is announced, {left} bytes remain"
             )
-        items_of_this_message.take(count)
+        items_of_this_message.get().take(count)
         if code:
             numbers = struct.unpack_from(f">{count}{code}", buffer, at)
             return list(numbers), at + size

@@ -207,7 +207,7 @@ class Schema:
         """The message and the position after it. Raises DecodeError, or ValueError if
         there is no such version.
         """
-        primitives.items_of_this_message.begin(most_items)
+        primitives.items_of_this_message.set(primitives.ItemBudget(most_items))
         try:
             codec = self._codecs.get(version) or self._codec(version)
             return codec.decode(buffer, at)
@@ -384,7 +384,7 @@ def _decoder(
             at += 1
         elif flexible:
             count, at = read_unsigned_varint(buffer, at)
-            primitives.items_of_this_message.take(count)
+            primitives.items_of_this_message.get().take(count)
             for _ in range(count):
                 at = read_tagged(buffer, at, fields)
         # as _message does, without a call

@@ -332,8 +332,9 @@ def test_a_slider_and_a_switch_show_the_run_that_they_choose(page, runs):
 def test_a_mark_tells_how_a_place_ended_only_after_somebody_was_there(page, runs):
     figure = page.locator("#commit")
     kinds = [run["kind"] for run in runs["commit"][False]]
-    first = CASE["commit"].first
-    marked = [kind if place == first else "" for place, kind in enumerate(kinds)]
+    figure.scroll_into_view_if_needed()
+    figure.get_by_text(runs["commit"][False][0]["says"], exact=True).wait_for()
+    marked = [kinds[0], *[""] * (len(kinds) - 1)]
     assert marks(figure) == marked
     slider = figure.get_by_role("slider")
     slider.focus()

@@ -9,10 +9,10 @@ import pytest
 
 from minikafka.testing import Kafka
 from tests.conformance.raw import Connection
-from tests.kafka import APACHE_KAFKA, BOTH, MINIKAFKA, ApacheKafka
+from tests.kafka import APACHE_KAFKA, MINIKAFKA, ApacheKafka
 
 pytest_plugins = ["pytester"]
-pytestmark = [pytest.mark.slow, pytest.mark.nightly]
+pytestmark = pytest.mark.slow
 
 MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"  # KIP-394: it is served
 NO_MEMBER = {
@@ -28,7 +28,9 @@ UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_MEMBER = 3, 79
 WAIT_SECONDS = 240
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(
+    params=[MINIKAFKA, pytest.param(APACHE_KAFKA, marks=pytest.mark.nightly)]
+)
 def fresh(request):
     """A connection to a Kafka that nobody has used, and which one it is."""
     is_ours = request.param == MINIKAFKA

@@ -3,6 +3,8 @@
 import asyncio
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import aiokafka
 import confluent_kafka
@@ -11,6 +13,9 @@ import pytest
 
 from minikafka.testing import Kafka
 from minikafka.wire.errors import KafkaError
+from tests.conformance.raw import Connection
+
+KAFKAS, ASKED = 3, 500
 
 
 def send(kafka, topic, *values, key=None):
@@ -156,3 +161,21 @@ def test_nothing_is_left_when_it_is_closed():
     host, port = address.split(":")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)))
+
+
+def test_kafkas_of_one_process_hear_only_their_own_clients():
+    def ask(kafka, name):
+        """Requests of many sizes; the topics of the answers."""
+        topic = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
+        with Connection(kafka.bootstrap_servers) as connection:
+            for size in range(ASKED):
+                connection.ask(
+                    "FindCoordinator", 3, key=name * (1 + size % 9), key_type=0
+                )
+                yield connection.ask("Metadata", 9, **topic).topics[0].name
+
+    names = [f"orders-{number}" for number in range(KAFKAS)]
+    with ExitStack() as stack, ThreadPoolExecutor(KAFKAS) as threads:
+        kafkas = [stack.enter_context(Kafka()) for _ in names]
+        heard = threads.map(lambda *asked: {*ask(*asked)}, kafkas, names)
+        assert [*heard] == [{name} for name in names]

@@ -66,10 +66,11 @@ for (const figure of document.querySelectorAll('.case')) {
     show();
   });
   figure.querySelector('.moves').hidden = false;
-  mark(says.dataset.kind);
   new IntersectionObserver(([{ isIntersecting }], observer) => {
     if (!isIntersecting) return;
     observer.disconnect();
-    fetched();
+    if (runs) return;  // somebody was faster
+    slider.value = 0;  // before the accident, which is what is drawn without scripts
+    show();
   }, { rootMargin: NEAR }).observe(figure);
 }

@@ -129,7 +129,7 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
     )
     row = y + 132
     _flag(d, run, max(after.x - GAP / 2, 0), y + 66, row + high)
-    d.say("paid", x, row - 15, "payments", bold=True)
+    d.say("paid", x, row - 15, "payments", bold=True, halo="paper")
     for order in range(run.orders):
         key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - GAP, high)
         times = run.paid.count(order)
@@ -148,7 +148,7 @@ def _flag(d: Sheet, run: Facts, x: float, y: float, bottom: float) -> None:
     text = "committed: none"
     if run.committed is not None:
         text = f"committed: {run.committed}"
-    wide = d.long(text, bold=True) + 20
+    wide = d.long(text, bold=True) + 28
     box = Box(min(x, d.width - wide), y - 10, wide, 20)
     d.rect("committed", *box, "ink", r=3)
     look: Look = {"anchor": "middle", "bold": True}

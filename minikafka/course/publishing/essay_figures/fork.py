@@ -202,8 +202,14 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
     cut_left = left + PLACES * wide + apart
     large = not d.phone
     d.say("logs/name", 0, y - 16, "brokers in the end", "quiet")
-    d.say("logs/cut", cut_left, y - 16, "cut off", "quiet")
     final = run.logs[run.new or run.old].kept
+    if any(copy.cut for copy in run.logs.values()):
+        is_lost = any(
+            value not in final for copy in run.logs.values() for value in copy.cut
+        )
+        text = "cut off" if is_lost else "cut off, sent again"
+        x = min(cut_left, d.width - d.long(text))
+        d.say("logs/cut", x, y - 16, text, "quiet")
     for number, (broker, copy) in enumerate(run.logs.items()):
         row = y + number * pitch
         d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=large)

@@ -85,7 +85,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     ends = "aborted" if is_told else f"aborted after {lasted}"
     d.say("aborted", box.right + 8, rows[0] + high / 2, ends, LOST, bold=True)
     _auditor(d, run, axis, rows[1], high)
-    foot = rows[1] + high + 28
+    foot = rows[1] + high + 8
     d.times(axis, foot, seconds(0, END_MS // 1000, 20 if d.phone else 10))
     d.high = foot + 26
     return d
@@ -127,26 +127,18 @@ def _ended_log(d: Sheet, run: Facts, place: Point) -> None:
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
-    """What it waits for, or what it has read in vain, until the transaction ends."""
+    """What it waits for until the transaction ends, or what it has read in vain."""
     first = run.read[0]
-    begin_ms = run.behind_ms if run.is_heeded else first.at_ms
-    box = axis.box(begin_ms, run.aborted_ms, y, high)
-    if run.is_heeded:
-        said, paint = f"{run.behind} wait", WAITING
-        text, ink = f"reads {first.value}", "actor3"
-    else:
-        has = [each.value for each in run.read]
-        said, paint = f"has read {' and '.join(has)}", Paint("paper", LOST)
-        text, ink = f"{_short(run.opened)} aborted", LOST
-    d.bar("reader/has", box, paint, said)
-    if "reader/has/words" not in d.shapes:
-        d.say("reader/has/below", box.x, box.bottom + 13, said)
-    d.say("ends", box.right + 8, y + high / 2, text, ink, bold=True)
-
-
-def _short(value: str) -> str:
-    """5 for "5 euros"."""
-    return value.split(" ")[0]
+    if not run.is_heeded:
+        box = axis.box(first.at_ms, END_MS, y, high)
+        has = " and ".join(each.value for each in run.read)
+        longer = f"has read {has}, and hears of no abort"
+        d.bar("reader/has", box, Paint("paper", LOST), longer, f"has read {has}")
+        return
+    box = axis.box(run.behind_ms, run.aborted_ms, y, high)
+    d.bar("reader/has", box, WAITING, f"{run.behind} wait", "wait")
+    ends = f"reads {first.value}"
+    d.say("ends", box.right + 8, y + high / 2, ends, "actor3", bold=True)
 
 
 def words(run: Facts) -> str:

@@ -59,6 +59,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     left, right = (GUTTER, 262) if d.phone else (420, 680)
     rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
     d.say("title", left, top - 16, "the partitions", "quiet")
+    if not d.phone:
+        d.say("writes", 0, top - 16, "the shop writes", "quiet")
     for number, y in enumerate(rows):
         if number < run.partitions:
             d.rect(f"row/{number}", left, y, right - left, high, "wash", "rule", r=5)

@@ -18,7 +18,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     of_kind,
     seconds,
 )
-from minikafka.theatre.drawing import Box, Drawing, Point
+from minikafka.theatre.drawing import Box, Drawing, Look, Point
 from minikafka.trace import Event
 
 SINCE_MS = 15_000
@@ -147,11 +147,11 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         for place, each in enumerate(run.owned[number]):
             box = axis.box(max(each.begin_ms, SINCE_MS), each.end_ms, y, high)
             d.bar(f"owned/{number}/{place}", box, _paint(each.member), each.member)
-    bottom = top + 3 * pitch
-    name = "payments of partition 0" if d.phone else "payments"
-    d.lane("paid", name, axis, bottom, 60)
+    bottom = top + 3 * pitch + 14
+    d.lane("paid", "payments", axis, bottom, 60)
     if run.evicted_ms:
-        d.upright("evicted", axis.x(run.evicted_ms) - 1, top - 12, bottom + 66, LOST)
+        below = top + 2 * pitch + high
+        d.upright("evicted", axis.x(run.evicted_ms) - 1, top - 12, below, LOST)
         _out(d, run, axis, top + high / 2)
     _payments(d, run, axis, bottom)
     d.times(axis, bottom + 66, seconds(20, 100, 20))
@@ -227,13 +227,13 @@ def _payments(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
         ink = "quiet" if run.rejected else TWICE
         d.path("twice", x, row, way, line=ink, width=2.5)
     first, *second = places
-    # ends where the line of the eviction begins
-    end = min(first.x - 10, axis.x(run.evicted_ms or 0) - 6 if second else first.x)
-    wide = d.long(f"A pays order {ORDER}", bold=True)
-    begin = end - wide if end - wide > axis.left else first.x - 13
     payer = run.of_the_order[0].member
     text = f"{payer} pays order {ORDER}"
-    d.say("order/first/said", begin, rows[1], text, "quiet", bold=True, halo="wash")
+    middle = min(max(first.x, axis.left + d.long(text, bold=True) / 2), d.width)
+    # above its mark, or where no second one is
+    row = first.y - 25 if second else rows[1]
+    look: Look = {"anchor": "middle", "bold": True, "halo": "paper"}
+    d.say("order/first/said", middle, row, text, "quiet", **look)
     d.mark("order/first", *first, ORDER, _paint(payer), r=13)
     for place in second:
         _second_payment(d, run, place)

@@ -117,7 +117,7 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
             middle,
             str(each.order),
             paint,
-            r=8.5 if d.phone else 10,
+            r=9.5 if d.phone else 10,
         )
     right: Look = {"anchor": "end"}
     ink = TWICE if len(sink.added) > len(before) else "ink"

@@ -9,6 +9,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     DONE,
     FIRST,
     GONE,
+    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -156,8 +157,13 @@ def _killed(
     x = axis.x(run.killed_ms)
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
-        d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED)
-    d.killed("killed", x, 44 if d.phone else 12, rows[-1] + high)
+        d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED, "dead")
+    if not d.phone:
+        d.killed("killed", x, 12, rows[-1] + high)
+        return
+    d.cross("killed", x, 46, 5)
+    for number, y in enumerate(rows):  # not through their names
+        d.upright(f"killed/{number}", x, y, y + high, LOST, width=2)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
@@ -199,7 +205,12 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     left, wide, high, pitch = (80, 34, 26, 34) if d.phone else (128, 58, 30, 38)
     cut_left = left + places * wide + (52 if d.phone else 100)
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
-    d.say("logs/cut", cut_left, y - 16, "cut off", "quiet")
+    cut = [value for copy in run.logs.values() for value in copy.cut]
+    if cut:
+        is_lost = any(value not in run.logs[run.leader].kept for value in cut)
+        text = "cut off" if is_lost else "cut off, sent again"
+        x = min(cut_left, d.width - d.long(text))
+        d.say("logs/cut", x, y - 16, text, "quiet")
     for number, broker in enumerate(BROKERS):
         row, copy = y + number * pitch, run.logs[broker]
         d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=True)
