@@ -39,7 +39,6 @@ from minikafka.course.publishing import (
     site_lab,
     site_news,
     site_python,
-    site_tables,
 )
 from minikafka.course.publishing.site_look import (
     FRONT,
@@ -174,7 +173,7 @@ AIMS = (
         " Kafka that real clients talk to.",
     ),
 )
-A_NUMBER = re.compile(r"<td([^>]*)>(\d\d)</td>")  # of a lesson, in a table
+A_NUMBER = re.compile(r"<td>(\d\d)</td>")  # of a lesson, in a table
 A_LESSON = re.compile(r"\b(\d\d)\b(?: to (\d\d))?")
 # what one can do here without a lesson: where it is, its name, and a sentence
 DOORS = {
@@ -469,7 +468,7 @@ def testing_page() -> str:
         " fails when your test tells it to.",
         "23",
     )
-    return page(head, site_tables.fitted(html))
+    return page(head, html)
 
 
 def differences_page() -> str:
@@ -486,7 +485,7 @@ def differences_page() -> str:
         "12",
     )
     html = from_markdown(text.replace("](README.md)", f"]({TESTING})"))
-    return page(head, site_tables.fitted(html))
+    return page(head, html)
 
 
 def news_page() -> str:
@@ -723,7 +722,7 @@ def reading(name: str) -> str:
     html = from_markdown(text.replace("](../notebooks/", "]("))
     if name == "glossary":
         return glossary(html)
-    return page(READINGS[name], site_tables.fitted(html))
+    return page(READINGS[name], html)
 
 
 def glossary(html: str) -> str:
@@ -732,8 +731,7 @@ def glossary(html: str) -> str:
     parts = {
         "begins": html[:table],
         "tables": A_NUMBER.sub(
-            lambda found: f"<td{found[1]}>{_number(found[2])}</td>",
-            site_tables.fitted(html[table:]),
+            lambda found: f"<td>{_number(found[1])}</td>", html[table:]
         ),
     }
     return filtered(READINGS["glossary"], "site_glossary.html", parts)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import NamedTuple
 
-from minikafka.course.publishing import site_address
+from minikafka.course.publishing import site_address, site_tables
 from minikafka.theatre.page import colours
 from minikafka.theatre.palette import ICON
 from minikafka.theatre.text import escape
@@ -90,7 +90,7 @@ def page(
         style=colours() + own("site_way.css") + own("site.css"),
         made_by=made_by,
         way="" if alone else way(head),
-        body=body,
+        body=site_tables.fitted(body),
         foot="" if alone else foot(head),
         policy=policy,
     )
