@@ -259,12 +259,18 @@ def test_what_is_to_be_set_is_a_setting():
 
 
 def test_the_page_has_an_anchor_and_a_link_for_each_message_and_needs_no_script():
+    """Each is folded to a line: its name, the code, and one sentence."""
     html = site.errors_page()
     shown = html.split("<script>")[0]
+    lines = re.findall("<summary><h2>(.*?)</h2><i>(.*?)</i><span>(.*?)</span>", shown)
+    assert [name for name, _, _ in lines] == [site.escape(e.name) for e in ENTRIES]
+    assert ("NOT_ENOUGH_REPLICAS", "19, 20") in [line[:2] for line in lines]
+    assert all(words.endswith(".") for _, _, words in lines)
     for entry in ENTRIES:
         assert f'<section id="{entry.id}"' in shown and f'href="#{entry.id}"' in shown
         for cause in entry.causes:
             assert site.escape(cause.shows) in shown
+    assert 'href="from_notebook_to_spark_submit.html"' in shown
     assert "hidden" not in re.sub(
         r"<style>.*?</style>|<p id=.ask.[^>]*>", "", shown, flags=re.S
     )
@@ -287,9 +293,16 @@ def test_typing_leaves_what_is_asked_for(tmp_path, width):
             page.fill("#asked", text)
             assert seen.count() == 1 and seen.get_attribute("id") == id
             assert page.inner_text("#told") == "1 message"
+            assert seen.locator("ol").is_visible()
         page.fill("#asked", "the printer is out of paper")
         assert seen.count() == len(ENTRIES)
         assert "No message here" in page.inner_text("#told")
+        assert page.locator("section ol:visible").count() == 0
+        linked = ENTRIES[-1].id
+        page.evaluate("id => { location.hash = id; }", linked)
+        page.wait_for_function("told.textContent === ''")
+        causes = page.locator("section ol:visible").locator("xpath=ancestor::section")
+        assert causes.evaluate_all("all => all.map(e => e.id)") == [linked]
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide == width and complaints == []
 

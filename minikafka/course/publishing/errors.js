@@ -1,12 +1,11 @@
-// Hides the messages that a typed or pasted text is not about. It finds them as minikafka/course/errors.py does; here one may
+// Hides the messages that a typed or pasted text is not about, and opens those that it is about, if they are few. It finds them as minikafka/course/errors.py does; here one may
 // also type the beginning of a phrase.
 'use strict';
 (() => {
-const SHORTEST_PHRASE = 12, LONGEST = 10000, ENOUGH_RARE_WORDS = 2;
+const SHORTEST_PHRASE = 12, LONGEST = 10000, ENOUGH_RARE_WORDS = 2, FEW = 3;
 const CALLS = /\bat [\w.$/@<>]+\([^()]*\)|\bFile "[^"]*", line \d+, in \S+/g;  // of a stack trace: no words of a message
 const asked = document.getElementById('asked'), told = document.getElementById('told');
 const sections = [...document.querySelectorAll('section[data-phrases]')];
-const items = new Map([...document.querySelectorAll('#list li')].map(item => [item.dataset.of, item]));
 const phrases = new Map(sections.map(section => [section, section.dataset.phrases.split('|')]));
 const rare = new Map(sections.map(section => [section, section.dataset.rare.split(' ')]));
 const others = asked.dataset.others.split('|');  // of Kafka's other errors
@@ -45,20 +44,24 @@ function look() {
   const shown = near.length ? near : sections;
   for (const section of sections) {
     section.hidden = !shown.includes(section);
-    items.get(section.id).hidden = section.hidden;
+    section.firstElementChild.open = near.length <= FEW && near.includes(section);
   }
   if (!text) told.textContent = '';
   else if (!near.length) told.textContent = `No message here is like that one. ${asked.dataset.next} These are all:`;
   else told.textContent = near.length === 1 ? '1 message' : `${near.length} messages`;
 }
 
-document.getElementById('ask').hidden = false;
-asked.addEventListener('input', look);
-addEventListener('hashchange', () => {
-  const target = document.getElementById(location.hash.slice(1));
-  if (!target?.hidden) return;
+function openLinked() {
+  const target = sections.find(section => section.id === location.hash.slice(1));
+  if (!target) return;
   asked.value = '';
   look();
+  target.firstElementChild.open = true;
   target.scrollIntoView();
-});
+}
+
+document.getElementById('ask').hidden = false;
+asked.addEventListener('input', look);
+addEventListener('hashchange', openLinked);
+openLinked();
 })();

@@ -1,15 +1,17 @@
 """The page "error, cause, command": all messages of `notebooks/errors.toml`, one
 section each, with an anchor of its own.
 
-It is complete without a script; the script brings a box that hides what is not asked
-for.
+Each is folded to one line, and complete without a script; the script brings a box that
+hides what is not asked for.
 """
 
+import re
 from importlib.resources import files
 
 from minikafka.course import errors
 from minikafka.course.contents import contents
 from minikafka.theatre.text import escape
+from minikafka.wire.errors import Error
 
 PATH, TEMPLATE = "errors.html", "site_errors.html"
 TITLE = "Error, cause, command"
@@ -23,11 +25,9 @@ _SCRIPT = "errors.js"
 def parts() -> dict[str, str]:
     """The parts that site_errors.html leaves open."""
     entries = errors.entries()
-    items = [_item(entry) for entry in entries]
     sections = [_section(entry) for entry in entries]
     return {
         "yours": escape(errors.YOURS),
-        "listed": "\n".join(items),
         "sections": "\n".join(sections),
         "count": str(len(entries)),
         "others": "|".join(errors.other_errors()),
@@ -42,27 +42,32 @@ def script() -> str:
     return f"\n{text}"
 
 
-def _item(entry: errors.Entry) -> str:
-    link = f'<a href="#{entry.id}">{escape(entry.name)}</a>'
-    return f'<li data-of="{entry.id}">{link}</li>'
-
-
 def _section(entry: errors.Entry) -> str:
-    """One message: what it means, its causes, and how to bring it about."""
+    """One message, folded to a line. In it: what it means, its causes, and how to bring
+    it about.
+    """
+    begins, *more = re.split(r"(?<=\.) ", entry.means, maxsplit=1)
     parts = [
         f'<section id="{entry.id}" {_found_by(entry)}>',
-        f"<h2>{escape(entry.name)}</h2>",
-        f"<p>{escape(entry.means)}</p>",
+        f"<details><summary><h2>{escape(entry.name)}</h2>"
+        f"<i>{_codes(entry)}</i><span>{escape(begins)}</span></summary>",
+        *(f"<p>{escape(words)}</p>" for words in more),
         _printed(entry),
         _others(entry),
         "<ol>",
         *map(_cause, entry.causes),
         "</ol>",
         _provoked(entry),
-        f"<p>{_lesson(entry)}</p>",
-        "</section>",
+        f'<p>{_lesson(entry)} <a href="#{entry.id}">Link to this message</a></p>',
+        "</details></section>",
     ]
     return "\n".join(parts)
+
+
+def _codes(entry: errors.Entry) -> str:
+    """The numbers that brokers send for it, where its names are Kafka's."""
+    names = [name for name in entry.phrases if name in Error.__members__]
+    return ", ".join(str(Error[name].value) for name in names)
 
 
 def _printed(entry: errors.Entry) -> str:
@@ -105,7 +110,14 @@ def _described(term: str, text: str) -> str:
 
 
 def _words(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    """A page of the course that it names is a link."""
+    html = re.sub(r"notebooks/(\w+)\.md", _page, escape(text))
+    return f"<p>{html}</p>"
+
+
+def _page(found: re.Match[str]) -> str:
+    name = found[1]
+    return f'<a href="{name}.html">{name.replace("_", " ")}</a>'
 
 
 def _commands(text: str) -> str:
