@@ -1,4 +1,6 @@
-"""The page of bugs in clients shows the very files that the tests run and write."""
+"""The page of bugs in clients tells what happens, and folds the very files that the
+tests run and write.
+"""
 
 from minikafka.course.client_bugs import bugs
 from minikafka.course.publishing import site, site_bugs
@@ -10,7 +12,9 @@ def test_the_page_shows_each_program_and_what_it_printed_with_both_versions():
     assert begins == sorted(begins)
     for bug, begin in zip(bugs(), begins, strict=True):
         section = html[begin : html.index("</section>", begin)]
-        assert site.escape(bug.code) in section
+        finding, folded = section.split("<details>", 1)
+        assert bug.title in finding and bug.since in finding and bug.until in finding
+        assert site.escape(bug.code) in folded
         for version in (bug.old, bug.mended):
             assert f"With {version} it prints" in section
             assert site.escape(bug.printed(version)) in section

@@ -20,29 +20,26 @@ def parts() -> dict[str, str]:
     return {
         "title": TITLE,
         "count": str(len(bugs())),
-        "listed": "\n".join(map(_item, bugs())),
         "sections": "\n".join(map(_section, bugs())),
     }
 
 
-def _item(bug: Bug) -> str:
-    return (
-        f'<li><a href="#{bug.id}">{escape(bug.title)}</a>'
-        f" <span>{escape(bug.client)}</span></li>"
-    )
-
-
 def _section(bug: Bug) -> str:
-    """One bug: what one notices, why, what to do, the program and what it prints."""
+    """One bug: what one notices, and in which versions. Folded: why, what to do, and the
+    program with what it prints.
+    """
     reports = ", ".join(map(_report, bug.reports))
     parts = [
         f'<section id="{bug.id}">',
-        f"<h2>{escape(bug.title)}</h2>",
-        f'<p class="of">{_versions(bug)}</p>',
+        f'<h2>{escape(bug.title)}<a class="anchor-link" href="#{bug.id}">¶</a></h2>',
         f"<p>{_words(bug.notices)}</p>",
+        f'<p class="of">{_versions(bug)}</p>',
+        "<details><summary>Why, and what to do</summary>",
         f"<p>{_words(bug.why)}</p>",
         f"<p><b>What to do.</b> {_words(bug.mend)}</p>",
         f'<p class="of">In public: {reports}.</p>',
+        "</details>",
+        "<details><summary>The program, and what it prints</summary>",
     ]
     if bug.setup:
         parts.append(f"<p><b>The set-up.</b> {_words(bug.setup)}</p>")
@@ -54,6 +51,7 @@ def _section(bug: Bug) -> str:
         _printed(bug, bug.mended, "mended"),
         f'<p class="of"><code>python -m tests.client_bugs {bug.id}</code></p>',
         "</div></div>",
+        "</details>",
         "</section>",
     ]
     return "\n".join(parts)
