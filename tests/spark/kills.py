@@ -42,10 +42,20 @@ PAGE = NOTEBOOKS / "kills_of_three_sinks.md"
 HEAD = """\
 # Three sinks, killed at each of their calls
 
-`python -m tests.spark.kills` writes this page. Each row is one kill, in micro-batch 1 of
-lesson 19's query. Then the query starts again with its checkpoint. When it has read
-everything, its table must equal the one that plain Python makes of the topic. The tests
-run every row with PySpark 4.2, on minikafka and on Apache Kafka.
+**{kills} kills, and {equal} times the table still equals the topic.** A Spark query is
+killed at each call of its sink, and starts again: its table has each record once, whatever
+the call was. The file sink keeps that promise to Spark alone: after at least {twice} of its
+{files} kills pandas, which knows nothing of the sink's lists, reads a batch twice.
+
+Each row below is one kill. The right column says what there was in the end.
+"""
+HOW = """\
+## How it was done
+
+`python -m tests.spark.kills` writes this page. Each kill hits micro-batch 1 of lesson 19's
+query. Then the query starts again with its checkpoint. When it has read everything, its
+table must equal the one that plain Python makes of the topic. The tests run every row with
+PySpark 4.2, on minikafka and on Apache Kafka.
 
 A *task*'s process gets a `kill -9`. At the *driver*'s calls an error ends the query, which
 leaves the same checkpoint. For the file sink's lists and commits, we take away the files
@@ -247,7 +257,14 @@ def dies_after(rows, flag):
 
 def page(found):
     """found: what happened, by case."""
-    parts = [HEAD]
+    ends = list(found.values())
+    told = HEAD.format(
+        kills=len(ends),
+        equal=sum(each.startswith("equal") for each in ends),
+        twice=sum("twice" in each for each in ends),
+        files=len(KILLS[FILES]),
+    )
+    parts = [told]
     for sink, kills in KILLS.items():
         lines = [
             f"| {kill.where} | {kill.at} | {found[sink, kill]} |" for kill in kills
@@ -257,6 +274,7 @@ def page(found):
             "|--|--|--|",
         ]
         parts.append("\n".join([f"## {sink[0].upper()}{sink[1:]}", "", *head, *lines]))
+    parts.append(HOW)
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 

@@ -81,4 +81,6 @@ def section(sink):
 def test_the_map_has_a_row_for_each_kill():
     for sink, kill in CASES:
         assert f"| {kill.where} | {kill.at} | equal" in section(sink)
-    assert PAGE.read_text(encoding="utf-8").count("| equal") == len(CASES)
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("| equal") == len(CASES)
+    assert f"\n**{len(CASES)} kills, and {len(CASES)} times the table" in page
