@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minikafka.course.publishing import site, site_tables
+from minikafka.course.publishing import site, site_look, site_tables
 from tests.chromium import running_chromium
 
 WITH_TABLES = (
@@ -58,3 +58,29 @@ def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path)
     page.set_viewport_size(PHONE)
     assert first.first.evaluate(said) == '"setting"'
     assert first.evaluate_all(tops) == sorted(set(first.evaluate_all(tops)))
+
+
+def test_what_changed_is_told_by_theme_and_a_page_that_it_names_is_a_link():
+    html = site.news_page()
+    themes = re.findall('<h3 id="(.*?)">', html)
+    assert len(themes) >= 5
+    for theme in themes:
+        assert f'<a href="#{theme}">' in html.partition("<h2")[0]
+    linked = set(re.findall(r'<a href="(\w+\.html)"><code>', html))
+    assert {"client_bugs.html", "claims.html", "the_larger_number.html"} <= linked
+    known = {head.path for head in site.READINGS.values()} | {*site_look.NAV}
+    assert linked <= known | {*site_look.MORE}
+
+
+@pytest.mark.parametrize("make", [site.matrix_page, site.recipes_page])
+def test_a_page_that_waits_for_a_night_says_so_and_where_to_look_meanwhile(
+    make, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(site, "MATRIX", tmp_path / "matrix.md")
+    monkeypatch.setattr(site, "RECIPES", tmp_path / "recipes.md")
+    html = make().partition("<main>")[2].partition("</main>")[0]
+    assert "run where this copy of the site was made" in html.replace("\n", " ")
+    links = re.findall('<a href="([a-z].*?)"', html)
+    recipes = [f"recipes/{path.name}" for path in sorted(site.OF_RECIPES.glob("*.py"))]
+    assert links in (["known_differences.html", "claims.html"], recipes)
+    assert "<input" not in html

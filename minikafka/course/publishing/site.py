@@ -49,6 +49,7 @@ from minikafka.course.publishing.site_look import (
     own,
     page,
     source,
+    within,
 )
 from minikafka.theatre.drawing import LAYOUTS
 from minikafka.theatre.page import colours, script_hash
@@ -110,18 +111,29 @@ READINGS = {
     ),
 }
 MATRIX = NOTEBOOKS.parent / "build" / "matrix.md"  # which `make nightly` writes
+OF_RECIPES = NOTEBOOKS / "recipes"
 RECIPES = MATRIX.with_name("recipes.md")  # so does `python -m tests.recipes`
+# what the two pages say where no night has passed
 NO_RECIPES = """\
 # Our recipes under our faults
 
-`python -m tests.recipes` runs them and writes this page. It has not run where this site
-was made.
+A recipe is a producer or a consumer to copy. `python -m tests.recipes` puts each under
+each fault, on minikafka and on Apache Kafka, and writes on this page what was lost and
+what came twice. It has not run where this copy of the site was made.
+
+## The recipes
+
 """
 NO_NIGHT = """\
 # What minikafka and Apache Kafka do alike
 
-The tests that ask both write this page at night (`make nightly`). None have run where
-this site was made.
+Every night tests ask minikafka and Apache Kafka 4.4 the same, and write on this page a
+line for each behaviour, API by API: what came of it on each side. None have run where
+this copy of the site was made. `make nightly` in a copy of the project runs them.
+
+Until then, two pages say what those tests found: [every known
+difference](known_differences.html), with its reason, and [what is said of
+Kafka](claims.html), with the tests that tried it on both.
 """
 TESTING, DIFFERENCES = "a_kafka_for_tests.html", "known_differences.html"
 GAME = "lose_an_order.html"
@@ -217,8 +229,8 @@ def write(folder: Path) -> None:
     say("the lessons as pages")
     shutil.copytree(NOTEBOOKS / "pictures", folder / PICTURES, dirs_exist_ok=True)
     (folder / "recipes").mkdir()
-    for recipe in (NOTEBOOKS / "recipes").glob("*.py"):
-        shutil.copy(recipe, folder / "recipes")
+    for path in OF_RECIPES.glob("*.py"):
+        shutil.copy(path, folder / "recipes")
     (folder / LESSONS).mkdir(exist_ok=True)
     for lesson in notebooks:
         save(
@@ -420,16 +432,6 @@ def matrix_page() -> str:
     """What minikafka and Apache Kafka do alike, as the last night has found it here.
     Each API is folded.
     """
-    text = MATRIX.read_text(encoding="utf-8") if MATRIX.exists() else NO_NIGHT
-    begins, *sections = re.split("(?=<h2)", from_markdown(text))
-    folded = []
-    for each in sections:
-        name, end, rows = each.partition("</h2>")
-        count = rows.count("<tr>") - rows.count("<thead>")
-        folded.append(
-            f"<section><details><summary>{name}{end}<span>{count}</span></summary>{rows}"
-            "</details></section>"
-        )
     head = Head(
         "matrix.html",
         "What minikafka and Apache Kafka do alike",
@@ -437,13 +439,29 @@ def matrix_page() -> str:
         " behaviour, and where they differ on purpose.",
         "12",
     )
+    if not MATRIX.exists():
+        return page(head, from_markdown(NO_NIGHT))
+    text = MATRIX.read_text(encoding="utf-8")
+    begins, *sections = re.split("(?=<h2)", from_markdown(text))
+    folded = []
+    for each in sections:
+        name, end, rows = each.partition("</h2>")
+        name = re.sub("<a .*</a>", "", name)  # no link within what is clicked
+        count = rows.count("<tr>") - rows.count("<thead>")
+        folded.append(
+            f"<section><details><summary>{name}{end}<span>{count}</span></summary>{rows}"
+            "</details></section>"
+        )
     parts = {"begins": begins, "sections": "\n".join(folded)}
     return filtered(head, "site_matrix.html", parts)
 
 
 def recipes_page() -> str:
     """Fault by recipe, what happened, as the last run has found it here."""
-    text = RECIPES.read_text(encoding="utf-8") if RECIPES.exists() else NO_RECIPES
+    if RECIPES.exists():
+        text = RECIPES.read_text(encoding="utf-8")
+    else:
+        text = NO_RECIPES + "\n".join(map(recipe, sorted(OF_RECIPES.glob("*.py"))))
     head = Head(
         "recipes.html",
         "Our recipes under our faults",
@@ -452,6 +470,12 @@ def recipes_page() -> str:
         "14",
     )
     return page(head, from_markdown(text))
+
+
+def recipe(path: Path) -> str:
+    """Its line in a list, in Markdown: the file, and what it begins with."""
+    begins = path.read_text(encoding="utf-8").splitlines()[0].strip('"')
+    return f"- [{path.name}](recipes/{path.name}): {begins}"
 
 
 def testing_page() -> str:
@@ -489,9 +513,15 @@ def differences_page() -> str:
 
 
 def news_page() -> str:
-    """The project's change log."""
+    """The project's change log. A page that it names is a link."""
     head = Head(site_news.PATH, site_news.TITLE, site_news.DESCRIPTION, "00")
-    return page(head, from_markdown(site_news.text()))
+    html = from_markdown(site_news.text())
+    html = re.sub(
+        r"<code>((?:notebooks/)?(\w+)\.(?:md|html))</code>",
+        r'<a href="\2.html"><code>\1</code></a>',
+        html,
+    )
+    return page(head, html.replace("<h2", f"{within(html, 'h3')}<h2", 1))
 
 
 def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:
@@ -634,8 +664,14 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
         lesson.number if has_picture else "00",
     )
     style = f"<style>\n{own('site_lesson.css')}</style>\n"
-    body = read(lesson, site).replace("</h1>", f"</h1>{link}", 1)
+    body = read(lesson, site)
+    body = body.replace("</h1>", f"</h1>{link}{in_it(body)}", 1)
     return page(head, style + body + beside(lesson))
+
+
+def in_it(body: str) -> str:
+    """Links to a lesson's sections, folded."""
+    return f"<details><summary>In this lesson</summary>{within(body, 'h2')}</details>"
 
 
 def own_machine(lesson: Contents) -> str:

@@ -169,6 +169,13 @@ def foot(head: Head) -> str:
     )
 
 
+def within(html: str, level: str) -> str:
+    """Links to the sections of a page, whose headings are h2 or h3."""
+    heads = re.findall(rf'<{level} id="([^"]+)">(.*?)<a class="anchor-link"', html)
+    links = [f'<a href="#{name}">{words}</a>' for name, words in heads]
+    return f'<p class="within">{" ".join(links)}</p>'
+
+
 def around(html: str, head: Head) -> str:
     """A page that has a look of its own, as one of the site's: with tags and header."""
     style = f"<style>\n{own('site_way.css')}</style>\n</head>"
