@@ -75,7 +75,7 @@ def test_a_page_leads_to_the_index_and_to_its_neighbours_and_asks_what_the_lesso
         "02-rule-run.html",
         "02-use.html",
     ]
-    assert Links(made / "00-story.html").found == ["index.html"]
+    assert Links(made / "00-story.html").found == ["index.html", "index.html"]
     page = (made / "02-keyed-run.html").read_text(encoding="utf-8")
     assert '"asks":true' in page and "02 · Partitions and keys: Two services" in page
 
@@ -90,6 +90,15 @@ def test_in_a_site_every_page_has_its_header_and_leads_into_the_lesson(few):
         assert '<a href="../lessons/00_start_here.html">00 · Start here</a>' in page
         assert page.count('<meta property="og:title"') == 1
     assert 'href="../' not in gallery.index([(lesson, pictures)])
+
+
+def test_the_last_picture_of_a_lesson_leads_on():
+    lessons = list(contents().values())
+    assert gallery.after(lessons[0], in_site=True) == (
+        '<a href="../lessons/01_the_log.html">next: 01 · The log</a>'
+    )
+    for lesson, in_site in ((lessons[-1], True), (lessons[0], False)):
+        assert "all pictures" in gallery.after(lesson, in_site)
 
 
 def test_every_page_has_an_icon_that_fetches_nothing(made):
@@ -278,6 +287,8 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             page.goto((made / "index.html").as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
+            sizes = "all => all.map(e => `${e.offsetWidth} ${e.offsetHeight}`)"
+            assert len(set(page.eval_on_selector_all(".cards li", sizes))) == 1
             with page.expect_navigation():
                 page.click("text=A fifth partition")
             page.keyboard.press("End")

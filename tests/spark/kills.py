@@ -47,7 +47,7 @@ killed at each call of its sink, and starts again: its table has each record onc
 the call was. The file sink keeps that promise to Spark alone: after at least {twice} of its
 {files} kills pandas, which knows nothing of the sink's lists, reads a batch twice.
 
-Each row below is one kill. The right column says what there was in the end.
+Each row below is one kill, and says what there was in the end.
 """
 HOW = """\
 ## How it was done

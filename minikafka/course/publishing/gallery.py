@@ -142,6 +142,8 @@ def pages(
             links.append(f'<a href="{pictures[number - 1].name}.html">previous</a>')
         if number + 1 < len(pictures):
             links.append(f'<a href="{pictures[number + 1].name}.html">next</a>')
+        else:
+            links.append(after(lesson, in_site))
         nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
         page = picture.page(widths=LAYOUTS).replace(
             "<body>", f"<body>\n{NAV_STYLE}{nav}", 1
@@ -156,6 +158,18 @@ def pages(
             page = site_look.around(page, head)
         yield f"{each.name}.html", page
         yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
+
+
+def after(lesson: Contents, in_site: bool) -> str:
+    """Where one goes from a lesson's last picture: in a site to the next lesson, if
+    there is one, or else back to all pictures.
+    """
+    numbers = list(contents())
+    number = numbers.index(lesson.number) + 1
+    if not in_site or number == len(numbers):
+        return f'<a href="{INDEX}">next: all pictures</a>'
+    there = contents()[numbers[number]]
+    return f'<a href="{path_of(there)}">next: {escape(title(there))}</a>'
 
 
 def path_of(lesson: Contents) -> str:
@@ -220,23 +234,21 @@ def index(done: Lessons, in_site: bool = False) -> str:
         "gallery.html",
         title=TITLE,
         lead=LEAD,
-        lessons="\n".join(_section(*each, in_site) for each in done),
+        cards="\n".join(_cards(*each, in_site) for each in done),
     )
     return site_look.page(head, body, made_by=MADE_BY, alone=not in_site)
 
 
-def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
+def _cards(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
+    """A card for each picture of a lesson."""
+    name = escape(title(lesson))
+    if in_site:
+        name = f'<a href="{path_of(lesson)}">{name}</a>'
     cards = []
     for each in pictures:
         cards.append(
             f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
-            f'<h3><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h3>'
-            f"<p>{escape(line(each))}</p></li>"
+            f'<h2><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h2>'
+            f"<p>{escape(line(each))}</p><p>{name}</p></li>"
         )
-    listed = "\n".join(cards)
-    name = escape(title(lesson))
-    if in_site:
-        name = f'<a href="{path_of(lesson)}">{name}</a>'
-    return (
-        f'<section>\n<h2>{name}</h2>\n<ul class="cards">\n{listed}\n</ul>\n</section>'
-    )
+    return "\n".join(cards)
