@@ -104,12 +104,14 @@ const fitFrame = () => outside(() => {
 });
 
 // On a phone what is said and asked is a sheet over the picture (player.css), at the bottom of the window; that of a frame is the
-// bottom of what is seen of it. The page is so long that the sheet covers nothing of it at its end.
+// bottom of what is seen of it, above the levers at the edge of the window (the playground's). The page is so long that the sheet
+// covers nothing of it at its end.
 const isSheet = () => getComputedStyle(at('sheet')).position === 'fixed';
 
 const lift = () => outside(() => {
   if (!isSheet() || !window.frameElement) return;
-  const { bottom, height } = window.frameElement.getBoundingClientRect(), below = bottom - window.parent.innerHeight;
+  const { bottom, height } = window.frameElement.getBoundingClientRect(), levers = beside('reach')?.offsetHeight ?? 0;
+  const below = bottom - (window.parent.innerHeight - levers);
   document.documentElement.style.setProperty('--up', `${Math.max(0, Math.min(below, height - at('sheet').offsetHeight))}px`);
 });
 

@@ -10,6 +10,8 @@ from minikafka.clients.partitioners import murmur2
 from minikafka.course.contents import contents
 from minikafka.course.experiments.from_trace import partition_for, values_read
 from minikafka.course.publishing import playground, playground_plays, site, site_hook
+from tests.browser.site import SUB_PATH, Tab, served
+from tests.chromium import running_chromium
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +79,8 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
+    folder = tmp_path_factory.mktemp("site") / SUB_PATH.strip("/")
+    folder.mkdir(parents=True)
     site.place_playground(folder)
     return folder
 
@@ -113,3 +116,36 @@ def test_of_the_two_brokers_that_are_killed_only_one_is_the_active_controller(fo
     }
     assert least.pop("the-controller-dies") == 0
     assert set(least.values()) == {1}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["two-readers", "a-broker-dies"])
+def test_on_a_phone_a_thumb_reaches_the_levers_beside_the_cluster(folder, name):
+    root = folder.parents[SUB_PATH.count("/") - 1]
+    with served(root) as address, running_chromium() as browser:
+        page = Tab(browser, address).page
+        page.set_viewport_size({"width": 390, "height": 660})
+        page.goto(f"{address}/playground.html#play={name}")
+        buttons = page.locator("#reach button:visible")
+        buttons.first.wait_for()
+        drawing = page.frame_locator("#stage iframe").locator("#drawing")
+        drawing.evaluate(
+            "e => e.ownerDocument.defaultView.frameElement.scrollIntoView()"
+        )
+        boxes = [button.bounding_box() for button in buttons.all()]
+        assert len(boxes) >= 6
+        assert all(box["height"] >= 44 and box["width"] >= 44 for box in boxes)
+        assert all(box["y"] + box["height"] <= 660 for box in boxes)
+        top, above = drawing.bounding_box()["y"], min(box["y"] for box in boxes)
+        assert 0 <= top < above - 250
+        sheet = page.frame_locator("#stage iframe").locator("#sheet").bounding_box()
+        assert sheet["y"] + sheet["height"] <= above
+        whose = buttons.nth(1).text_content()
+        buttons.nth(1).click()
+        lever = page.locator("#reach p").nth(1).locator("button").last
+        words = lever.text_content()
+        lever.click()
+        asked = json.loads(page.input_value(".minikafka-act input"))
+        assert asked["act"] == f"{words} {whose}"
+        page.set_viewport_size({"width": 1280, "height": 720})
+        assert not page.is_visible("#reach")

@@ -143,9 +143,12 @@ function tell(play) {
 const WIDE = 100, TALL = 30;
 
 function follow() {
+  reached = '';
   const number = inside('number'), moved = () => { strip(); prepare(); };
   moved();
   if (number) new MutationObserver(moved).observe(number, { childList: true });
+  if (number) new MutationObserver(reachSoon).observe(inside('drawing'), { attributeFilter: ['style', 'data-act'], childList: true, subtree: true });
+  reach();
 }
 
 function strip() {
@@ -164,6 +167,47 @@ function tile(name, values, shown, end) {
   box.append(make('dt', name), make('dd', values[shown.length - 1] ?? '–'));
   box.lastChild.insertAdjacentHTML('beforeend', `<svg viewBox="0 0 ${WIDE} ${TALL}" preserveAspectRatio="none" aria-hidden="true"><line x1="0" x2="${WIDE}" y1="${TALL}" y2="${TALL}"/><polyline points="${points.join(' ')}"/></svg>`);
   return box;
+}
+
+// -- on a phone: the levers that the picture has now, by whom they are about
+
+const ADDS = '+ member';
+let whose = '', reached = '', waits = 0;  // whose levers are within reach, and all that is; what looks again with the next frame
+
+function reachSoon() {
+  waits ||= requestAnimationFrame(() => { waits = 0; reach(); });
+}
+
+function reach() {
+  const levers = [...inside('drawing')?.querySelectorAll('[data-act][aria-label]:not([data-onto])') ?? []].filter(node => node.style.display !== 'none');
+  const found = new Map();
+  for (const lever of levers) {
+    const [does, ...rest] = lever.dataset.act.split(' '), [who, from] = rest.join(' ').split(', ');
+    found.set(who, [...found.get(who) ?? [], { act: lever.dataset.act, words: !who ? ADDS : from ? `${does} from ${from}` : does }]);
+  }
+  const names = [...found.keys()].filter(Boolean).sort();
+  if (!names.includes(whose)) whose = names[0];
+  const all = JSON.stringify([whose, levers.map(lever => lever.dataset.act)]);
+  if (all === reached) return;
+  reached = all;
+  const choices = names.map(name => thumb(name, () => { whose = name; reach(); }, name === whose));
+  const does = ({ act, words }) => thumb(words, () => leverOf(act).dispatchEvent(new MouseEvent('click', { bubbles: true })));
+  const rows = [[...choices, ...(found.get('') ?? []).map(does)], (found.get(whose) ?? []).map(does)];
+  at('reach').hidden = !levers.length;
+  at('reach').replaceChildren(...rows.map(buttons => {
+    const row = document.createElement('p');
+    row.append(...buttons);
+    return row;
+  }));
+}
+
+const leverOf = act => inside('drawing').querySelector(`[data-act="${CSS.escape(act)}"]`);
+
+function thumb(words, does, pressed) {
+  const button = Object.assign(document.createElement('button'), { type: 'button', textContent: words });
+  if (pressed !== undefined) button.setAttribute('aria-pressed', pressed);
+  button.addEventListener('click', does);
+  return button;
 }
 
 // -- what one does
