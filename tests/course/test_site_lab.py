@@ -13,6 +13,7 @@ import nbformat
 
 from minikafka.course.contents import contents
 from minikafka.course.places import NOTEBOOKS
+from minikafka.course.publishing import site_address
 from minikafka.course.publishing.site_lab import (
     INSTEAD,
     NEITHER_TCP_NOR_JAVA,
@@ -90,3 +91,16 @@ def test_no_cell_that_a_tab_runs_uses_a_client_of_another_library(number):
         )
     ]
     assert used == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["https://example.org/course/", ""])
+def test_a_lesson_in_a_tab_leads_back_to_its_page_where_the_address_is_known(
+    monkeypatch, address
+):
+    monkeypatch.setattr(site_address, "web_address", lambda: address)
+    book = nbformat.reads(for_a_tab(contents()["01"]), as_version=4)
+    begins = book.cells[0].source.splitlines()
+    link = "[This lesson as a page](https://example.org/course/lessons/01_the_log.html)"
+    assert begins[0] == "# 01 · The log"
+    assert (link in begins) == bool(address)

@@ -21,7 +21,7 @@ from minikafka.course.contents import Contents
 from minikafka.course.demo import Problem
 from minikafka.course.editions import learners
 from minikafka.course.places import NOTEBOOKS
-from minikafka.course.publishing import site_python
+from minikafka.course.publishing import site_address, site_python
 from minikafka.course.publishing.pictures_of_lessons import shown
 
 VERSION = "0.8.6"
@@ -42,6 +42,16 @@ INSTEAD = (
     "# This cell needs TCP or Java, which a browser's tab has not. It prints what it"
     " showed on another machine:"
 )
+# where its logo leads, which in Jupyter is a list of files
+BACK = """\
+<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url=../../index.html#lessons">
+<title>minikafka: the lessons</title>
+<p><a href="../../index.html#lessons">The lessons</a></p>
+</html>
+"""
 
 
 def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
@@ -82,6 +92,8 @@ def build(site: Path, lessons: Iterable[Contents]) -> list[str]:
     command += ["--output-dir", site / "lab", "--apps", "notebooks", "--apps", "lab"]
     command += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
     run([*command, "--force"], "JupyterLite could not be built")
+    (site / "lab" / "tree").mkdir()
+    (site / "lab" / "tree" / "index.html").write_text(BACK, encoding="utf-8")
     # icons in formats that no browser with WebAssembly asks for: two megabytes
     for kind in ("eot", "svg", "ttf"):
         for font in (site / "lab" / "build").glob(f"fa-*.{kind}"):
@@ -101,8 +113,9 @@ def place_pictures(folder: Path) -> None:
 
 
 def for_a_tab(lesson: Contents) -> str:
-    """The learner's notebook, with its first picture; a cell for real clients prints
-    what it is stored with.
+    """The learner's notebook, with its first picture, and a way back to the site if its
+    address is known: JupyterLite takes any other link for one of its own files. A cell
+    for real clients prints what it is stored with.
     """
     import nbformat
 
@@ -113,6 +126,11 @@ def for_a_tab(lesson: Contents) -> str:
             printed = "".join(output.get("text", "") for output in cell.outputs)
             code = "\n".join(f"# {line}".rstrip() for line in cell.source.splitlines())
             cell.source = f"{INSTEAD}\nprint({printed.rstrip()!r})\n\n{code}"
+    base = site_address.web_address()
+    if base:
+        title, _, more = notebook.cells[0].source.partition("\n")
+        back = f"[This lesson as a page]({base}lessons/{lesson.path.stem}.html)"
+        notebook.cells[0].source = f"{title}\n\n{back}\n{more}"
     book = json.loads(nbformat.writes(learners(notebook)))
     show_the_first_picture(book, lesson)
     return json.dumps(book, ensure_ascii=False)
