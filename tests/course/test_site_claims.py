@@ -73,9 +73,12 @@ def test_every_link_of_the_page_leads_to_a_test_s_line_or_to_a_lesson_s_cell(fol
         for lesson in (contents() | extras()).values()
     }
     known = {path.partition("#")[0] for path in (*site_look.NAV, *site_look.MORE)}
-    for link in Page(folder / site_claims.PATH).links:
+    page = Page(folder / site_claims.PATH)
+    for link in page.links:
         path, _, place = link.partition("#")
-        if path.startswith(f"{site_claims.TESTS}/"):
+        if not path:
+            assert place in page.ids, link
+        elif path.startswith(f"{site_claims.TESTS}/"):
             assert place in tests[path.partition("/")[2]].ids, link
         elif path.startswith("lessons/"):
             stem = path.removeprefix("lessons/").removesuffix(".html")

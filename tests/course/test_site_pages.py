@@ -84,3 +84,20 @@ def test_a_page_that_waits_for_a_night_says_so_and_where_to_look_meanwhile(
     recipes = [f"recipes/{path.name}" for path in sorted(site.OF_RECIPES.glob("*.py"))]
     assert links in (["known_differences.html", "claims.html"], recipes)
     assert "<input" not in html
+
+
+@pytest.mark.parametrize(
+    "make", [site.testing_page, site.differences_page, site.news_page]
+)
+def test_a_long_page_begins_with_links_to_its_sections(make):
+    html = make()
+    begins = html.partition("<h2")[0]
+    linked = re.findall('<a href="#(.+?)">', begins.partition('class="within"')[2])
+    assert len(linked) >= 4
+    assert all(f'id="{name}"' in html for name in linked)
+
+
+def test_a_command_of_the_cheat_sheet_is_a_line_of_its_own():
+    lines = re.findall("<span>(.*?)</span>", site.cheat_sheet())
+    assert "python -m kafka.admin -b H topics list" in lines
+    assert "kafka-topics.sh --list" in lines

@@ -49,6 +49,7 @@ from minikafka.course.publishing.site_look import (
     own,
     page,
     source,
+    with_contents,
     within,
 )
 from minikafka.theatre.drawing import LAYOUTS
@@ -153,6 +154,7 @@ PARTS = {
     "21": "Around Kafka, on call, your own, with locks",
 }
 CARD_LETTERS = 150
+MANY_SECTIONS = 5
 SKIPPED = re.compile(
     r"(Nobody has to do this one|You (don't have to do|can skip) this one)\. "
 )
@@ -388,6 +390,7 @@ def cheat_sheet() -> str:
     )
     style = style.replace("<title>", f'<link rel="icon" href="{ICON}">\n<title>', 1)
     body = body.replace("<body>", "<body>\n<main>", 1)
+    body = re.sub("(<pre.*?>)(.*?)(?=</pre>)", _lines, body, flags=re.DOTALL)
     html = style + after + body.replace("</body>", "</main>\n</body>", 1)
     head = Head(
         "cheat_sheet.html",
@@ -397,6 +400,12 @@ def cheat_sheet() -> str:
         "11",
     )
     return around(html, head)
+
+
+def _lines(found: re.Match[str]) -> str:
+    """Commands, each in an element of its own, which sets off where a line goes on."""
+    lines = found[2].strip().split("\n")
+    return found[1] + "".join(f"<span>{line}</span>" for line in lines)
 
 
 def errors_page() -> str:
@@ -492,7 +501,7 @@ def testing_page() -> str:
         " fails when your test tells it to.",
         "23",
     )
-    return page(head, html)
+    return page(head, with_contents(html))
 
 
 def differences_page() -> str:
@@ -509,7 +518,7 @@ def differences_page() -> str:
         "12",
     )
     html = from_markdown(text.replace("](README.md)", f"]({TESTING})"))
-    return page(head, html)
+    return page(head, with_contents(html))
 
 
 def news_page() -> str:
@@ -521,7 +530,8 @@ def news_page() -> str:
         r'<a href="\2.html"><code>\1</code></a>',
         html,
     )
-    return page(head, html.replace("<h2", f"{within(html, 'h3')}<h2", 1))
+    html = with_contents(html, "h3").replace("<details", "<details open", 1)
+    return page(head, html)
 
 
 def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:
@@ -665,13 +675,8 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     )
     style = f"<style>\n{own('site_lesson.css')}</style>\n"
     body = read(lesson, site)
-    body = body.replace("</h1>", f"</h1>{link}{in_it(body)}", 1)
+    body = body.replace("</h1>", f"</h1>{link}{within(body, 'h2')}", 1)
     return page(head, style + body + beside(lesson))
-
-
-def in_it(body: str) -> str:
-    """Links to a lesson's sections, folded."""
-    return f"<details><summary>In this lesson</summary>{within(body, 'h2')}</details>"
 
 
 def own_machine(lesson: Contents) -> str:
@@ -758,7 +763,8 @@ def reading(name: str) -> str:
     html = from_markdown(text.replace("](../notebooks/", "]("))
     if name == "glossary":
         return glossary(html)
-    return page(READINGS[name], html)
+    is_long = html.count("<h2") >= MANY_SECTIONS
+    return page(READINGS[name], with_contents(html) if is_long else html)
 
 
 def glossary(html: str) -> str:

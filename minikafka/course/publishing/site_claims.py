@@ -13,6 +13,7 @@ from minikafka.course import claims
 from minikafka.course.claims import Claim
 from minikafka.course.contents import contents, extras
 from minikafka.course.places import NOTEBOOKS
+from minikafka.course.publishing.site_look import within
 from minikafka.theatre.text import escape
 
 PATH, TEMPLATE = "claims.html", "site_claims.html"
@@ -29,13 +30,13 @@ def parts() -> dict[str, str]:
     """The parts that site_claims.html leaves open."""
     ledger = claims.ledger()
     lessons = sorted({claim.lesson for claim in ledger})
-    sections = [_section(topic) for topic in topics()]
+    listed = "\n".join(_section(topic) for topic in topics())
     return {
         "count": str(len(ledger)),
         "verdicts": _options(claims.VERDICTS),
         "lessons": _options(lessons),
         "topics": _options(topics()),
-        "sections": "\n".join(sections),
+        "sections": f"{within(listed, 'h2')}\n{listed}",
     }
 
 
@@ -102,7 +103,15 @@ def _section(topic: str) -> str:
         if claim.section == topic:
             articles.append(_article(claim))
     listed = "\n".join(articles)
-    return f"<section>\n<h2>{escape(topic)}</h2>\n{listed}\n</section>"
+    name = _anchor(topic)
+    link = f'<a class="anchor-link" href="#{name}">¶</a>'
+    return (
+        f'<section>\n<h2 id="{name}">{escape(topic)}{link}</h2>\n{listed}\n</section>'
+    )
+
+
+def _anchor(topic: str) -> str:
+    return topic.lower().replace(" ", "-")
 
 
 def _article(claim: Claim) -> str:

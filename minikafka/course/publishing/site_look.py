@@ -169,11 +169,21 @@ def foot(head: Head) -> str:
     )
 
 
+def with_contents(html: str, level: str = "h2") -> str:
+    """The same page, with links to its sections, whose headings are h2 or h3, before
+    the first h2.
+    """
+    return html.replace("<h2", f"{within(html, level)}<h2", 1)
+
+
 def within(html: str, level: str) -> str:
-    """Links to the sections of a page, whose headings are h2 or h3."""
+    """Links to the sections of a page, folded."""
     heads = re.findall(rf'<{level} id="([^"]+)">(.*?)<a class="anchor-link"', html)
     links = [f'<a href="#{name}">{words}</a>' for name, words in heads]
-    return f'<p class="within">{" ".join(links)}</p>'
+    return (
+        '<details class="within"><summary>On this page</summary>'
+        f"<p>{' '.join(links)}</p></details>"
+    )
 
 
 def around(html: str, head: Head) -> str:
