@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from minikafka.course.contents import contents
 from minikafka.course.publishing import site, site_look, site_tables
 from tests.chromium import running_chromium
 
@@ -101,3 +102,12 @@ def test_a_command_of_the_cheat_sheet_is_a_line_of_its_own():
     lines = re.findall("<span>(.*?)</span>", site.cheat_sheet())
     assert "python -m kafka.admin -b H topics list" in lines
     assert "kafka-topics.sh --list" in lines
+
+
+def test_a_lesson_links_to_its_sections_and_each_heading_to_itself(tmp_path):
+    html = site.lesson_page(contents()["01"], tmp_path, live=True)
+    heads = re.findall('<h2 id="(.+?)">', html)
+    folded = html.partition('<details class="within">')[2].partition("</details>")[0]
+    assert re.findall('href="#(.+?)"', folded) == heads
+    for head in heads:
+        assert f'<a class="anchor-link" href="#{head}">' in html
