@@ -7,7 +7,8 @@ has no counterpart: the rebalance of a large simulated group, and what a learner
 of a picture. `--only start`: nothing but how soon they answer after they were started;
 `--only nodes`: three brokers each, and three copies of each record;
 `--only transactions`: transactions on such; `--only partitions`: with 2,000 partitions;
-`--only tls`: what TLS costs; `--only testing`: what a test's own brokers cost.
+`--only tls`: what TLS costs; `--only testing`: what a test's own brokers cost;
+`--only faults-off`: what it costs that they may be told to fail, while nobody does.
 What Spark makes of minikafka and of the compose file's three Apache Kafkas is measured
 with `--only pipeline` alone, and the course in a browser with `--only site`. With
 --against, another version of minikafka takes the place of Apache Kafka: what a change
@@ -15,10 +16,12 @@ costs.
 """
 
 import argparse
+import io
 import os
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from contextlib import contextmanager
@@ -27,6 +30,7 @@ from pathlib import Path
 from minikafka.course.clusters.jvm_cluster import JvmCluster, NotStarted
 from tests.bench import (
     fault_maps,
+    faults_off,
     in_tests,
     measures,
     nodes,
@@ -224,6 +228,7 @@ def arguments():
         "rebalance",
         "pictures",
         "faults",
+        "faults-off",
         "pipeline",
         "site",
     )
@@ -240,8 +245,7 @@ def arguments():
     parser.add_argument(
         "--against",
         metavar="CHECKOUT",
-        type=Path,
-        help="a folder with another version of minikafka",
+        help="a folder with another version of minikafka, or a revision of Git's",
     )
     return parser.parse_args()
 
@@ -250,8 +254,30 @@ def main():
     args = arguments()
     # an installed program starts from bytecode
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    if args.against and not (args.against / "minikafka" / "__main__.py").exists():
-        sys.exit(f"bench: there is no minikafka in {args.against}")
+    with tempfile.TemporaryDirectory(prefix="minikafka-bench-") as folder:
+        if args.against:
+            args.against = version(args.against, Path(folder))
+        run(args)
+
+
+def version(name, folder):
+    """Where minikafka is in that version. folder: for a revision's files."""
+    if (Path(name) / "minikafka" / "__main__.py").exists():
+        return Path(name)
+    packed = subprocess.run(
+        ["git", "archive", name, "minikafka"], capture_output=True, check=False
+    )
+    if packed.returncode:
+        sys.exit(
+            f"bench: --against: {name} is neither a folder with minikafka nor a"
+            " revision of this repository"
+        )
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+def run(args):
     if args.only == "start":
         compare_starts(args)
     if args.only in (None, "brokers"):
@@ -269,6 +295,8 @@ def main():
     if args.only == "testing":
         need_java()
         print("\n" + in_tests.table())
+    if args.only == "faults-off":
+        compare_faults_off(args)
     if args.only == "pipeline":
         compare_pipelines(args)
     if args.only in (None, "rebalance"):
@@ -314,6 +342,14 @@ def compare_tls(args):
     with tls.brokers(results.names) as at:
         tls.measure(results, at, rounds, scale, turns)
     print("\n" + results.table())
+
+
+def compare_faults_off(args):
+    rounds, scale = (2, 0.25) if args.quick else (args.rounds, 1.0)
+    with sides(faults_off.BROKERS) as (results, brokers, started):
+        for name, broker in brokers.items():
+            started[name] = broker().start()
+        faults_off.measure(results, started, rounds, scale, turns)
 
 
 @contextmanager
