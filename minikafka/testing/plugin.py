@@ -22,6 +22,7 @@ MARKER = "minikafka"
 CLUSTER = {"brokers": 3}
 SETTINGS = {"brokers", "config", "sasl", "fresh"}
 OPTION = "--kafka"
+IN_CONTAINER = "testcontainers"  # its value
 FIXTURES = {"kafka", "kafka_cluster"}
 
 
@@ -30,8 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         OPTION,
         metavar="HOST:PORT",
         help=(
-            "run the tests on this Kafka instead of minikafka's; those that make"
-            " something go wrong, or move the time, are skipped"
+            "run the tests on this Kafka instead of minikafka's, or with"
+            f" {IN_CONTAINER} on Apache Kafka in a container; those that make something"
+            " go wrong, or move the time, are skipped"
         ),
     )
 
@@ -94,6 +96,19 @@ def _minikafkas() -> Iterator[Running]:
     running.close()
 
 
+@pytest.fixture(scope="session")
+def _kafka_in_container() -> Iterator[str]:
+    """Its address. Without it no test can run."""
+    from minikafka.testing.container import NoContainer, apache_kafka
+
+    try:
+        with apache_kafka() as address:
+            yield address
+    except NoContainer as error:
+        why = f"{OPTION}={IN_CONTAINER}: {error}"
+        pytest.exit(why, pytest.ExitCode.USAGE_ERROR)
+
+
 def settings_of(
     request: pytest.FixtureRequest, given: dict[str, Any]
 ) -> dict[str, Any]:
@@ -111,6 +126,8 @@ def settings_of(
 
 def lend(request: pytest.FixtureRequest, given: dict[str, Any]) -> "Iterator[AnyKafka]":
     address = request.config.getoption(OPTION)
+    if address == IN_CONTAINER:
+        address = request.getfixturevalue("_kafka_in_container")
     if address:
         yield from lend_another(address)
         return
