@@ -1,8 +1,8 @@
 """`minikafka watch [BOOTSTRAP] [--trace FILE]`."""
 
 import argparse
+import asyncio
 import os
-import signal
 import sys
 import threading
 import time
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from minikafka.server.addresses import CannotServe
+from minikafka.server.serve import stop_on_signals
 from minikafka.watching import page
 from minikafka.watching.asking import NO_ANSWER, Looking, client_of
 from minikafka.watching.following import Following
@@ -115,25 +117,22 @@ def main(args: argparse.Namespace) -> int:
     watching = Watching(bootstrap, trace)
     try:
         server = PageServer(args.port, watching.html, watching.news)
-    except OSError as error:
-        watching.stop()
-        print(
-            f"minikafka watch: can't listen on port {args.port}: {error.strerror}."
-            " Choose another one with --port (0 picks a free one)",
-            file=sys.stderr,
-        )
+        asyncio.run(serve(server, not args.no_browser))
+    except CannotServe as error:
+        print(f"minikafka watch: {error}", file=sys.stderr)
         return 1
-    print(f"watch {server.address}", flush=True)
-    if not (args.no_browser or os.environ.get("MINIKAFKA_NO_BROWSER")):
-        webbrowser.open(server.address)
-    serving = threading.Thread(target=server.serve_forever, daemon=True)
-    serving.start()
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
-    while not stopping.wait(EVERY_S):
-        pass  # on Windows, Ctrl-C doesn't end a longer wait
-    server.shutdown()
-    server.server_close()
-    watching.stop()
+    finally:
+        watching.stop()
     return 0
+
+
+async def serve(server: PageServer, in_browser: bool) -> None:
+    """Until Ctrl-C."""
+    stop_wanted = asyncio.Event()
+    stop_on_signals(stop_wanted)
+    serving = asyncio.create_task(server.serve())
+    print(f"watch {server.address}", flush=True)
+    if in_browser and not os.environ.get("MINIKAFKA_NO_BROWSER"):
+        webbrowser.open(server.address)
+    await stop_wanted.wait()
+    serving.cancel()

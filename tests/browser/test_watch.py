@@ -1,6 +1,5 @@
 """The page of `minikafka watch` in Chromium, with real clients behind it."""
 
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from minikafka.watching import command
 from minikafka.watching.command import Watching
 from minikafka.watching.server import PageServer
 from tests.chromium import PATIENCE_MS, running_chromium
+from tests.watching.answering import answering
 
 pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python")
@@ -48,15 +48,9 @@ def served(kafka):
     """The address of the page."""
     watching = Watching(kafka.bootstrap_servers, None)
     server = PageServer(0, watching.html, watching.news)
-    serving = threading.Thread(target=server.serve_forever)
-    serving.start()
-    try:
+    with answering(server):
         yield server.address
-    finally:
-        server.shutdown()
-        serving.join()
-        server.server_close()
-        watching.stop()
+    watching.stop()
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def test_a_port_that_is_taken_is_said():
             command("localhost:1", "--port", port), capture_output=True, text=True
         )
     assert done.returncode == 1
-    assert f"can't listen on port {port}" in done.stderr
+    assert f"minikafka watch: port {port} is taken by another program" in done.stderr
 
 
 @pytest.mark.parametrize("bootstrap", ["localhost", ":9092", "localhost:kafka"])

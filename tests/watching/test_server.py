@@ -1,11 +1,11 @@
 """The page's HTTP server answers its own page, and nobody else."""
 
 import http.client
-import threading
 
 import pytest
 
 from minikafka.watching.server import PageServer
+from tests.watching.answering import answering
 
 
 @pytest.fixture
@@ -14,17 +14,13 @@ def server():
         return {"width": width, "last": last}
 
     one = PageServer(0, lambda: ("<p>hello", "default-src 'none'"), news)
-    serving = threading.Thread(target=one.serve_forever)
-    serving.start()
-    yield one
-    one.shutdown()
-    serving.join()
-    one.server_close()
+    with answering(one):
+        yield one
 
 
 def ask(server, path, host=None, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
-    host = host or f"127.0.0.1:{server.server_port}"
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    host = host or f"127.0.0.1:{server.port}"
     connection.request(method, path, headers={"Host": host, "Origin": "http://evil"})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -33,7 +29,7 @@ def ask(server, path, host=None, method="GET"):
 
 
 def test_it_listens_on_the_loopback_interface_only(server):
-    assert server.server_address[0] == "127.0.0.1"
+    assert server.listener.getsockname()[0] == "127.0.0.1"
 
 
 def test_the_page_comes_with_its_policy_and_for_no_other_origin(server):
@@ -64,4 +60,4 @@ def test_who_comes_by_another_name_is_refused(server, host):
 
 def test_there_is_nothing_else(server):
     assert ask(server, "/etc/passwd")[0].status == 404
-    assert ask(server, "/", method="POST")[0].status == 501
+    assert ask(server, "/", method="POST")[0].status == 405
