@@ -223,8 +223,8 @@ class ApacheKafka:
     client(kafka.bootstrap)`.
 
     properties: server properties over the ones here. data: keep the log there (a second
-    start on it reads it); otherwise a temporary folder that goes away. `.log()` is what
-    the broker wrote on standard error.
+    start on it reads it); otherwise a temporary folder that goes away. port: None: one
+    that is free. `.log()` is what the broker wrote on standard error.
     """
 
     def __init__(
@@ -234,8 +234,10 @@ class ApacheKafka:
         data: Path | None = None,
         jvm: Sequence[str] = ("-Xmx512m", *SMALL_JVM),
         start_timeout_s: float = 240,
+        port: int | None = None,
     ) -> None:
-        self.port, self.controller_port = free_ports(2)
+        free_port, self.controller_port = free_ports(2)
+        self.port = port or free_port
         self.bootstrap = f"127.0.0.1:{self.port}"
         self.jvm, self.start_timeout_s = jvm, start_timeout_s
         self.folder = Path(tempfile.mkdtemp(prefix="apache-kafka-"))

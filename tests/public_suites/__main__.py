@@ -3,7 +3,8 @@
 Fetches each project of suites.toml at its commit, installs it in a virtual environment
 of its own (Go's need go), and runs its Kafka tests against a fresh broker on port 9092,
 which most of them expect. Says how many have passed, and which failed that aren't
-known to; ends with 1 if there are such.
+known to; ends with 1 if there are such. With --apache the broker is Apache Kafka's: what
+fails there too isn't ours.
 """
 
 import argparse
@@ -19,11 +20,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from minikafka.course.clusters.jvm_cluster import JvmCluster
 from minikafka.server.embedded import Served
+from tests.kafka import ApacheKafka
 
 HERE = Path(__file__).parent
 PORT = 9092
 MOST_SECONDS = 3600
+PROTOCOLS = "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
 SUITES = tomllib.loads((HERE / "suites.toml").read_text(encoding="utf-8"))
 
 
@@ -56,12 +60,17 @@ def run(command: Sequence[str], **options: object) -> None:
         raise SystemExit(f"{' '.join(command)}: {(done.stdout + done.stderr)[-2000:]}")
 
 
-def by_pytest(suite: Mapping, source: Path, work: Path, env: dict) -> Outcome:
-    """Installs the project, and runs its tests in pytest."""
-    python = work / "venv" / "bin" / "python"
+def install(suite: Mapping, source: Path, work: Path) -> None:
+    """The project and what its tests need."""
+    python = str(work / "venv" / "bin" / "python")
     run([sys.executable, "-m", "venv", str(work / "venv")])
-    run([str(python), "-m", "pip", "install", "--quiet", "--upgrade", "pip"])
-    run([str(python), "-m", "pip", "install", "--quiet", *suite["install"]], cwd=source)
+    run([python, "-m", "pip", "install", "--quiet", "--upgrade", "pip"])
+    run([python, "-m", "pip", "install", "--quiet", *suite["install"]], cwd=source)
+
+
+def by_pytest(suite: Mapping, source: Path, work: Path, env: dict) -> Outcome:
+    """Runs the tests of a Python project."""
+    python = work / "venv" / "bin" / "python"
     report = work / "report.xml"
     command = [str(python), "-m", "pytest", "-q", f"--junitxml={report}"]
     if "plugin" in suite:
@@ -114,24 +123,43 @@ def by_go(suite: Mapping, source: Path, work: Path, env: dict) -> Outcome:
     return Outcome(len(ended["pass"]), len(ended["skip"]), ended["fail"])
 
 
-def environment(suite: Mapping) -> dict[str, str]:
+def environment(suite: Mapping, bootstrap: str) -> dict[str, str]:
     """Without what pytest and Python here are told."""
     ours = ("PYTEST", "PYTHONPATH", "VIRTUAL_ENV")
     env = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     for key, value in suite.get("environment", {}).items():
-        env[key] = value.format(port=PORT)
+        env[key] = value.format(bootstrap=bootstrap)
     return env
 
 
-def run_suite(name: str, checkouts: Path | None, keep: Path | None) -> bool:
+def kafka_for(suite: Mapping, apache: bool) -> Served | ApacheKafka | JvmCluster:
+    """What the tests talk to. Has `bootstrap`, once it is entered."""
+    count, properties = suite.get("brokers", 1), suite.get("properties", {})
+    if not apache:
+        overrides = [f"--override={name}={properties[name]}" for name in properties]
+        return Served(port=PORT, options=("--brokers", str(count), *overrides))
+    if count > 1:
+        return JvmCluster()
+    kafka = ApacheKafka(properties, port=PORT)
+    if "listeners" in properties:
+        controller = f"CONTROLLER://127.0.0.1:{kafka.controller_port}"
+        kafka.properties["listeners"] += f",{controller}"
+        kafka.properties["listener.security.protocol.map"] = PROTOCOLS
+    return kafka
+
+
+def run_suite(args: argparse.Namespace, name: str) -> bool:
     """Whether nothing failed but what is known to."""
-    suite = SUITES[name]
+    suite, keep = SUITES[name], args.logs
     work = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     try:
-        source = checked_out(suite, checkouts, work)
-        with Served(port=PORT):
+        source = checked_out(suite, args.checkouts, work)
+        if "install" in suite:
+            install(suite, source, work)
+        with kafka_for(suite, args.apache) as kafka:
             how = by_go if "go" in suite else by_pytest
-            outcome = how(suite, source, work, environment(suite))
+            env = environment(suite, kafka.bootstrap)
+            outcome = how(suite, source, work, env)
     finally:
         if keep is not None and (work / "log").exists():
             shutil.copy(work / "log", keep / f"{name}.log")
@@ -162,6 +190,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--logs", type=Path, metavar="FOLDER", help="keep what they say"
     )
+    parser.add_argument(
+        "--apache", action="store_true", help="on Apache Kafka, for comparison"
+    )
     args = parser.parse_args(arguments)
     unknown = {*args.names} - {*SUITES}
     if unknown:
@@ -169,7 +200,7 @@ def main(arguments: Sequence[str]) -> int:
     fine = True
     for name in args.names or SUITES:
         try:
-            fine &= run_suite(name, args.checkouts, args.logs)
+            fine &= run_suite(args, name)
         except (SystemExit, subprocess.TimeoutExpired) as error:
             print(f"{name}: did not run: {error}", flush=True)
             fine = False
