@@ -43,7 +43,11 @@ def fetched(package: str, version: str) -> Path:
 
 
 def by_pip(name: str, version: str, folder: Path) -> list[str]:
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
+    return [*with_all_it_needs(name, version, folder), "--no-deps"]
+
+
+def with_all_it_needs(name: str, version: str, folder: Path) -> list[str]:
+    pip = [sys.executable, "-m", "pip", "install", "-q"]
     pip += ["--only-binary", ":all:"]  # there is no compiler for what has no wheel
     return [*pip, "--target", str(folder), f"{name}=={version}"]
 
@@ -60,7 +64,12 @@ def by_maven(name: str, version: str, folder: Path) -> list[str]:
     return [*maven, f"-Dartifact={name}:{version}", f"-DoutputDirectory={folder}"]
 
 
-COMMANDS = {"pypi": by_pip, "npm": by_npm, "maven": by_maven}
+COMMANDS = {
+    "pypi": by_pip,
+    "pypi-with-all": with_all_it_needs,
+    "npm": by_npm,
+    "maven": by_maven,
+}
 
 
 def command_with(folder: Path, program: Path) -> list[str]:
