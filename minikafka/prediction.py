@@ -21,6 +21,7 @@ class Stretch(NamedTuple):
 
 
 Found = float | Stretch | None
+NEAR = 0.25  # what is dragged is right if it is so near, as a part of the truth
 
 
 class Dragged:
@@ -29,9 +30,10 @@ class Dragged:
 
     measure(trace): the place, on the picture's own axis (ms, an offset, a minute); or
     the Stretch, of which the length counts; None: there is none yet. options: for each
-    option its place or its length on that axis: what is dragged counts as the nearest
-    one. on: of what in the picture, where that has more than one of it ("P0"). A call
-    gives the right option's number, as any answer does.
+    option its place or its length on that axis. What is dragged is right only within a
+    quarter of the truth, whatever the options are. on: of what in the picture, where
+    that has more than one of it ("P0"). A call gives the right option's number, as any
+    answer does.
     """
 
     def __init__(
@@ -45,15 +47,18 @@ class Dragged:
         self.on = on
 
     def __call__(self, trace: Sequence[Event]) -> int | None:
-        found = self.measure(trace)
-        if isinstance(found, Stretch):
-            return self.nearest(found.end - found.begin)
-        return None if found is None else self.nearest(found)
-
-    def nearest(self, value: float) -> int:
-        """The number of the option that a place or a length counts as."""
+        value = size(self.measure(trace))
+        if value is None:
+            return None
         far = [abs(option - value) for option in self.options]
         return far.index(min(far)) + 1
+
+
+def size(found: Found) -> float | None:
+    """What is said of it: a place, or how long a stretch is."""
+    if isinstance(found, Stretch):
+        return found.end - found.begin
+    return found
 
 
 class Prediction:
@@ -206,17 +211,14 @@ class Prediction:
         return self._verdict(self.mine_words, self.mine)
 
     @property
-    def tails(self) -> list[str]:
-        """For each option what is said where something was dragged that counts as
-        it.
-        """
-        return [
-            self._verdict(f"({number}) {option}", number, "That counts as")
-            for number, option in enumerate(self.options, 1)
-        ]
+    def why(self) -> str:
+        """The sentence that is true of the answer, if there is one."""
+        if not self.answer or not self.because:
+            return ""
+        return self.because[self.answer - 1]
 
-    def _verdict(self, words: str, number: int | None, says: str = "You said") -> str:
-        said, was = f"{says} {words}.", f"It was {self.answer_words}."
+    def _verdict(self, words: str, number: int | None) -> str:
+        said, was = f"You said {words}.", f"It was {self.answer_words}."
         if not self.answer_words:
             return said if words else ""
         if not words:
@@ -228,7 +230,7 @@ class Prediction:
             )
             return f"{first}: here it was {self.answer_words}."
         if words == self.answer_words:
-            return self._with_why(f"{says} {words}, and so it was.", self.answer)
+            return self._with_why(f"You said {words}, and so it was.", self.answer)
         between = "\n" if self.because else " "
         verdicts = self._with_why(said, number), self._with_why(was, self.answer)
         return between.join(verdicts)

@@ -34,14 +34,14 @@ NOT_PREDICTED = (
 TITLE = "title"
 MARK_OF = {True: "right", False: "wrong", None: "open"}
 
-_first_runs: dict[tuple[str, tuple[str, ...], int], str] = {}
+_first_runs: dict[tuple[str, tuple[str, ...], int | str], str] = {}
 _first_answers: dict[tuple[str, tuple[str, ...]], int] = {}
 
 
 @dataclass
 class Prediction:
-    """A question with its options, numbered from 1. mine: the learner's choice, or None
-    for not yet.
+    """A question with its options, numbered from 1. mine: the learner's choice; in
+    words, what was dragged and is no option; or None for not yet.
 
     because: for each option the sentence that is true of it; empty when the lesson
     gives none. title: its story in a few words, for the picture that asks it.
@@ -49,7 +49,7 @@ class Prediction:
 
     question: str
     options: tuple[str, ...]
-    mine: int | None = None
+    mine: int | str | None = None
     because: tuple[str, ...] = ()
     title: str = ""
 
@@ -110,7 +110,8 @@ class Prediction:
         said = self.question, self.options, self.mine
         if _first_runs.setdefault(said, run) != run:
             return False
-        progress.predicted(self.question, self.mine)
+        chosen = self.mine if isinstance(self.mine, int) else progress.NO_OPTION
+        progress.predicted(self.question, chosen)
         return True
 
     def is_explained(self, answer: int) -> bool:
@@ -141,8 +142,10 @@ class Prediction:
         # a page that knows no widgets has nothing to show for it
         display({**bundle, "text/plain": ""}, raw=True)
 
-    def say(self, option: int, run: str) -> None:
-        """The learner chooses an option, in the picture of this run."""
+    def say(self, option: int | str, run: str) -> None:
+        """The learner chooses an option in the picture of this run, or drags there what
+        is none, and says it in words.
+        """
         self.mine = option
         self.settled_by(run)
 

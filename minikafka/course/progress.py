@@ -22,6 +22,7 @@ from minikafka.course.judging.verdicts import Said
 from minikafka.course.places import my
 
 MY = my()
+NO_OPTION = 0  # what was dragged in a picture, and isn't right
 
 # {lesson: {"predictions": [questions], "exercises": [numbers], "ticket": [right, of]}},
 # and for a class "chosen": {number of the question: option}, "wrong" and "hints":
@@ -43,7 +44,7 @@ def opened(question: str) -> None:
 
 def predicted(question: str, option: int) -> None:
     """A prediction of the learner's own was settled. It counts only if it belongs to a
-    lesson. option: the number of the one that was chosen.
+    lesson. option: the number of the one that was chosen, or NO_OPTION.
     """
     for number, place in _asked(question):
         _note(number, "chosen", place, option, again=False)

@@ -4,25 +4,26 @@
 
 const drags = () => typeof drag !== 'undefined';  // an answer along an axis: drag.js is on such a page only
 
+// Whether a question opens.
 function ask() {
-  if (!prediction) return;
+  if (!prediction) return false;
   const asking = !released && cursor >= limit();
   const told = released && cursor >= prediction.decided && verdict !== '';
   const waits = released && !told && yours !== '' && prediction.stop !== null && cursor >= prediction.stop;
   const opens = asking && at('ask').hidden, changed = opens || at('ask').hidden === asking || at('verdict').hidden === told || at('yours').hidden === waits;
-  at('answer').classList.toggle('empty', !asking && !told && !waits);
   at('ask').hidden = !asking;
   at('yours').hidden = !waits;
   at('verdict').hidden = !told;
-  if (waits) tellYours(yours);
+  if (waits) at('yours').textContent = yours;
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
   if (told) tellVerdict(verdict);
-  at('verdict').className = right === null ? '' : right ? 'right' : 'wrong';
+  at('said').hidden = asking;
+  at('verdict').className = outcome;
   if (changed && drags()) choose();
   if (changed) fitFrame();
-  if (opens && drags()) drag.comeInReach();
   if (opens && document.hasFocus()) at('question').focus({ preventScroll: true });
+  return opens;
 }
 
 // Whether a digit has answered it.
@@ -33,82 +34,83 @@ function answerBy(key) {
   return true;
 }
 
-// Until its verdict the question stays open, with all that could be said, and what was.
-function tellYours(words) {
-  const options = prediction.options.map((option, index) => {
-    const chosen = said(index + 1) === words, each = `(${index + 1}) ${option}`;
-    return make('span', { className: chosen ? 'said' : '', textContent: chosen ? `You said ${each}` : each });
-  });
-  const spoken = options.some(node => node.className) ? '' : ` ${words}`;
-  at('yours').replaceChildren(make('b', { textContent: prediction.question }), spoken, make('span', { className: 'options' }, ...options));
-}
+// The answer stands out, with a sentence; on a phone the rest of the reasons is behind "why" (player.css).
+const WITH_A_SENTENCE = /^(?:[.,] ?(?:and so it was\. ?)?)?.*?[.?!](?= [A-Z“]|$)/;
 
-// The answer stands out, and not the reasons.
 function tellVerdict(words) {
-  const { answer, options } = prediction, was = answer ? `(${answer}) ${options[answer - 1]}` : '';
-  const begin = was ? words.lastIndexOf(was) : -1;
-  if (begin < 0) at('verdict').textContent = words;
-  else at('verdict').replaceChildren(words.slice(0, begin), make('b', { textContent: was }), words.slice(begin + was.length));
+  const lines = words.split('\n'), last = lines.pop(), begin = bold ? last.lastIndexOf(bold) : -1;
+  const after = last.slice(begin + bold.length), [seen] = (begin < 0 ? null : WITH_A_SENTENCE.exec(after)) ?? [after];
+  const shown = begin < 0 ? [last] : [last.slice(0, begin), make('b', { textContent: bold }), seen];
+  const more = words => make('span', { className: 'more', textContent: words });
+  const rest = begin < 0 ? '' : after.slice(seen.length), folded = lines.length || rest;
+  const why = make('button', { type: 'button', id: 'why', textContent: 'why', onclick: unfold });
+  at('verdict').replaceChildren(...lines.map(line => more(`${line}\n`)), ...shown, ...(rest ? [more(rest)] : []), ...(folded ? [' ', why] : []));
 }
 
-// There is one box, as high as the highest of what it will say: nothing moves while one watches.
-let answerHeight = 0;
+function unfold() {
+  at('sheet').classList.add('unfolded');
+  at('verdict').focus();
+  fitFrame();
+}
 
-function reserveAnswer() {
-  answerHeight = 0;
-  if (!prediction) return;
-  const box = at('answer'), parts = ['ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
+// There is one box for all words, as high as the highest of them: nothing moves while one watches.
+let sheetHeight = 0;
+
+function reserveSheet() {
+  const box = at('sheet'), parts = ['said', 'ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
   const before = [...parts, ...(mine ? [mine] : [])].map(node => [node, node.hidden]);
   box.style.minHeight = '';
-  box.classList.remove('empty');
   if (mine) mine.hidden = false;
-  let most = 0;
-  const measure = shown => {
-    for (const part of parts) part.hidden = part !== shown;
-    most = Math.max(most, Math.ceil(box.getBoundingClientRect().height));
+  sheetHeight = 0;
+  const measure = (...shown) => {
+    for (const part of parts) part.hidden = !shown.includes(part);
+    sheetHeight = Math.max(sheetHeight, Math.ceil(box.getBoundingClientRect().height));
   };
-  if (prediction.asks) {
-    measure(parts[0]);
+  const [telling, asking, waiting, told] = parts;
+  measure(telling);
+  if (prediction?.asks) {
+    measure(asking);
     for (const words of [GOES_ON, ...prediction.options.map((_, index) => said(index + 1))]) {
-      tellYours(words);
-      measure(parts[1]);
+      at('yours').textContent = words;
+      measure(telling, waiting);
     }
   }
-  for (const words of [prediction.verdict, ...(prediction.asks ? prediction.verdicts : [])]) {
+  for (const words of prediction ? [prediction.verdict, ...(prediction.asks ? prediction.verdicts : [])] : []) {
     tellVerdict(words);
-    measure(parts[2]);
+    measure(telling, told);
   }
   for (const [node, hidden] of before) node.hidden = hidden;
-  answerHeight = most;
-  box.style.minHeight = isSheet() ? '' : `${most}px`;
+  box.style.minHeight = isSheet() ? '' : `${sheetHeight}px`;
   ask();
 }
 
 const GOES_ON = 'You go on without an answer.';
 const said = option => `You said (${option}) ${prediction.options[option - 1]}.`;
 
-// option: the number of the one that was chosen; the notebook's kernel hears it (course/predictions.py).
-function release(words, is_right, option) {
-  [verdict, right, released] = [words, is_right, true];
-  yours = option ? said(option) : GOES_ON;
-  if (option) tell('said', JSON.stringify({ option, turn: Date.now() }));
+// found: what became of it, as a class of its verdict. chosen: the option's number, or the words that were dragged and are none; the
+// notebook's kernel hears it (course/predictions.py). answer: what stands out in the verdict.
+function release(words, found, chosen, answer = bold) {
+  [verdict, outcome, bold, released] = [words, found ?? '', answer, true];
+  yours = !chosen ? GOES_ON : typeof chosen === 'number' ? said(chosen) : `You said ${chosen}.`;
+  if (chosen) tell('said', JSON.stringify({ option: chosen, turn: Date.now() }));
   ask();
-  at('go').focus({ preventScroll: isSheet() });  // a phone stays where the answer will be seen
+  at('go').focus({ preventScroll: true });
+  bringUp(true);
   turn();
 }
 
 function setUpPrediction() {
-  at('answer').hidden = !prediction;
   at('ask').hidden = at('yours').hidden = at('verdict').hidden = true;
+  at('sheet').classList.remove('unfolded');
   if (drags()) drag.setUp();
   if (!prediction) return;
   at('question').textContent = prediction.question;
   const option = (textContent, ...answer) => make('button', { type: 'button', textContent, onclick: () => release(...answer) });
   const options = prediction.options.map((words, index) => {
-    const is_right = prediction.answer === null ? null : index + 1 === prediction.answer;
-    return option(`(${index + 1}) ${words}`, prediction.verdicts[index], is_right, index + 1);
+    const found = prediction.answer === null ? '' : index + 1 === prediction.answer ? 'right' : 'wrong';
+    return option(`(${index + 1}) ${words}`, prediction.verdicts[index], found, index + 1);
   });
-  at('options').replaceChildren(...options, option('go on without one', prediction.verdict, null));
+  at('options').replaceChildren(...options, option('go on without one', prediction.verdict, ''));
 }
 
 // -- choices

@@ -111,9 +111,10 @@ const drag = (() => {
   function answer() {
     if (place === null) place = 0;
     said = true;
-    const counts = given.counts[place], right = prediction.answer === null ? null : counts === prediction.answer;
-    const was = given.was && `, it was ${given.was}`;
-    release(`You said ${given.words[place]}${was}.\n${given.tails[counts - 1]}`, right, counts);
+    const { words, right, was, because } = given, mine = `ou said ${words[place]}`;
+    const isRight = right && place >= right[0] && place <= right.at(-1);
+    const found = was ? `${isRight ? 'Y' : 'Not quite: y'}${mine}, it was ${was}. ${because}` : `Y${mine}.`;
+    release(found, right && (isRight ? 'right' : 'near'), isRight ? prediction.answer : words[place], `it was ${was}`);
   }
 
   group.addEventListener('pointerdown', event => {
@@ -136,10 +137,8 @@ const drag = (() => {
     event.stopPropagation();
   });
 
-  // A phone's window is lower than its picture, and a sheet covers part of it.
-  const comeInReach = () => {
-    if (there() && !said) parts.handle.scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' });
-  };
+  // What is to be dragged now.
+  const handle = () => (there() && !said && cursor >= limit() ? parts.handle : null);
 
-  return { setUp, fit, room, there, comeInReach };
+  return { setUp, fit, room, there, handle };
 })();

@@ -8,6 +8,7 @@ so text never shrinks; a path keeps its form and is moved as a whole. Colours ar
 from player.css, with a light and a dark value each.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from minikafka.theatre.actors import actor_colour, ink_on_actor
 
 Shape = dict[str, Any]
 Look = dict[str, Any]  # what makes a shape, by name
+
+AXIS = "axis"  # a part of the keys of its ticks and their words
 
 
 class Point(NamedTuple):
@@ -136,15 +139,16 @@ class Drawing:
     so ("0" and a slash: the records of partition 0). grid: shapes that the arrow keys
     go through; the focus marks what hovering does. digits: so many hexadecimal ones
     are typed onto the shape, and then it acts. asks: a prediction about what
-    comes is open, so nothing says it.
+    comes is open, so nothing says it. ends: it is the last step.
     """
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.asks = False
+        self.ends = False
         self.shapes: dict[str, Shape] = {}
         self.lit: set[str] = set()
-        self.outlined: set[str] = set()
+        self.outlined: list[str] = []  # in the order in which they were named
 
     @property
     def narrow(self) -> bool:
@@ -173,19 +177,49 @@ class Drawing:
                 shape[name] = value
         self.shapes[key] = shape
 
-    def light(self, keys: Sequence[str]) -> None:
+    def light(self, keys: Sequence[str], question: str = "") -> None:
         """Outline these shapes, or all of these things (same), and dim all that is not
-        beneath one of them. Levers work at every step, and look so. If none of them is
-        there any more, nothing is dimmed.
+        beneath one of them: but not what says what they are, nor what an open question
+        names. Levers work at every step, and look so. If none of them is there any
+        more, nothing is dimmed.
         """
-        named = {key for key in self.shapes if key in keys}
-        alike = {key for key, shape in self.shapes.items() if shape.get("same") in keys}
-        lit = {*keys, *alike}
+        named = [
+            key
+            for each in keys
+            for key, shape in self.shapes.items()
+            if each in (key, shape.get("same"))
+        ]
+        lit = {*keys, *named}
         if not any(_is_beneath(key, lit) for key in self.shapes):
             return
-        self.outlined = named | alike
+        self.outlined = list(dict.fromkeys(named))
         lit |= {key for key, shape in self.shapes.items() if "act" in shape}
+        lit |= self._labels({key for key in self.shapes if _is_beneath(key, lit)})
+        lit |= self._named_in(question)
         self.lit = {key for key in self.shapes if _is_beneath(key, lit)}
+
+    def _labels(self, lit: Collection[str]) -> set[str]:
+        """The axis; the name of a row or a card in which something is lit; the heading
+        of a column in which a number is.
+        """
+        found = {key for key in self.shapes if AXIS in key.split("/")}
+        for key in lit:
+            *places, last = key.split("/")
+            for end in range(1, len(places) + 1):
+                found.add("/".join([*places[:end], "name"]))
+            if not last.isdigit():
+                found.add("/".join([*places[:-1], last]))
+        return found
+
+    def _named_in(self, question: str) -> set[str]:
+        """What has a name that a question says."""
+        return {
+            key.removesuffix("/name")
+            for key, shape in self.shapes.items()
+            if (words := str(shape.get("text", "")).strip())
+            and not words.isdecimal()
+            and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", question)
+        }
 
     def rect(
         self,
@@ -482,10 +516,12 @@ class Drawing:
         broken: bool,
         anchor: str = "start",
     ) -> float:
-        """Draw a condition in words: green while it holds. Returns its width, for the
-        narrowest stretch of a layout.
+        """Draw a condition in words: once it is broken, or at the end, in green, if it
+        held. Returns its width, for the narrowest stretch of a layout.
         """
         width = lamp_width(text)
+        if not (broken or self.ends):
+            return width
         left = x - width if anchor == "end" else x
         fill, ink = ("trouble", "paper") if broken else ("good", "ink")
         return self.boxed(
@@ -508,6 +544,7 @@ class Part(Drawing):
         self.whole = whole
         self.shapes = whole.shapes
         self.asks = whole.asks
+        self.ends = whole.ends
         self.key = key
         self.x = x
         self.y = y

@@ -118,6 +118,7 @@ function press(node, key) {
 
 function say(words) {
   at('stage').removeAttribute('aria-busy');
+  at('said').hidden = false;
   at('said').classList.add('note');
   at('sentence').textContent = words;
 }

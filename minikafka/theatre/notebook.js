@@ -116,7 +116,7 @@ const lift = () => outside(() => {
 });
 
 const makeRoomForSheet = () => {
-  const covered = isSheet() ? `${at('said').offsetHeight + answerHeight + 32}px` : '';
+  const covered = isSheet() ? `${sheetHeight}px` : '';
   document.querySelector('main').style.paddingBottom = document.documentElement.style.scrollPaddingBottom = covered;
 };
 
@@ -152,11 +152,11 @@ function reserveHeader() {
 }
 
 function reserveSaid() {
-  const box = at('said'), { hidden } = at('ask');
-  at('ask').hidden = true;  // on a phone it hides the sentence
+  const box = at('said'), { hidden } = box;
+  box.hidden = false;
   box.classList.remove('long');
   box.style.height = `${reserve(box, at('sentence'), steps.map(step => step.sentence), LINES)}px`;
-  at('ask').hidden = hidden;
+  box.hidden = hidden;
 }
 
 // Whether a caption is too long for its box.
@@ -169,6 +169,8 @@ function atLength() {
   else box.removeAttribute('tabindex');
 }
 
+let wide = 0;
+
 function resize() {
   if (at('stage').hidden) return;
   choose();
@@ -176,13 +178,15 @@ function resize() {
   reserveHeader();
   reserveSaid();
   atLength();
-  reserveAnswer();
+  reserveSheet();
   makeRoomForSheet();
   at('foot').style.minHeight = `${reserve(at('foot'), at('foot'), steps.map(step => step.foot), LINES)}px`;
   grow();
   draw(cursor, false);
   fitFrame();
-  if (!at('ask').hidden && drags()) drag.comeInReach();
+  if (innerWidth === wide) return;  // a phone's window changes its height while one scrolls
+  wide = innerWidth;
+  bringUp(!at('ask').hidden);
 }
 
 addEventListener('resize', resize);

@@ -194,7 +194,7 @@ def _layout(drawings: Sequence[Drawing], texts: dict[str, int]) -> Data:
     changes = _Changes(order, texts)
     steps = [changes.step(drawing) for drawing in drawings]
     lit = {
-        step: [_numbers(drawing.lit, order), _numbers(drawing.outlined, order)]
+        step: [_numbers(drawing.lit, order), [order[key] for key in drawing.outlined]]
         for step, drawing in enumerate(drawings)
         if drawing.lit
     }

@@ -121,8 +121,11 @@ class Picture:
         """The shapes of one step."""
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
+        drawing.ends = step == len(self.scenes) - 1
         self.play.draw(drawing, self.scenes[: step + 1])
-        drawing.light(self._light(step))
+        asked = self.prediction
+        is_open = asked is not None and step == asked.stop
+        drawing.light(self._light(step), asked.question if asked and is_open else "")
         for shape in drawing.shapes.values():
             if "of" in shape:
                 shape["of"] = self._step_of(shape["of"])
@@ -130,13 +133,20 @@ class Picture:
 
     def _light(self, step: int) -> Sequence[str]:
         """What a step is about. The last one after a question closes in the light of
-        what surprised last, if it has none of its own.
+        the answer, if it has none of its own: of what decided it, and not of what came
+        later.
         """
-        scenes = self.scenes[: step + 1]
-        if self.prediction and step == len(self.scenes) - 1:
-            scenes = [scene for scene in scenes if "light" in scene]
-        light: Sequence[str] = scenes[-1].get("light", ()) if scenes else ()
-        return light
+        light: Sequence[str] = self.scenes[step].get("light", ())
+        asked = self.prediction
+        if light or asked is None or step < len(self.scenes) - 1:
+            return light
+        stop, decided = asked.stop or 0, asked.decided or 0
+        lit = [scene for scene in self.scenes if "light" in scene]
+        before = [scene for scene in lit if scene["step"] <= stop]
+        until = [scene for scene in lit if stop < scene["step"] <= decided]
+        after = [scene for scene in lit if decided < scene["step"]]
+        nearest = [*until[-1:], *after[:1], *before[-1:]]
+        return nearest[0]["light"] if nearest else ()
 
     def _step_of(self, number: int) -> int:
         """The step that shows an event, which plays know by its number; if the page
@@ -286,10 +296,9 @@ class Picture:
         return found
 
     def _drag(self, ruler: Ruler) -> Data:
-        """How the learner drags the answer, and what counts as which option."""
-        asked = self.prediction
-        assert asked is not None
-        return draggable(asked, ruler, self.scenes[asked.stop or 0]["at"])
+        """How the learner drags the answer, and what is near enough."""
+        assert self.prediction is not None
+        return draggable(self.prediction, ruler)
 
     def save(self, path: str | Path) -> None:
         """Write the page as one HTML file, to open in any browser, on a phone too."""

@@ -13,7 +13,7 @@ const MOTION = 320, A_LOOK = 600;
 const data = JSON.parse(at('play').textContent);
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
-let play, steps, last, prediction, verdict, right, released, yours;
+let play, steps, last, prediction, verdict, outcome, bold, released, yours;
 let cursor = 0, furthest = 0, ended = false, playing = null, marked = [];
 const limit = () => (released ? last : Math.min(prediction.stop, last));
 const speed = () => Number(at('speed').value);
@@ -26,7 +26,8 @@ function load(given) {
   layouts = play.layouts.map(decode);
   prediction = play.prediction;
   verdict = prediction ? prediction.verdict : '';
-  right = prediction ? prediction.right : null;
+  outcome = { true: 'right', false: 'wrong' }[prediction?.right] ?? '';
+  bold = prediction?.answer ? `(${prediction.answer}) ${prediction.options[prediction.answer - 1]}` : '';
   released = !prediction || !prediction.asks;
   yours = prediction?.said ? `You said ${prediction.said}.` : '';
   at('rows').querySelector('tbody').replaceChildren();
@@ -59,7 +60,7 @@ function show(step, moving) {
   draw(cursor, moving && !still.matches);
   if (justEnded || before !== cursor) ticks();
   rows();
-  ask();
+  bringUp(ask());
   if (cursor !== before || last === 0) at('keys').hidden = at('help').getAttribute('aria-pressed') !== 'true';
 }
 

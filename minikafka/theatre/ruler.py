@@ -2,14 +2,14 @@
 beside it.
 
 What can be said on it stands on the page as words, one for each place that the line can
-take, with the option that each counts as. So the script (drag.js) knows no units, and
-the same words say what it was.
+take, and which of them are near enough to be right. So the script (drag.js) knows no
+units, and the same words say what it was.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minikafka.prediction import Prediction, Stretch
+from minikafka.prediction import NEAR, Prediction, Stretch, size
 from minikafka.theatre.axis import Time
 
 MOST_PLACES = 200  # that a line can take
@@ -63,32 +63,33 @@ def _minutes(ms: float) -> str:
     return f"{ms / 60_000:.1f} min"
 
 
-def draggable(asked: Prediction, ruler: Ruler, now: float) -> dict[str, Any]:
-    """What the page needs to know of a prediction whose answer is dragged. now: the
-    moment at which it asks: there a length begins.
+def draggable(asked: Prediction, ruler: Ruler) -> dict[str, Any]:
+    """What the page needs to know of a prediction whose answer is dragged. A length
+    begins where the true one does, so that the two can be compared.
+
+    right: the first and the last place that are near enough.
     """
-    dragged, truth = asked.dragged, asked.truth
-    assert dragged is not None
+    truth = asked.truth
+    was = size(truth)
     is_length = isinstance(truth, Stretch)
-    begin = now if is_length else ruler.first
+    begin = truth.begin if isinstance(truth, Stretch) else ruler.first
     count = int((ruler.last - begin) // ruler.step) + 1
     values = [number * ruler.step for number in range(count)]
-    was: float | None
-    stretch = None
-    if isinstance(truth, Stretch):
-        stretch, was = truth, truth.end - truth.begin
-    else:
+    if not is_length:
         values = [begin + value for value in values]
-        was = truth
-        if truth is not None:
-            stretch = Stretch(truth, truth)
+    stretch, right = None, None
+    if was is not None:
+        stretch = truth if isinstance(truth, Stretch) else Stretch(was, was)
+        off = max(NEAR * abs(was), ruler.step / 2)
+        near = [n for n, value in enumerate(values) if abs(value - was) <= off]
+        right = near[:1] + near[-1:]
     return {
         "begin": begin,
         "step": ruler.step,
         "length": is_length,
         "words": list(map(ruler.says, values)),
-        "counts": list(map(dragged.nearest, values)),
+        "right": right,
         "truth": stretch,
         "was": "" if was is None else ruler.says(was),
-        "tails": asked.tails,
+        "because": asked.why,
     }

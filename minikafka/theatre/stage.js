@@ -7,7 +7,7 @@ const WIDE = 920, NARROW = 560, PHONE = 448;  // drawing.py
 const WIDE_FROM = 740, LEAST = 0.8, MOST = 1.32;
 // A page that has a window of its own is drawn larger, as far as the window is high: so much at most, and from this width on.
 const MOST_GROWN = 1.45, GROWN_FROM = 780;
-const A_MARGIN = 10;
+const A_MARGIN = 10, AN_EDGE = 4;
 const MOVED = ['x', 'y', 'w', 'h', 'x2', 'y2'];
 const widths = new Map();
 
@@ -84,12 +84,17 @@ const height = () => layout.height + 4 + strips().above + strips().below;
 
 // By what the rest of the page leaves of the window, at its highest.
 function grow() {
+  const main = document.querySelector('main'), isAlone = window.parent === window;
   grown = 1;
+  main.style.minHeight = '';
   choose();
-  if (window.parent !== window || room() < GROWN_FROM) return;
-  const around = document.querySelector('main').offsetHeight - at('stage').offsetHeight;
-  grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / GROWN_FROM));
-  choose();
+  if (isAlone && room() >= GROWN_FROM) {
+    const above = prediction ? 0 : main.offsetTop;  // what asks scrolls that away (bringUp)
+    const around = above + main.offsetHeight - at('stage').offsetHeight;
+    grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / GROWN_FROM));
+    choose();
+  }
+  if (isAlone && prediction) main.style.minHeight = '100vh';  // so that its controls can come to the window's top
 }
 
 // -- one shape
@@ -208,17 +213,32 @@ function light(step) {
     boxOf(node).classList.toggle('lit', outlined.has(shape));
   });
   at('drawing').classList.toggle('bad', Boolean(steps[step]?.trouble));
-  comeInSight([...outlined].map(shape => elements[shape].shape).filter(Boolean));
 }
 
-// On a phone the sheet covers half of the picture: what is in the light comes above it.
-function comeInSight(shapes) {
-  if (!shapes.length || !isSheet() || window.parent !== window) return;
-  const svg = at('drawing'), { top, height: high } = svg.getBoundingClientRect(), scale = high / svg.viewBox.baseVal.height;
-  const down = y => top + (y - svg.viewBox.baseVal.y) * scale, free = at('sheet').getBoundingClientRect().top - A_MARGIN;
-  const upper = down(Math.min(...shapes.map(s => s.y))) - A_MARGIN, lower = down(Math.max(...shapes.map(s => s.y + (s.h ?? 0))));
-  const by = upper < 0 || lower - upper > free ? upper : Math.max(0, lower - free);
-  if (by) scrollBy({ top: by, behavior: still.matches ? 'auto' : 'smooth' });
+// What the page is about now comes in sight: from a question on the controls are at the window's top, so that the picture has all of
+// it; and on a phone, whose sheet covers part of the picture, what is in the light comes above that. In a frame only what is to be
+// dragged does: there it isn't the picture that scrolls.
+function bringUp(toControls = false) {
+  const behavior = still.matches ? 'auto' : 'smooth', dragged = drags() ? drag.handle() : null;
+  if (window.parent !== window) { dragged?.scrollIntoView({ block: 'nearest', behavior }); return; }
+  const down = toControls && !at('bar').hidden ? at('bar').getBoundingClientRect().top - AN_EDGE : 0;
+  const free = at('sheet').getBoundingClientRect().top - A_MARGIN, [upper, lower] = isSheet() ? lightIn(free, dragged).map(y => y - down) : [0, 0];
+  const by = upper === lower ? 0 : upper < A_MARGIN || lower - upper > free ? upper - A_MARGIN : Math.max(0, lower - free);
+  if (down + by) scrollBy({ top: down + by, behavior });
+}
+
+// From where to where what is lit reaches; if that is more than there is room for, the things that a step names first.
+function lightIn(room, dragged) {
+  const [, outlined] = layout.lit[cursor] || [null, []];
+  const boxes = (dragged ? [dragged] : [...outlined].filter(shape => elements[shape].shape).map(shape => elements[shape].node))
+    .map(node => node.getBoundingClientRect());
+  if (!boxes.length) return [0, 0];
+  let [from, to] = [boxes[0].top, boxes[0].bottom];
+  for (const { top, bottom } of boxes) {
+    const [wider, lower] = [Math.min(from, top), Math.max(to, bottom)];
+    if (lower - wider <= room - A_MARGIN) [from, to] = [wider, lower];
+  }
+  return [from, to];
 }
 
 function move() {

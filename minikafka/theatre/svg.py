@@ -12,7 +12,7 @@ from minikafka.theatre.text import escape
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
 MARGIN = 20
-DIM = 0.3  # player.css: .dim
+DIM = 0.55  # player.css: .dim
 # SVG's attributes, and what shapes call them.
 PLACES = {
     "rect": {"x": "x", "y": "y", "width": "w", "height": "h", "rx": "r"},

@@ -146,7 +146,7 @@ def test_what_is_dragged_is_the_learners_prediction_in_the_kernel(lesson):
         f"() => {content}.activeCell.model.sharedModel.setSource('print(q)')"
     )
     lesson.command("notebook:run-cell")
-    said = lesson.page.locator(".jp-OutputArea pre").filter(has_text="You say 2.")
+    said = lesson.page.locator(".jp-OutputArea pre").filter(has_text="You say 29.8 s.")
     said.wait_for()
 
 

@@ -5,7 +5,7 @@ options was right or wrong.
 import pytest
 
 from minikafka import Cluster
-from minikafka.course import predictions
+from minikafka.course import predictions, progress
 from minikafka.course.predictions import predict
 
 WHY = {
@@ -215,3 +215,16 @@ def test_a_picture_that_asks_in_a_notebook_hears_what_is_chosen(monkeypatch):
     assert q.mine == 1
     played(q, orders=3)._repr_mimebundle_()
     assert len(shown) == 1  # it asks no more
+
+
+def test_what_is_dragged_and_is_not_right_is_no_option(monkeypatch):
+    """Though the right option may be the nearest one."""
+    chosen = []
+    monkeypatch.setattr(
+        progress, "predicted", lambda question, option: chosen.append(option)
+    )
+    q = predict("?", WHY)
+    q.say("18.6 s", "1")
+    assert chosen == [progress.NO_OPTION]
+    assert "You say 18.6 s." in str(q)
+    assert q.settle(1).startswith("You said 18.6 s.")

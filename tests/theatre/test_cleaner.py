@@ -101,10 +101,10 @@ def test_the_bytes_that_are_dirty_are_those_that_the_cleaner_counts(trace):
 
 def test_a_reader_that_wants_what_is_gone_gets_the_next_one_that_is_there():
     pic = picture("cleaner", cleaned.moves())
-    assert told(pic, "RecordsPolled")[1] == (
-        "search asks for offset 3 and gets 4, 6, 7 and 8. It is now at offset 9,"
-        " with a lag of 3."
-    )
+    _, then = told(pic, "RecordsPolled")
+    assert "search asked for 3 and got 4, 6, 7 and 8, without an error" in then
+    lit = pic.scenes[-1]["light"]
+    assert lit == ["skips", *(f"record/0/{offset}" for offset in (4, 6, 7, 8))]
 
 
 def test_a_tombstone_is_copied_with_its_horizon_and_goes_in_the_first_pass_after_it():
@@ -167,6 +167,15 @@ def test_what_a_reader_has_is_there_and_dashed_where_it_isn_t_the_last_value(wid
     assert has == [f"record/0/{offset}/search" for offset in (0, 1, 2)]
 
 
+def test_a_poll_for_an_offset_that_is_gone_ends_it_and_shows_what_comes_instead():
+    pic = picture("cleaner", cleaned.moves())
+    shapes = pic.drawings(WIDE)[-1].shapes
+    asked, got, _ = pic.scenes[-1]["space"]["skips"]
+    assert shapes["skips/words"]["text"] == f"{asked} is gone: the next is {got}"
+    assert shapes["skips/from"]["x"] < shapes["skips/to"]["x"]
+    assert "map/title" not in shapes and "copy/title" not in shapes
+
+
 def test_a_reader_of_transactions_may_have_less_than_it_went_past_so_nothing_is_said():
     shapes = picture("cleaner", cleaned.transactions()).drawings(WIDE)[-1].shapes
     assert not [key for key in shapes if key.startswith("has/")]
@@ -182,7 +191,9 @@ def test_a_phone_has_room_for_the_offsets_that_are_asked_for():
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_the_bar_of_what_is_dirty_stays_where_it_is(width):
     pic = picture("cleaner", cleaned.moves())
-    bars = [drawing.shapes["gauge/all"] for drawing in pic.drawings(width)]
+    every = [drawing.shapes.get("gauge/all") for drawing in pic.drawings(width)]
+    bars = [bar for bar in every if bar]
+    assert None in every, "where nothing is dirty there is none"
     assert len({(bar["x"], bar["w"]) for bar in bars}) == 1
 
 

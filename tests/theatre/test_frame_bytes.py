@@ -187,6 +187,32 @@ def test_a_page_without_python_has_what_comes_of_each_bit():
     assert "its last bit flips" in pic.scenario(pic.scenes[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "found"), [("request", [103, 4, 16]), ("batch", [0, 82, 12])]
+)
+def test_in_the_end_each_byte_says_who_noticed_its_flip(name, found):
+    """Of a request: the broker, only the client, nobody. A broker reads no batch."""
+    frame = frames.frames()[name]
+    pic = play(frame)
+    last = pic.drawings(WIDE)[-1].shapes
+    assert [int(last[f"found/{line}/word"]["text"]) for line in range(3)] == found
+    assert sum(found) == len(frame.data)
+    for at in range(len(frame.data)):
+        by, _ = frame.judge(changed(frame, [Change(at, frame.data[at] ^ 1)]))
+        fills = {"the broker": "good", "the client": "saidline", "nobody": "trouble"}
+        assert last[f"byte/{at}"]["fill"] == fills[by]
+
+
+def test_of_a_batch_the_crc_covers_all_bytes_behind_it_and_whoever_reads_it_notices():
+    frame = frames.frames()["batch"]
+    [crc] = [part for part in frame.take_apart(frame.data).parts if part.name == "CRC"]
+    last = play(frame).drawings(WIDE)[-1].shapes
+    begin, byte = last["covered/begin"], last[f"byte/{crc.end}"]
+    assert 0 <= byte["x"] - begin["x"] <= 2 and 0 <= byte["y"] - begin["y"] <= 2
+    covered = range(crc.end, len(frame.data))
+    assert {last[f"byte/{at}"]["fill"] for at in covered} == {"saidline"}
+
+
 @pytest.mark.parametrize("trace", [*EVERY, list])
 def test_it_is_drawn_anew_from_its_json(trace):
     assert_drawn_from_json(picture("bytes", trace()), most=510)

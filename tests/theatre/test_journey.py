@@ -104,7 +104,7 @@ def test_a_record_that_is_read_before_an_earlier_one_of_its_key_is_lit_with_that
         and "“created”" in told["sentence"]
         and "2 s later" in told["sentence"]
     )
-    outlined = pic.drawings(WIDE)[told["step"]].outlined
+    outlined = {*pic.drawings(WIDE)[told["step"]].outlined}
     assert {
         "record/2/0",
         "record/3/0",
@@ -133,7 +133,7 @@ def test_what_retention_deletes_before_it_was_read_is_lost_and_what_a_reset_pass
     ):
         drawing = pic.drawings(WIDE)[told["step"]]
         records = {f"record/0/{offset}" for offset in lost.split()}
-        assert records | {"tray/billing", "reader/0/billing"} <= drawing.outlined
+        assert records | {"tray/billing", "reader/0/billing"} <= {*drawing.outlined}
         assert {drawing.shapes[key]["line"] for key in records} == {"trouble"}
         assert drawing.shapes[f"lost/0/{lost[0]}/count"]["text"] == says
     assert "7 lost to it" in pic.summary(passed) and "light" not in scene(
@@ -239,7 +239,7 @@ def test_what_is_older_than_retention_allows_is_told_apart_and_why_it_is_still_t
         assert bracket["x"] <= drawn["record/0/2"]["x"]
         assert bracket["x2"] >= drawn["record/0/3"]["x"] + drawn["record/0/3"]["w"] - 1
         assert bracket["x2"] < drawn["record/0/4"]["x"]
-        assert {"record/0/2", "record/0/5"} <= pic.drawings(width)[-1].outlined
+        assert {"record/0/2", "record/0/5"} <= {*pic.drawings(width)[-1].outlined}
 
 
 def test_a_search_by_time_is_told_with_the_records_it_has_looked_at():

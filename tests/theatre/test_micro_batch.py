@@ -77,9 +77,7 @@ def test_the_lamp_turns_red_at_the_step_at_which_a_row_is_there_twice():
     assert red["space"]["too_many"] == 39
     for width in (WIDE, NARROW):
         drawings = pic.drawings(width)
-        assert (
-            drawings[red["step"] - 1].shapes["lamp/word"]["text"] == "no row too many"
-        )
+        assert "lamp/word" not in drawings[red["step"] - 1].shapes
         assert drawings[red["step"]].shapes["lamp/word"]["text"] == "39 rows too many"
     assert pic.scenes[-1]["space"]["too_many"] == 117
 

@@ -171,6 +171,8 @@ def test_whoever_steps_is_told_of_slow_motion_and_of_silence(opened):
     """As while it plays: a burst takes longer than it did, and silence is cut short."""
     pic = picture("replica-set", replicas.acks_1(), seed=3)
     page = opened(pic)
+    assert page.is_hidden("#corner")
+    page.click("#help")
     said = {}
     for scene in pic.scenes:
         page.evaluate(SHOW, scene["step"])
@@ -184,9 +186,6 @@ def test_whoever_steps_is_told_of_slow_motion_and_of_silence(opened):
     assert "slow motion" in said[shortest]
     longest = max(gaps, key=lambda step: (gaps[step], step))
     assert f"× time · {gaps[longest] / 1000:.1f} s later" in said[longest]
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.evaluate(SHOW, shortest)
-    assert page.inner_text("#corner") == "slow motion"
 
 
 def test_the_header_is_as_high_after_the_window_has_changed(opened):
@@ -332,26 +331,52 @@ def test_in_a_frame_the_sheet_of_a_phone_is_at_the_bottom_of_what_is_seen_of_it(
             )
 
 
-def test_between_an_answer_and_its_verdict_the_question_and_what_was_said_stand(opened):
-    """And what else could be said: the box is as high as it was, and not empty."""
+@pytest.mark.parametrize("width", [390, 980])
+def test_there_is_one_box_for_the_caption_the_question_and_the_verdict(opened, width):
+    """While it asks, no caption; until the verdict, a line says what was said."""
     pic, asked = asked_late()
-    page = opened(pic)
+    page = opened(pic, width)
     page.keyboard.press("End")
+    assert page.is_visible("#ask") and page.is_hidden("#said")
     page.click("#options button:first-child")
     page.evaluate(SHOW, asked.decided - 1)
-    said = page.inner_text("#answer").split("\n")
-    assert said == [
-        pic.prediction.question,
-        "You said (1) nothing",
-        "(2) what was done and not committed",
-    ]
-    assert page.inner_text("#yours .said") == "You said (1) nothing"
-    box, inside = page.evaluate(
-        "() => ['answer', 'yours'].map(id => document.getElementById(id).offsetHeight)"
-    )
-    assert box - inside < 40
+    assert page.is_visible("#said") and page.is_hidden("#ask")
+    assert page.inner_text("#yours") == "You said (1) nothing."
     page.evaluate(SHOW, asked.decided)
+    assert page.is_visible("#said") and page.is_hidden("#yours")
     assert page.inner_text("#verdict b") == "(2) what was done and not committed"
+
+
+def test_once_answered_a_phones_sheet_is_low_and_the_rest_of_why_unfolds(opened):
+    pic, asked = asked_late()
+    page = opened(pic, 390)
+    page.keyboard.press("End")
+    page.click("#options button:first-child")
+    high = "() => document.getElementById('sheet').offsetHeight"
+    for step in range(asked.stop, len(pic.scenes)):
+        page.evaluate(SHOW, step)
+        assert page.evaluate(high) <= 150
+    assert "You said" not in page.inner_text("#verdict")
+    page.click("#why")
+    assert "You said (1) nothing." in page.inner_text("#verdict")
+    assert page.is_hidden("#why")
+
+
+@pytest.mark.parametrize("width", [390, 980])
+def test_a_question_and_an_answer_bring_the_controls_to_the_windows_top(opened, width):
+    """From under the head of a site, say."""
+    pic, _ = asked_late()
+    page = opened(pic, width)
+    page.evaluate("document.body.prepend(document.createElement('header'))")
+    page.add_style_tag(content="body > header { height: 120px }")
+    top = "() => document.getElementById('bar').getBoundingClientRect().top"
+    page.evaluate(SHOW, 0)
+    page.evaluate("scrollTo(0, 0)")
+    page.keyboard.press("End")
+    assert page.is_visible("#ask") and 0 <= page.evaluate(top) <= 8
+    page.evaluate("scrollTo(0, 0)")
+    page.click("#options button:first-child")
+    assert page.evaluate(top) <= 8
 
 
 def test_one_event_needs_no_player(opened):

@@ -235,8 +235,11 @@ def test_when_nobody_can_win_an_epoch_any_more_that_is_said_with_the_votes(
     tie = first(stale, "VoteAnswered", "nobody wins epoch 2")
     assert "Each has 1 vote, and a majority is 2" in tie["sentence"]
     assert tie["chapter"] == "nobody wins epoch 2" and tie["trouble"]
-    assert tie["light"] == ["time/lane/controller", "vote", "node/2", "node/3"]
+    assert tie["light"][0] == "result/2"
+    assert tie["light"][1:] == ["time/lane/controller", "vote", "node/2", "node/3"]
     drawn = shapes(stale, tie, width)
+    assert drawn["result/2"]["text"] == "1 and 1 votes, majority 2: nobody wins"
+    assert "result/2" in stale.scenes[-1]["light"]
     for broker in (2, 3):
         assert drawn[f"node/{broker}/chip/word"]["text"] == "no majority"
         assert on_the_card(drawn, broker) == {broker}

@@ -472,7 +472,7 @@ def test_two_end_with_light_on_the_two_sums_and_what_they_are_made_of():
     assert last["sentence"].endswith(
         f"together: {sums[0]} with range, {sums[1]} with cooperative-sticky."
     )
-    assert drawing.outlined == {"time/0/sum", "time/1/sum"}
+    assert set(drawing.outlined) == {"time/0/sum", "time/1/sum"}
     lit = [shape for key, shape in drawing.shapes.items() if key in drawing.lit]
     hatched = [
         shape for shape in drawing.shapes.values() if shape.get("fill") == "hatch"

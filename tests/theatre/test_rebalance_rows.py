@@ -12,7 +12,7 @@ from minikafka.course.experiments.lesson_05_runs import gone, pay_with
 from minikafka.course.experiments.lesson_06_runs import newcomer
 from minikafka.faults import Freeze
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.theatre import groups
 from tests.theatre.test_rebalance import member, scene, texts
 
@@ -111,6 +111,21 @@ def test_a_silent_member_has_its_signs_of_life_and_a_bracket_until_it_is_out():
         "In all, nobody read P0 for 45.03 s. A was evicted 45.0 s after its last sign"
         " of life, which came 3.0 s before its crash, and B heard of that 3.0 s later."
     )
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_the_coordinator_evicts_a_killed_member_42_s_after_the_kill(width):
+    """The session of 45 s runs from its last heartbeat, which came 3 s before."""
+    pic = killed()
+    killed_at = scene(pic, "consumer A crashes")["at"]
+    evicted_at = next(each for each in pic.scenes if each["kind"] == "MemberLeft")["at"]
+    assert round((evicted_at - killed_at) / 1000) == 42
+    drawn = shapes(pic, pic.scenes[-1], width)
+    bracket, session = (drawn[f"time/silence/{key}/line"] for key in ("killed", "out"))
+    assert bracket["width"] > session["width"]
+    assert bracket["x"] > session["x"]
+    assert bracket["x2"] == pytest.approx(session["x2"])
+    assert drawn["time/silence/killed/words"]["text"].startswith("42 s")
 
 
 def test_the_bracket_begins_when_a_sign_is_overdue_and_counts_what_has_passed():

@@ -77,7 +77,7 @@ def test_the_election_of_a_leader_without_it_is_where_it_is_lost_and_the_truncat
         cut["space"]["lost"],
     ) == (0, 1, 1)
     assert (
-        shapes(lossy, before)["lamp"]["fill"] == "good"
+        "lamp" not in shapes(lossy, before)
         and shapes(lossy, elected)["lamp"]["fill"] == "trouble"
     )
     assert "cut/1/2" in shapes(lossy, cut) and "record/1/2/0" not in shapes(lossy, cut)
@@ -117,6 +117,24 @@ def test_who_waited_for_the_isr_is_told_for_how_long_and_for_whom():
     )
     live = picture("replica-set", cluster.trace, live=True)
     assert "after" not in live.scenes[-1]["sentence"]
+
+
+def test_of_a_frozen_broker_the_picture_has_the_rows_that_change_and_what_9_s_are():
+    """The controller counts from its last heartbeat, and not from when it froze."""
+    with one_stands_still(lambda cluster: cluster.freeze(1)) as cluster:
+        pic = picture("replica-set", cluster.trace)
+    fenced, frozen = first(pic, "BrokerFenced"), first(pic, "NodeFrozen")
+    before_s = 9 - (fenced["at"] - frozen["at"]) / 1000
+    assert (
+        f"for 9000 ms: its last heartbeat came {before_s:.1f} s before it was frozen,"
+        in fenced["sentence"]
+    )
+    drawn = shapes(pic, pic.scenes[-1])
+    lanes = {key.split("/")[2] for key in drawn if key.startswith("time/lane/")}
+    assert lanes == {"told", "broker 1", "isr"}
+    said = [shape.get("text", "") for shape in drawn.values()]
+    spelt_out = [text for text in said if "in-sync replicas" in text]
+    assert spelt_out == ["in-sync replicas (ISR): 1 2 3"]
 
 
 def test_a_letter_stands_for_a_value_and_a_line_says_for_which(lossy):

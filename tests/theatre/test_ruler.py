@@ -11,24 +11,34 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("make", EVERY)
-def test_each_place_has_its_words_and_counts_as_the_nearest_option(make):
+def test_each_place_has_its_words_and_those_near_the_truth_are_right(make):
     data = make().data()
     told = data["prediction"]["drag"]
-    assert len(told["words"]) == len(told["counts"]) > 2
-    assert told["counts"] == sorted(told["counts"])
-    assert set(told["counts"]) == set(range(1, len(data["prediction"]["options"]) + 1))
     assert told["was"] in told["words"]
-    assert told["counts"][told["words"].index(told["was"])] == make().prediction.answer
+    first, last = told["right"]
+    assert 0 < first <= told["words"].index(told["was"]) <= last
+    assert last < len(told["words"]) - 1
+    assert told["because"] == make().prediction.because[make().prediction.answer - 1]
     assert [layout["width"] for layout in data["layouts"]] == [*LAYOUTS]
     for layout in data["layouts"]:
         ruler = layout["ruler"]
         assert 0 <= ruler["left"] < ruler["right"] <= layout["width"]
 
 
-def test_a_length_begins_where_it_asks_and_a_place_at_the_axis_begin():
+def test_right_is_what_is_within_a_quarter_of_the_truth():
+    """8.0 s, whatever the nearest option is: 18.6 s is not quite that."""
+    told = rebalance().data()["prediction"]["drag"]
+    first, last = told["right"]
+    assert (told["words"][first], told["words"][last]) == ("6.0 s", "9.8 s")
+    at = fork().data()["prediction"]["drag"]  # offsets: nothing is nearly 1
+    assert at["was"] == "offset 1" and len({*at["right"]}) == 1
+
+
+def test_a_length_begins_where_the_true_one_does_and_a_place_at_the_axis_begin():
     pic = rebalance()
     told = pic.data()["prediction"]["drag"]
-    assert told["begin"] == pic.scenes[pic.prediction.stop]["at"]
+    begin, _ = pic.prediction.truth
+    assert told["begin"] == told["truth"].begin == begin
     assert (told["words"][0], told["was"]) == ("0.0 s", "8.0 s")
     assert fork().data()["prediction"]["drag"]["words"][:2] == ["offset 0", "offset 1"]
     assert watermark().data()["prediction"]["drag"]["was"] == "08:27"
@@ -54,7 +64,7 @@ def test_each_option_has_its_place():
         rebalance(places=(0, 3000))
 
 
-def test_a_length_counts_as_the_nearest_and_what_is_not_there_as_none():
+def test_a_length_has_the_option_that_is_nearest_and_what_is_not_there_has_none():
     length = Dragged(lambda found: found, [0, 3000, 8000])
     assert [length(Stretch(10, 10 + ms)) for ms in (0, 1400, 1600, 60_000)] == [
         1,

@@ -20,7 +20,7 @@ from minikafka.course.experiments.lesson_18_event_time import (
     which_are_dropped,
     with_a_clock_ahead,
 )
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
 from tests.chromium import running_chromium
 from tests.seeds import first_now
 
@@ -183,6 +183,25 @@ def test_a_run_that_spark_counts_otherwise_is_refused():
     wrong = Seen((*DROPPED.batches[:3], Batch(3, LATE[9:12], 21, 0, 2, {10: 3})))
     with pytest.raises(AssertionError, match="micro-batch 3"):
         trace(wrong)
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_a_micro_batch_drops_by_the_watermark_before_it_and_writes_by_its_own(width):
+    """So H, of a window that ended by 08:11, still counts in micro-batch 2."""
+    pic = RECORDED.play()
+    drawn = pic.drawings(width)[-1].shapes
+    before, own = drawn["closed/2/mark"], drawn["mark/2"]
+    assert before["x"] == drawn["mark/1"]["x"] < own["x"]
+    assert before["width"] < own["width"]
+    words = drawn["closed/2/time"]["text"], drawn["mark/2/time"]["text"]
+    assert (words[0][-5:], words[1][-5:]) == ("08:02", "08:11")
+    if width == WIDE:
+        assert words == ("dropped left of 08:02", "written up to 08:11")
+
+
+def test_the_end_of_the_late_orders_picture_is_in_its_light():
+    pic = asked()
+    assert "order/H" in pic.drawings(WIDE)[-1].lit
 
 
 def test_an_order_comes_a_micro_batch_later_and_from_the_last_one_goes_back():

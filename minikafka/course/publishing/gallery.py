@@ -29,10 +29,17 @@ INDEX = "index.html"
 MADE_BY = '<meta name="generator" content="minikafka gallery">'
 NAV_ID = "gallery"
 NAV_STYLE = (
-    "<style>.framed nav,.framed #gallery{display:none}#gallery{display:flex;flex-wrap:wrap;"
+    "<style>.framed nav,.framed #gallery{display:none}#gallery{display:flex;"
     "gap:4px 18px;padding:0 16px 8px;max-width:1440px;margin:0 auto;font-size:14px}"
-    "#gallery a{color:var(--ink);padding:6px 0}#gallery span{flex:1;padding:6px 0;"
-    "color:var(--quiet)}</style>"
+    "#gallery a{color:var(--ink);padding:6px 0;white-space:nowrap}"
+    "#gallery span{flex:1;padding:6px 0;color:var(--quiet);"
+    "overflow:hidden;white-space:nowrap;text-overflow:ellipsis}"
+    "{named}</style>"
+)
+# what stands above says the picture's title already; those who hear the page need it
+TITLE_ABOVE = (
+    ":root:not(.framed) #title{position:absolute;clip-path:inset(50%);"
+    "width:1px;height:1px}"
 )
 PATH = "gallery"  # in a site
 TITLE = "Kafka in pictures that play"
@@ -145,8 +152,10 @@ def pages(
         else:
             links.append(after(lesson, in_site))
         nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
+        is_above = picture.title in heading(each, pictures)
+        style = NAV_STYLE.replace("{named}", TITLE_ABOVE if is_above else "")
         page = picture.page(widths=LAYOUTS).replace(
-            "<body>", f"<body>\n{NAV_STYLE}{nav}", 1
+            "<body>", f"<body>\n{style}{nav}", 1
         )
         if in_site:
             head = site_look.Head(

@@ -1,6 +1,9 @@
 """Bytes beside their fields: a frame in hexadecimal, and the tree of fields that a
 reader makes of it, with names, types and values by the schema.
 
+Where each byte is flipped once, those that were keep a tint that says who noticed: at the
+end that is a map, in which a line is around the bytes that the batch's CRC covers.
+
 Hovering either marks the other, and so does the focus: arrow keys go from byte to byte
 and from field to field. In a live picture two digits typed on a byte change it; in one
 whose steps are flips (live="flips"), one for each byte, a click flips it. Where the
@@ -18,6 +21,7 @@ from minikafka.theatre.drawing import (
     Drawing,
     Look,
     fit,
+    fitting,
     has_room,
     text_width,
 )
@@ -39,6 +43,13 @@ LEAST_OF_TREE = 420
 INDENT = 9
 GAP, WIDEST = 14, 420  # between columns of fields; width of one
 END = 0  # the number of the line that says what is not read
+CRC = "CRC"  # the field; it covers all bytes behind it
+# who noticed that a byte was changed: its tint, and its name in the legend
+TINTS = {
+    "the broker": ("good", "ink", "the broker"),
+    "the client": ("saidline", "ink", "only the client"),
+    NOBODY: ("trouble", "paper", NOBODY),
+}
 FEW = 16  # lines that fit into one column
 READ_ONLY = "read-only here: you can change bytes in the lesson's notebook"
 HOW_TO = {
@@ -89,7 +100,8 @@ class BytesPlay(Play):
         least = LABEL + IN_A_ROW[-1] * LEAST
         frame = part("bytes", self._bytes, high=self._high, least=least, grow=1)
         changes = any(scene["space"]["changed"] for scene in scenes)
-        lamp = part("lamp", _lamp, high=25 if changes else 0)
+        lines = len(TINTS) + 1 if self.cast["flips"] else int(changes)
+        lamp = part("lamp", self._lamp, high=22 * lines + 3 if lines else 0)
         tree = part(
             "tree",
             self._tree,
@@ -124,6 +136,8 @@ class BytesPlay(Play):
             look["tip"] = _tip(at, byte, found, at < space["end"])
             d.rect(f"byte/{at}", x, y, pitch - 2, BYTE - 2, **look)
             ink = "gone" if found is None else "ink"
+            if look["fill"] == "trouble":
+                ink = "paper"
             look = {"size": 12.5, "mono": True, "anchor": "middle"}
             look["bold"] = at in space["changed"]
             middle = x + pitch / 2 - 1
@@ -132,6 +146,48 @@ class BytesPlay(Play):
         if more:
             words = f"and {more} more bytes"
             d.note("more", place.x + LABEL, place.bottom - 6, words)
+        if self.cast["flips"]:
+            self._covered(d, place, a_row, _covered_from(parts))
+
+    def _covered(self, d: Drawing, place: Box, a_row: int, first: int | None) -> None:
+        """A line above the bytes that the CRC covers, and beside them."""
+        if first is None:
+            return
+        line, across = divmod(first, a_row)
+        left = place.x + LABEL + across * (place.w - LABEL) / a_row - 1
+        top = place.y + line * BYTE - 1
+        foot = place.y + -(-self.shown // a_row) * BYTE - 1
+        right = place.right + 2
+        look: Look = {"line": "ink", "width": 2}
+        d.upright("covered/begin", left, top, top + BYTE, **look)
+        d.level("covered/above", left, right, top, **look)
+        d.upright("covered/beside", right, top, foot, **look)
+
+    def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
+        """Says what notices the change, or that nobody does; and, where each byte is
+        changed once, of how many bytes which is true.
+        """
+        space, place = scene["space"], places["lamp"]
+        if not self.cast["flips"]:
+            if space["changed"]:
+                by = space["by"]
+                fill, ink, _ = TINTS[by]
+                d.chip("lamp", place.x, place.y + 6, f"{by} notices", fill, ink)
+            return
+        found = [by for _, by in space["tried"]]
+        for line, (by, (fill, ink, name)) in enumerate(TINTS.items()):
+            y = place.y + 6 + 22 * line
+            count = str(found.count(by))
+            wide = d.chip(f"found/{line}", place.x, y, count.rjust(3), fill, ink)
+            is_it = bool(space["changed"]) and by == space["by"]
+            look: Look = {"size": 12.5, "bold": is_it}
+            d.text(f"found/{line}/by", place.x + wide + 8, y + 14, name, **look)
+        first = _covered_from(_parts(space))
+        if first is not None:
+            words = f"in the line: the {self.shown - first} bytes that the CRC covers"
+            y = place.y + 6 + 22 * len(TINTS)
+            words = fitting([words, "in the line: what the CRC covers"], place.w, 12)
+            d.note("covered/words", place.x, y + 14, words, size=12)
 
     def _look(
         self, space: Space, at: int, number: int | None, part: Part | None
@@ -145,8 +201,12 @@ class BytesPlay(Play):
             look["fill"] = "cell" if number % 2 else "wash"
             look["dash"] = None
             look["same"] = _same(part)
-        if at in space["changed"]:
+        tried = dict(space["tried"]) if self.cast["flips"] else {}
+        if at in tried:
+            look["fill"], *_ = TINTS[tried[at]]
+        elif at in space["changed"]:
             look["fill"] = "said"
+        if at in space["changed"]:
             look["line"] = "ink"
         if at == space["at"]:
             look["width"] = 2
@@ -178,18 +238,15 @@ class BytesPlay(Play):
             d.note("tree/more", place.x, y + 12, f"and {more} more lines")
 
 
-def _lamp(d: Drawing, places: Places, scene: Scene) -> None:
-    """Says what notices the change, or that nobody does."""
-    space, place = scene["space"], places["lamp"]
-    if space["changed"]:
-        by = space["by"]
-        d.lamp("lamp", place.x, place.y + 6, f"{by} notices", by != NOBODY)
+def _covered_from(parts: Sequence[Part]) -> int | None:
+    """The first byte that the batch's CRC covers, if there is one."""
+    return next((part.end for part in parts if part.name == CRC), None)
 
 
 def _in_a_row(width: float) -> int:
     """As many bytes as have room beside each other."""
-    fitting = [count for count in IN_A_ROW if LABEL + count * LEAST <= width]
-    return max(fitting, default=IN_A_ROW[-1])
+    possible = [count for count in IN_A_ROW if LABEL + count * LEAST <= width]
+    return max(possible, default=IN_A_ROW[-1])
 
 
 def _parts(space: Space) -> list[Part]:

@@ -43,12 +43,13 @@ class BytesStory(Story):
         self.read: Detail | None = None  # what was told last
         self.original: Detail | None = None  # and first, before any change
         self.flips = False  # each change takes back the one before
+        self.tried: dict[int, str] = {}  # byte -> who noticed that it was changed
         # as it was sent: its bytes, and the value of the field at each byte
         self.sent = b""
         self.values: dict[tuple[int, str], str] = {}
 
     def cast(self) -> Cast:
-        return super().cast() | {"sent": self.sent.hex()}
+        return super().cast() | {"sent": self.sent.hex(), "flips": self.flips}
 
     def space(self) -> Space:
         read = self.read or {"bytes": [], "parts": [], "end": 0, "at": None, "by": ""}
@@ -68,6 +69,7 @@ class BytesStory(Story):
             "data": data.hex(),
             "changed": changed,
             "other": other,
+            "tried": list(self.tried.items()),
         }
 
     def clock(self, ms: Sequence[int]) -> list[str]:
@@ -84,6 +86,8 @@ class BytesStory(Story):
         if before is None:
             return self._sent(d)
         is_as_sent = bytes(d["bytes"]) == self.sent
+        if not is_as_sent:
+            self.tried[d["at"]] = d["by"]
         is_noticed = d["by"] != NOBODY
         said = d["message"]
         if is_as_sent:
@@ -93,7 +97,7 @@ class BytesStory(Story):
         return Told(
             f"{_change(before, d)}. {said}",
             chapter=None if is_as_sent or self.flips else f"byte {d['at']}",
-            trouble=is_noticed,
+            trouble=not is_as_sent and not is_noticed,
         )
 
     def _before(self, d: Detail) -> Detail | None:

@@ -18,8 +18,8 @@ def gauge_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         space = scene["space"]
-        if not space["partitions"]:
-            return
+        if not (space["dirty_bytes"] or space["half"]):
+            return  # nothing to clean
         clean, dirty = space["clean_bytes"], space["dirty_bytes"]
         place = places["gauge"]
         gauge = d.part("gauge", place.x, place.y)

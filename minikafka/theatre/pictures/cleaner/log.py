@@ -38,7 +38,7 @@ class CleanedLog:
         self.box = RowBox("log", scenes, self._row, self.most)
 
     def item(self) -> Item:
-        return self.box.item(lambda d, places, row: row.draw(), WITH_VALUE)
+        return self.box.item(_draw, WITH_VALUE)
 
     def copy(self) -> Item:
         """The box under the map."""
@@ -55,7 +55,8 @@ class CleanedLog:
         base = scene["space"]["into"]
         is_on = scene["space"]["half"] == COPYING and base is not None
         place = places["copy"]
-        draw_title(d, "copy", place, is_on, file=f"{base or 0:020d}.log")
+        if scene["space"]["half"]:
+            draw_title(d, "copy", place, is_on, file=f"{base or 0:020d}.log")
         if is_on:
             row.draw_copy(place.y + TITLE)
 
@@ -124,6 +125,21 @@ class CleanedRow(Row):
         look["tip"] = " · ".join(tips)
         return look
 
+    def draw_skip(self) -> None:
+        """From an offset that is gone to the one that its reader gets instead."""
+        if self.now not in self.space["skips"]:
+            return
+        asked, got, _ = self.space["skips"]
+        x, x2 = (self.left_of(each) + self.cell / 2 for each in (asked, got))
+        y = self.cells_foot + OFFSETS - 4
+        look: Look = {"line": "ink", "width": 2}
+        self.d.upright("skips/from", x, y, y + 8, **look)
+        self.d.level("skips/way", x, x2, y + 8, **look)
+        self.d.arrow("skips/to", x2, y + 8, x2, y - 2, **look)
+        if not self.d.narrow:
+            words = f"{asked} is gone: the next is {got}"
+            self.d.text("skips/words", x - 4, y + 23, words, bold=True, size=12.5)
+
     def draw_copy(self, y: float) -> None:
         """The copied records, in the columns that they have in the log."""
         known = {record[0]: Record(*record) for record in self.partition["records"]}
@@ -142,6 +158,11 @@ class CleanedRow(Row):
         place = Box(x, y, self.cell, tall_for(self.pitch))
         same = f"{self.key}/{offset}"
         self.d.cell(f"copy/{offset}", *place, below=offset, same=same, **look)
+
+
+def _draw(d: Drawing, places: Places, row: CleanedRow) -> None:
+    row.draw()
+    row.draw_skip()
 
 
 def _told(of: Sequence[tuple[int, str]], offset: int) -> str | None:

@@ -14,7 +14,7 @@ from minikafka.theatre.clock import in_short
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.pictures.log.state import PartitionLog, Reading, Segment, Written
 from minikafka.theatre.pictures.log.story import SAYS, LogStory
-from minikafka.theatre.play import QUIETLY, Cast, Detail, Says, Space, Told
+from minikafka.theatre.play import AT_ONCE_MS, QUIETLY, Cast, Detail, Says, Space, Told
 from minikafka.theatre.text import capital, counted, listed, span_of
 from minikafka.trace import Event, moment
 
@@ -127,6 +127,11 @@ class CleanerStory(LogStory):
         self.known: dict[str, set[str | None]] = {}  # keys that a reader has read
         self.read_at: dict[str, int] = {}  # by reader, in ms
         self.gaps: list[Gap] = []
+        self.gap_at: dict[str, int] = {}  # by reader, in ms
+        self.reads_on = False
+        # the offset that a reader asked for last and that was gone, the one that it
+        # got, and the number of the event
+        self.skips: list[int] = []
         self.unheard: list[Unheard] = []
         self.went: dict[int, Went] = {}  # by offset
         self.tombstones_stay_ms = 0  # delete.retention.ms
@@ -165,6 +170,7 @@ class CleanerStory(LogStory):
         horizons = sorted(self.horizons.items())
         return space | {
             **offsets,
+            "skips": self.skips,
             "half": self.now.half,
             "up_to": self.now.up_to,
             "noted": sorted(self.now.noted.items()),
@@ -224,13 +230,22 @@ class CleanerStory(LogStory):
         self.bytes.pop(d["base_offset"], None)
         return super()._see_SegmentDeleted(event, d)
 
+    def see(self, event: Event) -> Told | None:
+        """Nothing is told of a poll that only reads on, right after one with a gap."""
+        self.reads_on = False
+        told = super().see(event)
+        return None if self.reads_on else told
+
     def _reads(self, event: Event, reading: Reading) -> Told:
         """Where offsets are missing, each that came is named."""
         name, partition, offsets, position = reading
         before = self._reader(name).next.get(partition)
         told = super()._reads(event, reading)
-        missed = self._unheard(name, range(before or 0, position), offsets)
-        has_gaps = len(offsets) != len(range(before or 0, position))
+        asked = range(before or 0, position)
+        missed = self._unheard(name, asked, offsets)
+        has_gaps = len(offsets) != len(asked)
+        is_soon = name in self.gap_at and self.at - self.gap_at[name] <= AT_ONCE_MS
+        self.reads_on = is_soon and not (has_gaps or missed or self.live)
         if offsets and has_gaps and before is not None:
             self.gaps.append(Gap(name, before, offsets))
             lag = self.log.log_end_offset - position
@@ -239,6 +254,10 @@ class CleanerStory(LogStory):
                 f" at offset {position}, with a lag of {lag}."
             )
             told.light = self._records([*offsets, *missed])
+            if before and before in self.gone and not missed:
+                self.gap_at[name] = self.at
+                self.skips = [before, offsets[0], self.number]
+                told.light = ["skips", *told.light]
         for offset in missed:
             key = self.log.records[offset].key
             told.sentence += (
@@ -369,7 +388,8 @@ class CleanerStory(LogStory):
 
     def ends(self, last: Scene) -> None:
         """Add what a reader sees in the end."""
-        if self.live or "light" in last:
+        has_gap = last["number"] in self.skips[2:]
+        if self.live or ("light" in last and not has_gap):
             return
         if self.unheard:
             last["sentence"] = self._never_heard(self.unheard[0])

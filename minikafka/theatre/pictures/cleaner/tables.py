@@ -101,7 +101,7 @@ class Table:
 
 
 def map_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
-    """The map, faint while the cleaner isn't working on it."""
+    """The map, while the cleaner is at work."""
     partition = cast["chosen"][0]
 
     def entries(scene: Scene) -> list[Entry]:
@@ -119,7 +119,7 @@ def map_box(cast: Cast, scenes: Sequence[Scene]) -> Item:
     table = Table("map", scenes, entries, top=TITLE)
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
-        if scene["space"]["partitions"]:
+        if scene["space"]["half"]:
             draw_title(d, "map", places["map"], scene["space"]["half"] >= MAPPING)
             table.draw(d, places["map"], scene)
 

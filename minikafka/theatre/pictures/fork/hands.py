@@ -99,10 +99,14 @@ class Hands:
         part = self.d.part(f"producer/{key_part(producer.name)}", self.place.x, y)
         width = self.place.w
         waits = self._waits(producer)
+        acks = f"acks={producer.acks}" if producer.acks else ""
         room = width - (widest(waits, 12) + 8 if waits else 0)
-        part.text("name", 0, 12, producer.name, bold=True, room=room)
-        after_name = widest(producer.name, 13, bold=True) + 8
-        acks = f"acks={producer.acks}"
+        name = producer.name
+        named = fitting(
+            [f"producer {name}"], room - widest(acks, 12) - 8, 13, bold=True
+        )
+        part.text("name", 0, 12, named or name, bold=True, room=room)
+        after_name = widest(named or name, 13, bold=True) + 8
         if waits:
             x = min(after_name, width - widest(waits, 12))
             part.note("state", x, 12, waits, size=12)

@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.theatre.axis import Scene, Span
 from minikafka.theatre.boxes import Item, Places, Stage, column, part
-from minikafka.theatre.drawing import Box, Drawing, Look, has_room, widest
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
 from minikafka.theatre.nodes import Card, Chip, Columns, Copied, colour, strike
 from minikafka.theatre.pictures.fork.hands import HIGH, WIDTHS, Hands, Waiting
 from minikafka.theatre.pictures.fork.story import ForkStory
@@ -20,18 +20,19 @@ from minikafka.theatre.pictures.log_rows import CELL, HEAD, LogRows
 from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
 from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.ruler import Ruler
-from minikafka.theatre.text import dotted
+from minikafka.theatre.text import dotted, listed, quoted
 from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
 
 # heights: of the words where the logs part; of what is between the two sides
 HIGH_FORK, TRAY = 18, 36
+MOST_OF_NAME = 20  # that is cut off
 MOST_LANES = 3  # producers with a lane
 
 # the fate of a record that was cut off, in two lines, by the answer that its producer
 # got
 FATES = {
     "": ("cut off", "nobody was told done"),
-    "acknowledged": ("acknowledged,", "then cut off: lost"),
+    "acknowledged": ("was ✓,", "cut off: lost"),
     "written again": ("cut off", "then sent again"),
     "failed": ("cut off", "its producer knows"),
 }
@@ -178,16 +179,20 @@ class ForkPlay(Play):
             left = widest(words, 12, bold=True) + 10
             d.level("wall", left, d.width, y, "trouble", width=2, dash="6 5")
 
-        told = None
+        told, names = None, []
         columns = self.rows.columns(places, space)
         for copy in space["copies"]:
             for *record, told in copy["dropped"]:
+                names.append(quoted(Copied(*record).more, MOST_OF_NAME))
                 if record[0] >= columns.first:
                     dropped = Copied(*record)
                     self._dropped(d, columns, copy["broker"], dropped, told, place.y)
         if told is not None:
             title, fate = FATES[told]
             is_lost = told == "acknowledged"
+            if is_lost:
+                ways = [f"{listed(names)}, was ✓,", title]
+                title = fitting(ways, columns.left - 14, 12.5, bold=True) or title
             ink = "trouble" if is_lost else "quiet"
             look: Look = {"size": 12.5, "bold": True}
             d.text("dropped", 10, place.y + 12, title, "trouble", **look)

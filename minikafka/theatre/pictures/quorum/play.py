@@ -11,19 +11,20 @@ from typing import Any
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, Stage, column, part, row
 from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
-from minikafka.theatre.drawing import Box, Drawing, Look, fitting, lamp_width
+from minikafka.theatre.drawing import Box, Drawing, Look, fitting, lamp_width, widest
 from minikafka.theatre.nodes import Columns, DrawnLog, draw_disc
 from minikafka.theatre.pictures.quorum.ballot import Ballot, votes_of
 from minikafka.theatre.pictures.quorum.story import QuorumStory
 from minikafka.theatre.pictures.quorum.votes import LOST
 from minikafka.theatre.play import Play, Space
-from minikafka.theatre.text import counted, dotted
+from minikafka.theatre.text import counted, dotted, listed
 from minikafka.theatre.time_lanes import TimeLane, TimeLanes
 
 LABEL = 104  # width of what is before a log
 # width of a record whose words are below each other; of one with all in a line; and how
 # many of these a log must have room for
 LEAST_CELL, CELL, FEW = 90, 175, 4
+MOST_RESULTS, RESULT = 3, 20  # epochs that are told, and the height of a line
 # of a client's metadata
 FRESH = ("up to date", "good", "ink")
 STALE = ("stale metadata", "trouble", "paper")
@@ -85,10 +86,11 @@ class QuorumPlay(Play):
             column(
                 ballot.cards(brokers),
                 ballot.answers(),
+                _results(spaces),
+                lanes.box(scenes, self._lanes),
                 row(_client(spaces), _lamp(), gap=8),
                 self._offsets(),
                 *map(self._log, range(len(brokers)), brokers),
-                lanes.box(scenes, self._lanes),
                 gap=4,
             )
         )
@@ -176,6 +178,31 @@ def _knows(
     elif voter["knows"] >= 0:
         tip = f"of {part}, as broker {broker} knows"
         label.note("knows", 30, 17, f"leader {voter['knows']}", tip=tip)
+
+
+def _results(spaces: Sequence[Space]) -> Item:
+    """How each epoch ended that brokers stood for: the latest ones."""
+    most = min(
+        max((len(space["results"]) for space in spaces), default=0), MOST_RESULTS
+    )
+
+    def draw(d: Drawing, places: Places, scene: Scene) -> None:
+        place = places["results"]
+        for line, (epoch, votes, winner) in enumerate(
+            scene["space"]["results"][-most:]
+        ):
+            y = place.y + RESULT * line + 14
+            needed = f"majority {scene['space']['majority']}"
+            who = f"{winner} wins" if winner else "nobody wins"
+            had = "1 vote" if votes == [1] else f"{listed(list(map(str, votes)))} votes"
+            words = f"{had}, {needed}: {who}"
+            ink = "ink" if winner else "trouble"
+            key = f"result/{epoch}"
+            d.text(f"{key}/name", place.x, y, f"epoch {epoch}", bold=True)
+            x = place.x + widest("epoch 10", bold=True) + 8
+            d.text(key, x, y, words, ink, room=place.right - x)
+
+    return part("results", draw, high=RESULT * most)
 
 
 def _lamp() -> Item:

@@ -127,6 +127,8 @@ class QuorumStory(CopiesStory):
         self.topics: dict[str, str] = {}  # id -> name
         self.votes = Votes(self.voters.values(), self.observers)
         self.controllers: dict[int, int] = {}  # epoch -> node
+        # how epochs ended that brokers stood for: epoch, votes, winner
+        self.results: list[tuple[int, list[int], str]] = []
         self.without = Without()
         self.elections = [event for event in trace if event.kind in ELECTIONS]
         self.news = ""  # what was decided last
@@ -173,7 +175,8 @@ class QuorumStory(CopiesStory):
         if leader:
             words += f" {capital(leader)} led {self.part_name} all that time."
         last["sentence"] = f"{before} {words}"
-        last["light"] = ["time/lane/controller", "time/lane/leader", "vote"]
+        last["light"] = [f"result/{epoch}" for epoch, *_ in self.results]
+        last["light"] += ["time/lane/controller", "time/lane/leader", "vote"]
         if self.active:
             last["light"].append(f"node/{self.active.broker}")
 
@@ -232,6 +235,7 @@ class QuorumStory(CopiesStory):
             "epoch": max(self.controllers, default=0),
             "controller": active.broker if active else -1,
             "majority": self.votes.majority,
+            "results": list(self.results),
             "fenced": sorted(decided.fenced),
             "leader": leader,
             "two": self.two,
@@ -314,13 +318,14 @@ class QuorumStory(CopiesStory):
         if not lost:
             return Told(words, marks=marks)
         self.without.nobody_wins(epoch)
+        self.results.append((epoch, self.votes.counts(lost), ""))
         cards = [f"node/{each.broker}" for each in lost]
         return Told(
             f"{words} {self.votes.why_nobody_won(lost)}",
             f"nobody wins epoch {epoch}",
             trouble=True,
             marks=marks,
-            light=["time/lane/controller", "vote", *cards],
+            light=[f"result/{epoch}", "time/lane/controller", "vote", *cards],
         )
 
     def _see_ControllerElected(self, event: Event, d: Detail) -> Told:
@@ -331,7 +336,8 @@ class QuorumStory(CopiesStory):
         if first != voter.broker:
             self.two = epoch
         self.without.ends(event.at, event.node, epoch, self._leads())
-        light = ["time/lane/controller", "vote"]
+        self.results.append((epoch, self.votes.counts([voter]), event.node))
+        light = [f"result/{epoch}", "time/lane/controller", "vote"]
         light += [f"node/{voter.broker}", f"record/{voter.broker}"]
         return self.tell(event, light=light)
 

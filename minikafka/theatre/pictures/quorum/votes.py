@@ -105,7 +105,7 @@ class Votes:
 
     def why_nobody_won(self, lost: Sequence[Voter]) -> str:
         """In words, with the votes of each."""
-        votes = [len(self._of(each)) for each in lost]
+        votes = self.counts(lost)
         counts = []
         for each, count in zip(lost, votes, strict=True):
             counts.append(f"{each.name} has {counted(count, 'vote')}")
@@ -114,6 +114,10 @@ class Votes:
             said = f"Each has {counted(votes[0], 'vote')}"
         majority = f"a majority is {self.majority}"
         return f"{said}, and {majority}, so nobody wins epoch {lost[0].epoch}."
+
+    def counts(self, candidates: Sequence[Voter]) -> list[int]:
+        """How many votes they have, the number of each."""
+        return [len(self._of(each)) for each in candidates]
 
     def _of(self, candidate: Voter) -> set[int]:
         """The voters that have voted for a candidate in its epoch."""

@@ -30,6 +30,7 @@ from minikafka.theatre.text import listed
 
 LINE, BASE = 20, 14  # height of a line, and where its words are in it
 CHIP, CHIP_PITCH = 20, 45  # of a partition: height, and width with the gap behind it
+LEAST_PITCH = 36  # on a phone
 MOST_OF_POOL = 320  # width of the partitions that nobody has, on a phone
 BULB = 27  # width of the lamp behind its words
 GAP = 10
@@ -50,6 +51,7 @@ class Coordinator:
         spaces = [scene["space"] for scene in self.scenes]
         states = [widest(_state(space), 12, bold=True) for space in spaces]
         pools = [_pool_width(space["free"]) for space in spaces]
+        least = [LEAST_PITCH * len(space["free"]) for space in spaces]
         said = _ends([self._how_far(space) for space in spaces])
         lamp = [BULB + wide for wide in _ends(list(map(self._about_two, self.scenes)))]
 
@@ -61,7 +63,8 @@ class Coordinator:
         chip = line("state", self._chip, max(states, default=0) + GAP)
         does = line("words", self._words, *said, grow=1)
         most = max(pools, default=0)
-        pool = line("pool", self._pool, min(most, MOST_OF_POOL), most, grow=1)
+        chips = min(max(least, default=0), MOST_OF_POOL)
+        pool = line("pool", self._pool, chips, most, grow=1)
         first = row(name, space(), line("lamp", self._lamp, *lamp), gap=GAP)
         second = row(chip, does, pool, gap=GAP)
         return framed("coordinator", column(first, second, gap=2), self._frame, pad=7)
@@ -87,7 +90,9 @@ class Coordinator:
             d.chip("coordinator/state", place.x, place.y, state, fill=fill)
 
     def _words(self, d: Drawing, places: Places, scene: Scene) -> None:
-        """They have the pool's room, too, where that is empty."""
+        """They have the pool's room, too, where that is empty, and come before the
+        pool's own words.
+        """
         space = scene["space"]
         if not space["state"]:
             return
@@ -98,17 +103,23 @@ class Coordinator:
         )
         x = chip["x"] + chip["w"] + GAP
         room = pool.right - x
-        if pool.y == place.y and space["free"]:
-            room -= _pool_width(space["free"]) + GAP
         said = self._how_far(space)
-        words = fitting(said, room, 12.5) or said[-1]
+        words = ""
+        if pool.y == place.y and space["free"]:
+            words = fitting(said, room - _pool_width(space["free"]) - GAP, 12.5)
+            room -= min(CHIP_PITCH * len(space["free"]), pool.w) + GAP
+        words = words or fitting(said, room, 12.5) or said[-1]
         d.note("coordinator/words", x, place.y + BASE, words, room=room)
 
     def _lamp(self, d: Drawing, places: Places, scene: Scene) -> None:
-        """It should never turn red; where it was, it says for how long."""
+        """It should never turn red; where it was, it says for how long, and at the end
+        that it wasn't.
+        """
         place = places["lamp"]
         said = self._about_two(scene)
         is_red, was_red = bool(scene["space"]["two_owners"]), bool(self._two_ms(scene))
+        if not (was_red or d.ends):
+            return
         words = fitting(said, place.w - BULB, 12.5, bold=was_red) or said[-1]
         x, y = place.right - BULB, place.y + BASE
         look: Look = {"size": 12.5, "bold": was_red, "anchor": "end"}
@@ -124,9 +135,12 @@ class Coordinator:
             return
         place = places["pool"]
         _, x = _pool_of(free, place)
+        left, beside = place.x, d.shapes.get("coordinator/words")
+        if beside and beside["y"] == place.y + BASE:
+            left = max(left, beside["x"] + widest(beside["text"], 12.5) + GAP)
         is_trouble = any(label in had for label in free)
         words = "nobody has" if is_trouble else "nobody yet"
-        words = fitting([words], x - GAP - place.x, 12.5)
+        words = fitting([words], x - GAP - left, 12.5)
         ink = "trouble" if is_trouble else "quiet"
         d.text("pool", x - GAP, place.y + 15, words, ink, size=12.5, anchor="end")
 

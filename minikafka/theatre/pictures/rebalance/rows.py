@@ -16,6 +16,7 @@ from minikafka.theatre.play import Space
 from minikafka.theatre.text import counted
 
 END = 3  # of a bracket, above and below its line
+THIN, THICK = 1.25, 3  # a bracket
 AFTER = 7  # from a mark or a bracket to its words
 BEHIND = 160  # room behind the axis for what was written
 TOO_LONG = 1.5  # times the longest time between two signs of life
@@ -44,26 +45,34 @@ class Rows:
         self.d.note(f"{key}/what", right, foot, words, "end", room=168)
 
     def _bracket(
-        self, key: str, y: float, since_ms: int, until_ms: int | None, line: str
+        self,
+        key: str,
+        y: float,
+        since_ms: int,
+        until_ms: int | None,
+        line: str,
+        width: float = 2,
     ) -> Box:
         """Draw a bracket from one moment to another; None: it still goes on."""
         left, right = self.axis.x(since_ms), self.axis.x(until_ms)
         middle = y + self.height / 2
-        look: Look = {"line": line, "width": 2}
+        look: Look = {"line": line, "width": width}
         self.d.level(f"{key}/line", left=left, right=right, y=middle, **look)
         top, bottom = middle - END, middle + END
         self.d.upright(f"{key}/begin", x=left, top=top, bottom=bottom, **look)
         self.d.upright(f"{key}/end", x=right, top=top, bottom=bottom, **look)
         return Box(left, y, right - left, self.height)
 
-    def _inside(self, key: str, box: Box, ways: Sequence[str], ink: str) -> bool:
+    def _inside(
+        self, key: str, box: Box, ways: Sequence[str], ink: str, bold: bool = True
+    ) -> bool:
         """In the middle of a bracket, whose line ends there, the first that fits."""
-        said = fitting(ways, box.w - 24, bold=True)
+        said = fitting(ways, box.w - 24, bold=bold)
         if said:
-            middle, wide = box.x + box.w / 2, widest(said, 12, bold=True) + 8
+            middle, wide = box.x + box.w / 2, widest(said, 12, bold=bold) + 8
             left, foot = middle - wide / 2, box.bottom - FOOT
             self.d.rect(f"{key}/paper", left, box.y + 1, wide, box.h - 2, "paper")
-            look: Look = {"size": 12, "bold": True, "anchor": "middle"}
+            look: Look = {"size": 12, "bold": bold, "anchor": "middle"}
             self.d.text(f"{key}/words", middle, foot, said, ink, **look)
         return bool(said)
 
@@ -112,14 +121,27 @@ class Rows:
         if not signs or (out_ms is None and not self._is_long(signs)):
             return
         end_ms = self.axis.now_ms if out_ms is None else out_ms
-        box = self._bracket(f"{key}/out", y, signs[-1], out_ms, "trouble")
+        box = self._bracket(f"{key}/out", y, signs[-1], out_ms, "trouble", THIN)
         lasted = in_tenths(end_ms - signs[-1])
         ways = [f"{lasted} without a sign of life", f"{lasted} silent", lasted]
-        has_said = self._inside(f"{key}/out", box, ways, "trouble")
+        has_said = self._inside(f"{key}/out", box, ways, "trouble", bold=False)
         if out_ms is not None:
             self._heard(f"{key}/heard", y, out_ms, silence)
         elif not has_said:
             self._behind(f"{key}/out", box, ways, "trouble")
+
+    def killed(self, key: str, y: float) -> None:
+        """Draw how long after a member's end the coordinator evicts it."""
+        silence = Silence(**self.space["silence"])
+        since_ms, out_ms = silence.crashed_ms, silence.out_ms
+        if since_ms is None or self.axis.now_ms == since_ms:
+            return
+        box = self._bracket(key, y, since_ms, out_ms, "ink", THICK)
+        lasted = in_tenths((out_ms or self.axis.now_ms) - since_ms)
+        lasted = lasted.replace(".0 s", " s")
+        ways = [f"{lasted} after the kill", lasted]
+        if not self._inside(key, box, ways, "ink"):
+            self._behind(key, box, ways, "ink")
 
     def _is_long(self, signs: Sequence[int]) -> bool:
         """Whether the last one is longer ago than usual."""
@@ -128,7 +150,7 @@ class Rows:
 
     def _heard(self, key: str, y: float, out_ms: int, silence: Silence) -> None:
         until_ms = silence.heard_ms
-        box = self._bracket(key, y, out_ms, until_ms, "ink")
+        box = self._bracket(key, y, out_ms, until_ms, "ink", THIN)
         if until_ms is None:
             return
         lasted = in_tenths(until_ms - out_ms)

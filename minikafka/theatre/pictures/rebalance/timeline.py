@@ -29,7 +29,9 @@ def timeline_box(
     cast: Cast, scenes: Sequence[Scene], time: Time, close: Close | None
 ) -> Item:
     group = Group(cast, begun(scenes, [scene["space"] for scene in scenes]))
+    was_killed = any(_killed_at(scene["space"]) is not None for scene in scenes)
     rows = [name for name in ("silent", "table") if cast[name]]
+    rows += ["killed"] if was_killed else []
     foot = group.high + group.pitch * len(rows)
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
@@ -40,6 +42,9 @@ def timeline_box(
         y = place.y + group.high + group.gap
         if cast["silent"]:
             drawn.silence("time/silence", y)
+            y += group.pitch
+        if was_killed:
+            drawn.killed("time/silence/killed", y)
             y += group.pitch
         if cast["table"]:
             drawn.effects("time/effects", y)
@@ -52,6 +57,12 @@ def timeline_box(
     high = foot + AXIS + (close.high(group) if close else 0)
     first = row(_caption(), _legend(cast, scenes), space(), headings("time"), gap=10)
     return column(first, part("time", draw, high=high), gap=3)
+
+
+def _killed_at(space: Space) -> int | None:
+    """When the silent member died, in ms."""
+    silence = space["silence"]
+    return silence["crashed_ms"] if silence else None
 
 
 def _caption() -> Item:

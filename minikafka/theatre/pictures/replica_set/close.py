@@ -86,6 +86,14 @@ class Close:
 
         return ""
 
+    @property
+    def waited_for(self) -> list[int]:
+        """The brokers that left the ISR during the longest wait, if it was long."""
+        wait = self.longest
+        if wait is None or wait.ms < LONG_MS:
+            return []
+        return [broker for broker in wait.sent.isr if broker not in wait.isr]
+
     def _lost(self, lost: Sequence[RecordId], leader: Copy) -> str:
         """How many had the first of them when it was acknowledged."""
         written = self._promises.written[lost[0]]
@@ -119,7 +127,7 @@ class Close:
             leader = self._epochs[wait.record.epoch]
             return f"{words}: nobody led until broker {leader} did."
 
-        left = [broker for broker in wait.sent.isr if broker not in wait.isr]
+        left = self.waited_for
         if not left:
             return f"{words}."
 

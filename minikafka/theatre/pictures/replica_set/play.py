@@ -71,13 +71,26 @@ class ReplicaSetPlay(Play):
         told = told_box(self.cast, self.rows)
         self.with_brokers = range(len(brokers) if len(brokers) <= FEW else 0)
         legend = [self.rows.legend(each) for each in copies[:1]]
-        time = TimeLanes(scenes, self.time).box(scenes, self._lanes)
+        lanes = TimeLanes(scenes, self.time)
+        self.changing = {
+            lane.key
+            for lane in (self._all_lanes(scenes) if scenes else ())
+            if len(lane.bars) > 1
+            or lane.key in lanes.marks
+            or any(lane.key in _away(scene) for scene in scenes)
+        }
+        time = lanes.box(scenes, self._lanes)
         self.boxes = Stage(column(*legend, _lamp(), told, *copies, time, gap=3))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])
 
     def _lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
+        """The lanes in which something changes; those of answers and of the ISR."""
+        keys = {"told", "isr", *self.changing}
+        return [lane for lane in self._all_lanes(scenes) if lane.key in keys]
+
+    def _all_lanes(self, scenes: Sequence[Scene]) -> list[TimeLane]:
         """The lanes: what producers were told, the leader, each of few brokers, and the
         ISR.
         """
@@ -136,6 +149,12 @@ def _lamp() -> Item:
     return part("lamp", draw, high=21)
 
 
+def _away(scene: Scene) -> list[str]:
+    """The brokers that are away."""
+    copies = scene["space"]["copies"]
+    return [name_of(copy["broker"]) for copy in copies if copy["life"]]
+
+
 def _believes_to_lead(copy: Detail) -> str:
     return f"leads, epoch {copy['epoch']}" if copy["leads"] else ""
 
@@ -151,13 +170,14 @@ def _leader(scene: Scene) -> Leads:
 
 def _isr(scenes: Sequence[Scene]) -> TimeLane:
     """The lane of the ISR: pale while a replica is missing."""
-    bars = []
+    bars: list[Bar] = []
     for span in spans(scenes, lambda scene: tuple(scene["space"]["isr"])):
         if span.what:
             is_whole = len(span.what) == len(scenes[-1]["space"]["copies"])
             words = [f"ISR {listed(span.what)}", listed(span.what)]
+            whole = [] if bars else [f"in-sync replicas (ISR): {listed(span.what)}"]
             fill = "good" if is_whole else "chip"
-            bars.append(Bar(span, words, words[0], fill=fill))
+            bars.append(Bar(span, [*whole, *words], words[0], fill=fill))
 
     now = listed(scenes[-1]["space"]["isr"])
 

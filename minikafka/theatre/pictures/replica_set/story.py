@@ -85,8 +85,8 @@ SAYS = OF_NODES | {
         " {epoch} ended at offset {end_offset} here.”"
     ),
     "BrokerFenced": Says(
-        "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms, so"
-        " it fences that broker.",
+        "The controller ({node}) has heard nothing from {broker} for {silent_ms} ms"
+        "{since}, so it fences that broker.",
         "{broker} is fenced",
         mark=("{broker}", "fenced", True),
     ),
@@ -136,6 +136,7 @@ class ReplicaStory(PartitionStory):
         self.asked: list[int] = []
         self.acks: dict[str, Any] = {}
         self.producers: list[str] = []
+        self.gone_at: dict[str, int] = {}  # when a broker went away last, in ms
         self.close = Close(self.copies, self.promises, self.epochs, self.acks)
 
     def _place_brokers(self) -> None:
@@ -159,6 +160,15 @@ class ReplicaStory(PartitionStory):
         words = self.close.in_short(self.leader)
         if words and not self.live:
             last["sentence"] = words
+        left = self.close.waited_for
+        if left and "light" not in last:
+            names = [f"broker {broker}" for broker in left]
+            last["light"] = [
+                "time/lane/isr",
+                *(f"time/lane/{name}" for name in names),
+                *(f"node/{broker}" for broker in left),
+                "time/lane/told",
+            ]
 
     # -- who has what
 
@@ -472,7 +482,12 @@ class ReplicaStory(PartitionStory):
         if copy is None:
             return None
         copy.fenced = True
-        told = self.tell(event)
+        since = ""
+        before_ms = self.gone_at.get(copy.name, event.at) - (event.at - d["silent_ms"])
+        if copy.life and 0 < before_ms < d["silent_ms"]:
+            before = f"{before_ms / 1000:.1f} s before it was {copy.life}"
+            since = f": its last heartbeat came {before}"
+        told = self.tell(event, since=since)
         if event.node == copy.name:
             told.sentence = (
                 f"{capital(event.node)} is the controller, too, and has had no heartbeat"
@@ -493,6 +508,7 @@ class ReplicaStory(PartitionStory):
 
         copy.life = life
         copy.says = ""
+        self.gone_at[copy.name] = event.at
         if event.kind in ("NodeRestarted", "NodeCrashed"):
             copy.forget()
         return self.tell_life(event, life)

@@ -31,7 +31,10 @@ from minikafka.theatre.text import counted, dotted
 TIMES, BATCH, BOX = 18, 44, 28  # heights: of times, of a micro-batch, of a window's box
 AXIS, WIDE = 150, 700  # width of the axis: at least, and where names are whole
 NAMES = "micro-batch 0", "in the sink"  # the widest, and that on a phone
-ENDS = widest("watermark", 12)
+# what a micro-batch does by its watermark and by the one before; and that on a phone
+BY = "written up to {}", "{}"
+BY_BEFORE = "dropped left of {}", "drops {}"
+ENDS, WIDE_ENDS = (widest(BY_BEFORE[each].format("08:00"), 12) for each in (1, 0))
 MOST_WRITTEN = 4  # counts that a box of the sink shows
 RADIUS = 9.5  # of an order
 DrawsWindow = Callable[[Drawing, Box, str, Mapping[str, Any]], None]
@@ -118,7 +121,13 @@ class WatermarkPlay(Play):
                 wanted=whole / LEAST_STRETCH + 8,
             ),
             part(name, draw, high=high, least=AXIS, wanted=WIDE, grow=1),
-            part(f"{name} end", nothing, high=high, least=ENDS),
+            part(
+                f"{name} end",
+                nothing,
+                high=high,
+                least=ENDS,
+                wanted=WIDE_ENDS / LEAST_STRETCH + 8,
+            ),
             gap=4,
             breaks=False,
         )
@@ -156,6 +165,9 @@ class WatermarkPlay(Play):
             d.upright(f"{key}/line", x, place.bottom, foot, "rule", width=1)
         room = place.x - widest(clock(0), 12, mono=True) / 2
         d.note("name/axis", 0, place.y + 12, fitting(["placed at"], room), size=12)
+        if any(told["watermark"] is not None for told in scene["space"]["rows"]):
+            look = {"anchor": "end", "size": 12}
+            d.note("watermark/axis", d.width, place.y + 12, "watermark", **look)
 
     # -- a micro-batch
 
@@ -177,9 +189,6 @@ class WatermarkPlay(Play):
             is_now = number == len(rows) - 1
             d.text(f"{key}/name", 0, y + 18, name, bold=is_now, size=12.5)
             d.note(f"{key}/writes", 0, y + 35, "writes", size=12)
-            if is_now and told["watermark"] is not None:
-                look: Look = {"anchor": "end", "size": 12}
-                d.note("name/watermark", d.width, y + 35, "watermark", **look)
             closes = told["closed"] is not None and self.cast["mode"] != "complete"
             if closes and not d.asks:
                 self._closed(d, place, batch, told["closed"])
@@ -191,7 +200,15 @@ class WatermarkPlay(Play):
         return draw
 
     def _closed(self, d: Drawing, place: Box, batch: int, closed: int) -> None:
-        """The windows whose late orders this micro-batch drops."""
+        """By what this micro-batch drops: the watermark of the one before; and the
+        windows whose late orders it is closed to.
+        """
+        x = self._x(place, closed)
+        key = f"closed/{batch}"
+        d.upright(f"{key}/mark", x, place.y, place.bottom, "quiet", width=1)
+        look: Look = {"anchor": "end", "size": 12}
+        words = self._by(d, BY_BEFORE, closed)
+        d.note(f"{key}/time", d.width, place.y + 35, words, **look)
         ended = closed - (closed - self.first) % self.size
         if ended <= self.first:
             return
@@ -200,8 +217,14 @@ class WatermarkPlay(Play):
             f"micro-batch {batch} drops what belongs to a window that ended by"
             f" {clock(closed)}"
         )
-        look: Look = {"fill": "chip", "fade": 0.55, "tip": tip}
-        d.rect(f"closed/{batch}", place.x, place.y + 1, wide, place.h - 2, **look)
+        look = {"fill": "chip", "fade": 0.55, "tip": tip}
+        d.rect(key, place.x, place.y + 1, wide, place.h - 2, **look)
+
+    def _by(self, d: Drawing, words: tuple[str, str], minute: int) -> str:
+        """What happens by a watermark, in the room beside the axis."""
+        ends = self.boxes.places(d.width)["axis end"]
+        told = [each.format(clock(minute)) for each in words]
+        return fitting(told, ends.w, 12) or clock(minute)
 
     def _order(self, d: Drawing, place: Box, order: Order) -> None:
         name, fate = order.name, FATES[order.fate]
@@ -245,8 +268,11 @@ class WatermarkPlay(Play):
         for batch, minute, x, y in stands:
             key = f"mark/{batch}"
             d.upright(key, x, y, y + BATCH, **thick)
-            look: Look = {"mono": True, "bold": True, "size": 12.5, "anchor": "end"}
-            d.text(f"{key}/time", d.width, y + 18, clock(minute), **look)
+            look: Look = {"bold": True, "size": 12, "anchor": "end"}
+            words = clock(minute)
+            if self.cast["mode"] == "append" and not d.asks:
+                words = self._by(d, BY, minute)
+            d.text(f"{key}/time", d.width, y + 18, words, **look)
         for before, (batch, minute, x, y) in pairwise(stands):
             if before[1] != minute:
                 d.level(f"mark/{batch}/moved", before[2], x, y, **thick)

@@ -75,6 +75,8 @@ class WatermarkStory(Story):
         self.batches = len(batches)
         self.rows: list[Row] = []
         self.dropped = 0
+        # window -> what is lit of an order that still counts after its watermark
+        self.late: dict[int, list[str]] = {}
 
     def cast(self) -> Cast:
         told = super().cast()
@@ -131,8 +133,9 @@ class WatermarkStory(Story):
             " yet it counts."
         )
         told.chapter = f"{name} counts"
+        self.late[window.begin] = [f"order/{name}", f"closed/{row.batch}"]
         told.light = [
-            f"order/{name}",
+            *self.late[window.begin],
             f"state/{window.begin}",
             f"mark/{row.batch}",
         ]
@@ -176,6 +179,7 @@ class WatermarkStory(Story):
                 f"sink/{window.begin}",
                 f"written/{row.batch}/{window.begin}",
                 f"mark/{row.batch}",
+                *self.late.get(window.begin, ()),
             ),
         )
 
