@@ -138,6 +138,28 @@ def test_a_picture_that_asks_is_known_by_the_moment_of_its_question():
     assert story.picture.sentence(asks) in story.picture.svg(2)
 
 
+@pytest.mark.parametrize(
+    ("name", "stops", "was"),
+    [
+        ("04-line-run", "", "commit"),
+        ("12-fields", "123 bytes", "in about five of six bytes"),
+        ("19-kill", "The plug is pulled", "more: some rows are there twice"),
+    ],
+)
+def test_where_a_lessons_picture_asks_nothing_the_gallerys_does(name, stops, was):
+    """And its lesson still shows the cell: else nobody would see the question."""
+    number, _, cell = name.partition("-")
+    [each] = [each for each in shown(contents()[number]) if each.cell == cell]
+    assert each.picture.prediction is None
+    pic = gallery.without_levers(each)
+    asked = pic.prediction
+    assert gallery.line(each) == asked.question
+    assert asked.options[asked.answer - 1] == was
+    assert stops in pic.scenes[asked.stop]["sentence"]
+    assert asked.stop < asked.decided
+    assert len(asked.because) == len(asked.options)
+
+
 def test_levers_that_would_reach_nobody_are_left_out():
     live = Shown(
         "06",

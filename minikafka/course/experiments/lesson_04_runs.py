@@ -198,9 +198,11 @@ def letter(cluster: Cluster, orders: int = 5) -> str:
     return "."
 
 
-def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any:
+def sweep(
+    runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5, **options: Any
+) -> Any:
     """All runs in one picture: the first was killed at call 1, the second at call 2.
-    calls: the names of one round.
+    calls: the names of one round. options: of the picture.
     """
     found = []
     for cluster, call in zip(runs, cycle(calls), strict=False):
@@ -211,7 +213,7 @@ def sweep(runs: Iterable[Cluster], calls: Sequence[str], orders: int = 5) -> Any
             written=[times[offset] for offset in range(orders)],
         )
         found.append(run)
-    return sweep_of_calls(found)
+    return sweep_of_calls(found, **options)
 
 
 def _killed_ms(trace: Iterable[Event]) -> int:

@@ -78,8 +78,10 @@ def went_wrong(runs: Sequence[Compared], name: str) -> str:
     return f"{wrong} of {len(own)}"
 
 
-def sweep_of_calls(runs: Iterable[Killed]) -> Any:
-    """The picture: the first was killed at call 1, the second at call 2."""
+def sweep_of_calls(runs: Iterable[Killed], **options: Any) -> Any:
+    """The picture: the first was killed at call 1, the second at call 2. options: of
+    the picture.
+    """
     from minikafka.theatre import picture
 
     events = []
@@ -90,7 +92,7 @@ def sweep_of_calls(runs: Iterable[Killed]) -> Any:
             "written": list(run.written),
         }
         events.append(_event(number, at_ms=run.at_ms, kind="RunEnded", told=told))
-    return picture("sweep", events)
+    return picture("sweep", events, **options)
 
 
 def _event(number: int, *, at_ms: int, kind: str, told: dict[str, Any]) -> Event:

@@ -16,6 +16,7 @@ from pathlib import Path
 from minikafka.course.contents import Contents, contents
 from minikafka.course.demo import Problem
 from minikafka.course.publishing import shared_pictures, site_look
+from minikafka.course.publishing.asking_pictures import ASKING
 from minikafka.course.publishing.pictures_of_lessons import (
     Shown,
     has_pictures,
@@ -187,7 +188,11 @@ def path_of(lesson: Contents) -> str:
 
 
 def without_levers(each: Shown) -> Picture:
-    """The picture without levers: a click here would reach no kernel."""
+    """The picture without levers: a click here would reach no kernel. It asks
+    something if it can (asking_pictures.py).
+    """
+    if each.name in ASKING:
+        return ASKING[each.name]()
     if each.alone:
         return each.alone()
     if not each.levers:
@@ -229,7 +234,7 @@ def _name(each: Shown) -> str:
 
 def line(each: Shown) -> str:
     """What the picture is about: its question, or what it shows."""
-    picture = each.picture
+    picture = ASKING[each.name]() if each.name in ASKING else each.picture
     if picture.prediction is not None:
         return picture.prediction.question
     words = f"{picture.title}: {picture.play.scenario(picture.scenes[still(picture)])}."
