@@ -154,6 +154,9 @@ def test_a_kill_is_a_stroke_down_to_what_the_query_was_about_and_its_cross_stays
     assert "kill/1/stroke" not in among_rows
     for drawn in (before_commit, among_rows, before_rows):
         assert "kill/1/1" in drawn
+    end = pic.drawings(WIDE)[-1].shapes
+    ended = [end[f"kill/{life}/words"]["text"] for life in (1, 2, 3)]
+    assert ended == ["life 1 ends", "life 2 ends", "life 3 ends"]
 
 
 @pytest.mark.parametrize("seen", [RECORDED, ONCE, MANY, Seen(())])

@@ -3,6 +3,7 @@ is seen, and the consumer group beside it is the same log.
 """
 
 import json
+import re
 from functools import cache
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from minikafka.anomalies import share_anomalies
 from minikafka.course.experiments.lesson_15_share_runs import ORDERS, side_by_side
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import NARROW, PHONE, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from minikafka.theatre.pictures.share_partition.records import STATES, Work
 from minikafka.theatre.pictures.share_partition.time import bars
 from minikafka.trace import Event
@@ -342,6 +343,25 @@ def test_its_time_begins_when_there_is_work_and_what_was_before_has_a_minus():
     times = [s["text"] for key, s in axis.items() if key.startswith("time/axis/")]
     assert times[:2] == ["0 s", "2 s"]
     assert took(pic)[0] == first(pic, "ShareRecordsAcknowledged", "has done all")["at"]
+
+
+@pytest.mark.parametrize("width", LAYOUTS)
+def test_at_the_end_a_line_at_5_s_goes_through_what_the_consumer_group_still_does(
+    width,
+):
+    """By then the share group has done all, and is lit."""
+    pic = drawn(shared.slow)
+    end = pic.drawings(width)[-1]
+    line = end.shapes["time/took/1"]
+    assert line["x"] == end.shapes["time/took/0"]["x"]
+    bars = [
+        shape
+        for key, shape in end.shapes.items()
+        if re.fullmatch(r"time/member/[^/]*/\d+", key) and key not in end.lit
+    ]
+    assert any(bar["x"] < line["x"] < bar["x"] + bar["w"] for bar in bars)
+    assert {"time/sharing/title", "time/took/1"} <= end.lit
+    assert "time/reading/title" not in end.lit
 
 
 def test_at_the_end_it_is_said_how_long_either_group_took_and_with_how_many():

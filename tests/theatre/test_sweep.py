@@ -57,6 +57,7 @@ def test_the_end_says_what_all_runs_say_and_counts_them_below_each_call(pic):
         "2 of 2",
     ]
     assert "sum/0" not in before
+    assert pic.scenes[-1]["light"] == ["sum/2", "run/3", "run/6"]
 
 
 @pytest.mark.parametrize("width", LAYOUTS)

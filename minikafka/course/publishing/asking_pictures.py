@@ -51,7 +51,7 @@ IN_THE_SINK = {
     ),
     "because": (
         "Spark knows only that commits/1 is missing, and not what the sink has.",
-        "Without commits/1, Spark does batch 1 again, and the sink takes its rows again.",
+        "Without commits/1 Spark does batch 1 again, so its rows come a second time.",
         "The sink keeps what it has, and Spark does every plan without a commit again.",
     ),
 }

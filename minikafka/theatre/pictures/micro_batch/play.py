@@ -213,8 +213,9 @@ class MicroBatchPlay(Play):
             self._file(d, places, "plan", batch, place.y, words, **look)
             for side, x in (("from", batch.x), ("to", batch.right)):
                 look = {"line": "rule", "dash": "2 3"}
-                top, bottom = place.bottom, places["commits"].y
-                d.upright(f"plan/{number}/{side}", x, top, bottom, **look)
+                inside = places["sink"]
+                key = f"plan/{number}/{side}"
+                d.upright(key, x, inside.y, inside.bottom, **look)
 
     def _commits(self, d: Drawing, places: Places, scene: Scene) -> None:
         """commits/N; where it is missing is its place."""
@@ -300,12 +301,13 @@ class MicroBatchPlay(Play):
             left, right, top, bottom = x - REACH, x + REACH, y - REACH, y + REACH
             d.line(f"{key}/1", left, top, right, bottom, **look)
             d.line(f"{key}/2", left, bottom, right, top, **look)
-            if kill.number != scene["number"]:
-                continue
-            is_late = right + 6 + widest("killed", 13, bold=True) > d.width
+            is_now = kill.number == scene["number"]
+            words = "killed" if is_now else f"life {kill.life} ends"
+            size = 13 if is_now else 12
+            is_late = right + 6 + widest(words, size, bold=True) > d.width
             at, anchor = (left - 6, "end") if is_late else (right + 6, "start")
-            look = {"bold": True, "halo": "paper", "anchor": anchor}
-            d.text(f"{key}/words", at, y + 5, "killed", "trouble", **look)
+            look = {"size": size, "bold": True, "halo": "paper", "anchor": anchor}
+            d.text(f"{key}/words", at, y + 5, words, "trouble", **look)
 
 
 def _is_dead(space: Space) -> bool:

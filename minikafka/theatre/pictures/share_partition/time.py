@@ -132,6 +132,10 @@ def _lanes(group: Group, cast: Cast, time: Time, is_last: bool) -> Item:
             lane = Lane(d, axis, members[each], actor, y + PITCH * number)
             lane.draw(group.number == 1 and space["owner"] not in ("", each))
         axis.cursor(d, y, y + high - 1, f"time/cursor/{group.number}")
+        took, *_ = space["took"]
+        if d.ends and took is not None:
+            key, at = f"time/took/{group.number}", axis.x(took)
+            d.upright(key, x=at, top=y, bottom=y + high - 1, line="ink", width=2)
         if is_last:
             axis.foot(d, y + high - 2)
 

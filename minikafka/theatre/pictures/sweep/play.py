@@ -14,7 +14,7 @@ from dataclasses import replace
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, Stage, column, part, words
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting, widest
-from minikafka.theatre.pictures.sweep.story import SweepStory, trouble, wrong_in
+from minikafka.theatre.pictures.sweep.story import SweepStory, wrong_in
 from minikafka.theatre.pictures.tiles import Band, draw_place, draw_run, table, tile
 from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.text import counted, dotted
@@ -107,12 +107,6 @@ def _run(d: Drawing, run: Detail, number: int, box: Box, things: str) -> None:
     drawn = d.part(key, box.x, box.y)
     name = f"{'call' if things == 'order' else 'run'} {run['run']}"
     drawn.note("call", 8, 15, name, size=12)
-    if len(wrong) == 1:
-        [(order, times)] = wrong.items()
-        texts = [f"{things} {order} {trouble(times)}", trouble(times)]
-        said = fitting(texts, box.w - 24 - widest(name, 12))
-        look: Look = {"size": 12, "anchor": "end"}
-        drawn.text("wrong", box.w - 8, 15, said, "trouble", **look)
     pitch = (box.w - 12) / len(run["written"])
     for order, times in enumerate(run["written"]):
         place = Box(x=6 + order * pitch, y=22, w=pitch - 3, h=22)

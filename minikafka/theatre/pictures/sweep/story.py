@@ -50,6 +50,11 @@ class SweepStory(Story):
 
     def ends(self, last: Scene) -> None:
         last["sentence"] = self._of_sinks() if self.rows else self._of_calls()
+        wrong = [run["run"] for run in self.runs if wrong_in(run["written"])]
+        if wrong and not self.rows:
+            columns = sorted({(run - 1) % len(self.calls) for run in wrong})
+            last["light"] = [f"sum/{column}" for column in columns]
+            last["light"] += [f"run/{run}" for run in wrong]
 
     def _of_calls(self) -> str:
         """At which calls one may not be killed, and how many runs say so."""
