@@ -288,6 +288,17 @@ def test_a_lessons_first_predictions_are_counted_and_what_is_right_is_not_told()
     assert "epoch?" not in "\n".join(block[1:])
 
 
+def test_what_was_dragged_and_is_no_option_is_counted_below_the_options():
+    asked = contents()["06"].predictions[0]
+    records = [record(b"a/1/06", value(predictions={"1": 0}))]
+    records += [record(b"b/2/06", value(predictions={"1": 2}))]
+    block = board_of(*records).text(unreadable=0, lesson="06").splitlines()
+    assert block[0] == f"1. {asked.question} (2 of 2 have answered)"
+    counts = [line.split()[-1] for line in block[1:]]
+    assert counts == ["0", "1", *["0"] * (len(asked.options) - 2), "1"]
+    assert block[-1].split()[0] == "-"
+
+
 def test_grades_go_out_as_rows_that_a_spreadsheet_does_not_run(
     served, monkeypatch, capsys, tmp_path
 ):

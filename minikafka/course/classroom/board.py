@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from minikafka.course.classroom.telling import LONGEST_NAME
 from minikafka.course.contents import contents
+from minikafka.course.progress import NO_OPTION
 
 _LONGEST_ID, _LONGEST_QUESTION = 24, 200
 _MOST_LEARNERS = 1000  # a class, and whatever else somebody writes
@@ -319,14 +320,19 @@ def histogram(lesson: str, places: list[Place]) -> str:
         )
         if not chosen:
             continue
-        width = max(map(len, asked.options))
+        options = dict(enumerate(asked.options, 1))
+        if chosen[NO_OPTION]:
+            options[NO_OPTION] = "another place in the picture"
+        width = max(map(len, options.values()))
         scale = min(1.0, _BAR / max(chosen.values()))
         answered = f"{chosen.total()} of {len(places)} have answered"
         lines = [f"{number}. {asked.question} ({answered})"]
-        for option, text in enumerate(asked.options, 1):
+        for option, text in options.items():
             count = chosen[option]
             bar = "#" * max(round(count * scale), min(count, 1))
-            lines.append(f"   {option}  {text.ljust(width)}  {bar} {count}".rstrip())
+            lines.append(
+                f"   {option or '-'}  {text.ljust(width)}  {bar} {count}".rstrip()
+            )
         blocks.append("\n".join(lines))
     return (
         "\n\n".join(blocks) or f"Nobody has predicted anything in lesson {lesson} yet."
