@@ -1,10 +1,12 @@
 """minikafka.testing as a test feels it: how soon brokers are there, what a topic, a week
 and five hundred tests cost. Beside it what else a test may start on the same machine:
-the mock in librdkafka, and Apache Kafka without Docker, which a container comes on top
-of.
+the mock in librdkafka, kfake of franz-go, and Apache Kafka without Docker, which a
+container comes on top of.
 """
 
+import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from tests.bench import measures
 from tests.kafka import ApacheKafka
 
 ROOT = Path(__file__).resolve().parents[2]
+KFAKE = Path(__file__).with_name("kfake")
 TIMES = 20
 WEEK_S = 7 * 24 * 3600
 TEN_LINES = """
@@ -75,6 +78,7 @@ def table():
     rows["pytest with a test of ten lines"] = f"{pytest_seconds(TEN_LINES):.1f} s"
     rows["pytest with 500 tests, a topic each"] = f"{pytest_seconds(MANY):.1f} s"
     rows["librdkafka's mock of one broker"] = milliseconds(start_a_mock)
+    rows |= kfake()
     began = time.perf_counter()
     with ApacheKafka() as apache:
         rows["Apache Kafka, one broker"] = f"{time.perf_counter() - began:.1f} s"
@@ -117,6 +121,20 @@ def python(code):
 def start_a_mock():
     mock = Producer({"test.mock.num.brokers": 1, **measures.QUIET})
     assert mock.list_topics(timeout=30).brokers
+
+
+def kfake():
+    """Of a program in Go, which measures itself."""
+    if shutil.which("go") is None:
+        return {"kfake": "needs Go, which isn't here"}
+    command = ["go", "run", "."]
+    done = subprocess.run(command, cwd=KFAKE, stdout=subprocess.PIPE, check=True)
+    figures = json.loads(done.stdout)
+    return {
+        "kfake of one broker": f"{figures['start_ms']:.2f} ms",
+        "kfake, a topic": f"{figures['topic_ms']:.2f} ms",
+        "kfake, its memory": f"{figures['megabytes']:.0f} MB",
+    }
 
 
 def pytest_seconds(text):
