@@ -513,6 +513,7 @@ def test_an_order_is_lost_by_a_click_and_whoever_opens_the_link_loses_it_too(tab
     verdict.filter(has_text="are gone").wait_for()
     assert page.get_by_role("button", name="the next puzzle").is_visible()
     page.click("#link")
+    link, code = page.evaluate("location.hash"), page.text_content("#code")
     assert one.errors == [] and serious(page) == []
     page.get_by_role("button", name="free play").click()
     cell.click()
@@ -528,9 +529,9 @@ def test_an_order_is_lost_by_a_click_and_whoever_opens_the_link_loses_it_too(tab
     assert one.errors == []
 
     other = tab()
-    there = other.open(f"lose_an_order.html{page.evaluate('location.hash')}")
+    there = other.open(f"lose_an_order.html{link}")
     there.locator("#verdict", has_text="with the same result").wait_for(timeout=240_000)
-    assert there.text_content("#code") == page.text_content("#code")
+    assert there.text_content("#code") == code
     assert other.errors == []
 
 
