@@ -9,10 +9,10 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.config import BrokerConfig
@@ -508,6 +508,24 @@ def stop_on_signals(wanted: asyncio.Event) -> None:
             loop.add_signal_handler(number, stop, number)
         except NotImplementedError:  # Windows
             signal.signal(number, stop_soon)
+
+
+def serve_until_stopped(
+    serve: Callable[[], Coroutine[Any, Any, None]], begun: Callable[[], object]
+) -> None:
+    """Run a server in this thread, until SIGINT or SIGTERM. begun(): called when it may
+    be asked.
+    """
+
+    async def run() -> None:
+        stop_wanted = asyncio.Event()
+        stop_on_signals(stop_wanted)
+        serving = asyncio.create_task(serve())
+        begun()
+        await stop_wanted.wait()
+        serving.cancel()
+
+    asyncio.run(run())
 
 
 async def stop_all(servers: list[Server], wanted: asyncio.Event) -> None:

@@ -1,7 +1,6 @@
 """`minikafka watch [BOOTSTRAP] [--trace FILE]`."""
 
 import argparse
-import asyncio
 import os
 import sys
 import threading
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.server.addresses import CannotServe
-from minikafka.server.serve import stop_on_signals
+from minikafka.server.serve import serve_until_stopped
 from minikafka.watching import page
 from minikafka.watching.asking import NO_ANSWER, Looking, client_of
 from minikafka.watching.following import Following
@@ -117,7 +116,7 @@ def main(args: argparse.Namespace) -> int:
     watching = Watching(bootstrap, trace)
     try:
         server = PageServer(args.port, watching.html, watching.news)
-        asyncio.run(serve(server, not args.no_browser))
+        serve_until_stopped(server.serve, lambda: show(server, not args.no_browser))
     except CannotServe as error:
         print(f"minikafka watch: {error}", file=sys.stderr)
         return 1
@@ -126,13 +125,7 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-async def serve(server: PageServer, in_browser: bool) -> None:
-    """Until Ctrl-C."""
-    stop_wanted = asyncio.Event()
-    stop_on_signals(stop_wanted)
-    serving = asyncio.create_task(server.serve())
+def show(server: PageServer, in_browser: bool) -> None:
     print(f"watch {server.address}", flush=True)
     if in_browser and not os.environ.get("MINIKAFKA_NO_BROWSER"):
         webbrowser.open(server.address)
-    await stop_wanted.wait()
-    serving.cancel()
