@@ -263,9 +263,10 @@ class Brokers:
         await node.ended()
 
     def restart(self, number: int) -> None:
+        """A broker that isn't down is killed first."""
         node = self.nodes[number]
-        if node.state == "down":
-            self.run(self._restart(node))
+        self.crash(number, power=False)
+        self.run(self._restart(node))
 
     async def _restart(self, node: Node) -> None:
         await node.ended()
@@ -311,7 +312,8 @@ class Brokers:
             self.mend(one, other)
         for number in self.nodes:
             self.thaw(number)
-            self.restart(number)
+            if self.nodes[number].state == "down":
+                self.restart(number)
 
     # -- time
 

@@ -131,7 +131,7 @@ class OneBroker:
         self._brokers.crash(self.broker_id, power)
 
     def restart(self) -> None:
-        """Start it again on the same port and disk, if it is down."""
+        """Start it again on the same port and disk; kill it first, if it isn't down."""
         self._brokers.restart(self.broker_id)
 
     def freeze(self) -> None:

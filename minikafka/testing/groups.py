@@ -5,11 +5,13 @@ KIP-848's.
 from typing import NamedTuple
 
 from minikafka.testing.client import Client, until
-from minikafka.testing.records import LATEST, offset
+from minikafka.testing.records import EARLIEST, LATEST, offset
 from minikafka.wire.errors import Error, KafkaError
 from minikafka.wire.schema import Message
 
-STABLE = "Stable"
+STABLE, RECONCILING = "Stable", "Reconciling"
+# it waits for its members
+UNSETTLED = {"PreparingRebalance", "CompletingRebalance", RECONCILING, "Assigning"}
 NOBODY = ("Dead", 0)  # a group that nobody has ever joined
 WAIT_SECONDS = 30.0
 
@@ -32,7 +34,8 @@ class Group:
 
     def wait_stable(self, members: int, timeout: float = WAIT_SECONDS) -> None:
         """Returns once the group has this many members and all have their partitions.
-        Errors: AssertionError, after `timeout` seconds.
+        Members go on only while their programs poll. Errors: AssertionError, after
+        `timeout` seconds.
         """
         last = Described(*NOBODY)
 
@@ -44,9 +47,13 @@ class Group:
         try:
             until(look, timeout, "")
         except AssertionError:
+            hint = ""
+            if last.state in UNSETTLED:
+                hint = ". A member goes on only while its program polls"
             raise AssertionError(
                 f"group {self.group_id} has {last.members} member(s) and is"
-                f" {last.state} after {timeout:g} s; wanted: {members}, and {STABLE}"
+                f" {last.state} after {timeout:g} s; wanted: {members}, and"
+                f" {STABLE}{hint}"
             ) from None
 
     def describe(self) -> Described:
@@ -71,7 +78,7 @@ class Group:
             )
             state = found.group_state
             if state == STABLE and not is_settled:
-                state = "Reconciling"
+                state = RECONCILING
             return Described(state, len(found.members))
         [found] = self._client.ask(
             "DescribeGroups", {"groups": [self.group_id]}, where
@@ -89,13 +96,26 @@ class Group:
 
     def lag(self, topic: str | None = None) -> int:
         """How many records are behind the committed offsets, up to the last stable
-        offset. topic: only of this one.
+        offset. topic: only of this one, and of its partitions without a committed
+        offset all records. Errors: AssertionError if nothing is committed and no topic
+        is named.
         """
-        lag = 0
-        for (of, partition), committed in self._all_committed().items():
-            if topic in (None, of):
-                lag += offset(self._client, of, partition, LATEST) - committed
-        return lag
+        committed = self._all_committed()
+        if topic is not None:
+            for each in self._client.metadata(topic).partitions:
+                place = (topic, each.partition_index)
+                if place not in committed:
+                    committed[place] = offset(self._client, *place, EARLIEST)
+        elif not committed:
+            raise AssertionError(
+                f"group {self.group_id} has committed nothing; lag(topic) counts all"
+                " records of a topic then"
+            )
+        return sum(
+            offset(self._client, of, partition, LATEST) - at
+            for (of, partition), at in committed.items()
+            if topic in (None, of)
+        )
 
     def _all_committed(self) -> dict[tuple[str, int], int]:
         def look() -> Message:

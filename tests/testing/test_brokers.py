@@ -1,5 +1,7 @@
 """Three brokers of which one dies, stands still, or is cut off."""
 
+import socket
+
 import confluent_kafka
 import pytest
 
@@ -62,6 +64,17 @@ def test_another_broker_leads_when_the_leader_dies_and_nothing_is_lost(whole):
     until(lambda: whole.broker(dead).state == "up")
     whole.move_leader(topic, to=dead)
     assert whole.records(topic).values == [b"before", b"after"]
+
+
+def test_a_broker_that_is_up_is_killed_and_comes_back_with_what_it_had(whole):
+    topic = whole.topic()
+    write(whole, topic, b"paid")
+    with socket.create_connection(whole.broker(1).address.split(":")) as connection:
+        whole.broker(1).restart()
+        connection.settimeout(60)
+        assert connection.recv(1) == b""
+    until(lambda: whole.broker(1).state == "up")
+    assert whole.records(topic).values == [b"paid"]
 
 
 def test_what_was_not_flushed_is_gone_after_a_power_loss_but_for_the_replicas(whole):

@@ -103,3 +103,30 @@ def test_lag_is_what_is_behind_the_committed_offsets(kafka):
     assert group.lag() == group.lag(topic) == 2
     assert group.committed("another") == {}
     consumer.close()
+
+
+def test_a_group_that_has_committed_nothing_lags_by_the_whole_topic(kafka):
+    topic = kafka.topic(partitions=2)
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for value in (b"one", b"two", b"three"):
+        producer.produce(topic, value)
+    producer.flush(60)
+    assert kafka.group("nobody").lag(topic) == 3
+    with pytest.raises(
+        AssertionError, match=r"nobody has committed nothing; lag\(topic"
+    ):
+        kafka.group("nobody").lag()
+
+
+def test_an_unsettled_group_waits_for_members_that_do_not_poll(kafka):
+    topic = kafka.topic()
+    where = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": "billing"}
+    consumer = confluent_kafka.Consumer(where)
+    consumer.subscribe([topic])
+    kafka.group("billing").wait_stable(members=1)
+    second = confluent_kafka.Consumer(where)
+    second.subscribe([topic])
+    with pytest.raises(AssertionError, match="only while its program polls"):
+        kafka.group("billing").wait_stable(members=2, timeout=5)
+    consumer.close()
+    second.close()
