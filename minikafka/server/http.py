@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from minikafka.server.log import log
+
 if TYPE_CHECKING:
     import socket
 
@@ -96,16 +98,19 @@ class Page:
         """One connection. Whatever goes wrong ends it, and nothing else."""
         self._now += 1
         try:
-            if self._now <= self._most_at_once:
+            if self._now > self._most_at_once:
+                writer.close()
+            else:
                 answer = await self._heard(reader)
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     writer.write(answer.encoded())
-                    await writer.drain()
-        except (OSError, EOFError, TimeoutError):
+                    writer.close()
+                    await writer.wait_closed()
+        # cancelled: the server ends, which asyncio would tell as an error
+        except (OSError, EOFError, TimeoutError, asyncio.CancelledError):
             writer.transport.abort()
         finally:
             self._now -= 1
-            writer.close()
 
     async def _heard(self, reader: asyncio.StreamReader) -> Answer:
         try:
@@ -113,7 +118,11 @@ class Page:
                 asked = await self._asked(reader)
         except Refused as error:
             return Answer(error.status, f"{error}\n")
-        return await self._answer(asked)
+        try:
+            return await self._answer(asked)
+        except Exception as error:
+            log(f"a page met a bug of minikafka's; please report it: {error!r}")
+            return Answer("500 Internal Server Error", "a bug of minikafka's\n")
 
     async def _asked(self, reader: asyncio.StreamReader) -> Asked:
         try:
@@ -122,6 +131,8 @@ class Page:
             why = "the head is too large"
             raise Refused("431 Request Header Fields Too Large", why) from None
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
+        if any(end in line for line in (first, *lines) for end in "\r\n\0"):
+            raise Refused(BAD_REQUEST, "a line of the head ends with CR and LF")
         words = first.split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
             raise Refused(BAD_REQUEST, "this is no HTTP request")

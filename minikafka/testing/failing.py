@@ -14,7 +14,10 @@ from minikafka.testing.heard import Heard
 from minikafka.testing.meddling import MeddledConnection
 from minikafka.testing.planned import Planned
 
-MOST_SECONDS = 100 * 365 * 86_400.0  # how far time may be moved
+DAY_S = 86_400.0
+# how far time may be moved at once, which takes a minute; several brokers talk to each
+# other all the while
+MOST_DAYS_OF_ONE, MOST_DAYS_OF_MANY = 366, 1
 
 
 class FailingKafka:
@@ -81,8 +84,10 @@ class FailingKafka:
 
     def cut(self, one: int, other: int) -> None:
         """Nothing passes between two brokers any more, and neither notices more than
-        silence. Clients reach both.
+        silence. Clients reach both. Errors: ValueError.
         """
+        if one == other:
+            raise ValueError(f"broker {one} is never cut off from itself")
         self._brokers.cut(one, other)
 
     def mend(self, one: int, other: int) -> None:
@@ -155,9 +160,12 @@ class Clock:
         returns: sessions end, transactions time out, old records are deleted. Sockets
         stay open. Clients' own clocks don't move, so a member that is alive is late as
         well, and joins again. Several brokers talk to each other all the while, which
-        takes about 15 ms for a second. Errors: ValueError.
+        takes about 15 ms for a second. Errors: ValueError, also for more than a year;
+        of several brokers, for more than a day.
         """
-        if not 0 <= seconds <= MOST_SECONDS:
-            raise ValueError("time goes on, by a hundred years at most, and never back")
+        is_alone = len(self._brokers.nodes) == 1
+        days = MOST_DAYS_OF_ONE if is_alone else MOST_DAYS_OF_MANY
+        if not 0 <= seconds <= days * DAY_S:
+            raise ValueError(f"time goes on, {days} day(s) at once at most, never back")
         self.advanced_seconds += seconds
         self._brokers.advance(seconds)

@@ -5,7 +5,7 @@ answers nobody who came by another name (a page elsewhere whose name leads here)
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from minikafka.server.addresses import listen_socket
 from minikafka.server.http import PLAIN, Answer, Asked, Page
@@ -51,12 +51,12 @@ class PageServer:
             return answer("403 Forbidden", "not by this name\n")
         if asked.method != "GET":
             return answer("405 Method Not Allowed", "only GET\n")
-        target = urlsplit(asked.target)
-        if target.path == "/":
+        path, _, query = asked.target.partition("?")
+        if path == "/":
             html, policy = self._html()
             return answer("200 OK", html, "text/html; charset=utf-8", policy)
-        if target.path == "/now":
-            return self._answer_news(target.query)
+        if path == "/now":
+            return self._answer_news(query)
         return answer("404 Not Found", "the page is at /\n")
 
     def _answer_news(self, query: str) -> Answer:
