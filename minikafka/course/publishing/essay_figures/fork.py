@@ -180,8 +180,11 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
     x, text, waits = box.x + 14, "✓ done", "waits"
     other = next(each for each in run.writes if each is not write)
     lines = [at(taken.at_ms) for taken in other.taken]
-    if any(x - 6 < line < x + d.long(text, bold=True) for line in lines):
-        x = max(lines) + 8
+    wide = d.long(text, bold=True)
+    if any(x - 6 < line < x + wide for line in lines):
+        x = box.x - 14 - wide
+        if x < axis.left or any(x - 6 < line < box.x for line in lines):
+            x = max(lines) + 8
     if waited_ms >= LEAST_WAIT_MS:
         x, text = box.right + 12, f"{text} after {waited_ms / 1000:.1f} s"
         if x + d.long(text, bold=True) > d.width:

@@ -19,7 +19,7 @@ from minikafka.trace import Event
 
 PAINT = {"created": PLAIN, "paid": MARK}
 
-GUTTER = 26  # of a phone, where the sums lead down to their partitions
+GUTTER = 38  # of a phone, where the sums lead down to their partitions
 
 
 class Chosen(NamedTuple):
@@ -55,12 +55,11 @@ def read(trace: Sequence[Event]) -> Facts:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high, wide = (36, 30, 86) if d.phone else (46, 36, 92)
-    top = 98 if d.phone else 30
+    top = 120 if d.phone else 30
     left, right = (GUTTER, 262) if d.phone else (420, 680)
     rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
     d.say("title", left, top - 16, "the partitions", "quiet")
-    if not d.phone:
-        d.say("writes", 0, top - 16, "the shop writes", "quiet")
+    d.say("writes", left * d.phone, 10 if d.phone else 14, "the shop writes", "quiet")
     for number, y in enumerate(rows):
         if number < run.partitions:
             d.rect(f"row/{number}", left, y, right - left, high, "wash", "rule", r=5)
@@ -70,7 +69,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         else:
             d.level(f"row/{number}", left, right, y + high / 2, "rule", dash="2 5")
     # the place of a sum: above the partitions, or on their left
-    sums_y = (14, 44) if d.phone else (rows[1] - 5, rows[-2] - 15)
+    sums_y = (36, 66) if d.phone else (rows[1] - 5, rows[-2] - 15)
     taken: set[int] = set()
     for each, y in zip(run.written, sums_y, strict=True):
         home = Box(
@@ -80,14 +79,21 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
             home = home._replace(x=home.right + 8)
         taken.add(each.partition)
         d.record(each.value, home, each.value, PAINT[each.value])
-        _sum(d, each, y, wide, Point(left - 6, home.y + home.h / 2))
+        # whose home is lower has its line on the outside
+        is_lower = each.partition == max(other.partition for other in run.written)
+        aside = GUTTER - (30 if is_lower else 16)
+        _sum(d, each, y, wide, Point(left - 4, home.y + home.h / 2), aside)
     _shipping(d, run, rows, Point(right, high / 2), wide)
     d.high = rows[-1] + pitch
     return d
 
 
-def _sum(d: Sheet, each: Chosen, y: float, wide: float, home: Point) -> None:
-    """A record's sum, which leads to its home."""
+def _sum(
+    d: Sheet, each: Chosen, y: float, wide: float, home: Point, aside: float
+) -> None:
+    """A record's sum, which leads to its home. aside: where its line goes down, on a
+    phone.
+    """
     key = f"sum/{each.value}"
     high, left = (24, GUTTER) if d.phone else (30, 0)
     d.record(key, Box(left, y - high / 2, wide, high), each.value, PAINT[each.value])
@@ -96,7 +102,6 @@ def _sum(d: Sheet, each: Chosen, y: float, wide: float, home: Point) -> None:
     x = left + wide + 12
     d.say(f"{key}/sum", x, y, text, **look)
     if d.phone:  # around what is between them
-        aside = GUTTER - (6 if each.value == "paid" else 14)
         way = f"M0,0h{aside - left}V{home.y - y:g}h{home.x - 4 - aside:g}"
         d.path(f"{key}/tip", left, y, way, line="quiet", width=1.5)
         d.path(f"{key}/tip/head", *home, "M0,0l-8,-4.5v9z", fill="quiet")
