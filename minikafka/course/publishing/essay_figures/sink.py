@@ -150,7 +150,8 @@ def _second_step(
     d.rect(key, *axis.box(added.at_ms, end_ms, y - 4, 8), MARK.fill)
     if added.committed_ms:
         # higher than a mark: the next order is often added immediately
-        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 17, 3, 34, MARK.fill)
+        top = y + 4 if d.phone else y - 17
+        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, top, 3, y + 17 - top, MARK.fill)
 
 
 def words(run: Facts) -> str:
