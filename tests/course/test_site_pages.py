@@ -1,6 +1,7 @@
 """What a reader sees on the site's pages, beside the lessons and the front page."""
 
 import re
+from html import unescape
 
 import pytest
 
@@ -30,6 +31,12 @@ def opened(browser, html, tmp_path, **options):
     page = browser.new_context(viewport=WIDE, **options).new_page()
     page.goto(path.as_uri())
     return page
+
+
+def read(html):
+    """Its lines, as text."""
+    lines = unescape(re.sub("<.*?>", "", html)).splitlines()
+    return [line for line in lines if line.strip()]
 
 
 @pytest.mark.parametrize("name", WITH_TABLES)
@@ -111,3 +118,28 @@ def test_a_lesson_links_to_its_sections_and_each_heading_to_itself(tmp_path):
     assert re.findall('href="#(.+?)"', folded) == heads
     for head in heads:
         assert f'<a class="anchor-link" href="#{head}">' in html
+
+
+@pytest.mark.parametrize("number", ["03", "10"])
+def test_a_lesson_asks_in_words_above_the_code_that_asks(number, tmp_path):
+    lesson = contents()[number]
+    html = site.lesson_page(lesson, tmp_path, live=True)
+    _, *asked = html.split('<div class="asked">')
+    assert len(asked) == len(lesson.predictions) >= 3
+    for shown, each in zip(asked, lesson.predictions, strict=True):
+        words, _, code = shown.partition("</div>")
+        said = [each.question, *each.options]
+        assert read(words) == [line.replace("`", "") for line in said]
+        assert "predict" in code[: code.index("</pre>")]
+
+
+@pytest.mark.browser
+def test_a_phone_shows_a_question_of_a_lesson_whole(browser, tmp_path):
+    html = site.lesson_page(contents()["10"], tmp_path, live=True)
+    page = opened(browser, html, tmp_path)
+    for size in (WIDE, PHONE):
+        page.set_viewport_size(size)
+        right = "all => all.map(e => e.getBoundingClientRect().right)"
+        ends = page.locator(".asked, .asked li").evaluate_all(right)
+        assert ends
+        assert max(ends) <= size["width"]

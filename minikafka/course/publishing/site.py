@@ -49,6 +49,7 @@ from minikafka.course.publishing.site_look import (
     own,
     page,
     source,
+    with_code,
     with_contents,
     within,
 )
@@ -708,13 +709,21 @@ def beside(lesson: Contents) -> str:
 
 def read(lesson: Contents, site: Path) -> str:
     """A lesson to read, with the outputs that it is stored with; where it has a
-    picture, that of the gallery plays.
+    picture, that of the gallery plays. A question stands above the code that asks it.
     """
     import nbformat
     from nbconvert.exporters import HTMLExporter
 
     notebook: Any = nbformat.read(lesson.path, as_version=4)
     for cell in notebook.cells:
+        cell.metadata.asked = [
+            {
+                "question": with_code(each.question),
+                "options": [with_code(option) for option in each.options],
+            }
+            for each in lesson.predictions
+            if each.cell == cell.id
+        ]
         if cell.cell_type == "markdown":
             cell.source = linked(cell.source)
         elif (site / GALLERY / f"{lesson.number}-{cell.id}.html").exists():
@@ -728,7 +737,9 @@ def read(lesson: Contents, site: Path) -> str:
         else:
             cell.outputs = [each for each in cell.outputs if not _is_undone(each)]
     exporter = HTMLExporter(
-        template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True
+        raw_template=own("site_lesson.html"),
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
     )
     return str(exporter.from_notebook_node(notebook)[0])
 

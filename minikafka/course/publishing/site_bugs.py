@@ -2,9 +2,8 @@
 programs that the tests run, and what they printed.
 """
 
-import re
-
 from minikafka.course.client_bugs import Bug, Report, bugs
+from minikafka.course.publishing.site_look import with_code
 from minikafka.theatre.text import escape
 
 PATH, TEMPLATE = "client_bugs.html", "site_bugs.html"
@@ -32,17 +31,17 @@ def _section(bug: Bug) -> str:
     parts = [
         f'<section id="{bug.id}">',
         f'<h2>{escape(bug.title)}<a class="anchor-link" href="#{bug.id}">¶</a></h2>',
-        f"<p>{_words(bug.notices)}</p>",
+        f"<p>{with_code(bug.notices)}</p>",
         f'<p class="of">{_versions(bug)}</p>',
         "<details><summary>Why, and what to do</summary>",
-        f"<p>{_words(bug.why)}</p>",
-        f"<p><b>What to do.</b> {_words(bug.mend)}</p>",
+        f"<p>{with_code(bug.why)}</p>",
+        f"<p><b>What to do.</b> {with_code(bug.mend)}</p>",
         f'<p class="of">In public: {reports}.</p>',
         "</details>",
         "<details><summary>The program, and what it prints</summary>",
     ]
     if bug.setup:
-        parts.append(f"<p><b>The set-up.</b> {_words(bug.setup)}</p>")
+        parts.append(f"<p><b>The set-up.</b> {with_code(bug.setup)}</p>")
     parts += [
         '<div class="run">',
         f"<pre>{escape(bug.code)}</pre>",
@@ -55,11 +54,6 @@ def _section(bug: Bug) -> str:
         "</section>",
     ]
     return "\n".join(parts)
-
-
-def _words(text: str) -> str:
-    """HTML of a text that may have code in backquotes."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _versions(bug: Bug) -> str:

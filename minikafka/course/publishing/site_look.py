@@ -72,6 +72,11 @@ def filled(template: str, **parts: str) -> str:
     return re.sub("{{([a-z_]+)}}", lambda found: parts[found[1]], own(template))
 
 
+def with_code(text: str) -> str:
+    """Escaped, with Markdown's `code` as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def page(
     head: Head,
     body: str,
