@@ -133,6 +133,16 @@ def test_a_lesson_asks_in_words_above_the_code_that_asks(number, tmp_path):
         assert "predict" in code[: code.index("</pre>")]
 
 
+@pytest.mark.parametrize("number", ["00", "10", "18"])
+def test_what_a_lesson_imports_is_folded_and_nothing_else(number, tmp_path):
+    html = site.lesson_page(contents()[number], tmp_path, live=True)
+    folded = html.partition('<details class="setup">')[2].partition("</details>")[0]
+    setup = contents()[number].code[0]["source"]
+    assert "import" in setup
+    assert read(folded) == ["Set-up", *filter(str.strip, setup.splitlines())]
+    assert html.count('class="setup"') == 1
+
+
 @pytest.mark.browser
 def test_a_phone_shows_a_question_of_a_lesson_whole(browser, tmp_path):
     html = site.lesson_page(contents()["10"], tmp_path, live=True)
