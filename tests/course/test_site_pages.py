@@ -68,6 +68,30 @@ def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path)
     assert first.evaluate_all(tops) == sorted(set(first.evaluate_all(tops)))
 
 
+@pytest.mark.browser
+def test_on_a_phone_what_is_promised_is_a_small_table_for_every_fault(
+    browser, tmp_path
+):
+    page = opened(browser, site.reading("what_is_promised"), tmp_path)
+    together = page.locator(".together table")
+    faults = together.locator("th").all_inner_texts()[2:]
+    fates = together.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    assert len(faults) == 5
+    assert not page.locator(".apart").is_visible()
+    page.set_viewport_size(PHONE)
+    assert not together.is_visible()
+    for number, fault in enumerate(faults):
+        apart = page.locator(".apart table").nth(number)
+        assert apart.locator("caption").inner_text() == fault
+        assert apart.locator("tbody tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map(cell => cell.innerText))"
+        ) == [[*row[:2], row[2 + number]] for row in fates]
+        cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+        assert apart.locator("th, td").evaluate_all(cut) == 0
+
+
 def test_what_changed_is_told_by_theme_and_a_page_that_it_names_is_a_link():
     html = site.news_page()
     themes = re.findall('<h3 id="(.*?)">', html)

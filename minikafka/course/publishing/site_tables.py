@@ -1,5 +1,6 @@
 """Tables for wide and for narrow pages (site.css): on a phone each row is a block, in
-which every cell names its column.
+which every cell names its column, and a table that is read by column is a small one
+for every column.
 """
 
 import re
@@ -7,6 +8,8 @@ import re
 from minikafka.theatre.text import escape
 
 BAD = ("lost", "twice")  # what a cell that tells a record's fate may begin with
+# The columns that name a case, in a table whose other columns are read downwards.
+CASE = ("acks", "min.insync.replicas")
 # The columns of tables that stand below each other on a page, in percent: by its
 # text alone each table would have columns of its own.
 WIDTHS = {
@@ -30,7 +33,30 @@ def fitted(html: str) -> str:
     """The same page, with tables and pictures that fit any width."""
     html = re.sub(r"<p>(?=<img )", '<p class="wide" tabindex="0">', html)
     return re.sub(
-        "<table>.*?</table>", lambda found: _labelled(found[0]), html, flags=re.DOTALL
+        "<table>.*?</table>", lambda found: _table(found[0]), html, flags=re.DOTALL
+    )
+
+
+def _table(table: str) -> str:
+    heads = re.findall(r"<th\b.*?>(.*?)</th>", table)
+    labelled = _labelled(table)
+    if tuple(map(_plain, heads[: len(CASE)])) != CASE:
+        return labelled
+    rows = [re.findall(r"<td>.*?</td>", row) for row in table.split("<tr>")[2:]]
+    columns = range(len(CASE), len(heads))
+    apart = "".join(_column(heads, rows, column) for column in columns)
+    return f'<div class="together">{labelled}</div><div class="apart">{apart}</div>'
+
+
+def _column(heads: list[str], rows: list[list[str]], column: int) -> str:
+    """One column as a table of its own, beside the columns that name the case."""
+    count = len(CASE)
+    names = [*heads[:count], "in the end"]
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    lines = [f"<tr>{''.join(row[:count])}{row[column]}</tr>\n" for row in rows]
+    return _labelled(
+        f"<table><caption>{heads[column]}</caption><thead>\n<tr>{head}</tr>\n</thead>"
+        f"<tbody>\n{''.join(lines)}</tbody></table>"
     )
 
 
