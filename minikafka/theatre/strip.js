@@ -34,7 +34,7 @@ const strip = (() => {
     grid.addEventListener('pointerdown', grab);
     grid.addEventListener('pointermove', drag);
     grid.addEventListener('pointerup', letGo);
-    grid.addEventListener('pointercancel', letGo);
+    grid.addEventListener('pointercancel', leftOff);
     grid.addEventListener('pointerleave', leave);
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
@@ -192,12 +192,12 @@ const strip = (() => {
     if (endedAs(key) && !asks) want(key, false);
   }
 
-  function choose(key) {
+  function choose(key, playsOn = true) {
     if (asks) guess(key);
     mark(key);
     // the game's page says how the run ended that was chosen, whether it is here or is asked for
     dispatchEvent(new CustomEvent('chosen', { detail: key }));
-    want(key, true);
+    want(key, playsOn);
   }
 
   // The kernel draws a run for the width that the page has.
@@ -280,9 +280,16 @@ const strip = (() => {
     point(key);
   }
 
+  // A run that is there has followed all the way; one that nobody has tried begins now.
   function letGo() {
-    if (held?.moved && !asks) mark(shownKey);
+    if (held?.moved && !asks) choose(shownKey, !endedAs(shownKey));
     held = null;
+  }
+
+  // The finger scrolls the page, and chooses nothing.
+  function leftOff() {
+    held = null;
+    say(chosenKey);
   }
 
   // The picture is the chosen run's again.

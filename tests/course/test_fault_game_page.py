@@ -333,14 +333,48 @@ def test_whoever_opens_a_link_sees_the_same_run(opened):
     assert other.errors == []
 
 
-def test_on_a_phone_a_cell_is_as_wide_as_a_finger_and_the_goal_stays_in_sight(opened):
-    game = opened(viewport={"width": 390, "height": 660}, has_touch=True)
+PHONE = {"width": 390, "height": 844}
+
+
+def test_on_a_phone_every_moment_and_what_came_of_it_are_in_sight(opened):
+    game = opened(viewport=PHONE, has_touch=True)
     game.cell(FREEZE_1_AT_5030).tap()
     game.says("Solved.")
-    box = game.cell(FREEZE_1_AT_5030).bounding_box()
-    assert box["width"] >= 32 and box["height"] >= 36
-    wide = "document.documentElement.scrollWidth"
-    assert game.page.evaluate(wide) == 390
-    for part in ("#goal", "#tries", "#verdict", "#next", "#result"):
-        box = game.page.locator(part).bounding_box()
-        assert box["y"] >= 0 and box["y"] + box["height"] < 330, part
+    assert game.page.evaluate("document.documentElement.scrollWidth") == 390
+    told = game.page.locator("#told").bounding_box()
+    assert told["y"] + told["height"] == PHONE["height"]
+    for part in ("#tries", "#verdict", "#next", "#result"):
+        assert game.page.locator(part).bounding_box()["y"] >= told["y"], part
+    for key in ("0/0", "5/19"):
+        cell = game.cell(key).bounding_box()
+        assert cell["x"] >= 0 and cell["x"] + cell["width"] <= 390
+        assert cell["y"] >= 0 and cell["y"] + cell["height"] < told["y"]
+        assert cell["height"] >= 36
+    keep = game.stage.get_by_role("button", name="keep this fault").bounding_box()
+    assert keep["y"] + keep["height"] < told["y"]
+
+
+def test_a_finger_that_is_dragged_along_a_row_tries_the_moment_where_it_lets_go(opened):
+    game = opened(viewport=PHONE, has_touch=True)
+    session = game.page.context.new_cdp_session(game.page)
+    game.cell("2/10").scroll_into_view_if_needed()
+    kinds = ("touchStart", "touchMove", "touchMove")
+    places = [game.cell(f"2/{column}").bounding_box() for column in (3, 7, 10)]
+    for kind, place in zip(kinds, places, strict=True):
+        at = {"x": place["x"] + 7, "y": place["y"] + 15}
+        touched = {"type": kind, "touchPoints": [at]}
+        session.send("Input.dispatchTouchEvent", touched)
+    assert game.score().startswith("0 tries")
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    game.says("Solved.")
+    assert game.score().startswith("1 try")
+
+
+def test_on_a_laptop_the_picture_of_the_brokers_begins_above_the_fold(game):
+    frame = game.page.locator("#stage iframe").bounding_box()["y"]
+    picture = game.drawing.evaluate("node => node.getBoundingClientRect().top")
+    assert frame + picture < 720
+    told = [
+        game.page.locator(part).bounding_box()["y"] for part in ("#tries", "#verdict")
+    ]
+    assert told[0] == told[1]
