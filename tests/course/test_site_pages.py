@@ -92,6 +92,22 @@ def test_on_a_phone_what_is_promised_is_a_small_table_for_every_fault(
         assert apart.locator("th, td").evaluate_all(cut) == 0
 
 
+@pytest.mark.browser
+def test_four_runs_are_told_once_by_a_figure_or_on_a_phone_by_a_table(
+    browser, tmp_path
+):
+    page = opened(browser, site.reading("the_larger_number"), tmp_path)
+    figure, table = page.get_by_role("img"), page.locator("table").first
+    assert figure.is_visible()
+    assert not table.is_visible()
+    answers = table.locator("td:last-child code").all_text_contents()
+    assert len(answers) == 3
+    assert all(answer in figure.get_attribute("alt") for answer in answers)
+    page.set_viewport_size(PHONE)
+    assert table.is_visible()
+    assert not figure.is_visible()
+
+
 def test_what_changed_is_told_by_theme_and_a_page_that_it_names_is_a_link():
     html = site.news_page()
     themes = re.findall('<h3 id="(.*?)">', html)
