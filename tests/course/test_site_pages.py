@@ -1,11 +1,13 @@
 """What a reader sees on the site's pages, beside the lessons and the front page."""
 
 import re
+import shutil
 from html import unescape
 
 import pytest
 
 from minikafka.course.contents import contents
+from minikafka.course.places import NOTEBOOKS
 from minikafka.course.publishing import site, site_look, site_tables
 from tests.chromium import running_chromium
 
@@ -193,3 +195,25 @@ def test_a_phone_shows_a_question_of_a_lesson_whole(browser, tmp_path):
         ends = page.locator(".asked, .asked li").evaluate_all(right)
         assert ends
         assert max(ends) <= size["width"]
+
+
+@pytest.mark.browser
+def test_a_figure_that_a_phone_cuts_off_fades_until_one_has_seen_its_end(
+    browser, tmp_path
+):
+    lessons = tmp_path / "lessons"
+    lessons.mkdir()
+    shutil.copytree(NOTEBOOKS / "pictures", tmp_path / "pictures")
+    html = site.lesson_page(contents()["10"], tmp_path, live=True)
+    page = opened(browser, html, lessons, bypass_csp=True)
+    figure = page.locator(".wide")
+    fades = "e => getComputedStyle(e).getPropertyValue('--fade')"
+    assert figure.evaluate(fades) == "0px"
+    page.set_viewport_size(PHONE)
+    assert figure.evaluate("e => e.scrollWidth > e.clientWidth")
+    assert figure.evaluate(fades) == "48px"
+    figure.evaluate("e => e.scrollTo(e.scrollWidth, 0)")
+    page.wait_for_function(
+        "getComputedStyle(document.querySelector('.wide'))"
+        ".getPropertyValue('--fade') === '0px'"
+    )
