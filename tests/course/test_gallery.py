@@ -55,13 +55,22 @@ class Links(HTMLParser):
         self.found += [link for link in found if not link.startswith("data:")]
 
 
+def jumps_and_links(index):
+    """The links to sections of the index, and the links to files."""
+    links = Links(index).found
+    inside = [link for link in links if link.startswith("#")]
+    return inside, set(links) - set(inside)
+
+
 def test_every_picture_has_its_page_and_its_still_and_the_index_names_them_all(made):
     pages = {path.name for path in made.glob("*.html")} - {"index.html"}
     stills = {path.name for path in made.glob("*.svg")}
     assert {name.removesuffix(".html") for name in pages} == {
         name.removesuffix(".svg") for name in stills
     }
-    assert set(Links(made / "index.html").found) == pages | stills
+    inside, elsewhere = jumps_and_links(made / "index.html")
+    assert elsewhere == pages | stills
+    assert inside == [f"#lesson-{number}" for number in FEW]
     assert {"00-story.html", "02-grow-run.html", "04-pay-map.html"} <= pages and len(
         pages
     ) == 10
@@ -90,6 +99,19 @@ def test_in_a_site_every_page_has_its_header_and_leads_into_the_lesson(few):
         assert '<a href="../lessons/00_start_here.html">00 · Start here</a>' in page
         assert page.count('<meta property="og:title"') == 1
     assert 'href="../' not in gallery.index([(lesson, pictures)])
+
+
+def test_the_index_has_a_section_for_each_lesson_and_a_row_that_jumps_to_it(made, few):
+    index = (made / "index.html").read_text(encoding="utf-8")
+    for lesson in few.values():
+        number, _, name = gallery.title(lesson).partition(" · ")
+        jump = f'<a href="#lesson-{number}">{number}<span> · {name}</span></a>'
+        assert jump in index.partition("<section")[0]
+        section = index.partition(f'<section id="lesson-{number}"')[2]
+        section = section.partition("</section>")[0]
+        assert f"<h2>{gallery.title(lesson)}</h2>" in section
+        cards = re.findall(r'<h3><a href="(.*?)"', section)
+        assert cards and all(card.startswith(f"{number}-") for card in cards)
 
 
 def test_the_last_picture_of_a_lesson_leads_on():
@@ -262,10 +284,10 @@ def test_what_was_written_when_it_is_stopped_is_a_gallery(
     monkeypatch.setattr(gallery, "shown", stopped)
     assert main(["gallery", str(tmp_path)]) == 130
     assert "stopped" in capsys.readouterr().err
-    assert set(Links(tmp_path / "index.html").found) == {
-        "00-story.html",
-        "00-story.svg",
-    }
+    assert jumps_and_links(tmp_path / "index.html") == (
+        ["#lesson-00"],
+        {"00-story.html", "00-story.svg"},
+    )
 
 
 def test_only_the_cells_that_lead_to_a_picture_are_run():
@@ -310,8 +332,10 @@ def test_the_index_and_a_page_are_read_by_everybody(made):
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert axe.run(page).response["violations"] == []
             sizes = "all => all.map(e => `${e.offsetWidth} ${e.offsetHeight}`)"
-            of_cards = set(page.eval_on_selector_all(".cards li", sizes))
-            assert len(of_cards) == 1 or width == 400
+            for number in FEW:
+                cards = f"#lesson-{number} .cards li"
+                of_cards = set(page.eval_on_selector_all(cards, sizes))
+                assert len(of_cards) == 1 or width == 400
             with page.expect_navigation():
                 page.click("text=A fifth partition")
             page.keyboard.press("End")

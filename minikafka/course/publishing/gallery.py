@@ -248,21 +248,32 @@ def index(done: Lessons, in_site: bool = False) -> str:
         "gallery.html",
         title=TITLE,
         lead=LEAD,
-        cards="\n".join(_cards(*each, in_site) for each in done),
+        jumps="\n".join(_jump(lesson) for lesson, _ in done),
+        sections="\n".join(_section(*each, in_site) for each in done),
     )
     return site_look.page(head, body, made_by=MADE_BY, alone=not in_site)
 
 
-def _cards(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
-    """A card for each picture of a lesson."""
+def _jump(lesson: Contents) -> str:
+    """The way to the section of a lesson. On a phone its number alone is seen."""
+    number, mark, name = title(lesson).partition(" · ")
+    return f'<a href="#lesson-{lesson.number}">{number}<span>{mark}{escape(name)}</span></a>'
+
+
+def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:
+    """A lesson's name, and a card for each of its pictures."""
     name = escape(title(lesson))
     if in_site:
         name = f'<a href="{path_of(lesson)}">{name}</a>'
-    cards = []
+    wide = min(len(pictures), 3)
+    parts = [
+        f'<section id="lesson-{lesson.number}" class="wide-{wide}">\n<h2>{name}</h2>'
+    ]
+    parts.append('<ul class="cards">')
     for each in pictures:
-        cards.append(
+        parts.append(
             f'<li><img src="{each.name}.svg" alt="" loading="lazy">'
-            f'<h2><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h2>'
-            f"<p>{escape(line(each))}</p><p>{name}</p></li>"
+            f'<h3><a href="{each.name}.html">{escape(heading(each, pictures))}</a></h3>'
+            f"<p>{escape(line(each))}</p></li>"
         )
-    return "\n".join(cards)
+    return "\n".join([*parts, "</ul>\n</section>"])
