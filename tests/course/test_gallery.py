@@ -160,6 +160,33 @@ def test_a_picture_that_asks_is_known_by_the_moment_of_its_question():
     assert story.picture.sentence(asks) in story.picture.svg(2)
 
 
+def test_each_card_asks(made):
+    index = (made / "index.html").read_text(encoding="utf-8")
+    told = re.findall("</h3><p>(.*?)</p>", index)
+    assert len(told) == len(list(made.glob("*.svg")))
+    assert [words for words in told if "?" not in words] == []
+
+
+def test_the_cards_that_need_a_question_of_their_own_are_there():
+    cells = {
+        f"{n}-{cell['id']}" for n, each in contents().items() for cell in each.code
+    }
+    assert gallery.QUESTIONS.keys() <= cells
+
+
+def test_a_thumbnail_shows_what_is_drawn_and_not_what_the_card_says(made):
+    """Near enough to read: a card is 300 pixels wide or more."""
+    for path in made.glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        _, _, width, height = map(int, re.search('viewBox="(.*?)"', text)[1].split())
+        assert width <= 472 and height == round(width * 5 / 8), path.name
+    story = (made / "00-story.svg").read_text(encoding="utf-8")
+    assert "created" in story and "A third partition" not in story
+    assert "Topic orders grows" not in story
+    keys = (made / "02-keyed-run.svg").read_text(encoding="utf-8")
+    assert 'viewBox="-12 -12 324 202"' in keys and "olivia" in keys
+
+
 @pytest.mark.parametrize(
     ("name", "stops", "was"),
     [

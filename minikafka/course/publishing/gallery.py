@@ -3,7 +3,8 @@ web host.
 
 The lessons' cells are run for it, but Spark is not (pictures_of_lessons.py). Each picture is a page of
 its own that plays by itself and asks what the lesson asks; `index.html` lists them all.
-Its stills show the moment of the question, so that nothing is told before.
+Its thumbnails (thumbnails.py) show the moment of the question, so that nothing is told
+before.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from minikafka.course.publishing.pictures_of_lessons import (
     has_pictures,
     shown,
 )
+from minikafka.course.publishing.thumbnails import thumbnail
 from minikafka.theatre.drawing import LAYOUTS, NARROW
 from minikafka.theatre.picture import Picture
 from minikafka.theatre.text import counted, escape
@@ -54,6 +56,21 @@ DESCRIPTION = (
     " runs of a small real Kafka, event by event, to play and to step through."
 )
 HAS_LEVERS = "In the lesson you change it while it plays."
+# what pictures are about that ask nothing: lesson and cell
+QUESTIONS = {
+    "02-use": "A partitioner of your own in a real producer: who shares a partition with"
+    " whom?",
+    "03-lost-change": "The same answer is lost, and the producer is idempotent: what does"
+    " the broker do with the batch that comes again?",
+    "04-line-change": "Its two lines swapped: at which call does a kill hurt now, and"
+    " how?",
+    "04-pay-map": "At which moments may your own consumer be killed, so that each payment"
+    " is made once?",
+    "05-use": "Three members, five partitions and an assignor of your own: who reads"
+    " what?",
+    "06-phases-use": "D joins a busy group: when does each partition change hands, and"
+    " who waits meanwhile?",
+}
 
 Lessons = list[tuple[Contents, list[Shown]]]
 
@@ -100,8 +117,10 @@ def write(folder: Path, site: Path | None = None) -> None:
             done.append((lesson, list(shown(lesson))))
             for name, text in pages(*done[-1], in_site):
                 save(folder / name, text)
-                if site and name.endswith(".svg"):
-                    shared_pictures.place(site, name.removesuffix(".svg"), text)
+            if site:
+                for each in done[-1][1]:
+                    whole = _whole(without_levers(each))
+                    shared_pictures.place(site, each.name, whole)
             save(folder / INDEX, index(done, in_site))
             print(counted(len(done[-1][1]), "picture"), flush=True)
     except OSError as error:
@@ -138,7 +157,7 @@ def _is_a_gallery(folder: Path) -> bool:
 def pages(
     lesson: Contents, pictures: Sequence[Shown], in_site: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Name and text of each file of one lesson: a page and a still for each picture."""
+    """Name and text of each file of one lesson: a page and a thumbnail for each picture."""
     for number, each in enumerate(pictures):
         picture = without_levers(each)
         links = [f'<a href="{INDEX}">all pictures</a>']
@@ -167,7 +186,7 @@ def pages(
             )
             page = site_look.around(page, head)
         yield f"{each.name}.html", page
-        yield f"{each.name}.svg", picture.svg(still(picture), NARROW)
+        yield f"{each.name}.svg", thumbnail(picture, still(picture))
 
 
 def after(lesson: Contents, in_site: bool) -> str:
@@ -212,6 +231,11 @@ def still(picture: Picture) -> int:
     return asked.stop
 
 
+def _whole(picture: Picture) -> str:
+    """The still of a picture with its title, for places that show nothing beside it."""
+    return picture.svg(still(picture), NARROW)
+
+
 def title(lesson: Contents) -> str:
     """ "05 · Consumer groups"."""
     return lesson.sections[0].text.lstrip("# ").splitlines()[0]
@@ -233,11 +257,12 @@ def _name(each: Shown) -> str:
 
 
 def line(each: Shown) -> str:
-    """What the picture is about: its question, or what it shows."""
+    """What the picture is about: its question, that of QUESTIONS, or what it shows."""
     picture = ASKING[each.name]() if each.name in ASKING else each.picture
     if picture.prediction is not None:
         return picture.prediction.question
-    words = f"{picture.title}: {picture.play.scenario(picture.scenes[still(picture)])}."
+    shows = f"{picture.title}: {picture.play.scenario(picture.scenes[still(picture)])}."
+    words = QUESTIONS.get(each.name, shows)
     return f"{words} {HAS_LEVERS}" if each.levers else words
 
 
