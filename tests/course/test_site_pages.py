@@ -58,6 +58,22 @@ def test_tables_of_one_page_have_the_same_columns():
 
 
 @pytest.mark.browser
+def test_the_kills_say_what_is_equal_once_and_mark_the_other_in_orange(
+    browser, tmp_path
+):
+    page = opened(browser, site.reading("kills_of_three_sinks"), tmp_path)
+    assert page.get_by_text("each posting once.").count() == 1
+    orange = "e => getComputedStyle(e).color"
+    [marked] = page.locator("td strong").all()
+    assert marked.text_content() == "pandas reads a batch twice"
+    assert marked.evaluate(orange) != page.locator("td").first.evaluate(orange)
+    widths = "all => all.map(e => Math.round(e.getBoundingClientRect().width))"
+    for column in (1, 2):
+        cells = page.locator(f"td:nth-child({column})")
+        assert len(set(cells.evaluate_all(widths))) == 1
+
+
+@pytest.mark.browser
 def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path):
     page = opened(browser, site.reading("settings_on_monday"), tmp_path)
     first = page.locator("tbody tr").first.locator("td")

@@ -47,7 +47,7 @@ killed at each call of its sink, and starts again: its table has each record onc
 the call was. The file sink keeps that promise to Spark alone: after at least {twice} of its
 {files} kills pandas, which knows nothing of the sink's lists, reads a batch twice.
 
-Each row below is one kill, and says what there was in the end.
+Each row below is one kill.
 """
 HOW = """\
 ## How it was done
@@ -61,6 +61,7 @@ A *task*'s process gets a `kill -9`. At the *driver*'s calls an error ends the q
 leaves the same checkpoint. For the file sink's lists and commits, we take away the files
 that a killed driver wouldn't have written.
 """
+HEADS = ("killed", "just before it would")
 BATCH, AT_MOST = 1, 60
 EVENTS = list(dataset("transfers").generate(count=100, seed=7))
 POSTINGS = [json.loads(event.value) for event in EVENTS]
@@ -224,7 +225,7 @@ def lists(place, how):
     assert more >= 0 and (dies or (more > 0) == (how is unlist_last))
     if dies:
         return "equal, if Spark reads: each record once"
-    return "equal, if Spark reads" + ("; pandas reads a batch twice" * bool(more))
+    return "equal, if Spark reads" + ("; **pandas reads a batch twice**" * bool(more))
 
 
 def take_away_up_to(how, folder, checkpoint):
@@ -266,14 +267,20 @@ def page(found):
     )
     parts = [told]
     for sink, kills in KILLS.items():
-        lines = [
-            f"| {kill.where} | {kill.at} | {found[sink, kill]} |" for kill in kills
-        ]
-        head = [
-            "| killed | just before it would | the table in the end |",
-            "|--|--|--|",
-        ]
-        parts.append("\n".join([f"## {sink[0].upper()}{sink[1:]}", "", *head, *lines]))
+        results = {found[sink, kill] for kill in kills}
+        parts.append(f"## {sink[0].upper()}{sink[1:]}")
+        heads, rows = list(HEADS), [(kill.where, kill.at) for kill in kills]
+        if len(results) == 1:
+            ends = f"After each of its {len(kills)} kills the table is {results.pop()}."
+            parts.append(ends)
+        else:
+            heads.append("the table in the end")
+            rows = [
+                (*row, found[sink, kill]) for row, kill in zip(rows, kills, strict=True)
+            ]
+        lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+        lines.insert(1, "|--" * len(heads) + "|")
+        parts.append("\n".join(lines))
     parts.append(HOW)
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 

@@ -26,6 +26,9 @@ WIDTHS = {
     "asked about": 26,
     "what differs": 38,
     "why": 36,
+    "killed": 15,
+    "just before it would": 35,
+    "the table in the end": 50,
 }
 
 
@@ -80,8 +83,12 @@ def _row(row: str, heads: list[str]) -> str:
 
 
 def _measured(table: str, heads: list[str]) -> str:
-    """The table with columns as wide as WIDTHS says."""
+    """The table with columns as wide as WIDTHS says. What they leave stays empty, so
+    that a table with a column less looks like its neighbours.
+    """
     columns = "".join(f'<col style="width: {WIDTHS[head]}%">' for head in heads)
+    if sum(WIDTHS[head] for head in heads) < 100:
+        columns += "<col>"
     return table.replace(
         "<table>", f'<table class="measured"><colgroup>{columns}</colgroup>', 1
     )
