@@ -73,6 +73,25 @@ def test_the_kills_say_what_is_equal_once_and_mark_the_other_in_orange(
         assert len(set(cells.evaluate_all(widths))) == 1
 
 
+def test_known_differences_stand_below_what_was_asked_about():
+    html = site.differences_page()
+    answers = html.partition('<h2 id="Answers">')[2].partition("<h2")[0]
+    asked = re.findall('<th colspan="2" scope="rowgroup">(.*?)</th>', answers)
+    assert "produce checks the shape of a batch" in asked
+    assert len(asked) == len(set(asked)) < answers.count("<td") / 2
+    heads = re.findall("<th>(.*?)</th>", html.partition("</thead>")[0])
+    assert heads == ["what differs", "why"]
+
+
+def test_a_long_name_in_a_table_breaks_at_its_joints():
+    html = site_tables.fitted(
+        "<table><thead><tr><th>a</th></tr></thead><tr><td><code>INVALID_TXN_STATE_ERROR"
+        '</code> <a href="a_page_with_a_long_name.html">short_name</a></td></tr></table>'
+    )
+    assert "INVALID_<wbr>TXN_<wbr>STATE_<wbr>ERROR" in html
+    assert '<a href="a_page_with_a_long_name.html">short_name</a>' in html
+
+
 @pytest.mark.browser
 def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path):
     page = opened(browser, site.reading("settings_on_monday"), tmp_path)
