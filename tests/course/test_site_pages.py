@@ -73,6 +73,52 @@ def test_the_kills_say_what_is_equal_once_and_mark_the_other_in_orange(
         assert len(set(cells.evaluate_all(widths))) == 1
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["settings_on_monday", "client_defaults"])
+def test_on_a_phone_a_settings_name_is_a_heading_as_wide_as_its_row(
+    browser, tmp_path, name
+):
+    page = opened(browser, site.reading(name), tmp_path)
+    page.set_viewport_size(PHONE)
+    row = page.locator("tbody tr").first
+    setting = row.locator("td").first
+    assert setting.evaluate("e => getComputedStyle(e, '::before').content") == "none"
+    lefts = [each.bounding_box()["x"] for each in (row, setting.locator("code"))]
+    assert lefts[0] == lefts[1]
+
+
+def default_of(setting, html):
+    """The cells of a setting: whose it is, and how it is marked."""
+    row = html.partition(f"<code>{setting}</code>")[2].partition("</tr>")[0]
+    return re.findall('<td data-label="(.*?)"(?: class="(.*?)")?>', row)
+
+
+def test_a_clients_default_is_marked_where_it_differs_from_javas():
+    """And on a phone clients with the same default share a line."""
+    html = site.reading("client_defaults").replace("<wbr>", "")
+    of_three = "Java 4.4, kafka-python, minikafka"
+    assert default_of("enable.idempotence", html) == [
+        (of_three, ""),
+        ("librdkafka", "differs"),
+        (of_three, "again"),
+        (of_three, "again"),
+    ]
+    for setting in ("acks", "request.timeout.ms", "auto.offset.reset"):
+        cells = [("all four", ""), *[("all four", "again")] * 3]
+        assert default_of(setting, html) == cells
+
+
+@pytest.mark.browser
+def test_on_a_phone_equal_defaults_are_told_once(browser, tmp_path):
+    page = opened(browser, site.reading("client_defaults"), tmp_path)
+    row = page.locator("tbody tr").filter(has_text="request.timeout.ms")
+    assert row.locator("td:visible").count() == 5
+    page.set_viewport_size(PHONE)
+    assert row.locator("td:visible").count() == 2
+    bold = page.locator("td.differs").first
+    assert bold.evaluate("e => getComputedStyle(e).fontWeight") == "600"
+
+
 def test_known_differences_stand_below_what_was_asked_about():
     html = site.differences_page()
     answers = html.partition('<h2 id="Answers">')[2].partition("<h2")[0]
@@ -98,10 +144,10 @@ def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path)
     first = page.locator("tbody tr").first.locator("td")
     said = "e => getComputedStyle(e, '::before').content"
     tops = "all => all.map(e => e.getBoundingClientRect().top)"
-    assert first.first.evaluate(said) == "none"
+    assert first.nth(1).evaluate(said) == "none"
     assert len(set(first.evaluate_all(tops))) == 1
     page.set_viewport_size(PHONE)
-    assert first.first.evaluate(said) == '"setting"'
+    assert first.nth(1).evaluate(said) == '"set it to"'
     assert first.evaluate_all(tops) == sorted(set(first.evaluate_all(tops)))
 
 

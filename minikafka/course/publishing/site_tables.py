@@ -33,6 +33,10 @@ WIDTHS = {
 
 # the first column of tables whose rows are shown below what they have in common there
 COMMON = "asked about"
+# the first column of tables that compare clients with the first of them
+COMPARED = "default of"
+# what brackets may say behind a value that has another name there
+OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
 
 
@@ -77,6 +81,8 @@ def _labelled(table: str) -> str:
     heads = [_plain(each) for each in re.findall(r"<th\b.*?>(.*?)</th>", head)]
     rows = re.split("(?=<tr>)", table)
     labelled = "".join(_row(row, heads) for row in rows)
+    if COMPARED in heads:
+        labelled = re.sub("<tr>\\s*<td.*?</tr>", _compared, labelled, flags=re.DOTALL)
     labelled = LONG.sub(lambda name: re.sub("[_.]", r"\g<0><wbr>", name[0]), labelled)
     return _measured(labelled, heads) if WIDTHS.keys() >= set(heads) else labelled
 
@@ -107,6 +113,35 @@ def _row(row: str, heads: list[str]) -> str:
         return f'<td data-label="{escape(next(names))}"{mark}>{found[1]}'
 
     return re.sub(r"<td>(\w*)", begins, row)
+
+
+def _compared(row: re.Match[str]) -> str:
+    """A row of clients' defaults: those that differ from the first client's are marked.
+    On a phone one cell speaks for all clients that have its value.
+    """
+    name, *cells = re.findall('<td data-label="(.*?)">(.*?)</td>', row[0], re.DOTALL)
+    values = [_value(text, of_first=cells[0][1]) for _, text in cells]
+    shown = [f'<td data-label="{name[0]}">{name[1]}</td>']
+    for number, (_, text) in enumerate(cells):
+        value = values[number]
+        marks = "differs" * (value != values[0]) + " again" * (value in values[:number])
+        whose = [
+            client
+            for (client, _), other in zip(cells, values, strict=True)
+            if other == value
+        ]
+        label = "all four" if len(whose) == 4 else ", ".join(whose)
+        shown.append(f'<td data-label="{label}" class="{marks.strip()}">{text}</td>')
+    return "\n".join(["<tr>", *shown, "</tr>"]).replace(' class=""', "")
+
+
+def _value(text: str, of_first: str) -> str:
+    """A default as it is compared, whatever it is called there."""
+    words = _plain(text)
+    if words.endswith("(as Java)"):
+        return _plain(of_first)
+    found = OTHER_NAME.fullmatch(words)
+    return found[1] if found else words
 
 
 def _measured(table: str, heads: list[str]) -> str:
