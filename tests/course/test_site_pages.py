@@ -234,6 +234,29 @@ def test_a_command_of_the_cheat_sheet_is_a_line_of_its_own():
     assert "kafka-topics.sh --list" in lines
 
 
+@pytest.mark.browser
+def test_the_cheat_sheet_stands_between_the_sites_header_and_foot(browser, tmp_path):
+    page = opened(browser, site.cheat_sheet(), tmp_path)
+    lefts = "all => all.map(e => Math.round(e.getBoundingClientRect().left))"
+    edges = page.locator(".brand, h1, .foot p").evaluate_all(lefts)
+    assert len(edges) == 4 and len(set(edges)) == 1
+
+
+@pytest.mark.browser
+def test_on_a_phone_a_command_is_one_line_that_scrolls_and_values_are_named(
+    browser, tmp_path
+):
+    page = opened(browser, site.cheat_sheet(), tmp_path)
+    page.set_viewport_size(PHONE)
+    heights = "all => all.map(e => e.getBoundingClientRect().height)"
+    assert len(set(page.locator("pre span").evaluate_all(heights))) == 1
+    commands = page.locator("pre").first
+    assert commands.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0")
+    said = "all => all.map(e => getComputedStyle(e, '::before').content)"
+    row = page.locator(".settings tr").nth(1).locator("td")
+    assert row.evaluate_all(said) == ["none", '"default: "', '"change it when: "']
+
+
 def test_a_lesson_links_to_its_sections_and_each_heading_to_itself(tmp_path):
     html = site.lesson_page(contents()["01"], tmp_path, live=True)
     heads = re.findall('<h2 id="(.+?)">', html)

@@ -46,6 +46,7 @@ from minikafka.course.publishing.site_look import (
     Head,
     around,
     filled,
+    foot,
     own,
     page,
     source,
@@ -386,13 +387,13 @@ def cheat_sheet() -> str:
     style, after, body = html.partition("</style>")
     for colour, name in {"1b1f24": "ink", "555": "quiet", "ccc": "rule"}.items():
         style = style.replace(f"#{colour};", f"var(--{name});")
-    style = style.replace("body {", "main {").replace(
-        "<style>", f"<style>\n{colours()}html {{ background: var(--paper); }}\n", 1
-    )
+    style = style.replace("body {", "main {")
+    style = style.replace("<style>", f"<style>\n{colours()}", 1)
+    style += own("site_cheat_sheet.css")
     style = style.replace("<title>", f'<link rel="icon" href="{ICON}">\n<title>', 1)
     body = body.replace("<body>", "<body>\n<main>", 1)
     body = re.sub("(<pre.*?>)(.*?)(?=</pre>)", _lines, body, flags=re.DOTALL)
-    html = style + after + body.replace("</body>", "</main>\n</body>", 1)
+    body = re.sub("<pre", '<pre tabindex="0"', body)  # it scrolls, by keys too
     head = Head(
         "cheat_sheet.html",
         "Kafka on one page",
@@ -400,7 +401,8 @@ def cheat_sheet() -> str:
         " command line, Kafka's own tools, producers, consumers, brokers.",
         "11",
     )
-    return around(html, head)
+    ends = f"</main>\n{foot(head)}\n</body>"
+    return around(style + after + body.replace("</body>", ends, 1), head)
 
 
 def _lines(found: re.Match[str]) -> str:
