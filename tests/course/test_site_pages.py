@@ -228,6 +228,41 @@ def test_a_long_page_begins_with_links_to_its_sections(make):
     assert all(f'id="{name}"' in html for name in linked)
 
 
+def spark_page():
+    return site.reading("from_notebook_to_spark_submit")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("make", [site.testing_page, spark_page])
+def test_code_is_coloured_copied_by_a_button_and_has_the_sections_beside_it(
+    browser, tmp_path, make
+):
+    permissions = ["clipboard-read", "clipboard-write"]
+    page = opened(browser, make(), tmp_path, permissions=permissions)
+    blocks = page.locator("pre").count()
+    assert page.locator(".block > button").count() == blocks > 10
+    page.locator(".block > button").first.click()
+    page.get_by_role("button", name="copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("pre").first.text_content().strip()
+    colour = "e => getComputedStyle(e).color"
+    colours = {
+        page.locator(f".highlight .{kind}").first.evaluate(colour)
+        for kind in ("kn", "nf", "s2", "c1")
+    }
+    assert len(colours) == 4
+    page.evaluate("scrollTo(0, 3000)")
+    contents = page.locator(".aside > div")
+    assert 0 <= contents.bounding_box()["y"] < 100
+    assert not page.is_visible(".within")
+    text = page.locator("main > p").first.bounding_box()
+    assert text["x"] + text["width"] < contents.bounding_box()["x"]
+    page.set_viewport_size(PHONE)
+    assert page.is_visible(".within") and not page.is_visible(".aside")
+    cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+    assert page.locator("pre.line").evaluate_all(cut) == 0
+
+
 def test_a_command_of_the_cheat_sheet_is_a_line_of_its_own():
     lines = re.findall("<span>(.*?)</span>", site.cheat_sheet())
     assert "python -m kafka.admin -b H topics list" in lines

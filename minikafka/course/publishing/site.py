@@ -45,6 +45,7 @@ from minikafka.course.publishing.site_look import (
     MADE_BY,
     Head,
     around,
+    contents_beside,
     filled,
     foot,
     own,
@@ -504,7 +505,22 @@ def testing_page() -> str:
         " fails when your test tells it to.",
         "23",
     )
-    return page(head, with_contents(html))
+    return with_code(head, html)
+
+
+def with_code(head: Head, html: str) -> str:
+    """A long page with much code: coloured, with a button that copies it, and with its
+    sections beside it. A block of one line goes on below where it is too long.
+    """
+    style = f"<style>\n{own('site_code.css')}</style>\n"
+    script = "\n" + own("copy.js")
+    html = re.sub(
+        r"<pre>(?=<code>[^\n]*\n</code></pre>)",
+        '<pre class="line">',
+        with_contents(html),
+    )
+    body = f"{style}{contents_beside(html)}{html}<script>{script}</script>"
+    return page(head, body, policy=may_run(script))
 
 
 def differences_page() -> str:
@@ -776,6 +792,8 @@ def reading(name: str) -> str:
     html = from_markdown(text.replace("](../notebooks/", "]("))
     if name == "glossary":
         return glossary(html)
+    if name == "from_notebook_to_spark_submit":
+        return with_code(READINGS[name], html)
     is_long = html.count("<h2") >= MANY_SECTIONS
     return page(READINGS[name], with_contents(html) if is_long else html)
 

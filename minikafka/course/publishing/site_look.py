@@ -183,12 +183,23 @@ def with_contents(html: str, level: str = "h2") -> str:
 
 def within(html: str, level: str) -> str:
     """Links to the sections of a page, folded."""
-    heads = re.findall(rf'<{level} id="([^"]+)">(.*?)<a class="anchor-link"', html)
-    links = [f'<a href="#{name}">{words}</a>' for name, words in heads]
     return (
         '<details class="within"><summary>On this page</summary>'
-        f"<p>{' '.join(links)}</p></details>"
+        f"<p>{_sections(html, level)}</p></details>"
     )
+
+
+def contents_beside(html: str) -> str:
+    """The same links for a wide window (site_code.css): beside the text, in sight."""
+    return (
+        '<nav class="aside" aria-label="on this page"><div><p>On this page</p>'
+        f"{_sections(html, 'h2')}</div></nav>"
+    )
+
+
+def _sections(html: str, level: str) -> str:
+    heads = re.findall(rf'<{level} id="([^"]+)">(.*?)<a class="anchor-link"', html)
+    return " ".join(f'<a href="#{name}">{words}</a>' for name, words in heads)
 
 
 def around(html: str, head: Head) -> str:
