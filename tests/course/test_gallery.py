@@ -114,6 +114,22 @@ def test_the_index_has_a_section_for_each_lesson_and_a_row_that_jumps_to_it(made
         assert cards and all(card.startswith(f"{number}-") for card in cards)
 
 
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_pictures_page_begins_where_the_sites_header_begins(few, tmp_path):
+    pictures = list(shown(few["00"]))
+    made_pages = dict(gallery.pages(few["00"], pictures, in_site=True))
+    path = tmp_path / "page.html"
+    path.write_text(made_pages["00-story.html"], encoding="utf-8")
+    lefts = "all => all.map(e => Math.round(e.getBoundingClientRect().left))"
+    with running_chromium() as browser:
+        for width in (1280, 1700):
+            page = browser.new_page(viewport={"width": width, "height": 800})
+            page.goto(path.as_uri())
+            edges = page.eval_on_selector_all(".brand, #gallery > a:first-child", lefts)
+            assert len(edges) == 2 and len(set(edges)) == 1
+
+
 def test_the_last_picture_of_a_lesson_leads_on():
     lessons = list(contents().values())
     assert gallery.after(lessons[0], in_site=True) == (
