@@ -165,3 +165,17 @@ def test_the_page_and_the_tests_pages_work_without_their_script_within_a_phone(f
         for its_page in site_claims.tested().values():
             page.goto((folder / its_page).as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.browser
+def test_on_a_phone_the_filters_are_one_line_that_stays_in_sight(folder):
+    with running_chromium() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 660})
+        page.goto((folder / site_claims.PATH).as_uri())
+        page.evaluate("scrollTo(0, 5000)")
+        box = page.locator("#filters").bounding_box()
+        assert box["y"] == 0 and box["height"] < 80
+        page.fill("#words", "zombie")
+        assert page.locator("article:visible").count() < 30
+        wide = "document.documentElement.scrollWidth"
+        assert page.evaluate(wide) == 390

@@ -149,3 +149,17 @@ def test_on_a_phone_a_thumb_reaches_the_levers_beside_the_cluster(folder, name):
         assert asked["act"] == f"{words} {whose}"
         page.set_viewport_size({"width": 1280, "height": 720})
         assert not page.is_visible("#reach")
+
+
+@pytest.mark.browser
+def test_on_a_phone_a_lesson_has_no_picture_too_small_to_read(front, tmp_path):
+    path = tmp_path / "index.html"
+    path.write_text(front, encoding="utf-8")
+    with running_chromium() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 660})
+        page.goto(path.as_uri())
+        cards = page.locator("#lessons .cards")
+        assert cards.locator("img:visible").count() == 0
+        assert cards.locator("h3:visible").count() == len(contents())
+        page.set_viewport_size({"width": 1280, "height": 720})
+        assert cards.locator("img:visible").count() == len(contents())
