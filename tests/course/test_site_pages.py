@@ -203,6 +203,14 @@ def test_what_changed_is_told_by_theme_and_a_page_that_it_names_is_a_link():
     assert linked <= known | {*site_look.MORE}
 
 
+@pytest.mark.browser
+def test_what_changed_leaves_room_between_changes_and_is_for_users(browser, tmp_path):
+    page = opened(browser, site.news_page(), tmp_path)
+    bottom = "e => getComputedStyle(e).marginBottom"
+    assert page.locator("main li").first.evaluate(bottom) == "12px"
+    assert "make test" not in page.locator("main").text_content()
+
+
 @pytest.mark.parametrize("make", [site.matrix_page, site.recipes_page])
 def test_a_page_that_waits_for_a_night_says_so_and_where_to_look_meanwhile(
     make, monkeypatch, tmp_path

@@ -550,7 +550,7 @@ def news_page() -> str:
         html,
     )
     html = with_contents(html, "h3").replace("<details", "<details open", 1)
-    return page(head, html)
+    return page(head, f"<style>\nli {{ margin-bottom: 12px; }}\n</style>\n{html}")
 
 
 def filtered(head: Head, template: str, parts: Mapping[str, str]) -> str:
