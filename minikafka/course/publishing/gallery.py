@@ -159,7 +159,9 @@ def _is_a_gallery(folder: Path) -> bool:
 def pages(
     lesson: Contents, pictures: Sequence[Shown], in_site: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Name and text of each file of one lesson: a page and a thumbnail for each picture."""
+    """Name and text of each file of one lesson: a page and a thumbnail for each
+    picture.
+    """
     for number, each in enumerate(pictures):
         picture = without_levers(each)
         links = [f'<a href="{INDEX}">all pictures</a>']
@@ -284,7 +286,8 @@ def index(done: Lessons, in_site: bool = False) -> str:
 def _jump(lesson: Contents) -> str:
     """The way to the section of a lesson. On a phone its number alone is seen."""
     number, mark, name = title(lesson).partition(" · ")
-    return f'<a href="#lesson-{lesson.number}">{number}<span>{mark}{escape(name)}</span></a>'
+    more = f"<span>{mark}{escape(name)}</span>"
+    return f'<a href="#lesson-{lesson.number}">{number}{more}</a>'
 
 
 def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:

@@ -505,10 +505,10 @@ def testing_page() -> str:
         " fails when your test tells it to.",
         "23",
     )
-    return with_much_code(head, html)
+    return page_with_code(head, html)
 
 
-def with_much_code(head: Head, html: str) -> str:
+def page_with_code(head: Head, html: str) -> str:
     """A long page with much code: coloured, with a button that copies it, and with its
     sections beside it. A block of one line goes on below where it is too long.
     """
@@ -793,7 +793,7 @@ def reading(name: str) -> str:
     if name == "glossary":
         return glossary(html)
     if name == "from_notebook_to_spark_submit":
-        return with_much_code(READINGS[name], html)
+        return page_with_code(READINGS[name], html)
     is_long = html.count("<h2") >= MANY_SECTIONS
     return page(READINGS[name], with_contents(html) if is_long else html)
 
