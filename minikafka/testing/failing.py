@@ -15,8 +15,8 @@ from minikafka.testing.meddling import MeddledConnection
 from minikafka.testing.planned import Planned
 
 DAY_S = 86_400.0
-# how far time may be moved at once, which takes a minute; several brokers talk to each
-# other all the while
+# by how much one call may move the time: it takes a minute for one broker, and longer
+# for several, which talk to each other all the while
 MOST_DAYS_OF_ONE, MOST_DAYS_OF_MANY = 366, 1
 
 
@@ -160,12 +160,14 @@ class Clock:
         returns: sessions end, transactions time out, old records are deleted. Sockets
         stay open. Clients' own clocks don't move, so a member that is alive is late as
         well, and joins again. Several brokers talk to each other all the while, which
-        takes about 15 ms for a second. Errors: ValueError, also for more than a year;
-        of several brokers, for more than a day.
+        takes about 15 ms for a second. Errors: ValueError, also for more than a year, or
+        a day if there are several brokers.
         """
         is_alone = len(self._brokers.nodes) == 1
         days = MOST_DAYS_OF_ONE if is_alone else MOST_DAYS_OF_MANY
         if not 0 <= seconds <= days * DAY_S:
-            raise ValueError(f"time goes on, {days} day(s) at once at most, never back")
+            raise ValueError(
+                f"one call moves the time on by {days} day(s) at most, and never back"
+            )
         self.advanced_seconds += seconds
         self._brokers.advance(seconds)

@@ -1,4 +1,4 @@
-"""Frames are cut out of what a socket brings, whoever else is reading meanwhile."""
+"""Frames are cut out of what a socket brings, even if another loop reads meanwhile."""
 
 from concurrent.futures import ThreadPoolExecutor
 

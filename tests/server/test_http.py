@@ -1,4 +1,4 @@
-"""The pages that a server has over HTTP: what they are asked by those who mean no good."""
+"""The pages that a server has over HTTP, asked by somebody who means no good."""
 
 import asyncio
 import socket

@@ -186,7 +186,7 @@ def test_while_one_request_waits_for_the_brokers_others_are_answered(three):
             400,
             "seconds: a number, not True",
         ),
-        ("POST", "/clock/advance", {"seconds": -1}, 400, "time goes on, 366 day"),
+        ("POST", "/clock/advance", {"seconds": -1}, 400, "one call moves the time"),
         (
             "POST",
             "/clock/advance",
@@ -199,9 +199,15 @@ def test_while_one_request_waits_for_the_brokers_others_are_answered(three):
             "/clock/advance",
             b'{"seconds": NaN}',
             400,
-            "time goes on, 366 day",
+            "one call moves the time",
         ),
-        ("POST", "/clock/advance", b'{"seconds": 1e999}', 400, "time goes on, 366 day"),
+        (
+            "POST",
+            "/clock/advance",
+            b'{"seconds": 1e999}',
+            400,
+            "one call moves the time",
+        ),
         ("POST", "/brokers/2/kill", None, 404, "no broker 2: [1]"),
         ("POST", "/brokers/1/kill", {"power": 1}, 400, "power: true or false, not 1"),
         (
