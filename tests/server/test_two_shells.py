@@ -91,7 +91,8 @@ CALLS = (
 
 class Recorded:
     """What a shell's connections heard from the node: whose connection, and the answer;
-    None if there is none. kind: the class of these connections.
+    None if there is none. kind: the class of these connections. name_of(connection):
+    None for one of another Kafka in this process, which isn't recorded.
     """
 
     def __init__(self, monkeypatch, kind, name_of):
@@ -99,7 +100,9 @@ class Recorded:
         answer = kind.answer
 
         def recording(connection, frame):
-            self.heard.append((name_of(connection), frame and b"".join(frame)))
+            name = name_of(connection)
+            if name is not None:
+                self.heard.append((name, frame and b"".join(frame)))
             answer(connection, frame)
 
         monkeypatch.setattr(kind, "answer", recording)
@@ -126,7 +129,7 @@ def over_tcp(monkeypatch):
         server = Server(broker, max_connections=10)
         names, expected = {}, {"one": 0, "two": 0}
         recorded = Recorded(
-            monkeypatch, Connection, lambda connection: names[str(connection)]
+            monkeypatch, Connection, lambda connection: names.get(str(connection))
         )
         listener = listen_socket("127.0.0.1", 0)
         ready = asyncio.Event()
