@@ -55,7 +55,7 @@ class Dragged:
 
 
 def size(found: Found) -> float | None:
-    """What is said of it: a place, or how long a stretch is."""
+    """A place itself, or the length of a stretch."""
     if isinstance(found, Stretch):
         return found.end - found.begin
     return found

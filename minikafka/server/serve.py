@@ -513,8 +513,8 @@ def stop_on_signals(wanted: asyncio.Event) -> None:
 def serve_until_stopped(
     serve: Callable[[], Coroutine[Any, Any, None]], begun: Callable[[], object]
 ) -> None:
-    """Run a server in this thread, until SIGINT or SIGTERM. begun(): called when it may
-    be asked.
+    """Run a server in this thread, until SIGINT or SIGTERM, or until it fails. begun():
+    called when it may be asked.
     """
 
     async def run() -> None:
@@ -522,8 +522,10 @@ def serve_until_stopped(
         stop_on_signals(stop_wanted)
         serving = asyncio.create_task(serve())
         begun()
-        await stop_wanted.wait()
-        serving.cancel()
+        stopping = asyncio.create_task(stop_wanted.wait())
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            await serving  # raises what went wrong
 
     asyncio.run(run())
 

@@ -212,7 +212,7 @@ class Drawing:
         return found
 
     def _named_in(self, question: str) -> set[str]:
-        """What has a name that a question says."""
+        """The shapes that a question mentions by their names."""
         return {
             key.removesuffix("/name")
             for key, shape in self.shapes.items()

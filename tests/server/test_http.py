@@ -8,6 +8,7 @@ import pytest
 
 from minikafka.server import http
 from minikafka.server.http import Answer, Page
+from minikafka.server.serve import serve_until_stopped
 
 FEW_BYTES = 4096  # that a socket's buffers hold
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -102,6 +103,14 @@ def test_a_bug_in_an_answer_is_one_line_and_no_traceback(capsys):
     assert with_page(fails, scenario) == []
     [line] = capsys.readouterr().err.splitlines()
     assert "LookupError('no such thing')" in line
+
+
+def test_a_page_that_fails_ends_with_its_error():
+    async def fails():
+        raise OSError("the port is gone")
+
+    with pytest.raises(OSError, match="the port is gone"):
+        serve_until_stopped(fails, lambda: None)
 
 
 def test_a_page_ends_in_the_middle_of_a_request_without_a_word(capsys):

@@ -159,9 +159,7 @@ def _is_a_gallery(folder: Path) -> bool:
 def pages(
     lesson: Contents, pictures: Sequence[Shown], in_site: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Name and text of each file of one lesson: a page and a thumbnail for each
-    picture.
-    """
+    """A lesson's files, by name and text: every picture has a page and a thumbnail."""
     for number, each in enumerate(pictures):
         picture = without_levers(each)
         links = [f'<a href="{INDEX}">all pictures</a>']

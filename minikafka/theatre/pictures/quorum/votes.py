@@ -116,7 +116,7 @@ class Votes:
         return f"{said}, and {majority}, so nobody wins epoch {lost[0].epoch}."
 
     def counts(self, candidates: Sequence[Voter]) -> list[int]:
-        """How many votes they have, the number of each."""
+        """Every candidate's number of votes."""
         return [len(self._of(each)) for each in candidates]
 
     def _of(self, candidate: Voter) -> set[int]:

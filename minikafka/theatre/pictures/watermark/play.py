@@ -221,7 +221,7 @@ class WatermarkPlay(Play):
         d.rect(key, place.x, place.y + 1, wide, place.h - 2, **look)
 
     def _by(self, d: Drawing, words: tuple[str, str], minute: int) -> str:
-        """What happens by a watermark, in the room beside the axis."""
+        """Words about a watermark, as long as the room beside the axis allows."""
         ends = self.boxes.places(d.width)["axis end"]
         told = [each.format(clock(minute)) for each in words]
         return fitting(told, ends.w, 12) or clock(minute)
