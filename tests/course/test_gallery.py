@@ -105,7 +105,7 @@ def test_the_index_has_a_section_for_each_lesson_and_a_row_that_jumps_to_it(made
     index = (made / "index.html").read_text(encoding="utf-8")
     for lesson in few.values():
         number, _, name = gallery.title(lesson).partition(" · ")
-        jump = f'<a href="#lesson-{number}">{number}<span> · {name}</span></a>'
+        jump = f'<a href="#lesson-{number}">{number} · {name}</a>'
         assert jump in index.partition("<section")[0]
         section = index.partition(f'<section id="lesson-{number}"')[2]
         section = section.partition("</section>")[0]

@@ -130,6 +130,9 @@ def test_the_filters_leave_what_is_asked_for(folder, width):
             for claim in LEDGER
             if (claim.lesson, claim.verdict) == ("05", "false")
         ]
+        if width == 390:
+            assert not page.is_visible("#verdict")
+            page.click("#more")
         page.focus("#verdict")
         page.keyboard.type("false")  # a list is asked by its first letters
         page.keyboard.press("Tab")
@@ -168,13 +171,17 @@ def test_the_page_and_the_tests_pages_work_without_their_script_within_a_phone(f
 
 
 @pytest.mark.browser
-def test_on_a_phone_the_filters_are_one_line_that_stays_in_sight(folder):
+def test_on_a_phone_search_stays_in_sight_and_a_button_opens_the_other_filters(folder):
     with running_chromium() as browser:
         page = browser.new_page(viewport={"width": 390, "height": 660})
         page.goto((folder / site_claims.PATH).as_uri())
         page.evaluate("scrollTo(0, 5000)")
         box = page.locator("#filters").bounding_box()
         assert box["y"] == 0 and box["height"] < 80
+        page.click("#more")
+        assert page.is_visible("#verdict") and page.is_visible("#all")
+        page.click("#more")
+        assert not page.is_visible("#topic")
         page.fill("#words", "zombie")
         assert page.locator("article:visible").count() < 30
         wide = "document.documentElement.scrollWidth"

@@ -31,6 +31,9 @@ function showAll() {
 document.getElementById('filters').hidden = false;
 for (const field of [...chosen, words]) field.addEventListener('input', look);
 document.getElementById('all').addEventListener('click', showAll);
+// on a phone a button opens the lists
+const more = document.getElementById('more');
+more?.addEventListener('click', () => more.setAttribute('aria-expanded', more.ariaExpanded !== 'true'));
 addEventListener('hashchange', () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.hidden) return;

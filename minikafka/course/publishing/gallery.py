@@ -282,10 +282,8 @@ def index(done: Lessons, in_site: bool = False) -> str:
 
 
 def _jump(lesson: Contents) -> str:
-    """The way to the section of a lesson. On a phone its number alone is seen."""
-    number, mark, name = title(lesson).partition(" · ")
-    more = f"<span>{mark}{escape(name)}</span>"
-    return f'<a href="#lesson-{lesson.number}">{number}{more}</a>'
+    """The way to the section of a lesson."""
+    return f'<a href="#lesson-{lesson.number}">{escape(title(lesson))}</a>'
 
 
 def _section(lesson: Contents, pictures: Sequence[Shown], in_site: bool) -> str:

@@ -191,7 +191,7 @@ function reach() {
   if (all === reached) return;
   reached = all;
   const choices = names.map(name => thumb(name, () => { whose = name; reach(); }, name === whose));
-  const does = ({ act, words }) => thumb(words, () => leverOf(act).dispatchEvent(new MouseEvent('click', { bubbles: true })));
+  const does = ({ act, words }) => thumb(words, () => pull(act));
   const rows = [[...choices, ...(found.get('') ?? []).map(does)], (found.get(whose) ?? []).map(does)];
   at('reach').hidden = !levers.length;
   at('reach').replaceChildren(...rows.map(buttons => {
@@ -199,6 +199,12 @@ function reach() {
     row.append(...buttons);
     return row;
   }));
+}
+
+// What it does is seen from the picture's top.
+function pull(act) {
+  leverOf(act).dispatchEvent(new MouseEvent('click', { bubbles: true }));
+  at('stage').scrollIntoView();
 }
 
 const leverOf = act => inside('drawing').querySelector(`[data-act="${CSS.escape(act)}"]`);

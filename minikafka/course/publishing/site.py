@@ -407,9 +407,14 @@ def cheat_sheet() -> str:
 
 
 def _lines(found: re.Match[str]) -> str:
-    """Commands, each in an element of its own, which sets off where a line goes on."""
-    lines = found[2].strip().split("\n")
-    return found[1] + "".join(f"<span>{line}</span>" for line in lines)
+    """Commands, each in an element of its own, which sets off where a line goes on. It
+    goes on at a space, not within a flag.
+    """
+    lines = []
+    for line in found[2].strip().split("\n"):
+        words = re.sub(r"\S*-\S*", r"<i>\g<0></i>", line)
+        lines.append(f"<span>{words}</span>")
+    return found[1] + "".join(lines)
 
 
 def errors_page() -> str:

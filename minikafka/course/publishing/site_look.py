@@ -34,6 +34,12 @@ MORE = {
     "matrix.html": "beside Apache Kafka",
     "known_differences.html": "known differences",
     "a_kafka_for_tests.html": "a Kafka for your tests",
+    "client_defaults.html": "clients' defaults",
+    "settings_on_monday.html": "settings on Monday",
+    "what_is_promised.html": "what is promised",
+    "the_larger_number.html": "the larger number",
+    "kills_of_three_sinks.html": "three sinks, killed",
+    "from_notebook_to_spark_submit.html": "to spark-submit",
     NEWS: "what changed",
 }
 # the folder of a page -> the entry that it belongs to

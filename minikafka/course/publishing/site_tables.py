@@ -27,6 +27,10 @@ WIDTHS = {
     "why": 48,
     "killed": 15,
     "just before it would": 35,
+    "place": 10,
+    "error code": 28,
+    "who sees it": 24,
+    "what to do": 38,
     "the table in the end": 50,
 }
 
@@ -37,6 +41,10 @@ COMMON = "asked about"
 COMPARED = "default of"
 # what brackets may say behind a value that has another name there
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
+# a phone keeps a table of few columns whose cells have at most so many letters
+FEW, SHORT = 3, 60
+CLIENT = r"(?:librdkafka|kafka-python)"  # named behind Java, each on a line of its own
+A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag
 LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a tag
 
 
@@ -83,8 +91,10 @@ def _labelled(table: str) -> str:
     labelled = "".join(_row(row, heads) for row in rows)
     if COMPARED in heads:
         labelled = re.sub("<tr>\\s*<td.*?</tr>", _compared, labelled, flags=re.DOTALL)
+    labelled = re.sub(rf"; (?={CLIENT}: )", "<br>", labelled)
+    labelled = A_CLIENT.sub(r'<span class="whole">\g<0></span>', labelled)
     labelled = LONG.sub(lambda name: re.sub("[_.]", r"\g<0><wbr>", name[0]), labelled)
-    return _measured(labelled, heads) if WIDTHS.keys() >= set(heads) else labelled
+    return labelled.replace("<table>", _begins(labelled, heads), 1)
 
 
 def _grouped(table: str) -> str:
@@ -144,16 +154,24 @@ def _value(text: str, of_first: str) -> str:
     return found[1] if found else words
 
 
-def _measured(table: str, heads: list[str]) -> str:
-    """The table with columns as wide as WIDTHS says. What they leave stays empty, so
-    that a table with a column less looks like its neighbours.
+def _begins(table: str, heads: list[str]) -> str:
+    """The table's begin: whether a phone can show it as a table, what its bold means,
+    and columns as wide as WIDTHS says. What they leave stays empty, so that a table
+    with a column less looks like its neighbours.
     """
-    columns = "".join(f'<col style="width: {WIDTHS[head]}%">' for head in heads)
-    if sum(WIDTHS[head] for head in heads) < 100:
-        columns += "<col>"
-    return table.replace(
-        "<table>", f'<table class="measured"><colgroup>{columns}</colgroup>', 1
-    )
+    cells = [_plain(cell) for cell in re.findall("<td.*?>(.*?)</td>", table, re.DOTALL)]
+    is_small = len(heads) <= FEW and max(map(len, cells), default=0) <= SHORT
+    classes = ["fits"] * is_small
+    columns = ""
+    if WIDTHS.keys() >= set(heads):
+        classes.append("measured")
+        columns = "".join(f'<col style="width: {WIDTHS[head]}%">' for head in heads)
+        if sum(WIDTHS[head] for head in heads) < 100:
+            columns += "<col>"
+        columns = f"<colgroup>{columns}</colgroup>"
+    note = "<caption>In bold: other than in Java.</caption>" * (COMPARED in heads)
+    marks = f' class="{" ".join(classes)}"' if classes else ""
+    return f"<table{marks}>{note}{columns}"
 
 
 def _plain(html: str) -> str:
