@@ -1,26 +1,31 @@
-"""Figure 2: the log that a producer's second tries leave behind."""
+"""Figure 2: orders on their way to the log, answers on their way back, and what the
+second tries leave behind.
+"""
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
+    DONE,
     GONE,
     LOST,
     PLAIN,
     SECOND,
+    TWICE,
     Figure,
     Paint,
     Sheet,
     of_kind,
 )
 from minikafka.theatre.drawing import Box, Drawing
+from minikafka.theatre.text import in_words
 from minikafka.trace import Event
 
 ANSWERED, UNANSWERED, NOT_WRITTEN = "answered", "no answer", "not written"
 
 OVERTAKEN = GONE._replace(fill="paper")
 MISSING = Paint("none", "rule", "quiet")  # it never arrived
+ASIDE = 8  # of an order's middle: its way there, and its answer's way back
 
 
 class Written(NamedTuple):
@@ -83,98 +88,144 @@ def read(trace: Sequence[Event]) -> Facts:
     )
 
 
-class Places(NamedTuple):
-    """Where the records of a row are."""
+class Row(NamedTuple):
+    top: float
+    bottom: float
+
+    @property
+    def middle(self) -> float:
+        return (self.top + self.bottom) / 2
+
+
+class Grid(NamedTuple):
+    """The log, the first tries above it and the second tries below: each try is in the
+    column of the record that it writes.
+    """
 
     left: float
     pitch: float
-    high: float
+    first: Row
+    log: Row
+    again: Row
 
-    def box(self, number: int, y: float) -> Box:
-        return Box(self.left + number * self.pitch, y, self.pitch - 6, self.high)
+    def box(self, place: int, row: Row) -> Box:
+        x = self.left + place * self.pitch
+        return Box(x, row.top, self.pitch - 5, row.bottom - row.top)
 
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    left = 0 if d.phone else 148
-    most = max(len(each.log) + len(each.dropped) for each in runs)
-    places = Places(left, (width - left - 2) / most, 40 if d.phone else 48)
-    sent = places
-    if d.phone:  # wider, for the words over a single order
-        sent = Places(0, (width - 2) / len(run.sent), 26)
-    y = _sent(d, run, sent, 4) + 18
-    y = _log(d, run, places, y)
-    d.high = _told(d, run, places._replace(high=30), y) + 6
+    left, high, way = (84, 30, 46) if d.phone else (148, 34, 54)
+    first = Row(2, 2 + high)
+    log = Row(first.bottom + way, first.bottom + way + high + 6)
+    again = Row(log.bottom + way, log.bottom + way + high)
+    pitch = (width - left + 3) / max(len(each.log) for each in runs)
+    grid = Grid(left, pitch, first, log, again)
+    _name(d, "sent/name", first, "the shop", "sends")
+    _name(d, "log/name", log, "the log")
+    _name(d, "again/name", again, "it sends", "again")
+    _first_tries(d, run, grid)
+    for number, each in enumerate(run.log):
+        paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN
+        d.record(f"log/{number}", grid.box(number, log), each.order, paint, width=2)
+    _second_tries(d, run, grid)
+    _beside(d, run, grid)
+    told = f"✓ it hears that all {in_words(len(run.told))} are done"
+    d.say("told", left, again.bottom + 22, told, "actor3", bold=True)
+    d.high = again.bottom + 36
     return d
 
 
-def _title(d: Sheet, key: str, y: float, high: float, text: str) -> float:
-    """A row's name: beside it, or above it. Returns where the row begins."""
-    d.say(f"{key}/name", 0, y + 8 if d.phone else y + high / 2, text, bold=True)
-    return y + 22 * d.phone
+def _name(d: Sheet, key: str, row: Row, *lines: str) -> None:
+    """A row's name: on a phone its lines are below each other."""
+    shown = lines if d.phone else (" ".join(lines),)
+    for number, line in enumerate(shown):
+        y = row.middle + 18 * (number - (len(shown) - 1) / 2)
+        d.say(f"{key}/{number}", 0, y, line, bold=True)
 
 
-def _sent(d: Sheet, run: Facts, places: Places, y: float) -> float:
-    """The first tries, and how they ended. Returns the right edge."""
-    y = _title(d, "sent", y + 34 * (not d.phone), places.high, "the shop sends")
-    y += 34 * d.phone
-    for number, order in enumerate(run.sent):
-        box = places.box(number, y)
-        if order in run.arrived:
-            d.record(f"sent/{order}", box, order)
+def _first_tries(d: Sheet, run: Facts, grid: Grid) -> None:
+    """Orders go down to the log, and answers back up, as far as they get."""
+    top, bottom = grid.first.bottom, grid.log.top
+    for place, order in enumerate(run.sent):
+        key, fate = f"sent/{order}", run.fate(order)
+        box = grid.box(place, grid.first)
+        middle = box.x + box.w / 2
+        if fate == NOT_WRITTEN:
+            d.record(key, box, order, MISSING, dash="4 3")
+            _lost(d, f"{key}/way", middle, top, bottom)
+            continue
+        d.record(key, box, order, DONE if fate == ANSWERED else PLAIN)
+        _message(d, f"{key}/way", middle - ASIDE, top, bottom, "quiet")
+        if fate == ANSWERED:
+            _message(d, f"{key}/answer", middle + ASIDE, bottom, top, "actor3")
         else:
-            d.record(f"sent/{order}", box, order, MISSING, dash="4 3")
-    _brackets(d, "fate", places, y, [run.fate(order) for order in run.sent])
-    return y + places.high
+            _lost(d, f"{key}/answer", middle + ASIDE, bottom, top)
 
 
-def _brackets(
-    d: Sheet, key: str, places: Places, y: float, names: Sequence[str]
-) -> None:
-    """Over neighbours that have one name."""
-    place = 0
-    for name, same in groupby(names):
-        last = place + len(list(same)) - 1
-        x, x2 = places.box(place, y).x, places.box(last, y).right
-        ink = LOST if name in (UNANSWERED, NOT_WRITTEN) else "quiet"
-        d.bracket(f"{key}/{place}", x + 2, x2 - 2, y - 14, name, ink)
-        place = last + 1
-
-
-def _log(d: Sheet, run: Facts, places: Places, y: float) -> float:
-    """The log, with the records of the first tries and of those after them, and beside
-    it what the broker had already.
+def _second_tries(d: Sheet, run: Facts, grid: Grid) -> None:
+    """All of them are answered. One that is dropped is below the record that the broker
+    has already.
     """
-    y = _title(d, "log", y + 34 * (not d.phone), places.high, "the log")
-    y += 34 * d.phone
-    tries = ["sent again" if each.again else "first try" for each in run.log]
-    tries += ["dropped" if d.phone else "sent again, dropped"] * len(run.dropped)
-    _brackets(d, "try", places, y, tries)
-    for number, each in enumerate(run.log):
-        paint = SECOND if each.is_copy else OVERTAKEN if each.is_overtaken else PLAIN
-        d.record(f"log/{number}", places.box(number, y), each.order, paint, width=2)
-    for number, order in enumerate(run.dropped, start=len(run.log)):
-        d.cut(f"dropped/{number}", places.box(number, y), order, is_lost=False)
-    x, row = places.left, y + places.high + 12
-    for text, paint, is_there in (
-        ("a second copy", SECOND, any(each.is_copy for each in run.log)),
-        ("overtaken", OVERTAKEN, any(each.is_overtaken for each in run.log)),
-    ):
-        if is_there:
-            d.rect(f"key/{text}", x, row, 14, 14, paint.fill, paint.line, r=3, width=2)
-            d.say(f"key/{text}/words", x + 21, row + 7, text)
-            x += 150
-    return y + places.high + 46
+    top, bottom = grid.log.bottom, grid.again.top
+    places = [each.order for each in run.log]
+    written = {n: each.order for n, each in enumerate(run.log) if each.again}
+    dropped = {places.index(order): order for order in run.dropped}
+    for place, order in (written | dropped).items():
+        is_dropped = place in dropped
+        key = f"dropped/{order}" if is_dropped else f"again/{place}"
+        dash = "4 3" if is_dropped else None
+        box = grid.box(place, grid.again)
+        middle = box.x + box.w / 2
+        d.record(key, box, order, DONE, dash=dash)
+        _message(d, f"{key}/way", middle - ASIDE, bottom, top, "quiet", dash=dash)
+        _message(d, f"{key}/answer", middle + ASIDE, top, bottom, "actor3")
 
 
-def _told(d: Sheet, run: Facts, places: Places, y: float) -> float:
-    """What the shop hears."""
-    y = _title(d, "told", y, places.high, "in the end it hears")
-    for number, order in enumerate(run.told):
-        box = places.box(number, y)
-        text = f"{order} ✓" if d.phone else f"{order} done ✓"
-        d.bar(f"told/{order}", box, Paint("good"), text)
-    return y + places.high
+def _message(
+    d: Sheet, key: str, x: float, y: float, y2: float, line: str, **look: Any
+) -> None:
+    """An arrow up or down, which arrives."""
+    down = 1 if y2 > y else -1
+    end = y2 - 3 * down
+    d.upright(key, x, y + 4 * down, end - 7 * down, line, width=2, **look)
+    d.path(f"{key}/head", x, end, f"M0,0l-5,{-9 * down}h10z", fill=line)
+
+
+def _lost(d: Sheet, key: str, x: float, y: float, y2: float) -> None:
+    """It ends halfway, with a cross."""
+    down, middle = (1 if y2 > y else -1), (y + y2) / 2
+    d.upright(key, x, y + 4 * down, middle, LOST, width=2)
+    d.path(f"{key}/cross", x, middle, "M-5,-5l10,10m0,-10l-10,10", line=LOST, width=2)
+
+
+def _beside(d: Sheet, run: Facts, grid: Grid) -> None:
+    """What got lost, and what became of the log: right of the first tries."""
+    x = grid.box(len(run.sent), grid.log).x + 6
+    row = grid.first.middle
+    for what, fate in (("answer", UNANSWERED), ("order", NOT_WRITTEN)):
+        orders = [order for order in run.sent if run.fate(order) == fate]
+        if orders:
+            text = f"{_range(what, orders)} lost"
+            d.say(f"lost/{what}", x, row, text, LOST, bold=True)
+            row += 20
+    copies = [each.order for each in run.log if each.is_copy]
+    if copies:
+        text = "second copies" if len(copies) > 1 else "second copy"
+        d.say("copies", x, grid.log.top - 14, text, TWICE, bold=True)
+    if any(each.is_overtaken for each in run.log):
+        end = grid.box(len(run.log), grid.log).x + 6
+        d.say("overtaken", end, grid.log.middle, "overtaken", LOST, bold=True)
+    if run.dropped:
+        text = f"{_range('order', run.dropped)} dropped"
+        d.say("dropped", x, grid.again.middle, text, "quiet", bold=True)
+
+
+def _range(what: str, orders: Sequence[str]) -> str:
+    """ "order 1", or "orders 1–3"."""
+    if len(orders) == 1:
+        return f"{what} {orders[0]}"
+    return f"{what}s {orders[0]}–{orders[-1]}"
 
 
 def words(run: Facts) -> str:
