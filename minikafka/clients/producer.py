@@ -56,6 +56,7 @@ IN_THE_TRACE = (
     "linger_ms",
     "batch_size",
     "max_in_flight_requests_per_connection",
+    "transaction_timeout_ms",
 )
 
 

@@ -269,6 +269,31 @@ def test_an_open_transaction_is_as_long_in_the_figure_as_it_was(shapes):
     assert max(steps) - min(steps) <= 0.2  # of rounding
 
 
+def test_a_transaction_is_aborted_at_the_first_look_after_its_timeout(shapes):
+    for run in shapes["gate", WIDE]:
+        aborted = round(run["open"]["x"] + run["open"]["w"])
+        looks = [
+            shape["x"] for key, shape in run.items() if re.match(r"look/\d+$", key)
+        ]
+        assert aborted == round(min(x for x in looks if x >= run["late"]["x"]))
+
+
+def test_what_gets_lost_ends_with_a_cross(shapes):
+    """A lost answer breaks the connection, so those behind it don't arrive either."""
+    places = CASE["batch"].places
+    shown = shapes["batch", WIDE]
+    answer = shown[places.index("the answer to order 2")]
+    assert crossed(answer) == {f"sent/{order}/answer" for order in (2, 3, 4)}
+    order = shown[places.index("order 1 itself")]
+    assert crossed(order) == {"sent/0/answer"} | {
+        f"sent/{order}/way" for order in (1, 2, 3, 4)
+    }
+
+
+def crossed(run):
+    return {key.removesuffix("/cross") for key in run if key.endswith("/cross")}
+
+
 @pytest.fixture(scope="module")
 def browser():
     pytest.importorskip("playwright.sync_api")

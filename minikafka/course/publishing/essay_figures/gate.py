@@ -5,6 +5,7 @@ of it waits, or doesn't heed it.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from minikafka.broker.config_table import BROKER_CONFIGS
 from minikafka.course.publishing.essay_figures.frame import (
     GONE,
     LOST,
@@ -21,8 +22,10 @@ from minikafka.course.publishing.essay_figures.frame import (
 from minikafka.theatre.drawing import Box, Drawing, Point
 from minikafka.trace import Event
 
-READER = "auditor"
+WRITER, READER = "shop", "auditor"
+LOOKS_EVERY = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
 HIGH = 40  # a record
+LOOK = 3.5  # the coordinator's
 END_MS = 100_000  # of the axis: the longest run, and room for what it ends with
 
 
@@ -33,11 +36,13 @@ class Read(NamedTuple):
 
 class Facts(NamedTuple):
     """opened: the value that is written in the transaction; behind: the one behind it,
-    written at behind_ms. read: by the auditor.
+    written at behind_ms. late_ms: when the transaction has timed out. read: by the
+    auditor.
     """
 
     opened: str
     opened_ms: int
+    late_ms: int
     behind: str
     behind_ms: int
     aborted_ms: int
@@ -51,6 +56,12 @@ class Facts(NamedTuple):
 
 def read(trace: Sequence[Event]) -> Facts:
     first, second = of_kind(trace, "RecordsAppended")[:2]
+    [started] = [e for e in of_kind(trace, "ClientStarted") if e.node == WRITER]
+    [ongoing] = [
+        event
+        for event in of_kind(trace, "TransactionStateChanged")
+        if event.detail["state"] == "Ongoing"
+    ]
     values = [
         Read(value, event.at)
         for event in of_kind(trace, "RecordsPolled")
@@ -60,6 +71,7 @@ def read(trace: Sequence[Event]) -> Facts:
     return Facts(
         opened=first.detail["records"][0][2],
         opened_ms=first.at,
+        late_ms=ongoing.at + started.detail["config"]["transaction_timeout_ms"],
         behind=second.detail["records"][0][2],
         behind_ms=second.at,
         aborted_ms=of_kind(trace, "MarkerWritten")[0].at,
@@ -69,33 +81,56 @@ def read(trace: Sequence[Event]) -> Facts:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (28, 76) if d.phone else (32, 60)
-    left, top = (0, 258) if d.phone else (128, 152)
+    high = 28 if d.phone else 32
+    left, top = (0, 242) if d.phone else (128, 136)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
-    x, wide = (92, (width - 118) / 2) if d.phone else (left, 112)
+    x = 92 if d.phone else left
+    wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, x, wide)
-    _ended_log(d, run, Point(0, 162) if d.phone else Point(width - 352, 28))
-    rows = [top, top + pitch]
-    for name, y in zip(("transaction", READER), rows, strict=True):
-        d.lane(name, name, axis, y, high)
-    box = axis.box(run.opened_ms, run.aborted_ms, rows[0], high)
-    lasted = f"{run.aborted_ms / 1000:.0f} s"
-    is_told = d.long(f"open for {lasted}") + 12 <= box.w
-    d.bar("open", box, STOPPED, f"open for {lasted}" if is_told else "open")
-    ends = "aborted" if is_told else f"aborted after {lasted}"
-    d.say("aborted", box.right + 8, rows[0] + high / 2, ends, LOST, bold=True)
-    _auditor(d, run, axis, rows[1], high)
-    foot = rows[1] + high + 8
+    _ended_log(d, run, Point(x + 16, 144) if d.phone else Point(width - 354, 28), wide)
+    low = _transaction(d, run, axis, top, high)
+    row = low + (50 if d.phone else 28)
+    d.lane(READER, READER, axis, row, high)
+    _auditor(d, run, axis, row, high)
+    foot = row + high + 8
     d.times(axis, foot, seconds(0, END_MS // 1000, 20 if d.phone else 10))
     d.high = foot + 26
     return d
+
+
+def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> float:
+    """How long it is open, when it has timed out, and below it when the coordinator
+    looks, which aborts it then. Returns where that ends.
+    """
+    looks, low = y + high + 11, y + high + 22
+    d.ground("transaction", axis, y, low - y)
+    d.name("transaction", "transaction", y, high)
+    text = "coordinator looks"
+    if d.phone:
+        d.say("looks/name", d.width - 14, y - 11, text, "quiet", anchor="end")
+        d.circle("looks/key", d.width - 6, y - 10, LOOK, "quiet")
+    else:
+        d.say("looks/name", 0, looks, text, "quiet")
+    box = axis.box(run.opened_ms, run.aborted_ms, y, high)
+    d.bar("open", box, STOPPED)
+    late = axis.x(run.late_ms)
+    if d.long("open") + 20 <= late - box.x:
+        d.plate("open/plate", (box.x + late) / 2, y + high / 2, "open", "ink", "paper")
+    d.say("aborted", box.right + 8, y + high / 2, "aborted", LOST, bold=True)
+    d.upright("late", late, y, low + 14, "ink", width=1.5)
+    d.say("late/words", late + 6, low + 10, "timed out", bold=True)
+    for at_ms in range(every := BROKER_CONFIGS[LOOKS_EVERY].default, END_MS, every):
+        is_abort = at_ms == run.aborted_ms
+        fill, r = (LOST, LOOK + 2) if is_abort else ("quiet", LOOK)
+        d.circle(f"look/{at_ms}", axis.x(at_ms), looks, r, fill, "wash")
+    return low
 
 
 def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     """The partition with its gate, and the reader on its way through the log: the gate
     stops it, or stands open for it.
     """
-    d.say("log", x, 10, "the log while the transaction is open", "quiet")
+    d.say("log", x + 16, 10, "the log while the transaction is open", "quiet")
     box = Box(x + 16, 28, wide, HIGH)
     behind = box._replace(x=box.right + 8)
     d.record("log/opened", box, run.opened, GONE, width=2)
@@ -112,18 +147,18 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     d.tip("reader/way", x - 24, way, end, way, "ink")
 
 
-def _ended_log(d: Sheet, run: Facts, place: Point) -> None:
+def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     """The partition when the transaction has ended."""
-    x, y = place
-    d.say("ended", x, y - 18, "when it has ended", "quiet")
-    wide = (d.width - 2 - x + 8) / 3
-    box = Box(x, y, wide - 8, HIGH)
+    box = Box(*place, wide, HIGH)
+    behind = box._replace(x=box.right + 8)
+    d.say("ended", box.x, box.y - 18, "when it has ended", "quiet")
     d.cut("ended/opened", box, run.opened)
-    d.record("ended/behind", box._replace(x=x + wide), run.behind)
-    marker = box._replace(x=x + 2 * wide)
+    d.record("ended/behind", behind, run.behind)
+    marker = box._replace(x=behind.right + 8)
     d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
     if run.is_heeded:
-        d.tip("ended/way", x, box.bottom + 18, x + 2 * wide - 8, box.bottom + 18, "ink")
+        way = box.bottom + 18
+        d.tip("ended/way", box.x, way, behind.right, way, "ink")
 
 
 def _auditor(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
@@ -146,8 +181,8 @@ def words(run: Facts) -> str:
         f"{each.value} at {each.at_ms / 1000:.0f} s" for each in run.read
     )
     return (
-        f"The transaction is open from 0 s to {run.aborted_ms / 1000:.0f} s, then it is"
-        f" aborted. The {READER} reads {reads}"
+        f"The transaction is open from 0 s on, times out at {run.late_ms / 1000:.0f} s,"
+        f" and is aborted at {run.aborted_ms / 1000:.0f} s. The {READER} reads {reads}"
     )
 
 
