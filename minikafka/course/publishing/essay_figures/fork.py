@@ -3,6 +3,7 @@ are left when they meet again. Its time begins with the cut.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
@@ -26,7 +27,7 @@ from minikafka.trace import Event
 BEFORE_MS = 1500  # of the cut, as far as it is shown
 # who writes what after the cut: lonely reaches the old leader only, web the others
 WRITERS = {"lonely": "loaded", "web": "paid"}
-NAMES = 160  # the room of the lanes' names
+NAMES, PHONES_NAMES = 160, 80  # the room of the lanes' names
 LEAST_WAIT_MS = 100
 PLACES = 4  # in a log: all that is sent
 
@@ -106,14 +107,15 @@ def _write_of(trace: Sequence[Event], who: str, value: str, cut_ms: int) -> Writ
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (26, 54) if d.phone else (30, 42)
-    left, top = (0, 56) if d.phone else (NAMES, 34)
+    high, pitch, top = (26, 38, 34) if d.phone else (30, 42, 34)
+    left = PHONES_NAMES if d.phone else NAMES
     rows = [top + number * pitch for number in range(3 + len(WRITERS))]
     end_ms = max(each.done_ms for r in runs for each in r.writes) + 1000
     axis = Axis(Stretch(-BEFORE_MS, end_ms, left, width - 2))
     new = next(each.new for each in runs if each.new)
-    names = ["network", f"broker {run.old} leads", f"broker {new} leads"]
-    names += [f"{who} writes {value}" for who, value in WRITERS.items()]
+    names = ["network", f"broker {run.old}", f"broker {new}"]
+    for who, value in WRITERS.items():
+        names.append(who if d.phone else f"{who} writes {value}")
     for number, y in enumerate(rows):
         d.ground(f"lane/{number}", axis, y, high)
     bars = {run.old: axis.box(-BEFORE_MS, run.old_ms or end_ms, rows[1], high)}
@@ -128,12 +130,18 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d.bar("cut", cut, STOPPED, lasted)
     if "cut/plate" not in d.shapes:
         d.say("cut/words", cut.right + 8, rows[0] + high / 2, lasted)
+    edges = [bars[run.new].x, bars[run.old].right] if run.new else []
     for each, y in zip(run.writes, rows[3:], strict=True):
         _taken(d, each, axis, bars, y + high / 2)
+        edges += [axis.x(taken.at_ms) for taken in each.taken]
+    for broker, box in bars.items():
+        _leads(
+            d, f"leads/{broker}", box, edges, "on1" if broker == run.old else "actor1"
+        )
     for each, y in zip(run.writes, rows[3:], strict=True):
         _write(d, run, each, axis, Box(left, y, 0, high))
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
-        d.name(f"lane/{number}", name, y, high)
+        d.say(f"lane/{number}/name", 0, y + high / 2, name, bold=True)
     foot = rows[-1] + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
     d.high = _logs(d, run, foot + 58)
@@ -152,11 +160,19 @@ def _both_lead(d: Sheet, run: Facts, bars: dict[int, Box], top: float) -> None:
         LOST,
         fade=0.12,
     )
-    y = top - (34 if d.phone else 12)
+    y = top - 12
     for side, x in (("left", new.x), ("right", old.right)):
         d.upright(f"both/{side}", x, y, new.bottom, LOST)
     text = f"two leaders, {run.both_ms / 1000:.1f} s"
     d.bracket("both", new.x, old.right, y, text, LOST)
+
+
+def _leads(d: Sheet, key: str, bar: Box, edges: Sequence[float], ink: str) -> None:
+    """In a leader's bar, in the middle of its widest part between these lines."""
+    inner = [x for x in sorted(edges) if bar.x < x < bar.right]
+    parts = pairwise([bar.x, *inner, bar.right])
+    left, right = max(parts, key=lambda part: part[1] - part[0])
+    d.say(key, (left + right) / 2, bar.y + bar.h / 2, "leads", ink, anchor="middle")
 
 
 def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -> None:
@@ -177,7 +193,8 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
     box = axis.box(write.sent_ms, write.done_ms, row.y, row.h)
     waited_ms = write.done_ms - write.sent_ms
     # beside the line of the other producer's write, where that is near
-    x, text, waits = box.x + 14, "✓ done", "waits"
+    # on a phone, the lane's name doesn't say what is written
+    x, text = box.x + 14, f"{write.value} ✓" if d.phone else "✓ done"
     other = next(each for each in run.writes if each is not write)
     lines = [at(taken.at_ms) for taken in other.taken]
     wide = d.long(text, bold=True)
@@ -186,9 +203,11 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
         if x < axis.left or any(x - 6 < line < box.x for line in lines):
             x = max(lines) + 8
     if waited_ms >= LEAST_WAIT_MS:
-        x, text = box.right + 12, f"{text} after {waited_ms / 1000:.1f} s"
-        if x + d.long(text, bold=True) > d.width:
-            text, waits = "", f"waits, {text}"
+        x, waits = box.right + 12, f"waits {waited_ms / 1000:.1f} s"
+        if d.long(waits) + 12 > box.w:
+            text, waits = f"{text} after {waited_ms / 1000:.1f} s", ""
+        elif x + d.long(text, bold=True) > d.width:
+            text, waits = "", f"{waits}, {text}"
         d.bar(f"{key}/waits", box, WAITING, waits)
     if text:
         d.say(f"{key}/done", x, middle, text, ink, bold=True, halo="wash")
@@ -196,38 +215,45 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
 
 
 def _logs(d: Sheet, run: Facts, y: float) -> float:
-    """The brokers' logs at the end; what one had cut off is behind a gap. Returns where
-    that ends.
+    """The brokers' logs at the end, and what one had cut off: behind a gap, on a phone
+    below them. Returns where that ends.
     """
-    left, high, pitch = (72, 28, 34) if d.phone else (NAMES, 32, 40)
-    apart, gap = (6, 3) if d.phone else (40, 5)
-    wide = (d.width - left - apart - 2) / (PLACES + 1)
-    cut_left = left + PLACES * wide + apart
+    left, high, pitch = (PHONES_NAMES, 28, 34) if d.phone else (NAMES, 32, 40)
+    columns, apart = (PLACES, 0) if d.phone else (PLACES + 1, 40)
+    wide = (d.width - left - apart + 3) / columns
     large = not d.phone
-    d.say("logs/name", 0, y - 16, "brokers in the end", "quiet")
-    final = run.logs[run.new or run.old].kept
-    if any(copy.cut for copy in run.logs.values()):
-        is_lost = any(
-            value not in final for copy in run.logs.values() for value in copy.cut
-        )
-        text = "cut off" if is_lost else "cut off, sent again"
-        x = min(cut_left, d.width - d.long(text))
-        d.say("logs/cut", x, y - 16, text, "quiet")
+    d.say("logs/name", 0, y - 16, "in the end", "quiet")
     for number, (broker, copy) in enumerate(run.logs.items()):
         row = y + number * pitch
-        d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=large)
+        d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=True)
         for place in range(PLACES):
             key = f"log/{broker}/{place}"
-            box = Box(left + place * wide, row, wide - gap, high)
+            box = Box(left + place * wide, row, wide - 5, high)
             if place < len(copy.kept):
                 d.record(key, box, copy.kept[place], large=large)
             else:
                 d.empty(key, box)
-        for value in copy.cut:
-            box = Box(cut_left, row, wide - gap, high)
-            is_lost = value not in final
-            d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=large)
-    return y + len(run.logs) * pitch
+        if d.phone:
+            row, x = y + len(run.logs) * pitch + 8, left
+        else:
+            x = left + PLACES * wide + apart
+        _cut(d, run, broker, Box(x, row, wide - 5, high))
+    return y + len(run.logs) * pitch + (8 + pitch) * d.phone
+
+
+def _cut(d: Sheet, run: Facts, broker: int, box: Box) -> None:
+    """The records that a broker cut off."""
+    final = run.logs[run.new or run.old].kept
+    for value in run.logs[broker].cut:
+        is_lost = value not in final
+        d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=not d.phone)
+        again = "" if is_lost else ", sent again"
+        if d.phone:
+            d.say("logs/cut", 0, box.y + box.h / 2, "cut off", "quiet")
+            text, x, y = f"by broker {broker}{again}", box.right + 10, box.y + box.h / 2
+            d.say("logs/cut/by", x, y, text, "quiet")
+        else:
+            d.say("logs/cut", box.x, box.y - 56, f"cut off{again}", "quiet")
 
 
 def words(run: Facts) -> str:

@@ -95,9 +95,9 @@ def _short(value: str) -> str:
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch = (24, 46) if d.phone else (26, 34)
-    left, top = (0.0, 78.0) if d.phone else (128.0, 24.0)
-    gap, later = (30, 76) if d.phone else (110, 220)
+    high, pitch = (24, 50) if d.phone else (26, 34)
+    left, top = (0.0, 50.0) if d.phone else (128.0, 24.0)
+    gap, later = (66, 82) if d.phone else (110, 220)
     middle = width - 2 - later - gap
     axis = Axis(
         Stretch(*CLOSE_MS, left, middle), Stretch(*LATER_MS, middle + gap, width - 2)
@@ -109,7 +109,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     _killed(d, run, axis, rows, high)
     for name, y in zip(names, rows, strict=True):
         d.name(name, name, y, high)
-    _nobody_leads(d, run, axis, (rows[0] + rows[-1] + high) / 2)
+    _nobody_leads(d, run, axis, rows[2] + high / 2)
     d.bar("frozen", axis.box(*run.frozen_ms, rows[3], high), STOPPED, "frozen")
     _marks(d, "sent", run.sent, axis, rows[0] + high / 2)
     _told(d, run, axis, rows[1] + high / 2)
@@ -124,7 +124,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     ticks = [(ms, f"{ms / 1000:.2f} s") for ms in range(5000, 5101, 50)]
     foot = rows[-1] + high + 6
     d.times(axis, foot, [*ticks, (16_000, "16 s")])
-    d.high = _logs(d, run, runs, foot + 56)
+    d.high = _logs(d, run, runs, foot + 60)
     return d
 
 
@@ -132,18 +132,6 @@ def _nobody_leads(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     """The gap in the axis."""
     close, later = axis.stretches
     lasted = f"{(run.elected_ms - run.killed_ms) / 1000:.1f} s"
-    if d.phone:
-        colon: Look = {"anchor": "end", "bold": True}
-        d.say("gap", d.width, 12, f"then nobody leads for {lasted}", **colon)
-        d.path(
-            "gap/place",
-            close.right,
-            22,
-            f"M0,8v-8h{later.left - close.right:g}v8",
-            line="quiet",
-            width=2,
-        )
-        return
     for number, line in enumerate((lasted, "nobody", "leads")):
         look: Look = {"anchor": "middle", "bold": not number, "halo": "paper"}
         x = (close.right + later.left) / 2
@@ -161,7 +149,7 @@ def _killed(
     if not d.phone:
         d.killed("killed", x, 12, rows[-1] + high)
         return
-    d.cross("killed", x, 46, 5)
+    d.cross("killed", x, 14, 5)
     for number, y in enumerate(rows):  # not through their names
         d.upright(f"killed/{number}", x, y, y + high, LOST, width=2)
 
@@ -174,7 +162,7 @@ def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> N
         if each.at_ms <= CLOSE_MS[1]:
             x = max(axis.x(each.at_ms), free_from)
             d.mark(f"{key}/{each.order}", x, y, each.order, each.paint, r=r)
-            free_from = x + 2 * r + 1
+            free_from = x + 2 * r + 2
 
 
 def _told(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
