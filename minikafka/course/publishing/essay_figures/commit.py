@@ -128,8 +128,8 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
         **look,
     )
     row = y + 132
-    _flag(d, run, max(after.x - GAP / 2, 0), y + 66, row + high)
-    d.say("paid", x, row - 15, "payments", bold=True, halo="paper")
+    _flag(d, run, max(after.x - GAP / 2, 0), y + 66, after.bottom)
+    d.say("paid", x, row - 15, "payments", bold=True)
     for order in range(run.orders):
         key, box = f"paid/{order}", Box(x + order * pitch, row, pitch - GAP, high)
         times = run.paid.count(order)
@@ -143,7 +143,7 @@ def _orders(d: Sheet, run: Facts, x: float, y: float) -> None:
 
 
 def _flag(d: Sheet, run: Facts, x: float, y: float, bottom: float) -> None:
-    """The committed offset: where billing begins again, down to its first payment."""
+    """The committed offset: where billing begins again."""
     d.upright("committed/pole", x, y - 10, bottom, "ink", width=1.5, dash="2 3")
     text = "committed: none"
     if run.committed is not None:

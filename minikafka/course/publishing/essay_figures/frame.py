@@ -192,13 +192,22 @@ class Sheet(Drawing):
         self.path(f"{key}/head", x2, y2, "M0,0l-9,-5v10z", fill=line)
 
     def bracket(
-        self, key: str, x: float, x2: float, y: float, text: str, colour: str
+        self,
+        key: str,
+        x: float,
+        x2: float,
+        y: float,
+        text: str,
+        colour: str,
+        after: float = 0,
     ) -> None:
-        """Over a stretch of what is below: from x to x2, its words above the middle."""
+        """Over a stretch of what is below: from x to x2, its words above the middle, or
+        as near to it as they can begin after a place.
+        """
         d = f"M0,8v-5q0,-3 3,-3h{max(x2 - x - 6, 0):g}q3,0 3,3v5"
         self.path(key, x, y, d, line=colour, width=2)
         half = self.long(text, bold=True) / 2
-        middle = min(max((x + x2) / 2, half), self.width - half)
+        middle = min(max((x + x2) / 2, after + half), self.width - half)
         look: Look = {"anchor": "middle", "bold": True}
         self.say(f"{key}/words", middle, y - 11, text, colour, **look)
 

@@ -56,7 +56,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high, wide = (36, 30, 86) if d.phone else (46, 36, 92)
     top = 120 if d.phone else 30
-    left, right = (GUTTER, 262) if d.phone else (420, 680)
+    left, right = (GUTTER, 266) if d.phone else (420, 680)
     rows = [top + number * pitch for number in range(max(r.partitions for r in runs))]
     d.say("title", left, top - 16, "the partitions", "quiet")
     d.say("writes", left * d.phone, 10 if d.phone else 14, "the shop writes", "quiet")
@@ -73,7 +73,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     taken: set[int] = set()
     for each, y in zip(run.written, sums_y, strict=True):
         home = Box(
-            left + (36 if d.phone else 46), rows[each.partition] + 3, wide, high - 6
+            left + (40 if d.phone else 46), rows[each.partition] + 3, wide, high - 6
         )
         if each.partition in taken:
             home = home._replace(x=home.right + 8)

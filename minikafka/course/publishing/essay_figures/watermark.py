@@ -118,9 +118,6 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         _marks(d, key, run.arrived[broker], axis, y)
     box = axis.box(run.elected_ms, LATER_MS[1], rows[1 + run.leader], high)
     d.bar("leads", box, FIRST, f"broker {run.leader} leads", "leads")
-    if "leads/words" not in d.shapes:
-        look: Look = {"anchor": "end", "bold": True}
-        d.say("leads/beside", box.x - 6, box.y + high / 2, "leads", "actor1", **look)
     ticks = [(ms, f"{ms / 1000:.2f} s") for ms in range(5000, 5101, 50)]
     foot = rows[-1] + high + 6
     d.times(axis, foot, [*ticks, (16_000, "16 s")])
