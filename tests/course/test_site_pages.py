@@ -152,6 +152,22 @@ def test_on_a_phone_each_row_is_a_block_whose_cells_are_named(browser, tmp_path)
 
 
 @pytest.mark.browser
+def test_on_a_phone_a_table_of_few_short_cells_stays_a_table(browser, tmp_path):
+    page = opened(browser, site.reading("kills_of_three_sinks"), tmp_path)
+    page.set_viewport_size(PHONE)
+    tops = "all => all.map(e => e.getBoundingClientRect().top)"
+    for row in page.locator("tbody tr").all():
+        assert len(set(row.locator("td").evaluate_all(tops))) == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_what_clients_do_without_you_is_a_line_for_every_client():
+    [told] = re.findall("Java: true<br>.*?</td>", site.reading("settings_on_monday"))
+    lines = re.sub("</?(span|td).*?>", "", told).split("<br>")
+    assert lines == ["Java: true", "librdkafka: false", "kafka-python: true"]
+
+
+@pytest.mark.browser
 def test_on_a_phone_what_is_promised_is_a_small_table_for_every_fault(
     browser, tmp_path
 ):
