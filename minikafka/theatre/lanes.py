@@ -220,12 +220,22 @@ class Lanes:
                 break
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
+            if "since" in mark:
+                first = next(at for at, each in marks if each["of"] == mark["since"])
+                _span(row, f"{number}/span", axis.xs[first] + 3, x - 3, mark["why"])
             _mark(row, key=str(number), x=x, mark=mark, words=words, colour=lane.colour)
 
         ink = "quiet"
         if lane.trouble:
             ink = "trouble"
         row.number("number", d.width, 13, lane.number, ink)
+
+
+def _span(row: Drawing, key: str, begin: float, end: float, words: str) -> None:
+    """What lay between a mark and an earlier one of its lane."""
+    row.rect(key, x=begin, y=1, w=end - begin, h=LANE - 2, fill="said", line="saidline")
+    if has_room(words, end - begin - 40):
+        row.text(f"{key}/words", end - 8, 13, words, anchor="end", size=12, bold=True)
 
 
 def _longest_shown(gaps: Sequence[int]) -> int:

@@ -1,7 +1,7 @@
 // The strip: a map of runs under the timeline, one of which the picture shows (strip.py). Pointing at a cell, or going to it by
 // the arrow keys, shows how its run ended; choosing it plays the run. A mouse or a finger that is dragged along a row takes its
 // fault along time, and the run follows; where it is let go the fault stays. Runs are in the page, or come from the kernel or from
-// the tab's Python; what came once is kept. A map that asks is blank, and alone on its page, until the learner has said where.
+// the tab's Python; what came once is kept. A map that asks is blank but for the run that is shown, until the learner has said where.
 
 const strip = (() => {
   let map = null, cells = [], chosenKey = null, shownKey = null, wantedKey = null, askedKey = null, plays = false, held = null, asks = '';
@@ -10,6 +10,7 @@ const strip = (() => {
   const place = key => key.split('/').map(Number);
   const endedAs = key => { const [row, column] = place(key); return map.cells[row][column]; };
   const nameOf = key => { const [row, column] = place(key); return `${map.faults[row]} at ${map.moments[column]}`; };
+  const isAsked = key => asks && key !== map.chosen;
   const nodeOf = key => cells.find(node => node.dataset.key === key);
 
   const sameRuns = (one, other) => ['name', 'also', 'faults', 'moments'].every(part => JSON.stringify(one[part]) === JSON.stringify(other[part]));
@@ -21,7 +22,6 @@ const strip = (() => {
     if (!again) { runs.clear(); wantedKey = askedKey = null; }
     map = given;
     if (!before) asks = given.asks ?? '';
-    document.body.classList.toggle('guessing', asks !== '');
     box.hidden = false;
     const rows = map.faults.map((name, row) => make('div', { role: 'row' },
       make('span', { role: 'rowheader', textContent: name, title: name }), ...map.moments.map((_, column) => cellFor(`${row}/${column}`))));
@@ -39,8 +39,8 @@ const strip = (() => {
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
-    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), make('div', { className: 'board' }, grid, axis()), make('p', { className: 'fate' }), legend());
-    mark(asks ? '0/0' : map.chosen ?? (again ? chosenKey : '0/0'));
+    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), make('div', { className: 'board' }, grid, axis()), make('div', { className: 'told' }, make('p', { className: 'fate' }), legend()));
+    mark(map.chosen ?? (again ? chosenKey : '0/0'));
     if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
     apart();
@@ -56,7 +56,7 @@ const strip = (() => {
   }
 
   function look(node) {
-    const { key } = node.dataset, ended = asks ? null : endedAs(key), [kind, sign, words, isRun] = ended || ['', '', asks ? 'here?' : 'not tried yet', false];
+    const { key } = node.dataset, ended = isAsked(key) ? null : endedAs(key), [kind, sign, words, isRun] = ended || ['', '', asks ? 'here?' : 'not tried yet', false];
     node.textContent = sign === '.' ? '·' : sign;
     node.setAttribute('aria-label', `${map.moments[place(key)[1]]}: ${words}`);
     node.title = words;
@@ -83,7 +83,7 @@ const strip = (() => {
 
   function asking() {
     const words = `Some runs end like this: ${asks}. Choose a cell where you think so.`;
-    const open = make('button', { type: 'button', textContent: 'show all', onclick: uncover });
+    const open = make('button', { type: 'button', textContent: 'show all', onclick: showAll });
     return make('p', { className: 'asks', hidden: !asks }, make('span', { ariaLive: 'polite', textContent: words }), open);
   }
 
@@ -94,11 +94,16 @@ const strip = (() => {
       make('span', { textContent: `You said ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
   }
 
+  function showAll({ screenX, screenY }) {
+    stoodAt = `${screenX} ${screenY}`;
+    const [sought] = cells.filter(({ dataset }) => endedAs(dataset.key)?.[0] === asks);
+    uncover();
+    choose(sought.dataset.key);
+  }
+
   function uncover() {
     asks = '';
-    document.body.classList.remove('guessing');
     cells.forEach(look);
-    mark(map.chosen);
     box.querySelector('.asks').replaceChildren();
     box.querySelector('.legend').replaceWith(legend());
     dispatchEvent(new Event('resize'));
@@ -179,7 +184,7 @@ const strip = (() => {
   function say(key) {
     shownKey = key;
     for (const node of cells) node.classList.toggle('shown', node.dataset.key === key);
-    const words = asks ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'keep this fault, add another', onclick: () => ask(`pin ${key}`) });
+    const words = isAsked(key) ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'keep this fault, add another', onclick: () => ask(`pin ${key}`) });
     pin.title = 'this fault in every run: what does one more do?';
     box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() && !asks ? [pin] : []));
   }
@@ -189,7 +194,7 @@ const strip = (() => {
   function point(key) {
     if (!key || key === shownKey) return;
     say(key);
-    if (endedAs(key) && !asks) want(key, false);
+    if (endedAs(key) && !isAsked(key)) want(key, false);
   }
 
   function choose(key, playsOn = true) {
@@ -241,7 +246,9 @@ const strip = (() => {
     pause();
     load(given);
     anew(plays ? play.begin : last);
-    if (plays && !still.matches) turn();
+    if (!plays) return;
+    at('stage').scrollIntoView({ block: 'nearest' });
+    if (!still.matches) turn();
   }
 
   async function unpacked(text) {
@@ -316,5 +323,10 @@ const strip = (() => {
   addEventListener('resize', () => { if (map) apart(); });
   addEventListener('resize', () => { if (runs.has(shownKey) && levers() && !fits(shownKey)) want(shownKey, false); });
 
-  return { setUp, take };
+  // A run was shown: what is asked comes next.
+  function goesOn() {
+    if (asks) box.scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' });
+  }
+
+  return { setUp, take, goesOn };
 })();

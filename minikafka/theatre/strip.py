@@ -69,7 +69,8 @@ def strip(
     whose run the picture shows, as key() has it. also: the faults of every run, which
     can be taken out again, but for the first ones (given: how many). runs: packed_run()
     of cells that the page itself holds.
-    asks: a kind; the map is blank until the learner has said which run ends like that.
+    asks: a kind; but for the chosen cell the map is blank until the learner has said
+    which run ends like that.
     kinds: what the legend calls a kind, where that's not its name.
     """
     return {

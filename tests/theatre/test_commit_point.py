@@ -177,6 +177,16 @@ def test_while_a_prediction_is_open_a_span_says_what_is_and_not_what_would_be():
     )
 
 
+def test_what_is_there_twice_is_told_with_its_cause_at_the_end():
+    pic = picture("commit", commit_after())
+    end = pic.scenes[-1]
+    assert end["sentence"] == (
+        "Record 3 is in payments twice: done, not yet committed, so it came again."
+    )
+    assert {"effect/3", "effect/3/2"} <= set(end["light"])
+    assert any(key.endswith("/span") for key in drawn(pic, end))
+
+
 def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_twice():
     for trace, kind, keys in (
         (commit_after, "EffectWritten", {"record/0/3", "effect/3/2", "lamp/twice"}),
@@ -187,7 +197,7 @@ def test_light_falls_once_on_the_first_that_is_lost_and_the_first_that_is_there_
         ),
     ):
         pic = picture("commit", trace())
-        [lit] = [scene for scene in pic.scenes if "light" in scene]
+        lit, *_ = [scene for scene in pic.scenes[:-1] if "light" in scene]
         assert lit["kind"] == kind and lit["trouble"]
         assert keys <= {*pic.drawings(WIDE)[lit["step"]].outlined}
 

@@ -114,12 +114,10 @@ class FaultsLive:
             self._ahead = None
 
     def _first(self) -> Place:
-        """The cell to begin with: of those that were run and ended as fewest do, the
-        first.
-        """
+        """The cell to begin with: the first that was run and gives away nothing."""
         rarest = self._rarest_kind()
         for place, cell in self._cells():
-            if cell.is_run and cell.outcome.kind == rarest:
+            if cell.is_run and cell.outcome.kind != rarest:
                 return place
         return Place(0, 0)
 
@@ -136,9 +134,9 @@ class FaultsLive:
 
     def _strip(self, found: FaultMap, chosen: Place | None = None) -> Data:
         """The data that the page draws of a map. chosen: the cell whose run is
-        shown; where another one ends like it is asked first.
+        shown; where one ends as fewest do is asked first.
         """
-        asks = "" if chosen is None else self._cell(chosen).outcome.kind
+        asks = "" if chosen is None else self._rarest_kind()
         faults = []
         rows = []
         for cells in found.rows:

@@ -37,6 +37,7 @@ NAV_STYLE = (
     "#gallery a{color:var(--ink);padding:6px 0;white-space:nowrap}"
     "#gallery span{flex:1;padding:6px 0;color:var(--quiet);"
     "overflow:hidden;white-space:nowrap;text-overflow:ellipsis}"
+    "#gallery a:last-child{min-width:0;overflow:hidden;text-overflow:ellipsis}"
     # a picture fills its window, and the site's header is as wide
     ".way{max-width:1440px}"
     "{named}</style>"

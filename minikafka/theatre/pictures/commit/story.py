@@ -11,6 +11,7 @@ after it; it is a duplicate when its effect is written a second time.
 from collections.abc import Sequence
 from typing import Any
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.casting import (
     busiest_group,
     busiest_partitions,
@@ -33,6 +34,7 @@ from minikafka.trace import Event
 
 # who writes an effect, where that is done outside of any client's program
 YOUR_PROGRAM = "Your program"
+UNCOMMITTED = "done, not yet committed"  # what comes again
 LONGEST_VALUE = 24  # in a sentence
 ASSIGNMENTS = ("PartitionsAssigned", "PartitionsRevoked", "PartitionsLost")
 OF_READING = ("RecordsPolled", "OffsetCommitted", "EffectWritten")
@@ -259,7 +261,22 @@ class CommitStory(LogStory):
             told.chapter = self.once(f"duplicate of {offset}") and "duplicate"
             told.trouble = True
             told.light = self._light([offset], "twice")
+            [mark] = told.marks
+            mark |= {"since": self.fates.effects[offset][-2], "why": UNCOMMITTED}
         return told
+
+    def ends(self, last: Scene) -> None:
+        """The records that are in the table twice, and why."""
+        doubled = [offset for offset, at in self.fates.effects.items() if len(at) > 1]
+        if self.table and doubled:
+            which = these_are(doubled)
+            it = "it" if len(doubled) == 1 else "they"
+            last["sentence"] = (
+                f"{which} in {self.table} twice: {UNCOMMITTED}, so {it} came again."
+            )
+            last["light"] = [f"effect/{offset}" for offset in doubled]
+            last["light"] += [f"effect/{offset}/2" for offset in doubled]
+            last["light"] += ["lamp/twice", "time/lane/effects"]
 
     def _is_of_another(self, d: Detail) -> bool:
         """Whether an effect belongs to another table or partition, as far as it
