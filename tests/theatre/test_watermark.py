@@ -20,7 +20,7 @@ from minikafka.course.experiments.lesson_18_event_time import (
     which_are_dropped,
     with_a_clock_ahead,
 )
-from minikafka.theatre.drawing import LAYOUTS, NARROW, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
 from tests.chromium import running_chromium
 from tests.seeds import first_now
 
@@ -149,8 +149,10 @@ def test_the_last_sentence_says_how_many_counted_and_why_no_more():
         "11 of 12 orders counted. H did not: the watermark, 10 minutes behind the latest"
         " order, had passed the end of its window before."
     )
-    said = RECORDED.play().scenes[-1]["sentence"]
-    assert said.startswith("12 of 12 orders counted: the watermark")
+    assert RECORDED.play().scenes[-1]["sentence"] == (
+        "12 of 12 orders counted, H too: micro-batch 2 drops by the watermark before,"
+        " 08:02, and writes by its own, 08:11."
+    )
     assert COMPLETE.play().scenes[-1]["sentence"] == (
         "12 of 12 orders counted: output mode complete closes no window."
     )
@@ -194,9 +196,11 @@ def test_a_micro_batch_drops_by_the_watermark_before_it_and_writes_by_its_own(wi
     assert before["x"] == drawn["mark/1"]["x"] < own["x"]
     assert before["width"] < own["width"]
     words = drawn["closed/2/time"]["text"], drawn["mark/2/time"]["text"]
-    assert (words[0][-5:], words[1][-5:]) == ("08:02", "08:11")
+    assert [each[-5:] for each in words] == ["08:02", "08:11"]
     if width == WIDE:
-        assert words == ("dropped left of 08:02", "written up to 08:11")
+        assert words == ("drops what ended by 08:02", "writes what ended by 08:11")
+    if width == PHONE:
+        assert words == ("drops to 08:02", "writes to 08:11")
 
 
 def test_the_end_of_the_late_orders_picture_is_in_its_light():

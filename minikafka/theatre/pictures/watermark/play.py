@@ -30,11 +30,12 @@ from minikafka.theatre.text import counted, dotted
 
 TIMES, BATCH, BOX = 18, 44, 28  # heights: of times, of a micro-batch, of a window's box
 AXIS, WIDE = 150, 700  # width of the axis: at least, and where names are whole
-NAMES = "micro-batch 0", "in the sink"  # the widest, and that on a phone
 # what a micro-batch does by its watermark and by the one before; and that on a phone
-BY = "written up to {}", "{}"
-BY_BEFORE = "dropped left of {}", "drops {}"
-ENDS, WIDE_ENDS = (widest(BY_BEFORE[each].format("08:00"), 12) for each in (1, 0))
+BY = "writes what ended by {}", "writes to {}", "{}"
+STANDS = "watermark {}", "{}"  # where it does not write by it, or nobody may know yet
+BY_BEFORE = "drops what ended by {}", "drops to {}"
+NAMES, WIDE_NAMES = (widest(BY_BEFORE[each].format("08:00"), 12) for each in (1, 0))
+ENDS = widest("08:00", 12, mono=True) / 2  # of the time at the axis' end
 MOST_WRITTEN = 4  # counts that a box of the sink shows
 RADIUS = 9.5  # of an order
 DrawsWindow = Callable[[Drawing, Box, str, Mapping[str, Any]], None]
@@ -106,8 +107,7 @@ class WatermarkPlay(Play):
         return column(self._line("axis", TIMES, self._axis), *rows, below)
 
     def _line(self, name: str, high: float, draw: Draws) -> Item:
-        """A name, the axis, and what is said at its end."""
-        whole, short = [widest(words, 13, bold=True) + 4 for words in NAMES]
+        """A name, and the axis."""
 
         def nothing(d: Drawing, places: Places, scene: Scene) -> None:
             pass
@@ -117,17 +117,11 @@ class WatermarkPlay(Play):
                 f"{name} name",
                 nothing,
                 high=high,
-                least=short + 8,
-                wanted=whole / LEAST_STRETCH + 8,
+                least=NAMES + 6,
+                wanted=WIDE_NAMES / LEAST_STRETCH + 12,
             ),
             part(name, draw, high=high, least=AXIS, wanted=WIDE, grow=1),
-            part(
-                f"{name} end",
-                nothing,
-                high=high,
-                least=ENDS,
-                wanted=WIDE_ENDS / LEAST_STRETCH + 8,
-            ),
+            part(f"{name} end", nothing, high=high, least=ENDS),
             gap=4,
             breaks=False,
         )
@@ -165,9 +159,6 @@ class WatermarkPlay(Play):
             d.upright(f"{key}/line", x, place.bottom, foot, "rule", width=1)
         room = place.x - widest(clock(0), 12, mono=True) / 2
         d.note("name/axis", 0, place.y + 12, fitting(["placed at"], room), size=12)
-        if any(told["watermark"] is not None for told in scene["space"]["rows"]):
-            look = {"anchor": "end", "size": 12}
-            d.note("watermark/axis", d.width, place.y + 12, "watermark", **look)
 
     # -- a micro-batch
 
@@ -188,7 +179,6 @@ class WatermarkPlay(Play):
             name = fitting(names, place.x - 4, 12.5, bold=True) or str(batch)
             is_now = number == len(rows) - 1
             d.text(f"{key}/name", 0, y + 18, name, bold=is_now, size=12.5)
-            d.note(f"{key}/writes", 0, y + 35, "writes", size=12)
             closes = told["closed"] is not None and self.cast["mode"] != "complete"
             if closes and not d.asks:
                 self._closed(d, place, batch, told["closed"])
@@ -206,9 +196,8 @@ class WatermarkPlay(Play):
         x = self._x(place, closed)
         key = f"closed/{batch}"
         d.upright(f"{key}/mark", x, place.y, place.bottom, "quiet", width=1)
-        look: Look = {"anchor": "end", "size": 12}
-        words = self._by(d, BY_BEFORE, closed)
-        d.note(f"{key}/time", d.width, place.y + 35, words, **look)
+        words = fitting(_all_by(BY_BEFORE, closed), place.x - 4, 12)
+        d.text(f"{key}/time", 0, place.y + 35, words, size=12)
         ended = closed - (closed - self.first) % self.size
         if ended <= self.first:
             return
@@ -217,14 +206,8 @@ class WatermarkPlay(Play):
             f"micro-batch {batch} drops what belongs to a window that ended by"
             f" {clock(closed)}"
         )
-        look = {"fill": "chip", "fade": 0.55, "tip": tip}
+        look: Look = {"fill": "chip", "fade": 0.55, "tip": tip}
         d.rect(key, place.x, place.y + 1, wide, place.h - 2, **look)
-
-    def _by(self, d: Drawing, words: tuple[str, str], minute: int) -> str:
-        """Words about a watermark, as long as the room beside the axis allows."""
-        ends = self.boxes.places(d.width)["axis end"]
-        told = [each.format(clock(minute)) for each in words]
-        return fitting(told, ends.w, 12) or clock(minute)
 
     def _order(self, d: Drawing, place: Box, order: Order) -> None:
         name, fate = order.name, FATES[order.fate]
@@ -248,10 +231,14 @@ class WatermarkPlay(Play):
         self, d: Drawing, place: Box, batch: int, begin: int, count: int
     ) -> None:
         """The row that the micro-batch writes for this window."""
-        x = self._x(place, begin + self.size / 2) - 13
+        x = self._chip_x(place, begin)
         tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
         key = f"written/{batch}/{begin}"
         d.chip(key, x, place.y + 22, str(count), fill="good", tip=tip)
+
+    def _chip_x(self, place: Box, begin: int) -> float:
+        """Where the row for this window begins: in its middle."""
+        return self._x(place, begin + self.size / 2) - 13
 
     def _watermark(self, d: Drawing, places: Places, scene: Scene) -> None:
         """A stair: the watermark is constant within a micro-batch, and moves between
@@ -263,17 +250,19 @@ class WatermarkPlay(Play):
             if minute is not None:
                 place = places[f"row {number}"]
                 x = self._x(place, minute)
-                stands.append((told["batch"], minute, x, place.y))
+                chips = [self._chip_x(place, begin) for begin, _ in told["written"]]
+                free = min([each for each in chips if each > x], default=d.width) - x
+                stands.append((told["batch"], minute, x, place.y, free))
         thick: Look = {"line": "ink", "width": 3}
-        for batch, minute, x, y in stands:
+        writes = self.cast["mode"] == "append" and not d.asks
+        for batch, minute, x, y, free in stands:
             key = f"mark/{batch}"
             d.upright(key, x, y, y + BATCH, **thick)
-            look: Look = {"bold": True, "size": 12, "anchor": "end"}
-            words = clock(minute)
-            if self.cast["mode"] == "append" and not d.asks:
-                words = self._by(d, BY, minute)
-            d.text(f"{key}/time", d.width, y + 18, words, **look)
-        for before, (batch, minute, x, y) in pairwise(stands):
+            told = _all_by(BY if writes else STANDS, minute)
+            words = fitting(told, free - 10, 12, bold=True)
+            look: Look = {"bold": True, "size": 12, "halo": "paper"}
+            d.text(f"{key}/time", x + 6, y + 35, words, **look)
+        for before, (batch, minute, x, y, _) in pairwise(stands):
             if before[1] != minute:
                 d.level(f"mark/{batch}/moved", before[2], x, y, **thick)
 
@@ -305,6 +294,11 @@ class WatermarkPlay(Play):
 
 def _at(minute: float) -> str:
     return clock(round(minute))
+
+
+def _all_by(words: Sequence[str], minute: int) -> list[str]:
+    """What is done by a watermark, the longest words first."""
+    return [each.format(clock(minute)) for each in words]
 
 
 def _what_became(window: Mapping[str, Any]) -> list[str]:

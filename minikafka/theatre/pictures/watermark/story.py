@@ -77,6 +77,7 @@ class WatermarkStory(Story):
         self.dropped = 0
         # window -> what is lit of an order that still counts after its watermark
         self.late: dict[int, list[str]] = {}
+        self.kept = ""  # the last of these, in words
 
     def cast(self) -> Cast:
         told = super().cast()
@@ -134,6 +135,11 @@ class WatermarkStory(Story):
         )
         told.chapter = f"{name} counts"
         self.late[window.begin] = [f"order/{name}", f"closed/{row.batch}"]
+        if row.closed is not None and self.mode == "append":
+            self.kept = (
+                f"{name} too: micro-batch {row.batch} drops by the watermark before,"
+                f" {clock(row.closed)}, and writes by its own, {clock(watermark)}."
+            )
         told.light = [
             *self.late[window.begin],
             f"state/{window.begin}",
@@ -225,6 +231,8 @@ class WatermarkStory(Story):
                 f"{words}. {listed(lost)} did not: {behind} had passed the end of"
                 f" {whose} before."
             )
+        elif self.kept:
+            last["sentence"] = f"{words}, {self.kept}"
         elif self.mode == "complete":
             last["sentence"] = f"{words}: output mode complete closes no window."
         else:
