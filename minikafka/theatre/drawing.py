@@ -51,6 +51,9 @@ IN_NOTEBOOKS = (WIDE, NARROW)  # on no phone, and pages that stay small
 
 # places come nearer to each other, but text keeps its size
 LEAST_STRETCH = 0.8
+# a still for a phone: as wide as a page of 390 pixels between its margins, less 4
+SMALLEST = 354
+ACROSS = frozenset(("x", "x2", "w"))  # what a narrower page makes smaller
 
 CELL = 13.5  # size of the text in a cell
 
@@ -556,6 +559,19 @@ class Part(Drawing):
             attributes["x2"] += self.x
             attributes["y2"] += self.y
         self.whole.add(f"{self.key}/{key}", kind, **attributes)
+
+
+def smallest(drawn: Drawing) -> Drawing:
+    """The layout for phones on the narrowest page: places are nearer to each other, as
+    in the player.
+    """
+    by = SMALLEST / drawn.width
+    small = Drawing(SMALLEST)
+    small.lit, small.outlined = drawn.lit, drawn.outlined
+    for key, shape in drawn.shapes.items():
+        nearer = {name: _rounded(shape[name] * by) for name in ACROSS & shape.keys()}
+        small.shapes[key] = shape | nearer
+    return small
 
 
 def _is_beneath(key: str, others: Collection[str]) -> bool:

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from minikafka.prediction import Prediction
 from minikafka.theatre import pace, page, svg
-from minikafka.theatre.drawing import IN_NOTEBOOKS, LAYOUTS, WIDE, Drawing
+from minikafka.theatre.drawing import (
+    IN_NOTEBOOKS,
+    LAYOUTS,
+    PHONE,
+    SMALLEST,
+    WIDE,
+    Drawing,
+    smallest,
+)
 from minikafka.theatre.lanes import Scene
 from minikafka.theatre.page import Data, Step
 from minikafka.theatre.play import Cast, Play
@@ -118,7 +126,9 @@ class Picture:
         return self._drawings[width]
 
     def drawing(self, step: int, width: int) -> Drawing:
-        """The shapes of one step."""
+        """The shapes of one step. width: that of a layout, or SMALLEST."""
+        if width == SMALLEST:
+            return smallest(self.drawing(step, PHONE))
         drawing = Drawing(width)
         drawing.asks = self._asks(step)
         drawing.ends = step == len(self.scenes) - 1
@@ -170,7 +180,7 @@ class Picture:
 
     def svg(self, step: int | None = None, width: int = WIDE) -> str:
         """One step as a static SVG file's text; the last one if none is given, and
-        steps count from 0.
+        steps count from 0. width: that of a layout, or SMALLEST.
         """
         if not self.scenes:
             return self._empty_svg()

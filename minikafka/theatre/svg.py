@@ -5,13 +5,22 @@ sets in HTML.
 import re
 from collections.abc import Mapping, Sequence
 
-from minikafka.theatre.drawing import CELL, Drawing, Look, Shape, fit, text_width, wrap
+from minikafka.theatre.drawing import (
+    CELL,
+    SMALLEST,
+    Drawing,
+    Look,
+    Shape,
+    fit,
+    text_width,
+    wrap,
+)
 from minikafka.theatre.palette import PALETTE
-from minikafka.theatre.text import escape
+from minikafka.theatre.text import dotted, escape
 
 SANS = "system-ui, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, 'DejaVu Sans Mono', monospace"
-MARGIN = 20
+MARGIN, LEAST_MARGIN = 20, 2
 DIM = 0.55  # player.css: .dim
 # SVG's attributes, and what shapes call them.
 PLACES = {
@@ -41,8 +50,13 @@ def svg(
     alt: str,
 ) -> str:
     """A whole SVG file, legible in both themes, with a title and a description for
-    screen readers.
+    screen readers. One for a phone cuts no words, and leaves margins to its page.
     """
+    shapes = [in_light(key, body) for key in body.shapes]
+    if body.width == SMALLEST:
+        header, top = _small_header(title, dotted(time, scenario, corner), sentence)
+        height = top + body.bottom + 6
+        return file(header, shapes, top, height, title, alt, margin=LEAST_MARGIN)
     width = body.width
     right = MARGIN + width
     text_left = MARGIN + 12
@@ -67,9 +81,28 @@ def svg(
         y = 71 + 18 * number
         header.text(f"sentence/{number}", MARGIN + indent, y, line, size=12.5)
 
-    shapes = [in_light(key, body) for key in body.shapes]
     top = 80 + height
-    return file(header, shapes=shapes, top=top, height=top + body.bottom + 12, alt=alt)
+    return file(header, shapes, top, top + body.bottom + 12, title, alt)
+
+
+def _small_header(title: str, scenario: str, sentence: str) -> tuple[Drawing, int]:
+    """All words below each other, and where the drawing begins."""
+    header = Drawing(SMALLEST)
+    left, y = LEAST_MARGIN, 0
+    for number, line in enumerate(wrap(title, SMALLEST - 20, 15, bold=True)):
+        y += 19
+        header.text(f"title/{number}", left, y, line, bold=True, size=15)
+    for number, line in enumerate(wrap(scenario, SMALLEST, 12.5)):
+        y += 18
+        header.text(f"scenario/{number}", left, y, line, "quiet", size=12.5)
+    lines = wrap(sentence, SMALLEST - 20, 13)
+    height = 18 * len(lines) + 10
+    top = y + 9
+    header.rect("said", left, top, SMALLEST, height, "said", "saidline", r=6)
+    for number, line in enumerate(lines):
+        y = top + 18 * (number + 1)
+        header.text(f"sentence/{number}", left + 10, y, line, size=13)
+    return header, top + height + 12
 
 
 def _headline(header: Drawing, title: str, corner: str) -> None:
@@ -84,27 +117,26 @@ def file(
     shapes: Sequence[str],
     top: int,
     height: int,
+    title: str,
     alt: str,
     rules: str = "",
+    margin: int = MARGIN,
 ) -> str:
-    """A whole SVG file. shapes: elements, drawn from top on. The header's title is the
-    file's.
-    """
-    width = header.width + 2 * MARGIN
-    title = escape(header.shapes["title"]["text"])
+    """A whole SVG file. shapes: elements, drawn from top on."""
+    width = header.width + 2 * margin
     head = "\n".join(map(_element, header.shapes.values()))
     body = "\n".join(shapes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
         f' width="{width}" height="{height}" role="img"'
         ' aria-labelledby="picture-title picture-text">\n'
-        f'<title id="picture-title">{title}</title>\n'
+        f'<title id="picture-title">{escape(title)}</title>\n'
         f'<desc id="picture-text">{escape(alt)}</desc>\n'
         f"<style>{colours()}{rules}</style>\n"
         f"<defs>{HATCH}</defs>\n"
         f'<rect width="{width}" height="{height}" class="f-paper"/>\n'
         f"{head}\n"
-        f'<g transform="translate({MARGIN} {top})">\n{body}\n</g>\n'
+        f'<g transform="translate({margin} {top})">\n{body}\n</g>\n'
         "</svg>\n"
     )
 

@@ -6,9 +6,9 @@ from html import unescape
 
 import pytest
 
-from minikafka.course.contents import contents
-from minikafka.course.places import NOTEBOOKS
-from minikafka.course.publishing import site, site_look, site_tables
+from minikafka.course.contents import contents, extras
+from minikafka.course.publishing import site, site_look, site_tables, title_pictures
+from minikafka.theatre.drawing import SMALLEST
 from tests.chromium import running_chromium
 
 WITH_TABLES = (
@@ -361,23 +361,32 @@ def test_a_phone_shows_a_question_of_a_lesson_whole(browser, tmp_path):
         assert max(ends) <= size["width"]
 
 
+def test_a_lesson_begins_with_what_it_asks_then_the_way_in_then_its_picture(tmp_path):
+    for number in ("04", "10"):
+        html = site.lesson_page(contents()[number], tmp_path, live=True)
+        below = html.partition("</h1>")[2]
+        places = [below.index(each) for each in ("?", "run this", "<img ")]
+        assert places == sorted(places)
+    extra = extras()["04_extra_in_a_terminal"]
+    assert "<img " not in site.lesson_page(extra, tmp_path, live=False)
+
+
 @pytest.mark.browser
-def test_a_figure_that_a_phone_cuts_off_fades_until_one_has_seen_its_end(
-    browser, tmp_path
-):
-    lessons = tmp_path / "lessons"
-    lessons.mkdir()
-    shutil.copytree(NOTEBOOKS / "pictures", tmp_path / "pictures")
+def test_a_phone_shows_a_lessons_picture_in_a_drawing_of_its_own(browser, tmp_path):
+    lessons, pictures = tmp_path / "lessons", tmp_path / "pictures"
+    for folder in (lessons, pictures):
+        folder.mkdir()
+    shutil.copy(title_pictures.path("10"), pictures)
+    small = pictures / title_pictures.small("10")
+    small.write_text(title_pictures.HOOKS["10"](SMALLEST), encoding="utf-8")
     html = site.lesson_page(contents()["10"], tmp_path, live=True)
     page = opened(browser, html, lessons, bypass_csp=True)
-    figure = page.locator(".wide")
-    fades = "e => getComputedStyle(e).getPropertyValue('--fade')"
-    assert figure.evaluate(fades) == "0px"
-    page.set_viewport_size(PHONE)
-    assert figure.evaluate("e => e.scrollWidth > e.clientWidth")
-    assert figure.evaluate(fades) == "48px"
-    figure.evaluate("e => e.scrollTo(e.scrollWidth, 0)")
-    page.wait_for_function(
-        "getComputedStyle(document.querySelector('.wide'))"
-        ".getPropertyValue('--fade') === '0px'"
-    )
+    image = page.locator(".opening img")
+    for size, name in ((WIDE, "10.svg"), (PHONE, small.name)):
+        page.set_viewport_size(size)
+        page.wait_for_function(
+            "name => document.querySelector('.opening img').currentSrc.endsWith(name)",
+            arg=f"/{name}",
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    assert image.evaluate("e => e.naturalWidth <= e.clientWidth")

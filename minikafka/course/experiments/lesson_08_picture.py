@@ -12,25 +12,29 @@ SEGMENTS = (
 )
 
 _LEFT, _TOP = 16, 44  # of the first record
+_ROW = 84  # on a phone, from one row of segments to the next
 _PITCH, _GAP = 58, 14  # from record to record, and between segments
 _WIDTH, _HEIGHT = 50, 46  # of a record
 
 
-def who_moves() -> str:
+def who_moves(width: int = WIDE) -> str:
     """SVG: twelve records of four customers in four segments. Which of them go, and
     when, is the lesson's to say.
     """
-    body = Drawing(WIDE)
-    offset, x = 0, _LEFT
-    for customers in SEGMENTS:
+    body = Drawing(width)
+    in_a_row, left = (2, 0) if body.phone else (len(SEGMENTS), _LEFT)
+    offset = 0
+    for place, customers in enumerate(SEGMENTS):
+        row, column = divmod(place, in_a_row)
+        x = left + column * (len(customers) * _PITCH + _GAP)
+        y = _TOP + row * _ROW
         is_active = customers == SEGMENTS[-1]
         name = "active segment" if is_active else f"segment {offset}"
-        body.text(name, x, _TOP - 14, name, bold=True, size=12)
+        body.text(name, x, y - 14, name, bold=True, size=12)
         for customer in customers:
-            _draw_record(body, offset, customer, x)
+            _draw_record(body.part(str(offset), x, y), offset, customer)
             offset += 1
             x += _PITCH
-        x += _GAP
     said = "The last record for each customer stays. Which of the others go, and when?"
     return svg(
         body,
@@ -43,8 +47,7 @@ def who_moves() -> str:
     )
 
 
-def _draw_record(body: Drawing, offset: int, customer: str, x: float) -> None:
-    record = body.part(str(offset), x, _TOP)
+def _draw_record(record: Drawing, offset: int, customer: str) -> None:
     record.rect("box", 0, 0, _WIDTH, _HEIGHT, "cell", "rule", r=4)
     record.text("offset", 7, 18, str(offset), mono=True, size=12)
     record.text("key", 7, 36, customer, size=12)

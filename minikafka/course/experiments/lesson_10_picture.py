@@ -10,9 +10,10 @@ from minikafka.theatre.text import listed
 _TOP, _ROW = 16, 68  # of the first broker; from broker to broker
 _NAMES, _PITCH = 280, 222  # room for names; from record to record
 _WIDTH, _HEIGHT = 210, 52  # of a record
+_SMALL_ROW, _SMALL_PITCH = 92, 181  # on a phone
 
 
-def two_leaders() -> str:
+def two_leaders(width: int = WIDE) -> str:
     """SVG: what each replica has. Which of the two records stays is the lesson's to
     say.
     """
@@ -25,7 +26,7 @@ def two_leaders() -> str:
         }
     old, new = partition.replicas[0], partition.leader  # the preferred one led first
 
-    body = Drawing(WIDE)
+    body = Drawing(width)
     told = []
     for place, (broker, log) in enumerate(logs.items()):
         role = f"follows broker {new}"
@@ -33,7 +34,8 @@ def two_leaders() -> str:
             role = "cut off; led in epoch 0"
         elif broker == new:
             role = f"leads in epoch {partition.leader_epoch}"
-        _replica(body, broker, role, log, _TOP + place * _ROW)
+        y = place * _SMALL_ROW if body.phone else _TOP + place * _ROW
+        _replica(body, broker, role, log, y)
         told.append(f"Broker {broker}, {role}: {listed([value for _, value in log])}.")
     said = (
         "The network is back. Two records have offset 1. Which one stays, and how does"
@@ -55,15 +57,23 @@ def _replica(
 ) -> None:
     """Draw a broker's name, its fate, and its log."""
     names = body.part(f"broker/{broker}", 0, y)
-    names.text("name", 0, 22, f"broker {broker}", bold=True)
-    names.note("role", 0, 42, role, size=12)
+    name = f"broker {broker}"
+    left, pitch, width = _NAMES, _PITCH, _WIDTH
+    if body.phone:  # the words stand above the log
+        names.text("name", 0, 14, name, bold=True)
+        names.note("role", 76, 14, role, size=12)
+        left, pitch, width = 0, _SMALL_PITCH, _SMALL_PITCH - 8
+        y += 22
+    else:
+        names.text("name", 0, 22, name, bold=True)
+        names.note("role", 0, 42, role, size=12)
     for offset, (epoch, value) in enumerate(log):
         key = f"record/{broker}/{offset}"
-        _record(body.part(key, _NAMES + offset * _PITCH, y), epoch, value)
+        _record(body.part(key, left + offset * pitch, y), epoch, value, width)
 
 
-def _record(cell: Drawing, epoch: int, value: str) -> None:
+def _record(cell: Drawing, epoch: int, value: str, width: float) -> None:
     fill, line = ("wash", "ink") if epoch else ("cell", "rule")
-    cell.rect("box", 0, 0, _WIDTH, _HEIGHT, fill, line, r=4)
+    cell.rect("box", 0, 0, width, _HEIGHT, fill, line, r=4)
     cell.text("value", 12, 23, value, mono=True, size=12)
     cell.note("epoch", 12, 42, f"epoch {epoch}", size=12)

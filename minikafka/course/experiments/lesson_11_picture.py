@@ -32,18 +32,24 @@ _TOP, _ROW = 14, 44  # of the first broker; from broker to broker
 _NAMES, _ROLES = 0, 76  # where they begin
 _RECORDS, _PITCH = 250, 168  # where they begin; from record to record
 _WIDTH, _HEIGHT = 158, 32  # of a record
+_SMALL_ROW, _SMALL_PITCH, _UNDER = 72, 120, 28  # on a phone
 
 
-def the_controller_is_dead() -> str:
+def the_controller_is_dead(width: int = WIDE) -> str:
     """SVG: how much of the metadata log each broker has. The lesson says what goes on,
     and who decides next.
     """
-    body = Drawing(WIDE)
+    body = Drawing(width)
     for place, broker in enumerate(BROKERS):
-        row = body.part(str(broker.number), 0, _TOP + place * _ROW)
+        y = place * _SMALL_ROW if body.phone else _TOP + place * _ROW
+        row = body.part(str(broker.number), 0, y)
         _names(row, broker)
         for offset in range(broker.end):
-            _record(row, offset)
+            if body.phone:  # below the names
+                x = offset * _SMALL_PITCH
+                _record(row, offset, x, _UNDER, _SMALL_PITCH - 6)
+            else:
+                _record(row, offset, _RECORDS + offset * _PITCH, 0, _WIDTH)
     said = (
         "The controller decided something, and died. Who decides next, what is"
         " committed, and what goes on meanwhile?"
@@ -75,9 +81,15 @@ def _names(row: Drawing, broker: Broker) -> None:
     row.text("role", _ROLES, 20, role, role_ink, size=12)
 
 
-def _record(row: Drawing, offset: int) -> None:
+def _record(row: Drawing, offset: int, x: float, y: float, width: float) -> None:
     key = f"record/{offset}"
-    x = _RECORDS + offset * _PITCH
     fill = "cell" if offset < COMMITTED else "paper"
-    row.rect(key, x, 0, _WIDTH, _HEIGHT, fill, "rule", r=4)
-    row.text(f"{key}/words", x + 12, 21, LOG[offset], mono=True, size=12)
+    row.rect(key, x, y, width, _HEIGHT, fill, "rule", r=4)
+    row.text(
+        f"{key}/words",
+        x + (6 if row.phone else 12),
+        y + 21,
+        LOG[offset],
+        mono=True,
+        size=12,
+    )

@@ -3,9 +3,10 @@ its producer asks to end it.
 """
 
 from minikafka.course.experiments.lesson_13_runs import one_broker, paying, reader
+from minikafka.theatre.drawing import WIDE
 
 
-def nobody_knows_how_it_ends() -> str:
+def nobody_knows_how_it_ends(width: int = WIDE) -> str:
     """SVG: the request that ends the transaction has left. The lesson says what it
     decides, and who reads what.
     """
@@ -23,5 +24,5 @@ def nobody_knows_how_it_ends() -> str:
         played = cluster.play("transaction")
         for scene in played.scenes:
             if "EndTxn" in scene["sentence"]:
-                return played.svg(scene["step"])
+                return played.svg(scene["step"], width)
     raise AssertionError("nobody asked to end the transaction")

@@ -14,18 +14,20 @@ _WIDTH, _HEIGHT = 210, 34  # of a write
 _APART = 8  # how much lower the write outside is
 
 
-def one_place_outside() -> str:
+def one_place_outside(width: int = WIDE) -> str:
     """SVG: which of three writes are in the transaction. The lesson says what happens
     to the third.
     """
-    body = Drawing(WIDE)
-    _transaction(body)
-    _program(body)
-    y = _TOP
+    body = Drawing(width)
+    # on a phone the writes are below the program
+    left, top = (20, _TOP + 48) if body.phone else (_LEFT, _TOP)
+    _transaction(body.part("transaction", left, top))
+    _program(body.part("program", 0, 0 if body.phone else _TOP + _ROW))
+    y = top
     for words in INSIDE:
-        _write(body, words, y)
+        _write(body.part(f"write/{words}", left, y), words)
         y += _ROW
-    _write(body, OUTSIDE, y + _APART)
+    _write(body.part(f"write/{OUTSIDE}", left, y + _APART), OUTSIDE)
     said = (
         "The program may be killed between any two steps. What is where after"
         " its restart?"
@@ -45,22 +47,20 @@ def one_place_outside() -> str:
     )
 
 
-def _transaction(body: Drawing) -> None:
+def _transaction(box: Drawing) -> None:
     """The box around the writes that are in it."""
-    box = body.part("transaction", _LEFT, _TOP)
-    width, height = _WIDTH + 150, len(INSIDE) * _ROW + 4
+    width = min(_WIDTH + 150, box.width)
+    height = len(INSIDE) * _ROW + 4
     box.rect("box", -20, -10, width, height, "paper", "rule", r=8)
     box.note("name", _WIDTH + 14, 50, "transaction", size=12)
 
 
-def _program(body: Drawing) -> None:
-    program = body.part("program", 0, _TOP + _ROW)
+def _program(program: Drawing) -> None:
     work = "reads an order, writes three times"
     program.text("name", 0, 20, "billing", bold=True)
     program.note("work", 0, 40, work, size=12)
 
 
-def _write(body: Drawing, words: str, y: float) -> None:
-    write = body.part(f"write/{words}", _LEFT, y)
+def _write(write: Drawing, words: str) -> None:
     write.rect("box", 0, 0, _WIDTH, _HEIGHT, "cell", "rule", r=4)
     write.text("words", 12, 22, words, mono=True, size=12)

@@ -62,27 +62,48 @@ def watched(seed: int = 16) -> Seen:
     return Seen(leads, copies, waiting, seed)
 
 
-_BOX, _TALL, _GAP = 290, 142, 25  # a broker's box, and from box to box
-_CELL, _ACROSS, _DOWN = 82, 88, 44  # a copy's width; from copy to copy
-_LANES, _LANE = 196, 26  # of the first lane; from lane to lane
-_LEFT, _RIGHT = 86, 820  # where a lane begins, and where it ends
+class Place(NamedTuple):
+    """box, tall: of a broker; right, down: to the next one. copies: where the first row
+    of its copies begins, cell, high: of a copy, across, below: to the next one. lanes,
+    left, end: where the first lane begins, and where all end.
+    """
+
+    box: float
+    tall: float
+    right: float
+    down: float
+    copies: float
+    cell: float
+    high: float
+    across: float
+    below: float
+    lanes: float
+    left: float
+    end: float
 
 
-def three_brokers() -> str:
+BESIDE = Place(290, 142, 315, 0, 48, 82, 36, 88, 44, lanes=196, left=86, end=820)
+# on a phone
+SMALL = Place(354, 108, 0, 116, 38, 104, 28, 111, 33, lanes=388, left=44, end=300)
+_LANE = 26  # from lane to lane
+
+
+def three_brokers(width: int = WIDE) -> str:
     """SVG: which partitions have lost a copy, and which their leader. The lesson says
     what a monitoring system shows of it.
     """
     seen = watched()
-    body = Drawing(WIDE)
-    for place, broker in enumerate(BROKERS):
-        box = body.part(f"broker/{broker}", place * (_BOX + _GAP), 4)
-        _broker(box, broker, seen)
-    body.note("lanes", 0, _LANES - 14, "who leads each partition")
-    body.note("waiting", WIDE, _LANES - 14, "orders that wait", "end")
+    body = Drawing(width)
+    place = SMALL if body.phone else BESIDE
+    for number, broker in enumerate(BROKERS):
+        x, y = number * place.right, 4 + number * place.down
+        _broker(body.part(f"broker/{broker}", x, y), broker, seen, place)
+    body.note("lanes", 0, place.lanes - 14, "who leads each partition")
+    body.note("waiting", width, place.lanes - 14, "orders that wait", "end")
     for number in range(PARTITIONS):
-        lane = body.part(f"lane/{number}", 0, _LANES + number * _LANE)
-        _lane(lane, number, seen)
-    _axis(body)
+        lane = body.part(f"lane/{number}", 0, place.lanes + number * _LANE)
+        _lane(lane, number, seen, place)
+    _axis(body, place)
     led = [str(number) for number in range(PARTITIONS) if _leader(seen, number) < 1]
     said = f"Broker {KILLED} has just died. Which numbers on your screen change?"
     alt = (
@@ -105,71 +126,73 @@ def _leader(seen: Seen, number: int) -> int:
     return seen.leads[number][-1]
 
 
-def _broker(box: Drawing, broker: int, seen: Seen) -> None:
+def _broker(box: Drawing, broker: int, seen: Seen, place: Place) -> None:
     """A broker's card, with its copies; those that it leads, or led, in its colour."""
-    place = broker - 1
+    actor = broker - 1
     is_dead = broker == KILLED
     line, dash = ("trouble", "6 5") if is_dead else ("rule", None)
     fill = "paper" if is_dead else "wash"
-    box.rect("box", 0, 0, _BOX, _TALL, fill, line, r=10, dash=dash, width=1.5)
+    box.rect("box", 0, 0, place.box, place.tall, fill, line, r=10, dash=dash, width=1.5)
     fade = 0.55 if is_dead else None
-    box.disc("disc", 24, 24, 12, str(broker), place, 13, fade=fade)
+    box.disc("disc", 24, 24, 12, str(broker), actor, 13, fade=fade)
     box.text("name", 44, 29, f"broker {broker}", bold=True, size=15)
     if is_dead:
-        box.text("life", _BOX - 14, 29, "killed", "trouble", bold=True, anchor="end")
+        end = place.box - 14
+        box.text("life", end, 29, "killed", "trouble", bold=True, anchor="end")
     for number in range(PARTITIONS):
         if broker not in seen.copies[number]:
             continue
         row, column = divmod(number, 3)
-        x = 14 + column * _ACROSS
-        y = 48 + row * _DOWN
+        x = 14 + column * place.across
+        y = place.copies + row * place.below
         leads = seen.leads[number][0] == broker
         fill, ink, role = "cell", "ink", "copy"
         if leads:
-            fill, ink, role = actor_colour(place), ink_on_actor(place), "leads"
+            fill, ink, role = actor_colour(actor), ink_on_actor(actor), "leads"
         if is_dead:
             role = "led" if leads else "copy"
         copy = box.part(str(number), x, y)
-        copy.rect("box", 0, 0, _CELL, 36, fill, "none", r=5, fade=fade)
-        copy.text("name", 10, 23, f"P{number}", ink, bold=True, size=15)
-        copy.text("role", _CELL - 10, 23, role, ink, size=12.5, anchor="end")
+        copy.rect("box", 0, 0, place.cell, place.high, fill, "none", r=5, fade=fade)
+        base = place.high / 2 + 5
+        copy.text("name", 10, base, f"P{number}", ink, bold=True, size=15)
+        copy.text("role", place.cell - 10, base, role, ink, size=12.5, anchor="end")
 
 
-def _lane(lane: Drawing, number: int, seen: Seen) -> None:
+def _lane(lane: Drawing, number: int, seen: Seen, place: Place) -> None:
     """Who led a partition over time; hatched where nobody did."""
-    lane.text("name", _LEFT - 14, 16, f"P{number}", bold=True, size=14, anchor="end")
+    name = f"P{number}"
+    lane.text("name", place.left - 14, 16, name, bold=True, size=14, anchor="end")
     looks = seen.leads[number]
     begin = 0
     for at in range(1, len(looks) + 1):
         if at < len(looks) and looks[at] == looks[begin]:
             continue
-        _span(lane, begin * LOOK_MS, at * LOOK_MS, looks[begin])
+        left, right = _x(begin * LOOK_MS, place), _x(at * LOOK_MS, place)
+        _span(lane.part(f"span/{begin}", left, 0), right - left, looks[begin])
         begin = at
     count = seen.waiting[number]
     ink = "trouble" if count else "quiet"
-    lane.text("waiting", WIDE, 16, str(count), ink, bold=True, size=16, anchor="end")
+    lane.text(
+        "waiting", lane.width, 16, str(count), ink, bold=True, size=16, anchor="end"
+    )
 
 
-def _span(lane: Drawing, begin_ms: int, end_ms: int, leader: int) -> None:
-    x = _x(begin_ms)
-    width = _x(end_ms) - x
-    key = f"span/{begin_ms}"
+def _span(span: Drawing, width: float, leader: int) -> None:
     if leader == NOBODY:
-        lane.rect(key, x, 0, width, 21, "hatch", "trouble", r=3)
+        span.rect("bar", 0, 0, width, 21, "hatch", "trouble", r=3)
         look: Look = {"size": 12.5, "bold": True, "anchor": "middle", "halo": "paper"}
-        lane.text(f"{key}/words", x + width / 2, 15, "nobody", "trouble", **look)
+        span.text("words", width / 2, 15, "nobody", "trouble", **look)
         return
-    place = leader - 1
-    lane.rect(key, x, 0, width, 21, actor_colour(place), r=3)
-    ink = ink_on_actor(place)
-    lane.text(f"{key}/words", x + 9, 15, f"broker {leader}", ink, size=12.5)
+    actor = leader - 1
+    span.rect("bar", 0, 0, width, 21, actor_colour(actor), r=3)
+    span.text("words", 9, 15, f"broker {leader}", ink_on_actor(actor), size=12.5)
 
 
-def _axis(body: Drawing) -> None:
+def _axis(body: Drawing, place: Place) -> None:
     """The moment of the kill, and now."""
-    bottom = _LANES + PARTITIONS * _LANE
-    killed = _x(KILLED_MS)
-    body.upright("killed", killed, _LANES - 6, bottom, "trouble", width=2)
+    top, bottom = place.lanes - 6, place.lanes + PARTITIONS * _LANE
+    killed = _x(KILLED_MS, place)
+    body.upright("killed", killed, top, bottom, "trouble", width=2)
     body.text(
         "killed/word",
         killed,
@@ -179,12 +202,12 @@ def _axis(body: Drawing) -> None:
         bold=True,
         anchor="middle",
     )
-    body.cursor(_RIGHT, _LANES - 6, bottom)
-    body.text("now", _RIGHT, bottom + 16, "now", bold=True, anchor="middle")
-    for second in range(0, KILLED_MS // 1000):
-        body.note(f"tick/{second}", _x(second * 1000), bottom + 16, f"{second} s")
+    body.cursor(place.end, top, bottom)
+    body.text("now", place.end, bottom + 16, "now", bold=True, anchor="middle")
+    for second in range(0, KILLED_MS // 1000, 2 if body.phone else 1):
+        x = _x(second * 1000, place)
+        body.note(f"tick/{second}", x, bottom + 16, f"{second} s")
 
 
-def _x(ms: float) -> float:
-    room = _RIGHT - _LEFT
-    return _LEFT + room * ms / END_MS
+def _x(ms: float, place: Place) -> float:
+    return place.left + (place.end - place.left) * ms / END_MS

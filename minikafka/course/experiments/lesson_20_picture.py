@@ -45,22 +45,24 @@ def came() -> tuple[dict[str, list[Click]], int]:
     return by_user, latest - DELAY_MS
 
 
-_LEFT, _RIGHT = 84, WIDE - 20  # of the axis of time
+# the ends of the axis of time, and how large a click is; on a phone
+_AXIS, _DOT = (84, WIDE - 20), 6
+_SMALL_AXIS, _SMALL_DOT = (56, 334), 4
 _TOP, _LANE = 40, 38  # of the first lane; from lane to lane
 _BOTTOM = _TOP + len(USERS) * _LANE
 
 
-def who_notices_the_silence() -> str:
+def who_notices_the_silence(width: int = WIDE) -> str:
     """SVG: who clicked when. Which visits are over, and who notices, is the lesson's to
     say.
     """
     clicks, watermark = came()
-    body = Drawing(WIDE)
+    body = Drawing(width)
     for place, user in enumerate(USERS):
         lane = body.part(user, 0, _TOP + place * _LANE)
         _lane(lane, place, user, clicks[user])
     for clock in ("10:00", "11:00", "12:00", "13:00", "14:00"):
-        tick = body.part(f"tick/{clock}", _x(at(clock)), _BOTTOM)
+        tick = body.part(f"tick/{clock}", _x(body, at(clock)), _BOTTOM)
         tick.upright("mark", 0, -6, 0, "quiet")
         tick.note("word", 0, 17, clock, "middle", size=13)
     _line(body, "watermark", watermark, f"watermark {as_clock(watermark)}")
@@ -86,7 +88,8 @@ def _lane(lane: Drawing, place: int, user: str, clicks: Sequence[Click]) -> None
     """A visitor's clicks; those of a minute are one dot."""
     middle = _LANE / 2
     lane.text("name", 0, middle + 5, user, bold=True, size=14)
-    lane.level("line", _LEFT, _RIGHT, middle, "rule")
+    lane.level("line", *_axis(lane), middle, "rule")
+    dot = _SMALL_DOT if lane.phone else _DOT
     colour = actor_colour(place)
     seen: dict[str, Click] = {}
     for click in clicks:
@@ -94,11 +97,11 @@ def _lane(lane: Drawing, place: int, user: str, clicks: Sequence[Click]) -> None
             seen.setdefault(as_clock(click.at_ms), click)
     for clock, click in sorted(seen.items()):
         fill = "paper" if click.late else colour
-        lane.circle(clock, _x(click.at_ms), middle, 6, fill, colour, width=2)
+        lane.circle(clock, _x(lane, click.at_ms), middle, dot, fill, colour, width=2)
     if user == SILENT:
         last = max(click.at_ms for click in clicks)
-        begin = _x(last) + 12
-        end = _x(at(NOW)) - 6
+        begin = _x(lane, last) + 2 * dot
+        end = _x(lane, at(NOW)) - 6
         lane.rect("silence", begin, 4, end - begin, _LANE - 8, "hatch", "trouble", r=4)
         words = "silence"
         look: Look = {"size": 14, "bold": True, "anchor": "middle", "halo": "paper"}
@@ -107,11 +110,16 @@ def _lane(lane: Drawing, place: int, user: str, clicks: Sequence[Click]) -> None
 
 def _line(body: Drawing, name: str, ms: int, words: str) -> None:
     """A moment, down through all lanes."""
-    x = _x(ms)
+    x = _x(body, ms)
     body.upright(name, x, _TOP - 14, _BOTTOM, "ink", width=2.5)
     body.text(f"{name}/word", x, _TOP - 22, words, bold=True, size=14, anchor="middle")
 
 
-def _x(ms: float) -> float:
+def _axis(body: Drawing) -> tuple[int, int]:
+    return _SMALL_AXIS if body.phone else _AXIS
+
+
+def _x(body: Drawing, ms: float) -> float:
+    left, right = _axis(body)
     share = (ms - at(FROM)) / (at(TO) - at(FROM))
-    return _LEFT + (_RIGHT - _LEFT) * share
+    return left + (right - left) * share

@@ -12,7 +12,7 @@ SECONDS = 12  # of the run: all orders are there, and billing has tried for a wh
 WRITTEN, ASKED = "amount", "cents"
 
 
-def one_renamed_field() -> str:
+def one_renamed_field(width: int = WIDE) -> str:
     """SVG: ten orders by the field that has their price, and where billing is. Who
     could have known before is the lesson's to say.
     """
@@ -23,13 +23,16 @@ def one_renamed_field() -> str:
     tried = [each["step"] for each in played.scenes if each["kind"] == "PositionSought"]
     step = tried[-1]
     scene = played.scenes[step]
-    body = played.drawings(WIDE)[step]
+    body = played.drawing(step, width)
     for offset, order in enumerate(orders):
         [field] = order.keys() - {"customer"}
         record = body.shapes[f"record/0/{offset}"]
-        record |= {"text": field}
+        record |= {"text": field[0] if body.phone else field}
         if field == WRITTEN:
             record |= {"line": "trouble", "ink": "trouble", "width": 2}
+    scenario = played.scenario(scene)
+    if body.phone:  # a record has room for a letter
+        scenario = f"{ASKED[0]}: {ASKED}, {WRITTEN[0]}: {WRITTEN} · {scenario}"
     said = (
         f"One order has {WRITTEN} where billing looks for {ASKED}. Billing has crashed"
         f" {len(deaths)} times. Who could have known before?"
@@ -37,7 +40,7 @@ def one_renamed_field() -> str:
     return svg(
         body,
         title="One renamed field",
-        scenario=played.scenario(scene),
+        scenario=scenario,
         sentence=said,
         corner=played.corner,
         time=scene["time"],

@@ -75,18 +75,19 @@ def recorded(samples: Sequence[Sample]) -> Recorded:
     )
 
 
-_RIGHT = 580  # where the curves end
+_RIGHT, _SMALL_RIGHT = 580, 300  # where the curves end; on a phone
 _TOP, _ROW, _TALL = 8, 90, 54  # of the first curve; from curve to curve; a curve
 _PHONE, _WIDTH, _HEIGHT = 676, 216, 320  # the phone: its left side and its size
 _BOTTOM = _TOP + 3 * _ROW
 
 
-def a_night() -> str:
+def a_night(width: int = WIDE) -> str:
     """SVG: what a monitoring system shows when the phone rings. The lesson says what it
     is, and what can be done.
     """
     plan = plans.read(NIGHT)
-    body = Drawing(WIDE)
+    body = Drawing(width)
+    right = _SMALL_RIGHT if body.phone else _RIGHT
     curves = {
         "orders accepted a minute": (by_the_minute(RECORDED.accepted), "actor1"),
         "lag of billing": (RECORDED.lag, "actor2"),
@@ -94,12 +95,13 @@ def a_night() -> str:
     }
     y = _TOP
     for name, (values, ink) in curves.items():
-        _curve(body.part(name, 0, y), name, values, ink)
+        _curve(body.part(name, 0, y), right, name, values, ink)
         y += _ROW
-    _time(body, len(RECORDED.lag))
-    _flat(body)
+    _time(body, right, len(RECORDED.lag))
+    below = _flat(body)
     clock, messages = _messages(plan.opens)
-    _phone(body, clock, messages)
+    x, y = ((width - _WIDTH) / 2, below + 20) if body.phone else (_PHONE, _TOP)
+    _phone(body.part("phone", x, y), clock, messages)
     said = "Your phone rings. What is it, and what do you do?"
     lag = f"The lag of billing has risen to {RECORDED.lag[-1]}"
     return svg(
@@ -120,49 +122,54 @@ def _messages(opens: str) -> tuple[str, list[str]]:
     return found[0][0], messages
 
 
-def _curve(row: Drawing, name: str, values: Sequence[int], ink: str) -> None:
+def _curve(
+    row: Drawing, right: int, name: str, values: Sequence[int], ink: str
+) -> None:
     """A number over the night, filled down to zero, and what it is now."""
     base = 22 + _TALL
     most = max(values)
-    step = _RIGHT / (len(values) - 1)
+    step = right / (len(values) - 1)
     points = []
     for place, value in enumerate(values):
         points.append(f"{place * step:.1f},{-_TALL * value / most:.1f}")
     line = " L".join(points)
-    area = f"M0,0 L{line} L{_RIGHT},0 z"
+    area = f"M0,0 L{line} L{right},0 z"
     row.text("name", 0, 12, name, bold=True, size=14)
     row.path("area", 0, base, area, ink, fade=0.22)
-    row.level("zero", 0, _RIGHT, base, "rule")
+    row.level("zero", 0, right, base, "rule")
     row.path("line", 0, base, f"M{line}", "none", ink, width=2.5)
     last = values[-1]
     height = _TALL * last / most
-    row.circle("now", _RIGHT, base - height, 4.5, ink)
-    row.text("number", _RIGHT + 12, base - height + 5, str(last), bold=True, size=16)
+    row.circle("now", right, base - height, 4.5, ink)
+    number = str(last)
+    row.text("number", right + 12, base - height + 5, number, bold=True, size=16)
 
 
-def _time(body: Drawing, samples: int) -> None:
+def _time(body: Drawing, right: int, samples: int) -> None:
     """The axis under the curves, in minutes after midnight."""
     end_ms = samples * SAMPLE_MS
     for minute in range(0, end_ms // 60_000 + 1, 3):
-        x = _RIGHT * max(minute * 60_000 - SAMPLE_MS, 0) / (end_ms - SAMPLE_MS)
+        x = right * max(minute * 60_000 - SAMPLE_MS, 0) / (end_ms - SAMPLE_MS)
         tick = body.part(f"tick/{minute}", x, _BOTTOM)
         anchor = "start" if minute == 0 else "middle"
         tick.note("word", 0, 10, f"00:{minute:02}", anchor, size=13)
 
 
-def _flat(body: Drawing) -> None:
-    """The numbers that have not moved."""
-    x = 0
+def _flat(body: Drawing) -> int:
+    """Draw the numbers that have not moved; returns where they end."""
+    x, y = 0, _BOTTOM + 30
     for name, value in RECORDED.flat:
         words = f"{name} {value}"
         width = text_width(words, 12, bold=True) + 14
-        body.boxed(f"flat/{name}", x, _BOTTOM + 30, width, 20, words, "good")
+        if x + width > body.width:
+            x, y = 0, y + 28
+        body.boxed(f"flat/{name}", x, y, width, 20, words, "good")
         x += width + 10
+    return y + 20
 
 
-def _phone(body: Drawing, clock: str, messages: Sequence[str]) -> None:
+def _phone(phone: Drawing, clock: str, messages: Sequence[str]) -> None:
     """A phone with its messages; arcs beside it say that it rings."""
-    phone = body.part("phone", _PHONE, _TOP)
     phone.rect("case", 0, 0, _WIDTH, _HEIGHT, "ink", r=26)
     phone.rect("speaker", _WIDTH / 2 - 26, 12, 52, 5, "quiet", r=3)
     phone.rect("screen", 10, 28, _WIDTH - 20, _HEIGHT - 44, "wash", r=12)

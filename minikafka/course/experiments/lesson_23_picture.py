@@ -34,10 +34,12 @@ NAMES = {
     "ApiKeys": "APIs",
 }
 
-_ASKED, _ANSWERED = 34, 156  # from above: of the bytes of the request, of the answer
-_BYTE, _HEIGHT = 25.5, 28  # of a byte's cell
-_COLUMNS, _API, _TALL = 7, 132, 66  # APIs in a row; the room and the height of one
-_LISTED = _ANSWERED + 82
+_ASKED = 34  # from above: of the bytes of the request
+_BYTE, _HEIGHT = 25.25, 28  # of a byte's cell
+_FIELDS = 82  # from one row of fields to the next
+_BETWEEN = 122  # from the last row of the request to the answer
+_API, _TALL = 132, 66  # the room and the height of an API
+_SMALL_API = 181  # on a phone
 
 
 def answered(frame: bytes) -> bytes:
@@ -54,7 +56,7 @@ def answered(frame: bytes) -> bytes:
     raise AssertionError("the answer waits for something")
 
 
-def who_wants_to_come_in() -> str:
+def who_wants_to_come_in(width: int = WIDE) -> str:
     """SVG: the client's question and the broker's answer. The lesson says what the
     client makes of it.
     """
@@ -63,16 +65,19 @@ def who_wants_to_come_in() -> str:
     found = response_apart(answer, "ApiVersions", 0).parts
     head = [part for part in found if part.depth == 0]
     listed = [part for part in found if part.depth > 0]
-    body = Drawing(WIDE)
+    body = Drawing(width)
     _who(body, "client", 12, "K", 0, "kafka-python asks")
-    _frame(body.part("asked", 0, _ASKED), RECORDED, asked, "actor1")
-    _who(body, "broker", _ANSWERED - 22, "M", 1, "the minimal Kafka answers")
-    _frame(body.part("answered", 0, _ANSWERED), answer, head, "actor2")
+    last = _frame(body.part("asked", 0, _ASKED), RECORDED, asked, "actor1")
+    y = _ASKED + last + _BETWEEN
+    _who(body, "broker", y - 22, "M", 1, "the minimal Kafka answers")
+    last = _frame(body.part("answered", 0, y), answer, head, "actor2")
+    y += last + _FIELDS
     served = [listed[at : at + 3] for at in range(0, len(listed), 3)]
+    pitch = _SMALL_API if body.phone else _API
     for place, (key, low, high) in enumerate(served):
-        row, column = divmod(place, _COLUMNS)
-        api = body.part(f"api/{key.value}", column * _API, _LISTED + row * (_TALL + 8))
-        _api(api, answer[key.first : high.end], key, low, high)
+        row, column = divmod(place, (width + 8) // pitch)
+        api = body.part(f"api/{key.value}", column * pitch, y + row * (_TALL + 8))
+        _api(api, pitch - 8, answer[key.first : high.end], key, low, high)
     said = (
         "A real client has connected. What must one file say to it, until it can write"
         " and read?"
@@ -99,31 +104,41 @@ def _who(
     body.text(f"{key}/words", 28, y + 5, words, bold=True, size=14)
 
 
-def _frame(row: Drawing, data: bytes, parts: list[Part], ink: str) -> None:
-    """The bytes of some fields, and what the fields say."""
+def _frame(rows: Drawing, data: bytes, parts: list[Part], ink: str) -> int:
+    """The bytes of some fields, and what the fields say, in as many rows as they need;
+    returns where the last one begins.
+    """
+    x, y = 0.0, 0
     for part in parts:
-        left = part.first * _BYTE
         width = (part.end - part.first) * _BYTE
-        is_named = part.name in NAMES
-        line = ink if is_named else "rule"
-        for at in range(part.first, part.end):
-            x = at * _BYTE
-            look = "wash" if is_named else "paper"
-            row.rect(f"byte/{at}", x, 0, _BYTE, _HEIGHT, look, "rule")
-            middle = x + _BYTE / 2
-            hexed = f"{data[at]:02x}"
-            row.text(
-                f"byte/{at}/hex", middle, 19, hexed, mono=True, size=13, anchor="middle"
-            )
-        key = f"field/{part.first}"
-        row.rect(key, left, 0, width, _HEIGHT, "none", line, r=3, width=1.5)
-        if is_named:
-            value = part.value.strip("“”").split()[0]
-            row.note(f"{key}/name", left + 2, 45, NAMES[part.name], size=12)
-            row.text(f"{key}/value", left + 2, 63, value, bold=True, size=14)
+        if x + width > rows.width:
+            x, y = 0, y + _FIELDS
+        field = rows.part(f"field/{part.first}", x, y)
+        _field(field, data[part.first : part.end], part, ink)
+        x += width
+    return y
 
 
-def _api(box: Drawing, data: bytes, key: Part, low: Part, high: Part) -> None:
+def _field(field: Drawing, data: bytes, part: Part, ink: str) -> None:
+    is_named = part.name in NAMES
+    look = "wash" if is_named else "paper"
+    for at, byte in enumerate(data):
+        key, x = f"byte/{at}", at * _BYTE
+        field.rect(key, x, 0, _BYTE, _HEIGHT, look, "rule")
+        middle, hexed = x + _BYTE / 2, f"{byte:02x}"
+        field.text(f"{key}/hex", middle, 19, hexed, mono=True, size=13, anchor="middle")
+    line = ink if is_named else "rule"
+    width = len(data) * _BYTE
+    field.rect("box", 0, 0, width, _HEIGHT, "none", line, r=3, width=1.5)
+    if is_named:
+        value = part.value.strip("“”").split()[0]
+        field.note("name", 2, 45, NAMES[part.name], size=12)
+        field.text("value", 2, 63, value, bold=True, size=14)
+
+
+def _api(
+    box: Drawing, width: float, data: bytes, key: Part, low: Part, high: Part
+) -> None:
     """One API of the list: its name, its versions, and the six bytes that say so."""
     number = int(key.value)
     [name] = [each for each, api in API.items() if api.key == number]
@@ -131,7 +146,7 @@ def _api(box: Drawing, data: bytes, key: Part, low: Part, high: Part) -> None:
     if low.value != high.value:
         versions = f"versions {low.value} to {high.value}"
     hexed = data.hex(" ", 2)
-    box.rect("box", 0, 0, _API - 8, _TALL, "wash", "rule", r=5)
+    box.rect("box", 0, 0, width, _TALL, "wash", "rule", r=5)
     box.text("name", 9, 19, name, bold=True, size=12)
     box.text("hex", 9, 36, hexed, "quiet", mono=True, size=12)
     box.text("versions", 9, 55, versions, size=12)

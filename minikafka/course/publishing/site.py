@@ -39,6 +39,7 @@ from minikafka.course.publishing import (
     site_lab,
     site_news,
     site_python,
+    title_pictures,
 )
 from minikafka.course.publishing.site_look import (
     FRONT,
@@ -161,6 +162,11 @@ MANY_SECTIONS = 5
 SKIPPED = re.compile(
     r"(Nobody has to do this one|You (don't have to do|can skip) this one)\. "
 )
+# the title of a lesson, its picture if it has one, and what it asks
+BEGINS = re.compile(
+    r'</h1>\s*(?:<p>(<img [^>]*/pictures/(\d\d)\.svg"/>)</p>\s*)?(<p>.*?</p>)',
+    re.DOTALL,
+)
 # where to begin, by what one wants: the lesson, the aim, and the way from there
 # the ways into the course: name, and which lessons
 AIMS = (
@@ -233,6 +239,7 @@ def write(folder: Path) -> None:
     live = site_lab.build(folder, notebooks)
     say("the lessons as pages")
     shutil.copytree(NOTEBOOKS / "pictures", folder / PICTURES, dirs_exist_ok=True)
+    title_pictures.write_small(folder / PICTURES)
     (folder / "recipes").mkdir()
     for path in OF_RECIPES.glob("*.py"):
         shutil.copy(path, folder / "recipes")
@@ -699,8 +706,26 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
     )
     style = f"<style>\n{own('site_lesson.css')}</style>\n"
     body = read(lesson, site)
-    body = body.replace("</h1>", f"</h1>{link}{within(body, 'h2')}", 1)
+    body = opening(body, f"{link}{within(body, 'h2')}")
     return page(head, style + body + beside(lesson))
+
+
+def opening(body: str, ways: str) -> str:
+    """The same lesson: below its title what it asks, then the ways into it, and then
+    its picture, of which a phone shows a drawing of its own.
+    """
+
+    def begins(found: re.Match[str]) -> str:
+        picture, number, asks = found.groups()
+        if not picture:
+            return f"</h1>{asks}{ways}"
+        small = f"../{PICTURES}/{title_pictures.small(number)}"
+        return (
+            f'</h1>{asks}{ways}<p class="opening"><picture>'
+            f'<source media="(max-width: 820px)" srcset="{small}">{picture}</picture></p>'
+        )
+
+    return BEGINS.sub(begins, body, count=1)
 
 
 def own_machine(lesson: Contents) -> str:

@@ -50,7 +50,7 @@ LONG = re.compile(r"(?<![\w&/])[\w.]{16,}(?![^<]*>)")  # a name, not within a ta
 
 def fitted(html: str) -> str:
     """The same page, with tables and pictures that fit any width."""
-    html = re.sub(r"<p>(?=<img )", '<p class="wide" tabindex="0">', html)
+    html = re.sub(r"<p>(?=<img )", '<p class="wide">', html)
     return re.sub(
         "<table>.*?</table>", lambda found: _table(found[0]), html, flags=re.DOTALL
     )

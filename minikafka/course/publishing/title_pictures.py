@@ -3,7 +3,7 @@ files in notebooks/pictures, made here and tested to be current.
 
 A lesson's says what the lesson is about to someone who only reads, and gives none of
 its predictions away. `python -m minikafka.course.publishing.title_pictures` writes them
-all.
+all. The site makes another drawing of a lesson's picture, for phones.
 """
 
 from bisect import bisect_right
@@ -33,7 +33,7 @@ from minikafka.course.experiments.lesson_23_picture import who_wants_to_come_in
 from minikafka.course.experiments.lesson_24_picture import three_locks
 from minikafka.course.places import NOTEBOOKS
 from minikafka.theatre import picture, svg
-from minikafka.theatre.drawing import WIDE, Drawing
+from minikafka.theatre.drawing import SMALLEST, WIDE, Drawing
 from minikafka.theatre.picture import Picture
 
 PICTURES = NOTEBOOKS / "pictures"
@@ -100,7 +100,7 @@ def _loop(frames: Sequence[Drawing], *, title: str, alt: str, seconds: float) ->
     header = Drawing(frames[0].width)
     header.text("title", svg.MARGIN, 24, title, bold=True, size=16)
     bottom = max(frame.bottom for frame in frames)
-    return svg.file(header, shapes, 42, bottom + 54, alt, "".join(rules))
+    return svg.file(header, shapes, 42, bottom + 54, title, alt, "".join(rules))
 
 
 def _spans(key: str, frames: Sequence[Drawing]) -> list[Span]:
@@ -136,17 +136,17 @@ def _rule(begin: int, end: int, count: int, seconds: float) -> str:
     )
 
 
-def start_here() -> str:
+def start_here(width: int = WIDE) -> str:
     """Lesson 00: created is written, and there is a partition more."""
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=2)
     cluster.producer(client_id="shop").send("orders", key="alice", value="created")
     cluster.run(seconds=1)
     cluster.create_partitions("orders", 3)
-    return cluster.play("log").svg()
+    return cluster.play("log").svg(width=width)
 
 
-def the_log() -> str:
+def the_log(width: int = WIDE) -> str:
     """Lesson 01: two readers of one log in three segments."""
     cluster = Cluster(seed=1)
     cluster.create_topic("orders", partitions=1, configs={"segment.ms": 5000})
@@ -165,10 +165,10 @@ def the_log() -> str:
         if number == 12:
             while audit.poll(timeout_ms=100):
                 pass
-    return cluster.play("log").svg()
+    return cluster.play("log").svg(width=width)
 
 
-def partitions_and_keys() -> str:
+def partitions_and_keys(width: int = WIDE) -> str:
     """Lesson 02: where six keys go."""
     cluster = Cluster(seed=4)
     cluster.create_topic("orders", partitions=3)
@@ -176,10 +176,10 @@ def partitions_and_keys() -> str:
     for key in ("alice", "bob", "carol", "dave", "frank", "ivan"):
         shop.send("orders", key=key, value="created")
         cluster.run(seconds=1)
-    return cluster.play("partitioner").svg()
+    return cluster.play("partitioner").svg(width=width)
 
 
-def producers() -> str:
+def producers(width: int = WIDE) -> str:
     """Lesson 03: one batch is open, another in flight, and the log has some."""
     cluster = Cluster(seed=8)
     cluster.create_topic("orders", partitions=1)
@@ -191,7 +191,7 @@ def producers() -> str:
     for scene in played.scenes:
         space = scene["space"]
         if space["buffer"] and on_its_way(space):
-            return played.svg(scene["step"])
+            return played.svg(scene["step"], width)
     raise AssertionError("no batch is open while another is in flight")
 
 
@@ -202,7 +202,7 @@ def on_its_way(space: dict[str, Any]) -> bool:
     return has_records and "on its way" in states
 
 
-def offsets_and_delivery() -> str:
+def offsets_and_delivery(width: int = WIDE) -> str:
     """Lesson 04: two records done, one in hand, nothing committed."""
     cluster = Cluster(seed=4)
     cluster.create_topic("orders", partitions=1)
@@ -222,10 +222,10 @@ def offsets_and_delivery() -> str:
         record = next(billing)
         if record.offset < 2:
             payments.add(record, record.value)
-    return cluster.play("commit").svg()
+    return cluster.play("commit").svg(width=width)
 
 
-def consumer_groups() -> str:
+def consumer_groups(width: int = WIDE) -> str:
     """Lesson 05: two have asked to join, nobody reads yet."""
     cluster = Cluster(seed=5)
     cluster.create_topic("orders", partitions=4)
@@ -243,10 +243,10 @@ def consumer_groups() -> str:
     for scene in played.scenes:
         if scene["space"]["state"] == "PreparingRebalance":
             waiting.append(scene["step"])
-    return played.svg(waiting[-1])
+    return played.svg(waiting[-1], width)
 
 
-def rebalancing() -> str:
+def rebalancing(width: int = WIDE) -> str:
     """Lesson 06: three members read two partitions each, and a fourth asks to join."""
     cluster = Cluster(seed=1)
     cluster.create_topic("orders", partitions=6)
@@ -264,11 +264,11 @@ def rebalancing() -> str:
     played = cluster.play("rebalance", since_ms=8_000)
     for scene in played.scenes:
         if "D" in [member["name"] for member in scene["space"]["members"]]:
-            return played.svg(scene["step"])
+            return played.svg(scene["step"], width)
     raise AssertionError("D has not asked to join")
 
 
-def lag_and_capacity() -> str:
+def lag_and_capacity(width: int = WIDE) -> str:
     """Lesson 07: three partitions, and the member that read the last one is gone."""
     cluster = Cluster(seed=7)
     cluster.create_topic("orders", partitions=3)
@@ -281,23 +281,23 @@ def lag_and_capacity() -> str:
         cluster.run(seconds=1)
         if second == 12:
             cluster.crash("C")
-    return cluster.play("lag").svg()
+    return cluster.play("lag").svg(width=width)
 
 
-def event_time_and_watermark() -> str:
+def event_time_and_watermark(width: int = WIDE) -> str:
     """Lesson 18: three micro-batches, and in the third an order of the first window."""
     played = lesson_18_event_time.RECORDED.play()
     steps = [
         scene["step"] for scene in played.scenes if len(scene["space"]["rows"]) == 3
     ]
-    return played.svg(steps[0])
+    return played.svg(steps[0], width)
 
 
-def sinks_and_failure() -> str:
+def sinks_and_failure(width: int = WIDE) -> str:
     """Lesson 19: micro-batch 1 is in the sink, and the query dies before its commit."""
     played = lesson_19_checkpoints.RECORDED.play()
     deaths = [scene["step"] for scene in played.scenes if scene["kind"] == "QueryDied"]
-    return played.svg(deaths[0])
+    return played.svg(deaths[0], width)
 
 
 HOOKS = {
@@ -333,6 +333,17 @@ ALL = HOOKS | {"hero": hero, "the_larger_number": the_larger_number}
 def path(name: str) -> Path:
     """Where a lesson's picture is, or the README's."""
     return PICTURES / f"{name}.svg"
+
+
+def small(number: str) -> str:
+    """The name of a lesson's picture for phones."""
+    return f"{number}-phone.svg"
+
+
+def write_small(folder: Path) -> None:
+    """The lessons' pictures for phones."""
+    for number, draw in HOOKS.items():
+        (folder / small(number)).write_text(draw(SMALLEST), encoding="utf-8")
 
 
 if __name__ == "__main__":
