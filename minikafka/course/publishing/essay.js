@@ -2,7 +2,7 @@
 // comes near. Under the slider there's a mark for each place, blank until somebody has been there.
 
 const NEAR = '600px', FADE_MS = 180;
-const phone = matchMedia('(max-width: 720px)');  // essay.css
+const phone = matchMedia('(max-width: 960px)');  // essay.css
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const sign = kind => `<svg class="sign" aria-hidden="true"><use href="#is-${kind}"/></svg>`;
 
@@ -25,7 +25,7 @@ for (const figure of document.querySelectorAll('.case')) {
   const marks = places.map((_, place) => {
     const mark = document.createElement('i');
     mark.style.setProperty('--at', place / (places.length - 1));
-    [mark.dataset.place, mark.dataset.unit = ''] = names[place].split(/(?= s$)/);
+    mark.dataset.place = names[place].replace(/ s$/, '');
     slider.parentElement.append(mark);
     return mark;
   });

@@ -21,6 +21,7 @@ from minikafka.theatre.drawing import Drawing, Look
 from minikafka.trace import Event
 
 SINCE_MS = 500
+AGAIN = SECOND._replace(line="paper")
 
 
 class Added(NamedTuple):
@@ -106,7 +107,7 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         d.killed(f"{key}/kill", axis.x(sink.killed.at_ms), y - 13, y + high)
     before: set[int] = set()
     for number, each in enumerate(sink.added):
-        paint = SECOND if each.order in before else MARK
+        paint = AGAIN if each.order in before else MARK
         before.add(each.order)
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
@@ -147,11 +148,11 @@ def _second_step(
 ) -> None:
     """The time between its two steps, up to the commit, or until it is killed."""
     end_ms = added.committed_ms or (sink.killed.at_ms if sink.killed else added.at_ms)
-    d.rect(key, *axis.box(added.at_ms, end_ms, y - 4, 8), MARK.fill)
+    d.rect(key, *axis.box(added.at_ms, end_ms, y - 2, 4), MARK.fill)
     if added.committed_ms:
         # higher than a mark: the next order is often added immediately
-        top = y + 4 if d.phone else y - 17
-        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, top, 3, y + 17 - top, MARK.fill)
+        top = y - 2 if d.phone else y - 17
+        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, top, 3, y + 18 - top, MARK.fill)
 
 
 def words(run: Facts) -> str:

@@ -153,7 +153,7 @@ def _killed(
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
     """Those of the tenth of a second; a mark never hides the one before."""
-    r = 10
+    r = 9.2 if d.phone else 10
     free_from = 0.0
     for each in marks:
         if each.at_ms <= CLOSE_MS[1]:
