@@ -56,7 +56,6 @@ IN_THE_TRACE = (
     "linger_ms",
     "batch_size",
     "max_in_flight_requests_per_connection",
-    "transaction_timeout_ms",
 )
 
 
@@ -95,6 +94,8 @@ class Producer(Client):
         self._in_flight: dict[Batch, None] = {}
         if self.trace:
             shown = {name: self.config[name] for name in IN_THE_TRACE}
+            if self.transactions:
+                shown["transaction_timeout_ms"] = self.config["transaction_timeout_ms"]
             self.trace.emit("ClientStarted", client="producer", topics=[], config=shown)
 
     @property

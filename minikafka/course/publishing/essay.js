@@ -2,7 +2,7 @@
 // comes near. Under the slider there's a mark for each place, blank until somebody has been there.
 
 const NEAR = '600px', FADE_MS = 180;
-const phone = matchMedia('(max-width: 960px)');  // essay.css
+const phone = matchMedia('(max-width: 980px)');  // essay.css
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const sign = kind => `<svg class="sign" aria-hidden="true"><use href="#is-${kind}"/></svg>`;
 
@@ -55,7 +55,7 @@ for (const figure of document.querySelectorAll('.case')) {
     says.dataset.kind = run.kind;
     says.innerHTML = `<b>${sign(run.kind)}</b> <span></span>`;
     says.firstElementChild.append(run.word);
-    says.lastElementChild.textContent = run.says.replace(/(\d) (?=s\b)/g, '$1\u00a0');
+    says.lastElementChild.textContent = run.says.replace(/(\d) (?=(s|\d)\b)/g, '$1\u00a0');
     mark(run.kind);
   }
 

@@ -115,7 +115,7 @@ class Grid(NamedTuple):
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    left, high, way = (84, 30, 46) if d.phone else (148, 34, 54)
+    left, high, way = (88, 30, 46) if d.phone else (148, 34, 54)
     first = Row(2, 2 + high)
     log = Row(first.bottom + way, first.bottom + way + high + 6)
     again = Row(log.bottom + way, log.bottom + way + high)
@@ -140,7 +140,7 @@ def _name(d: Sheet, key: str, row: Row, *lines: str) -> None:
     """A row's name: on a phone its lines are below each other."""
     shown = lines if d.phone else (" ".join(lines),)
     for number, line in enumerate(shown):
-        y = row.middle + 18 * (number - (len(shown) - 1) / 2)
+        y = row.middle + 19 * (number - (len(shown) - 1) / 2)
         d.say(f"{key}/{number}", 0, y, line, bold=True)
 
 

@@ -27,7 +27,7 @@ from minikafka.trace import Event
 BEFORE_MS = 1500  # of the cut, as far as it is shown
 # who writes what after the cut: lonely reaches the old leader only, web the others
 WRITERS = {"lonely": "loaded", "web": "paid"}
-NAMES, PHONES_NAMES = 160, 80  # the room of the lanes' names
+NAMES, PHONES_NAMES = 160, 86  # the room of the lanes' names
 LEAST_WAIT_MS = 100
 PLACES = 4  # in a log: all that is sent
 
@@ -234,26 +234,27 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
             else:
                 d.empty(key, box)
         if d.phone:
-            row, x = y + len(run.logs) * pitch + 8, left
+            its = Box(left, y + len(run.logs) * pitch + 8, wide - 5, high)
         else:
-            x = left + PLACES * wide + apart
-        _cut(d, run, broker, Box(x, row, wide - 5, high))
+            its = Box(left + PLACES * wide + apart, row, wide - 5, high)
+        _cut(d, run, broker, its, y - 16)
     return y + len(run.logs) * pitch + (8 + pitch) * d.phone
 
 
-def _cut(d: Sheet, run: Facts, broker: int, box: Box) -> None:
-    """The records that a broker cut off."""
+def _cut(d: Sheet, run: Facts, broker: int, box: Box, head: float) -> None:
+    """What a broker cut off. head: the row of its heading, on a wide page."""
     final = run.logs[run.new or run.old].kept
     for value in run.logs[broker].cut:
         is_lost = value not in final
         d.cut(f"cut/{broker}", box, value, is_lost=is_lost, large=not d.phone)
         again = "" if is_lost else ", sent again"
         if d.phone:
-            d.say("logs/cut", 0, box.y + box.h / 2, "cut off", "quiet")
-            text, x, y = f"by broker {broker}{again}", box.right + 10, box.y + box.h / 2
-            d.say("logs/cut/by", x, y, text, "quiet")
+            middle = box.y + box.h / 2
+            d.say("logs/cut", 0, middle, "cut off", "quiet")
+            by = f"by broker {broker}{again}"
+            d.say("logs/cut/by", box.right + 10, middle, by, "quiet")
         else:
-            d.say("logs/cut", box.x, box.y - 56, f"cut off{again}", "quiet")
+            d.say("logs/cut", box.x, head, f"cut off{again}", "quiet")
 
 
 def words(run: Facts) -> str:

@@ -90,7 +90,7 @@ class Sheet(Drawing):
     def __init__(self, width: int) -> None:
         super().__init__(width)
         self.high = 0.0
-        self.small = 15.2 if self.phone else 13.0
+        self.small = 16.0 if self.phone else 13.0
         self.large = 17.0 if self.phone else 15.0
 
     @property

@@ -84,7 +84,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     high = 28 if d.phone else 32
     left, top = (0, 242) if d.phone else (128, 136)
     axis = Axis(Stretch(0, END_MS, left, width - 2))
-    x = 92 if d.phone else left
+    x = 98 if d.phone else left
     wide = (width - x - 10) / 3 - 8 if d.phone else 112
     _open_log(d, run, x, wide)
     _ended_log(d, run, Point(x + 16, 144) if d.phone else Point(width - 354, 28), wide)

@@ -132,7 +132,7 @@ def _nobody_leads(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
     for number, line in enumerate((lasted, "nobody", "leads")):
         look: Look = {"anchor": "middle", "bold": not number, "halo": "paper"}
         x = (close.right + later.left) / 2
-        d.say(f"gap/{number}", x, y + 17 * (number - 1), line, **look)
+        d.say(f"gap/{number}", x, y + 1.25 * d.small * (number - 1), line, **look)
 
 
 def _killed(
@@ -187,7 +187,7 @@ def _logs(d: Sheet, run: Facts, runs: Sequence[Facts], y: float) -> float:
     ends.
     """
     places = max(len(copy.kept) for each in runs for copy in each.logs.values())
-    left, wide, high, pitch = (80, 34, 26, 34) if d.phone else (128, 58, 30, 38)
+    left, wide, high, pitch = (86, 33, 26, 34) if d.phone else (128, 58, 30, 38)
     cut_left = left + places * wide + (52 if d.phone else 100)
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
     cut = [value for copy in run.logs.values() for value in copy.cut]
