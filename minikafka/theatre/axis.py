@@ -126,7 +126,7 @@ class Axis(NamedTuple):
         d.text("time/cursor/now", now, y + WORDS, NOW, **look)
         free = []
         for moment in self._round_times():
-            apart = half + _half(moment.words) + 2
+            apart = half + _half(moment.words) + 8
             if abs(moment.x - now) > apart:
                 free.append(moment)
         draw_times(d, y + WORDS, free)

@@ -71,7 +71,7 @@ class Close(NamedTuple):
             look: Look = {"line": "trouble", "width": 2, "of": each.number}
             d.upright(key, x=x, top=y + 1, bottom=base - 1, **look)
             at, anchor = x + 5, "start"
-            if not has_room(each.name, d.width - at):
+            if not has_room(each.name, d.width - at - 16):
                 at, anchor = x - 5, "end"
             words: Look = {"size": 12, "anchor": anchor, "of": each.number}
             d.text(f"{key}/words", at, base, each.name, **words)

@@ -10,6 +10,7 @@ from minikafka.theatre.boxes import Item, Places, part
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance.group import PHASES
+from minikafka.theatre.pictures.rebalance.lengths import in_tenths
 from minikafka.theatre.pictures.rebalance.spans import (
     SHORTEST_MS,
     Span,
@@ -19,8 +20,8 @@ from minikafka.theatre.pictures.rebalance.spans import (
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.text import counted, listed
 
-# from the right edge: where the axis, how many wait, and how long nobody has read end
-AXIS_ENDS, WAITING_ENDS, UNREAD_ENDS = 178, 116, 6
+# from the right edge: where the axis ends, alone and beside a sum, and where numbers do
+AXIS_ENDS, BESIDE_SUM, UNREAD_ENDS = 92, 116, 6
 LINE, BASE = 18, 13  # height of the line above the lanes, and where its words are in it
 LEAST_SEEN = 12  # width of two owners that have just begun
 PALE = 0.35  # opacity of a lane whose reader is busy
@@ -42,39 +43,40 @@ def begun(scenes: Sequence[Scene], spaces: Sequence[Space]) -> dict[str, list[in
 
 
 def headings(key: str) -> Item:
-    """What the numbers are at the lanes' ends."""
+    """What the number is at a lane's end."""
 
     def draw(d: Drawing, places: Places, scene: Scene) -> None:
         place = places[f"{key}/headings"]
-        base = place.y + BASE
-        waiting, unread = place.right - WAITING_ENDS, place.right - UNREAD_ENDS
-        d.note(f"{key}/waiting", waiting, base, "waiting", "end")
+        base, unread = place.y + BASE, place.right - UNREAD_ENDS
         d.note(f"{key}/unread/words", unread, base, "not read for", "end")
 
-    least = WAITING_ENDS + widest("waiting", 12.5)
+    least = UNREAD_ENDS + widest("not read for", 12.5)
     return part(f"{key}/headings", draw, high=LINE, least=least, grow=1)
 
 
 class Band:
-    """The place of the lanes on the page: a name, the axis up to a moment, and two
-    numbers.
+    """The place of the lanes on the page: a name, the axis up to a moment, and a
+    number.
     """
 
-    def __init__(self, d: Drawing, place: Box, time: Time, at_ms: int) -> None:
+    def __init__(
+        self, d: Drawing, place: Box, time: Time, at_ms: int, ends: int = AXIS_ENDS
+    ) -> None:
         self.d = d
-        self.axis = time.axis(place.x + 38, place.right - AXIS_ENDS, at_ms)
-        self.waiting_x = place.right - WAITING_ENDS
+        self.axis = time.axis(place.x + 38, place.right - ends, at_ms)
         self.unread_x = place.right - UNREAD_ENDS
+        self.room = ends - UNREAD_ENDS
 
 
 class Shown(NamedTuple):
     """A span in its lane, up to the cursor. begun: the number of the scene that began
-    it.
+    it. lasted_ms: until the next one, or up to now.
     """
 
     box: Box
     span: Span
     begun: int
+    lasted_ms: int
 
 
 class Group:
@@ -111,10 +113,14 @@ class Group:
         spans = [Span(*each) for each in space["spans"].get(lane, [])]
         begins = [axis.x(span.since_ms) for span in spans]
         ends = [*begins[1:], axis.now]
+        until = [*(span.since_ms for span in spans[1:]), axis.now_ms]
         numbers = self.begun.get(lane, [])
         shown = []
-        for span, begin, end, number in zip(spans, begins, ends, numbers, strict=False):
-            shown.append(Shown(Box(begin, y, end - begin, self.height), span, number))
+        for number, span, begin, end, ms in zip(
+            numbers, spans, begins, ends, until, strict=False
+        ):
+            box = Box(begin, y, end - begin, self.height)
+            shown.append(Shown(box, span, number, ms - span.since_ms))
         return shown
 
     def _unread_ms(self, band: Band, label: str, space: Space) -> int:
@@ -125,14 +131,16 @@ class Group:
     # -- the group's own lane
 
     def _phases(self, band: Band, y: float, space: Space) -> None:
-        """The group's states, and at the end how long partitions were not read, all of
-        them together.
+        """The group's states; beside another group at the end how long partitions were
+        not read, all of them together.
         """
         d = band.d
         key = f"time/{self.tag}group"
         for number, shown in enumerate(self._shown(band, "group", y, space)):
             if shown.box.w >= LEAST_DRAWN:
                 self._phase(d, f"{key}/{number}", shown)
+        if not self.tag:
+            return
         total_ms = sum(self._unread_ms(band, label, space) for label in self.labels)
         key = f"time/{self.tag}sum"
         right, foot = band.unread_x, y + self.height - FOOT
@@ -165,7 +173,7 @@ class Group:
         last = self.lane(band, y, label, space)
         waiting = space["waiting"][label]
         is_unread = last is not None and last.span.what == "nobody"
-        self._numbers(band, foot, label, space, is_unread)
+        self._number(band, foot, label, space, is_unread)
         x, ink = axis.now, "quiet"
         words = "no reader yet" if waiting else ""
         if last is not None:
@@ -176,7 +184,7 @@ class Group:
                 words = f"{self._letters(last.span)} own it"
             elif what in ("nobody", "busy") and waiting:
                 words = f"{counted(waiting, 'record')} wait{'s' * (waiting == 1)}"
-        if words and has_room(words, axis.right - x - 16):
+        if words and not band.d.asks and has_room(words, axis.right - x - 16):
             key = f"time/cursor/{self.tag}{label}/words"
             band.d.text(key, x + 9, foot, words, ink, size=12)
 
@@ -201,14 +209,11 @@ class Group:
                 self._span(d, f"{key}/{number}", shown)
         return lane[-1] if lane else None
 
-    def _numbers(
+    def _number(
         self, band: Band, y: float, label: str, space: Space, is_unread: bool
     ) -> None:
-        """How many records wait, and for how long nobody has read in all."""
+        """For how long nobody has read in all."""
         key = f"time/{self.tag}{label}"
-        waiting = space["waiting"][label]
-        ink = "trouble" if is_unread and waiting else "quiet"
-        band.d.number(f"{key}/waiting", band.waiting_x, y, str(waiting), ink)
         unread_ms = self._unread_ms(band, label, space)
         is_long = unread_ms >= SHORTEST_MS
         words = seconds(unread_ms) if label in space["spans"] else "–"
@@ -221,16 +226,21 @@ class Group:
     # -- a span
 
     def _span(self, d: Drawing, key: str, shown: Shown) -> None:
-        box, span, begun = shown
+        box, span, begun, lasted_ms = shown
         actors = [self.actors[name] for name in span.who]
         if span.what == "nobody":
             words = [f"{actor.letter} frozen" for actor in actors]
+            short = ""
             if span.waited is not None:
-                words.append(f"{span.waited} waited")
+                short = waited = f"{span.waited} waited"
+                lasted = in_tenths(lasted_ms)
+                if span.words:  # for whom
+                    short = lasted = f"{lasted} {span.words}"
+                words.append(f"{waited} {lasted}")
             tip = ", ".join(["nobody reads", *words])
             look: Look = {"line": "trouble", "r": 3, "of": begun, "tip": tip}
             d.rect(f"{key}/span", *box, "hatch", **look)
-            told(d, f"{key}/who", box, [", ".join(words), *words])
+            told(d, f"{key}/who", box, [", ".join(words), *words, short])
         elif span.what == "two":
             self._two(d, key, shown, actors)
         elif span.what == "busy":
@@ -240,7 +250,7 @@ class Group:
 
     def _two(self, d: Drawing, key: str, shown: Shown, actors: list[Actor]) -> None:
         """Two at work on one partition: what must not be."""
-        box, span, begun = shown
+        box, span, begun, _ = shown
         strip = box._replace(h=self.height / len(actors))
         for number, actor in enumerate(actors):
             d.rect(f"{key}/{number}", *strip, fill=actor.colour)
@@ -269,13 +279,13 @@ def _read(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
 
 def _busy(d: Drawing, key: str, shown: Shown, actor: Actor) -> None:
     """Its reader has other records in hand, and doesn't poll."""
-    box, span, begun = shown
+    box, span, begun, _ = shown
     letter = actor.letter
     d.rect(f"{key}/pale", *box, actor.colour, fade=PALE, r=3, of=begun)
     tip = f"{letter} is busy: {span.words}"
     d.rect(f"{key}/span", *box, line=actor.colour, r=3, of=begun, tip=tip)
     ways = [f"{letter} busy: {span.words}", f"{letter} busy", letter]
-    said = fitting(ways, box.w - 8)
+    said = fitting(ways, box.w - 8, bold=True)
     if said:
         d.text(f"{key}/who", box.x + 5, box.bottom - FOOT, said, size=12, bold=True)
 

@@ -30,8 +30,7 @@ class RebalancePlay(Play):
     story = RebalanceStory
     ms_a_second = 1000
     legend = (
-        "Hatched: nobody reads any more. Waiting: end offset minus read position."
-        " Not read for: so far, since its first reader; bold: all partitions together."
+        "Hatched: nobody reads any more. Not read for: so far, since its first reader."
     )
 
     @classmethod

@@ -18,7 +18,6 @@ from minikafka.theatre.text import counted
 END = 3  # of a bracket, above and below its line
 THIN, THICK = 1.25, 3  # a bracket
 AFTER = 7  # from a mark or a bracket to its words
-BEHIND = 160  # room behind the axis for what was written
 TOO_LONG = 1.5  # times the longest time between two signs of life
 
 
@@ -41,8 +40,9 @@ class Rows:
         foot = y + self.height - FOOT
         if letter:
             self.d.number(f"{key}/name", self.axis.left - 8, foot, letter, "ink")
-        right = self.band.unread_x
-        self.d.note(f"{key}/what", right, foot, words, "end", room=168)
+        right, room = self.band.unread_x, self.band.room
+        said = fitting([words, words.split()[0]], room, 12.5)
+        self.d.note(f"{key}/what", right, foot, said, "end")
 
     def _bracket(
         self,
@@ -165,11 +165,9 @@ class Rows:
         a letter.
         """
         told = [Effect(*each) for each in self.space["effects"]]
-        ways = [
-            f"{self.table}: {counted(len(told), 'row')}",
-            f"{self.table}: {len(told)}",
-        ]
-        what = fitting(ways, BEHIND, 12.5) or ways[-1]
+        rows = counted(len(told), "row")
+        ways = [f"{self.table}: {rows}", f"{self.table}: {len(told)}", rows]
+        what = fitting(ways, self.band.room, 12.5)
         self._name(key, y, what)
         times = Counter(each.key for each in told)
         twice = [number for number, each in enumerate(told) if times[each.key] > 1]

@@ -7,6 +7,7 @@ partition, and the states of nodes and links.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from minikafka.theatre.lanes import Scene
@@ -275,7 +276,11 @@ class RebalanceStory(Story):
             light.append(f"time/{label}/name")
             if what == "nobody":
                 light.append(f"time/{label}/unread")
-            light += spans_of(what, "", label, last["space"]["spans"][label])
+            lane = last["space"]["spans"][label]
+            light += spans_of(what, "", label, lane)
+            if what == "nobody" and self._waited_for():
+                why = f"for {self._waited_for()}"
+                last["space"]["spans"][label] = _because(lane, longest_ms, why)
         last["light"] = light
 
     def _who_had_both(self, lane: Sequence[Sequence[Any]]) -> str:
@@ -339,6 +344,16 @@ class RebalanceStory(Story):
         return self.tell(event, who=member.actor.name)
 
     _see_LinkHealed = _see_LinkCut
+
+
+def _because(lane: Sequence[Span], lasts_ms: int, why: str) -> list[Span]:
+    """A lane whose longest time without a reader, about as long as this, says why."""
+    told = list(lane)
+    for number, (span, after) in enumerate(pairwise(lane)):
+        ms = after.since_ms - span.since_ms
+        if span.what == "nobody" and ms > lasts_ms - ALIKE_MS:
+            told[number] = span._replace(words=why)
+    return told
 
 
 def add_to_last(last: Scene, words: str) -> None:

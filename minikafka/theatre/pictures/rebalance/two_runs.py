@@ -12,6 +12,7 @@ from minikafka.theatre.drawing import Drawing, Look, has_room, widest
 from minikafka.theatre.pictures.rebalance.cast import Actor, actors_of
 from minikafka.theatre.pictures.rebalance.lanes import (
     BASE,
+    BESIDE_SUM,
     LINE,
     Band,
     Group,
@@ -263,7 +264,7 @@ class BesidePlay(Play):
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             place = places[f"lanes {number}"]
             space = scene["space"]["groups"][number]
-            band = Band(d, place, self.time, scene["at"])
+            band = Band(d, place, self.time, scene["at"], BESIDE_SUM)
             group.draw(band, place.y, space)
             foot = place.y + group.high
             band.axis.cursor(d, place.y - 2, foot + 2, f"time/cursor/{number}")
@@ -278,7 +279,9 @@ class BesidePlay(Play):
 
         def draw(d: Drawing, places: Places, scene: Scene) -> None:
             place = places["foot"]
-            Band(d, place, self.time, scene["at"]).axis.foot(d, place.y - GAP)
+            Band(d, place, self.time, scene["at"], BESIDE_SUM).axis.foot(
+                d, place.y - GAP
+            )
 
         return part("foot", draw, high=LINE)
 
