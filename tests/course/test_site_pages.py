@@ -326,6 +326,33 @@ def test_a_lesson_links_to_its_sections_and_each_heading_to_itself(tmp_path):
         assert f'<a class="anchor-link" href="#{head}">' in html
 
 
+@pytest.mark.browser
+def test_a_lesson_begins_below_the_sites_name_and_has_its_sections_beside_it(
+    browser, tmp_path
+):
+    html = site.lesson_page(contents()["22"], tmp_path, live=True)
+    page = opened(browser, html, tmp_path)
+    lefts = [page.locator(each).bounding_box()["x"] for each in (".brand", "h1")]
+    assert lefts[0] == lefts[1]
+    rail = page.locator(".aside > div")
+    page.locator("h2").last.scroll_into_view_if_needed()
+    assert rail.is_visible() and rail.bounding_box()["y"] >= 0
+    assert not page.locator(".within").is_visible()
+    page.set_viewport_size(PHONE)
+    assert not rail.is_visible() and page.locator(".within").is_visible()
+
+
+@pytest.mark.browser
+def test_a_long_line_goes_on_below_but_for_a_row_of_a_table(browser, tmp_path):
+    html = site.lesson_page(contents()["22"], tmp_path, live=True)
+    page = opened(browser, html, tmp_path)
+    cut = page.eval_on_selector_all(
+        "pre", "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+    )
+    assert cut == page.locator("pre.table").count() == 1
+    assert "CURRENT-OFFSET" in page.locator("pre.table").text_content()
+
+
 @pytest.mark.parametrize("number", ["03", "10"])
 def test_a_lesson_asks_in_words_above_the_code_that_asks(number, tmp_path):
     lesson = contents()[number]

@@ -167,6 +167,9 @@ BEGINS = re.compile(
     r'</h1>\s*(?:<p>(<img [^>]*/pictures/(\d\d)\.svg"/>)</p>\s*)?(<p>.*?</p>)',
     re.DOTALL,
 )
+# what a cell printed, and a line of a table that is wider than the page
+PRINTED = re.compile("<pre>(?!<)(.*?)</pre>", re.DOTALL)
+A_WIDE_ROW = re.compile(r"(?m)^(?=.{97}).*\S {3,}\S")
 # where to begin, by what one wants: the lesson, the aim, and the way from there
 # the ways into the course: name, and which lessons
 AIMS = (
@@ -704,10 +707,11 @@ def lesson_page(lesson: Contents, site: Path, live: bool) -> str:
         sentence(lesson),
         lesson.number if has_picture else "00",
     )
-    style = f"<style>\n{own('site_lesson.css')}</style>\n"
+    style = f"<style>\n{own('site_code.css')}{own('site_lesson.css')}</style>\n"
     body = read(lesson, site)
+    sections = contents_beside(body)
     body = opening(body, f"{link}{within(body, 'h2')}")
-    return page(head, style + body + beside(lesson))
+    return page(head, style + sections + body + beside(lesson))
 
 
 def opening(body: str, ways: str) -> str:
@@ -789,7 +793,13 @@ def read(lesson: Contents, site: Path) -> str:
         exclude_input_prompt=True,
         exclude_output_prompt=True,
     )
-    return str(exporter.from_notebook_node(notebook)[0])
+    return PRINTED.sub(_printed, str(exporter.from_notebook_node(notebook)[0]))
+
+
+def _printed(found: re.Match[str]) -> str:
+    """Long lines go on below, but for those of a table: they are one below the other."""
+    is_a_table = len(A_WIDE_ROW.findall(found[1])) > 2
+    return found[0].replace("<pre>", '<pre class="table">') if is_a_table else found[0]
 
 
 # What a lesson answers as long as nobody has done anything, which a reader can't.
