@@ -39,7 +39,7 @@ const strip = (() => {
     grid.addEventListener('keydown', keyed);
     grid.addEventListener('focusin', event => point(event.target.dataset.key));
     grid.addEventListener('click', event => { if (event.target.dataset.key) choose(event.target.dataset.key); });
-    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), make('div', { className: 'board' }, grid, axis()), make('div', { className: 'told' }, make('p', { className: 'fate' }), legend()));
+    box.replaceChildren(make('p', { className: 'name', textContent: map.name }), pinned(), asking(), make('div', { className: 'board' }, ...tracks(), grid, axis()), make('div', { className: 'told' }, make('p', { className: 'fate' }), legend()));
     mark(map.chosen ?? (again ? chosenKey : '0/0'));
     if (before && !again && endedAs(chosenKey)) want(chosenKey, false);
     if (focused) nodeOf(focused)?.focus({ preventScroll: true });
@@ -117,25 +117,37 @@ const strip = (() => {
     return line;
   }
 
+  // Along the moments, a line for everything that has some of its own.
+  function tracks() {
+    return Object.entries(map.tracks ?? {}).map(([name, marks]) => {
+      const line = make('div', { className: 'moments' }), all = marks.map(([column, words]) => `${words} after ${map.moments[Math.floor(column)]}`);
+      for (const [column, words] of marks) put(line, column, [words], 'happens');
+      const track = make('div', { className: 'track', ariaLabel: `${name}: ${all.join(', ') || 'nothing'}` }, make('span', { textContent: name }), line);
+      track.setAttribute('role', 'img');
+      return track;
+    });
+  }
+
+  function put(line, column, words, className) {
+    const node = make('span', { className }, ...words);
+    node.style.left = `${(100 * column) / map.moments.length}%`;
+    line.append(node);
+  }
+
   function axis() {
     const line = make('div', { className: 'moments', ariaHidden: 'true' }), count = map.moments.length;
-    const put = (column, words, className) => {
-      const node = make('span', { className }, ...words);
-      node.style.left = `${(100 * column) / count}%`;
-      line.append(node);
-    };
     for (const [column, words] of map.marks) {
       const [last, ...spare] = words.split(' ').reverse();
-      put(column, [...spare.reverse().map(textContent => make('i', { textContent })), last], 'happens');
+      put(line, column, [...spare.reverse().map(textContent => make('i', { textContent })), last], 'happens');
     }
-    put(0, [map.moments[0]], 'first');
-    put(count, [map.moments.at(-1)], 'last');
+    put(line, 0, [map.moments[0]], 'first');
+    put(line, count, [map.moments.at(-1)], 'last');
     return make('div', { className: 'axis' }, make('span'), line);
   }
 
   // Words that would lie on others stand left of their stroke, or not at all.
   function apart() {
-    const marks = [...box.querySelectorAll('.happens')].reverse(), [first, last] = ['.first', '.last'].map(end => box.querySelector(end));
+    const marks = [...box.querySelectorAll('.axis .happens')].reverse(), [first, last] = ['.first', '.last'].map(end => box.querySelector(end));
     const lieOnEachOther = (one, other) => {
       const [a, b] = [one, other].map(node => node.getBoundingClientRect());
       return a.left < b.right && b.left < a.right;
@@ -159,7 +171,7 @@ const strip = (() => {
       tried += isRun;
     }
     for (const [kind, [count, signs]] of [...counts].sort((one, other) => other[1][0] - one[1][0])) {
-      const all = [...signs].sort(), sign = all.length > 1 ? `${all[0]}–${all.at(-1)}` : all[0];
+      const all = [...signs].sort(), sign = all.length > 1 ? `${all[0]} to ${all.at(-1)}` : all[0];
       const chip = make('i', { textContent: sign === '.' ? '·' : sign || '\u00a0', className: sign ? '' : 'untried' });
       const [fill, ink] = coloursOf(sign && kind);
       Object.assign(chip.style, { background: colour(fill), color: colour(ink) });
@@ -184,9 +196,10 @@ const strip = (() => {
   function say(key) {
     shownKey = key;
     for (const node of cells) node.classList.toggle('shown', node.dataset.key === key);
+    box.style.setProperty('--shown', place(key)[1]);
     const words = isAsked(key) ? '?' : endedAs(key)?.[2] ?? 'not tried yet', pin = make('button', { type: 'button', textContent: 'keep this fault, add another', onclick: () => ask(`pin ${key}`) });
     pin.title = 'this fault in every run: what does one more do?';
-    box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() && !asks ? [pin] : []));
+    box.querySelector('.fate').replaceChildren(make('span', { ariaLive: 'polite' }, `${nameOf(key)}: `, make('b', { textContent: words })), ...(levers() && map.keeps && !asks ? [pin] : []));
   }
 
   const levers = () => Boolean(beside('act'));

@@ -60,15 +60,19 @@ def strip(
     chosen: str | None = None,
     also: Sequence[str] = (),
     given: int = 0,
+    keeps: bool = True,
     marks: Sequence[Mark] = (),
+    tracks: Mapping[str, Sequence[Mark]] | None = None,
     runs: Mapping[str, str] | None = None,
     asks: str = "",
     kinds: Mapping[str, str] | None = None,
 ) -> Data:
     """name: what the strip answers. faults: what each row is called. chosen: the cell
     whose run the picture shows, as key() has it. also: the faults of every run, which
-    can be taken out again, but for the first ones (given: how many). runs: packed_run()
-    of cells that the page itself holds.
+    can be taken out again, but for the first ones (given: how many). keeps: whether a
+    cell's fault can be added to them here. tracks: what happens in the run without any
+    cell's fault, by the name of the line above the map. runs: packed_run() of cells
+    that the page itself holds.
     asks: a kind; but for the chosen cell the map is blank until the learner has said
     which run ends like that.
     kinds: what the legend calls a kind, where that's not its name.
@@ -83,7 +87,11 @@ def strip(
         "chosen": chosen,
         "also": list(also),
         "given": given,
+        "keeps": keeps,
         "marks": _placed(marks, moments_ms),
+        "tracks": {
+            line: _placed(each, moments_ms) for line, each in (tracks or {}).items()
+        },
         "runs": dict(runs or {}),
         "asks": asks,
         "kinds": dict(kinds or {}),
