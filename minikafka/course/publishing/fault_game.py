@@ -8,12 +8,10 @@ whoever opens it runs it again.
 
 import json
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_09_runs import (
-    BEGINS_MS,
-    EVERY_MS,
-    ORDERS,
     fared,
     five_orders,
     lost,
@@ -21,6 +19,7 @@ from minikafka.course.experiments.lesson_09_runs import (
 from minikafka.course.levers.fault_strip import in_words, played
 from minikafka.course.publishing import game_reasons
 from minikafka.faults import Crash, Cut, Fault, Freeze
+from minikafka.simulation.cluster import Cluster
 from minikafka.simulation.fault_map import (
     Outcome,
     Place,
@@ -42,14 +41,15 @@ COLUMNS = 20
 FIRST_MS, COARSE_MS, FINE_MS = 4980, 5, 1
 MOST_FAULTS = 4
 EARLIEST_MS, LATEST_MS = 4000, 6000
-SENT = ["sent: 0", *map(str, range(1, ORDERS))]
-MARKS = [Mark(BEGINS_MS + n * EVERY_MS, words) for n, words in enumerate(SENT)]
-KINDS = {"lost": "lost an order", "nothing": "no harm"}
+MARKED = 4  # every fourth moment is written under the map
+KINDS = {"lost": "orders lost", "nothing": "no harm"}
+BROKERS = (1, 2, 3)
 
 
 class Settings(NamedTuple):
     """acks: of the shop. lasts_ms: of a freeze or a cut on the map. first_ms, step_ms:
-    its moments. also: the faults of every run, as a link has them.
+    its moments. also: the faults of every run, as a link has them. cuts: the map has
+    nothing but cuts, between all brokers.
     """
 
     acks: str = "1"
@@ -57,6 +57,7 @@ class Settings(NamedTuple):
     first_ms: int = FIRST_MS
     step_ms: int = COARSE_MS
     also: Sequence[str] = ()
+    cuts: bool = False
 
     @property
     def moments(self) -> range:
@@ -67,6 +68,8 @@ class Settings(NamedTuple):
     def faults(self) -> list[Striking]:
         """The faults that are the rows of the map."""
         lasts = {"at_ms": 0, "for_ms": self.lasts_ms}
+        if self.cuts:
+            return [Cut(*ends, **lasts) for ends in combinations(BROKERS, 2)]
         return [
             Crash(1, restart_after_ms=BACK_MS),
             Crash(2, restart_after_ms=BACK_MS),
@@ -113,7 +116,7 @@ def read(word: str) -> Striking:
     what, where, *numbers = word.split("~")
     brokers = [int(each) for each in where.split("-")]
     at_ms, *for_ms = map(int, numbers)
-    is_known = set(brokers) <= {1, 2, 3} and len(set(brokers)) == len(brokers)
+    is_known = set(brokers) <= set(BROKERS) and len(set(brokers)) == len(brokers)
     if not is_known or not EARLIEST_MS <= at_ms <= LATEST_MS:
         raise ValueError(f"{word}: brokers are 1 to 3, and faults strike from 4 to 6 s")
     if what == "kill" and len(brokers) == 1 and not for_ms:
@@ -142,11 +145,12 @@ def written(fault: Striking) -> str:
 
 
 def mapped(settings: Settings, asked: dict[str, Any]) -> Data:
-    """The map before anybody has tried anything. It has what a link needs, too: each
-    row's fault without its moment, and those of every run in words. given: how many of
-    these stay. draws: with the end of the run that has only them.
+    """The map before anybody has tried anything, over the run that has only the faults
+    of every run: what has happened in it by when is above the map. given: how many of
+    these faults stay. draws: with the end of that run.
     """
     plan = [read(word) for word in settings.also]
+    cluster = five_orders(plan, acks=int_or_all(settings.acks))
     found: Data = {
         "strip": strip(
             title(settings),
@@ -155,23 +159,34 @@ def mapped(settings: Settings, asked: dict[str, Any]) -> Data:
             rows=[[None] * COLUMNS] * len(settings.faults),
             also=[in_words(fault) for fault in plan],
             given=asked.get("given", 0),
-            marks=MARKS,
+            keeps=False,
+            marks=[Mark(ms, f"{ms / 1000:.3f}") for ms in settings.moments[::MARKED]],
+            tracks=tracks(cluster),
             kinds=KINDS,
         )
     }
     if asked.get("draws"):
-        cluster = five_orders(plan, acks=int_or_all(settings.acks))
         play = played(picture(PICTURE, cluster.trace), plan)
         found |= {**play, "begin": len(play["steps"]) - 1}
-        cluster.close()
+    cluster.close()
     return found
 
 
+def tracks(cluster: Cluster) -> dict[str, list[Mark]]:
+    """When each order came to a broker, and when the shop heard of it."""
+    story = game_reasons.Story(list(cluster.trace))
+    leader, *others = [f"broker {node}" for node in BROKERS]
+    found = {f"on {leader}": story.came_ms[leader], "shop hears “done”": story.done_ms}
+    for broker in others:
+        found[f"on {broker}"] = story.came_ms[broker]
+    return {
+        name: [Mark(ms, order.split()[-1]) for order, ms in moments.items()]
+        for name, moments in found.items()
+    }
+
+
 def title(settings: Settings) -> str:
-    more = " more" if settings.also else ""
-    return (
-        f"acks={settings.acks}: one fault{more}, at each moment. How does the run end?"
-    )
+    return f"acks={settings.acks}: a cell’s moment is its left edge"
 
 
 def tried(settings: Settings, asked: dict[str, Any]) -> Data:
@@ -182,13 +197,13 @@ def tried(settings: Settings, asked: dict[str, Any]) -> Data:
     if "cell" in asked:
         plan.append(fault_of(settings, asked))
     cluster = five_orders(plan, acks=int_or_all(settings.acks))
-    outcome = fared(cluster)
+    gone = lost(cluster) or []
     found: Data = {
-        "ended": told(outcome, len(lost(cluster) or [])),
+        "ended": told(fared(cluster), len(gone)),
         "plan": [written(fault) for fault in plan],
         "said": game_reasons.said(cluster),
         "why": game_reasons.why(cluster),
-        "lost": len(lost(cluster) or []),
+        "lost": [int(order.split()[-1]) for order in gone],
         "code": program(settings.acks, plan),
     }
     if asked.get("draws"):
@@ -239,7 +254,7 @@ def next_cells(settings: Settings, asked: dict[str, Any]) -> Data:
 
 def told(outcome: Outcome, lost: int) -> Ended:
     """A run's outcome in the form that the strip shows. lost: how many orders."""
-    return Ended(outcome.kind, f"{lost}" if lost else outcome.sign, str(outcome))
+    return Ended(outcome.kind, f"−{lost}" if lost else outcome.sign, str(outcome))
 
 
 def int_or_all(acks: str) -> int | str:

@@ -3,12 +3,12 @@
 // A puzzle (game_levels.py) fixes the shop and the faults, and says what is to be lost.
 
 const at = id => document.getElementById(id);
-const SETTINGS = ['acks', 'lasts_ms', 'step_ms'], FIRST_MS = 4980, COLUMNS = 20, MOST_WORKERS = 4;
+const SETTINGS = ['acks', 'lasts_ms', 'step_ms'], FIRST_MS = 4980, COLUMNS = 20, MOST_WORKERS = 4, MOST_FAULTS = 4;
 const frame = document.querySelector('#stage iframe');
 
-let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [] };
+let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [], cuts: false };
 let map = null, chosen = null, solution = null, turn = 0, search = 0;
-let puzzle = null, name = '', ran = [], isSolved = false;  // puzzle: null in free play. ran: its runs, each with its faults and a sign
+let puzzle = null, name = '', ran = [], isSolved = false;  // puzzle: null in free play. ran: its runs, each with its faults, and how it ended
 const answers = new Map(), named = key => JSON.stringify([settings, key]);
 
 function say(...words) {
@@ -62,12 +62,17 @@ async function anew(words) {
   const found = await ask('map', { given: puzzle?.also.length ?? 0, draws: true });
   if (now !== search) return;
   map = found.strip;
+  for (const { faults, cell, ended } of ran) {
+    if (cell && faults.slice(0, -1).join() === settings.also.join()) look(cell, ended);
+  }
   for (const each of SETTINGS) at(each).value = settings[each];
   tell(found);
   say(words);
+  score();
 }
 
-function found(key, ended) {
+// How the run of a cell ended.
+function look(key, ended) {
   const [row, column] = key.split('/').map(Number);
   map.cells[row][column] = ended;
   return { ended: { [key]: ended } };
@@ -82,16 +87,17 @@ async function one(key) {
   const answer = await ask('try', { cell, draws: true });
   if (now !== search) return;
   answers.set(named(key), answer);
-  tell({ ...found(key, answer.ended), ...answer.play, cell: key });
+  tell({ ...look(key, answer.ended), ...answer.play, cell: key });
   if (chosen === key) judge(answer);
 }
 
 // A cell was chosen whose run is here, or is asked for with the same click.
 function choosing(key) {
   chosen = key;
+  score();
   const answer = answers.get(named(key));
   if (!answer) { say('It runs …'); return; }
-  tell(found(key, answer.ended));
+  tell(look(key, answer.ended));
   judge(answer);
 }
 
@@ -111,7 +117,7 @@ async function every() {
     const answer = await ask('try', { cell: [row, column] });
     if (now !== search) return;
     known.push([row, column, answer.ended[0], answer.ended[2]]);
-    tell(found(`${row}/${column}`, answer.ended));
+    tell(look(`${row}/${column}`, answer.ended));
     say(`${known.length} runs so far, in ${runners.length} workers …`);
   };
   at('every').disabled = true;
@@ -127,7 +133,7 @@ async function every() {
   if (!puzzle) guess();
   const lost = known.filter(([, , kind]) => kind === 'lost').length, took = ((performance.now() - began) / 1000).toFixed(0);
   const runs = `${known.length} runs in ${took} s.`;
-  if (isHopeless()) { understand(runs); return; }
+  if (isHopeless()) { understand(`${lost ? '' : 'No run lost an order. '}${runs}`); return; }
   say(bold(lost ? 'There are moments at which an order gets lost: choose one.' : 'No run lost an order.'), ` ${runs}`);
 }
 
@@ -146,65 +152,78 @@ function guess() {
 
 // -- the verdict
 
-const SIGNS = { nothing: '⬜', waited: '🟧', solved: '⬛', lost: '🟪' };
-const MEANS = { nothing: 'no harm', waited: 'the shop waited', solved: 'lost as asked', lost: 'lost, but not as asked' };
-const WHY = 'You can’t win this one, and that is the point. With acks=all Kafka says “done” only when every broker that may become leader'
-  + ' has the order. To lose it, two machines would have to lose their disks, or their power in the same second; or someone has set'
-  + ' unclean.leader.election.enable=true. The waiting is the price.';
+// The squares have the colours of the board.
+const SIGNS = { nothing: '⬜', waited: '🟦', nobody: '🟪', lost: '🟧' };
+const MEANS = { nothing: 'no harm', waited: 'the shop waited', nobody: 'nobody leads', lost: 'orders lost' };
+const WHY = 'You can’t win this one, and that is the point. With acks=all Kafka says “done” when every broker in the ISR has the order: here all'
+  + ' three, and never fewer than two. Only a broker that has it may lead next. To lose it, all of them would have to lose their disks, or their'
+  + ' power before it is written to disk. Or you allow a broker that missed it to lead: unclean.leader.election.enable=true. The waiting is the'
+  + ' price.';
 
-function judge({ ended: [kind, sign], plan, said, why, lost, code }) {
-  solution = kind === 'lost' ? { faults: plan, acks: settings.acks } : null;
+function judge({ ended, plan, said, why, lost, code }) {
+  const isLost = ended[0] === 'lost', solves = isLost && isAsked(plan, lost);
+  solution = isLost ? { faults: plan, acks: settings.acks } : null;
   at('link').disabled = !solution;
   at('code').textContent = code.join('\n');
-  const solves = kind === 'lost' && isAsked(plan, lost), wasSolved = isSolved;
-  count({ faults: plan, kind: solves ? 'solved' : kind in SIGNS ? kind : 'waited', sign });
-  if (isHopeless() && tries().length >= ENOUGH) { understand(`${said} ${why}`); return; }
-  const begin = solves ? 'Solved. ' : kind === 'lost' && puzzle ? 'Not what this puzzle asks for. ' : '';
-  say(bold(begin + said), ` ${hint() || why}`);
-  if (solves && !wasSolved) comeIntoView();
+  count({ faults: plan, cell: chosen, ended, lost, solves });
+  if (isHopeless() && hasTriedEnough()) { understand(`${said} ${why}`); return; }
+  const begin = solves ? 'Solved. ' : isLost && puzzle && isFull(plan) ? 'Not what this puzzle asks for. ' : '';
+  say(bold(begin + said), ` ${why} `, hint());
 }
 
-const isAsked = (faults, lost) => Boolean(puzzle) && faults.length <= puzzle.faults && (puzzle.lost ?? lost) === lost;
-const isHopeless = () => puzzle?.acks === 'all', ENOUGH = 5;
-const hint = () => (puzzle?.hint && !isSolved && tries().length > puzzle.par ? `A hint: ${puzzle.hint}` : '');
+const isHopeless = () => puzzle?.acks === 'all';
+const isFull = faults => faults.length === puzzle.faults;
+const isAsked = (faults, lost) => Boolean(puzzle) && faults.length <= puzzle.faults && (!puzzle.lost || puzzle.lost.join() === lost.join());
+
+// With fewer faults than the puzzle takes, a run is no try: it is there to see what they do. In the one that can't be won every run is.
+const tries = () => ran.filter(({ faults, solves }) => solves || isHopeless() || isFull(faults));
+const ENOUGH = 5, hasTwo = () => ran.some(({ faults }) => faults.length > 1);
+const hasTriedEnough = () => isSolved || (tries().length >= ENOUGH && hasTwo());
+
+function hint() {
+  if (!puzzle || isSolved) return '';
+  if (isHopeless()) return tries().length >= ENOUGH - 1 && !hasTwo() ? 'A hint: try two faults. Keep one, then choose another.' : '';
+  return puzzle.hint && tries().length >= Math.max(2, puzzle.par) ? `A hint: ${puzzle.hint}` : '';
+}
 
 // The puzzle that can't be won is done when that is understood.
 function understand(words) {
-  isSolved = true;
-  keep(tries().length);
-  score();
+  solved();
   say(`${words} `, Object.assign(document.createElement('p'), { textContent: WHY }));
 }
 
-// The board, and under it the moment that decides.
-function comeIntoView() {
-  const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-  at('now').scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
-}
-
-// A run that was seen before costs nothing, nor does one whose faults are kept.
-const tries = () => ran.filter(({ faults }) => faults.some((each, number) => each !== settings.also[number]));
-
-function count(run) {
-  if (!puzzle || isSolved || ran.some(({ faults }) => faults.join() === run.faults.join())) return;
-  ran.push(run);
-  if (run.kind === 'solved') {
+function solved() {
+  if (!isSolved) {
     isSolved = true;
-    keep(tries().length);
+    keep();
   }
   score();
 }
 
+// A run that was seen before costs nothing.
+function count(run) {
+  if (!puzzle || isSolved || ran.some(({ faults }) => faults.join() === run.faults.join())) return;
+  ran.push(run);
+  if (run.solves) solved();
+  score();
+}
+
 // As the board shows them, and in words that can be pasted.
-const chips = () => tries().map(({ kind, sign }) => Object.assign(document.createElement('i'), { className: kind, title: MEANS[kind], textContent: sign.replace('.', '·') }));
-const signs = () => tries().map(({ kind }) => SIGNS[kind]).join('');
+const chips = () => tries().map(({ ended: [kind, sign], solves }) => Object.assign(document.createElement('i'), {
+  className: `${kind} ${solves ? 'solves' : ''}`, title: MEANS[kind], textContent: sign.replace('.', '·'),
+}));
+const signs = () => tries().map(({ ended: [kind] }) => SIGNS[kind] ?? '⬛').join('');
 const times = () => `${tries().length === 1 ? '1 try' : `${tries().length} tries`}${puzzle.par ? ` (${puzzle.par} is good)` : ''}`;
+
+// One more fault in every run is possible as long as the puzzle takes another one after it.
+const canKeep = () => chosen !== null && (!isSolved || isHopeless()) && settings.also.length + 1 < (puzzle?.faults ?? MOST_FAULTS);
 
 function score() {
   at('tries').replaceChildren(...(puzzle ? [times(), ' ', ...chips()] : []));
-  const { length } = tries(), next = Number(name) < levels.length;
+  const next = isSolved && Number(name) < levels.length;
   // what may come has its room already: nothing moves when it comes
-  for (const [id, isOfThis, isThere] of [['next', next, isSolved], ['result', Boolean(puzzle), isSolved], ['every', !puzzle || isHopeless(), !puzzle || length >= ENOUGH]]) {
+  for (const [id, isOfThis, isThere] of [['keep', !next, canKeep()], ['next', next, true], ['result', Boolean(puzzle), isSolved],
+    ['every', !puzzle || isHopeless(), !puzzle || hasTriedEnough()]]) {
     at(id).hidden = !isOfThis;
     at(id).style.visibility = isThere ? '' : 'hidden';
   }
@@ -216,33 +235,36 @@ const { levels, days } = JSON.parse(at('puzzles').textContent), DAY_MS = 86_400_
 const today = new Date().toISOString().slice(0, 10);  // the same for everybody, wherever they are
 const ofToday = () => days[Math.floor(Date.now() / DAY_MS) % days.length];
 const find = which => (which === 'today' ? ofToday() : levels[Number(which) - 1] ?? null);
+const SPARE = 120;  // px of the puzzles before the chosen one, on a phone
 const FREE = 'Free play: any fault, any shop, and a link to what you find.', CHOOSE = 'Choose a cell.';
 
-function choose(which) {
+function choose(which, isAgain = false) {
   puzzle = find(which);
   name = puzzle ? which : 'free';
-  ran = [];
-  isSolved = false;
-  solution = null;
+  const before = isAgain ? undefined : kept[keptAs()];
+  ran = before?.ran ?? [];
+  isSolved = Boolean(before);
+  chosen = solution = null;
   at('link').disabled = true;
   for (const button of document.querySelectorAll('.puzzles button')) button.setAttribute('aria-pressed', button.dataset.name === name);
+  document.querySelector('.puzzles').scrollLeft = document.querySelector('.puzzles [aria-pressed=true]').offsetLeft - SPARE;
   at('goal').textContent = puzzle?.goal ?? FREE;
   at('now').classList.toggle('hopeless', isHopeless());
   at('settings').hidden = Boolean(puzzle);
-  const { acks, lasts_ms, also } = puzzle ?? { acks: '1', lasts_ms: 12000, also: [] };
-  settings = { acks, lasts_ms, step_ms: 5, first_ms: FIRST_MS, also: [...also] };
+  const { acks, lasts_ms, also, cuts } = puzzle ?? { acks: '1', lasts_ms: 12000, also: [], cuts: false };
+  settings = { acks, lasts_ms, step_ms: 5, first_ms: FIRST_MS, also: [...(before?.also ?? also)], cuts };
   score();
 }
 
 const linkTo = which => (Number(which) ? `#level=${which}` : `#${which}`);
 
-async function start(which) {
-  choose(which);
+async function start(which, isAgain = false) {
+  choose(which, isAgain);
   history.replaceState(null, '', linkTo(name));
   await first();
 }
 
-const first = () => anew(CHOOSE);
+const first = () => anew(isSolved ? `Solved: ${times()}. “Start again” clears the board.` : CHOOSE);
 
 for (const [which, words] of [...levels.map((_, number) => [`${number + 1}`, `${number + 1}`]), ['today', 'today’s'], ['free', 'free play']]) {
   const button = Object.assign(document.createElement('button'), { type: 'button', textContent: words });
@@ -251,21 +273,23 @@ for (const [which, words] of [...levels.map((_, number) => [`${number + 1}`, `${
   document.querySelector('.puzzles').append(button);
 }
 
-// -- what stays in this browser: the fewest tries for each puzzle. Where that is refused, it stays as long as the page.
+// -- what stays in this browser: of every puzzle that was solved, its runs. Where that is refused, they stay as long as the page.
 
-const KEPT = 'minikafka.game';
+const KEPT = 'minikafka.puzzles';
 const kept = (() => { try { return JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { return {}; } })();
-const keptAs = which => (which === 'today' ? today : which);
+const keptAs = (which = name) => (which === 'today' ? today : which);
 
-function keep(count) {
-  kept[keptAs(name)] = Math.min(count, kept[keptAs(name)] ?? count);
+// The best one stays.
+function keep() {
+  const now = { ran, also: [...settings.also], tries: tries().length };
+  if (now.tries <= (kept[keptAs()]?.tries ?? Infinity)) kept[keptAs()] = now;
   try { localStorage.setItem(KEPT, JSON.stringify(kept)); } catch { /* it may be refused */ }
   tick();
 }
 
 function tick() {
   for (const button of document.querySelectorAll('.puzzles button')) {
-    const best = kept[keptAs(button.dataset.name)];
+    const best = kept[keptAs(button.dataset.name)]?.tries;
     button.classList.toggle('solved', best !== undefined);
     button.title = best === undefined ? '' : `solved; tries: ${best}`;
   }
@@ -275,8 +299,9 @@ tick();
 
 at('next').addEventListener('click', () => attempt(() => start(`${Number(name) + 1}`)));
 at('result').addEventListener('click', () => {
-  const used = Object.keys(SIGNS).filter(kind => tries().some(each => each.kind === kind));
-  copy([`Lose an acknowledged order, ${name === 'today' ? today : `#${name}`}: ${times()}`, signs(),
+  const used = Object.keys(SIGNS).filter(kind => tries().some(({ ended }) => ended[0] === kind));
+  const lost = tries().at(-1).lost, words = lost.length ? `Lost: ${lost.length === 1 ? 'order' : 'orders'} ${lost.join(', ')}` : 'Nothing lost';
+  copy([`Lose an acknowledged order, ${name === 'today' ? today : `level ${name}`}: ${times()}`, `${signs()} ${words}`,
     used.map(kind => `${SIGNS[kind]} ${MEANS[kind]}`).join(', '), puzzle.goal, new URL(linkTo(name), location.href)].join('\n'), 'Copied: paste it wherever you like.');
 });
 
@@ -294,19 +319,18 @@ document.querySelector('.minikafka-act input').addEventListener('change', ({ tar
   const [what, which] = JSON.parse(target.value).act.split(' ');
   attempt(async () => {
     if (what === 'cell') { await one(which); return; }
-    const most = puzzle?.faults ?? Infinity;
-    if (what === 'pin' && settings.also.length + 2 > most) {
-      throw new Error(`This puzzle takes ${most === 1 ? 'one fault' : `${most} faults`}.`);
-    }
-    if (what === 'pin') {
-      const [row, column] = which.split('/').map(Number);
-      settings.also.push((await ask('pin', { cell: [row, column] })).fault);
-    } else settings.also.splice(Number(which), 1);
-    score();
-    const keeps = settings.also.length > (puzzle?.also.length ?? 0);
-    await anew(keeps ? 'Kept: this fault strikes in every run now, and is no try. Choose one more.' : CHOOSE);
+    settings.also.splice(Number(which), 1);
+    await withFaults();
   });
 });
+
+at('keep').addEventListener('click', () => attempt(async () => {
+  const { fault } = await ask('pin', { cell: chosen.split('/').map(Number) });
+  settings.also.push(fault);
+  await withFaults();
+}));
+
+const withFaults = () => anew(settings.also.length > (puzzle?.also.length ?? 0) ? 'Kept: this fault strikes in every run now. Choose one more.' : CHOOSE);
 
 async function attempt(does) {
   try { await does(); } catch (error) {
@@ -328,7 +352,12 @@ at('settings').addEventListener('change', () => {
   attempt(first);
 });
 at('every').addEventListener('click', () => attempt(every));
-at('again').addEventListener('click', () => attempt(() => start(name)));
+at('again').addEventListener('click', () => attempt(() => start(name, true)));
+
+// On a phone what is said stays at the edge of the window, and the page ends above it.
+new ResizeObserver(([{ target }]) => {
+  document.body.style.paddingBottom = getComputedStyle(target).position === 'fixed' ? `${target.offsetHeight}px` : '';
+}).observe(at('told'));
 
 // -- the link holds a whole solution; who opens it runs it
 

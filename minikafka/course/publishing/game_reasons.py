@@ -3,6 +3,7 @@ trace: who led, who had an order when the shop was told that it's done, and what
 had to drop.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -20,19 +21,26 @@ from minikafka.trace import Event
 
 NO_HARM = "No harm done: every order was confirmed, and is still there."
 NOBODY = "No broker leads, so nobody can read the orders. None of them is known lost."
+NO_MAJORITY = (
+    "Two of three brokers were away, and they are the controllers, too: without a"
+    " majority nobody could name a leader until one was back."
+)
+MAJORITY = 2  # of the three controllers
+LONG_MS = 2000  # a leader is replaced after 9 s: what is shorter delays nothing
 NOTICED_MS = 500  # a shorter wait isn't noticed
 
 Holders = dict[str, dict[int, str]]  # broker -> the orders in its log, by offset
 
 
 class Story:
-    """What the trace says about the orders. done_ms: when each was confirmed.
-    had: which brokers had it then. written: which leader's log it came into, and where
+    """What the trace says about the orders. came_ms: when each came to a broker first.
+    done_ms: when it was confirmed. had: which brokers had it then. written: which leader's log it came into, and where
     in the trace. elected: all leaders after the first one, and where in the trace.
     """
 
     def __init__(self, trace: Sequence[Event]) -> None:
         self.trace = trace
+        self.came_ms: dict[str, dict[str, int]] = defaultdict(dict)
         self.done_ms: dict[str, int] = {}
         self.done_at: dict[str, int] = {}
         self.had: dict[str, list[str]] = {}
@@ -54,6 +62,7 @@ class Story:
             log = logs.setdefault(event.node, {})
             for offset, _, order, *_ in d["records"]:
                 log[offset] = order
+                self.came_ms[event.node].setdefault(order, event.at)
                 if event.kind == "RecordsAppended":
                     leading[offset] = order
                     self.written[order] = (event.node, at)
@@ -123,9 +132,27 @@ def why(cluster: Cluster) -> str:
     gone = lost(cluster)
     if gone is None:
         return ""
-    if gone:
-        return " ".join(_why_lost(story, gone))
-    return _why_safe(story)
+    reasons = list(_why_lost(story, gone)) if gone else [_why_safe(story)]
+    if story.elected and without_majority_ms(story.trace) >= LONG_MS:
+        reasons.append(NO_MAJORITY)
+    return " ".join(reasons)
+
+
+def without_majority_ms(trace: Sequence[Event]) -> int:
+    """How long at least two of the three brokers stood still or were dead. All three
+    are controllers, too.
+    """
+    away: set[str] = set()
+    found_ms = before_ms = 0
+    for event in trace:
+        if len(away) >= MAJORITY:
+            found_ms += event.at - before_ms
+        before_ms = event.at
+        if event.kind in ("NodeCrashed", "NodeFrozen"):
+            away.add(event.node)
+        elif event.kind in ("NodeRestarted", "NodeThawed"):
+            away.discard(event.node)
+    return found_ms
 
 
 def _why_lost(story: Story, gone: Sequence[str]) -> Iterator[str]:
