@@ -260,7 +260,7 @@ const strip = (() => {
     load(given);
     anew(plays ? play.begin : last);
     if (!plays) return;
-    at('stage').scrollIntoView({ block: 'nearest' });
+    if (map.asks) at('stage').scrollIntoView({ block: 'nearest' });  // elsewhere the page around stays where it is
     if (!still.matches) turn();
   }
 
