@@ -147,7 +147,11 @@ const strip = (() => {
 
   // Words that would lie on others stand left of their stroke, or not at all.
   function apart() {
-    const marks = [...box.querySelectorAll('.axis .happens')].reverse(), [first, last] = ['.first', '.last'].map(end => box.querySelector(end));
+    for (const line of box.querySelectorAll('.moments')) apartOn(line);
+  }
+
+  function apartOn(line) {
+    const marks = [...line.querySelectorAll('.happens')].reverse(), [first, last] = ['.first', '.last'].map(end => line.querySelector(end) ?? make('i'));
     const lieOnEachOther = (one, other) => {
       const [a, b] = [one, other].map(node => node.getBoundingClientRect());
       return a.left < b.right && b.left < a.right;

@@ -311,6 +311,12 @@ def test_a_broker_that_is_cut_off_has_no_order_above_the_board():
     assert len(strip["tracks"]["on broker 3"]) == 5
 
 
+def test_orders_that_come_together_have_one_mark():
+    strip = ask("map", settings={"also": ["freeze~2~5020~20"]})["strip"]
+    numbers = [order for _, order in strip["tracks"]["on broker 2"]]
+    assert numbers == ["0", "1–2", "3", "4"]
+
+
 def test_a_board_of_cuts_has_one_between_any_two_brokers():
     strip = ask("map", settings={"cuts": True})["strip"]
     ends = ["broker 1 - broker 2", "broker 1 - broker 3", "broker 2 - broker 3"]

@@ -8,7 +8,7 @@ whoever opens it runs it again.
 
 import json
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 from minikafka.course.experiments.lesson_09_runs import (
@@ -179,10 +179,17 @@ def tracks(cluster: Cluster) -> dict[str, list[Mark]]:
     found = {f"on {leader}": story.came_ms[leader], "shop hears “done”": story.done_ms}
     for broker in others:
         found[f"on {broker}"] = story.came_ms[broker]
-    return {
-        name: [Mark(ms, order.split()[-1]) for order, ms in moments.items()]
-        for name, moments in found.items()
-    }
+    return {name: together(moments) for name, moments in found.items()}
+
+
+def together(moments: dict[str, int]) -> list[Mark]:
+    """A mark for all orders that came at the same moment; they come in their order."""
+    marks = []
+    for ms, some in groupby(moments, moments.__getitem__):
+        numbers = [order.split()[-1] for order in some]
+        words = numbers[0] if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+        marks.append(Mark(ms, words))
+    return marks
 
 
 def title(settings: Settings) -> str:

@@ -94,7 +94,8 @@ LEVELS = (
         20,
         ("freeze~2~5020~20", "kill~1~5040"),
         hint="When broker 2 wakes it asks for all it has missed. Broker 1 must be dead"
-        " by then, and the shop must have heard “done” twice more.",
+        " by then, and the shop must have heard “done” twice more."
+        " A fault comes before all that happens in its millisecond.",
     ),
     Puzzle(
         "The same shop with acks=all, and min.insync.replicas is 2. Lose an order, with"

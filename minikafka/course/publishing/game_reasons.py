@@ -59,15 +59,17 @@ class Story:
         if event.kind == "LeaderElected" and d["leader_epoch"] > 0:
             self.elected.append((event.node, at))
         elif event.kind in ("RecordsAppended", "RecordsReplicated"):
+            told = {offset: order for offset, _, order, *_ in d["records"]}
+            if event.kind == "RecordsAppended":
+                leading |= told
+                self.written |= dict.fromkeys(told.values(), (event.node, at))
+                if not self.elected:
+                    self.first = event.node
             log = logs.setdefault(event.node, {})
-            for offset, _, order, *_ in d["records"]:
-                log[offset] = order
+            # of several batches that are copied together, the event tells the first
+            for offset in range(d["base_offset"], d["last_offset"] + 1):
+                log[offset] = order = told.get(offset, leading[offset])
                 self.came_ms[event.node].setdefault(order, event.at)
-                if event.kind == "RecordsAppended":
-                    leading[offset] = order
-                    self.written[order] = (event.node, at)
-                    if not self.elected:
-                        self.first = event.node
         elif event.kind == "LogTruncated":
             log = logs.get(event.node, {})
             logs[event.node] = {
