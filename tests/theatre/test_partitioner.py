@@ -50,7 +50,7 @@ def test_a_new_number_of_partitions_says_which_keys_move():
         assert {key for key in drawn.shapes if key.startswith("move/")} == {
             f"move/={k}" for k in MOVERS
         }
-        assert drawn.shapes["said/differ"]["text"] == "4 of 5 move"
+        assert drawn.shapes["said/differ"]["text"] == "1 stays, 4 move"
         assert drawn.shapes["machine/divisor"]["text"] == "hash % 3 → % 4"
         lit = {
             f"key/{way}/={key}/{at[key][0]}"

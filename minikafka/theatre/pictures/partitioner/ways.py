@@ -149,13 +149,15 @@ def _high(group: Group, pitch: float) -> float:
 
 
 def _sum(d: Drawing, places: Places, scene: Scene) -> None:
-    """How many keys have another place."""
+    """How many keys have the same place, and how many have another."""
     space = scene["space"]
     differ, alike = space["differ"]
     if len(space["ways"]) == 2 and alike:
         x, y, wide, _ = places["sum"]
-        verb = "move" if _grows(space["ways"]) else "differ"
-        words = f"{differ} of {alike} {verb}"
+        same = alike - differ
+        stay, move = ("stay", "move") if _grows(space["ways"]) else ("agree", "differ")
+        words = f"{same} {stay}{'s' * (same == 1)}, {differ} {move}"
+        words += "s" * (differ == 1)
         look: Look = {"bold": True, "size": 18, "anchor": "middle"}
         d.text("said/differ", x + wide / 2, y + 17, words, **look)
 
@@ -216,7 +218,7 @@ class Column:
         self.pitch = pitch
         self.both = len(ways) == 2
         self.widths = Widths.of_two(box.w) if self.both else Widths()
-        self.movers = movers(ways)  # they stand out
+        self.movers, self.stayers = movers(ways), stayers(ways)  # they stand out
         self.number = int(self.way["number"])
 
     @property
@@ -310,6 +312,8 @@ class Column:
         whose = "no key" if key is None else f"key {key}"
         look["tip"] = f"{counted(records, 'record')} with {whose}"
         look["fill"] = "cell" if records else "paper"
+        if key in self.stayers:
+            look["fill"] = "good"
         shape = f"{chip(self.number, key)}/{group.partition}"
         place = self.chip_x, y, self.widths.chip, self.height
         self.d.cell(shape, *place, self._name(key), **look)
@@ -382,14 +386,12 @@ def _threads(d: Drawing, ways: Sequence[Space], ends: Sequence[Ends], new: Key) 
     """Draw threads from the partition of a key before to the one after. Keys that move
     stand out; new: the key of the current record does, too.
     """
-    before, after = map(_alone, ways)
     drawn_before, drawn_after = ends
     moving = movers(ways)
-    staying = [key for key in before if key in after and key not in moving]
-    for key in [*staying, *moving]:
+    for key in [*stayers(ways), *moving]:
         if key not in drawn_before or key not in drawn_after:
             continue
-        name, ink = ("move", "ink") if key in moving else ("stay", "rule")
+        name, ink = ("move", "ink") if key in moving else ("stay", "actor3")
         begin = drawn_before[key]
         end = drawn_after[key]
         # it grows from the place before, with the key
@@ -410,6 +412,14 @@ def movers(ways: Sequence[Space]) -> list[Key]:
         return []
     before, after = map(_alone, ways)
     return [key for key in before if key in after and before[key] != after[key]]
+
+
+def stayers(ways: Sequence[Space]) -> list[Key]:
+    """The keys that two ways send to one partition."""
+    if len(ways) < 2:
+        return []
+    before, after = map(_alone, ways)
+    return [key for key in before if before[key] == after.get(key)]
 
 
 def _alone(way: Space) -> dict[Key, int]:
