@@ -201,7 +201,9 @@ class PipelineStory(OfTopic):
 
         self.cut = self.flight.is_cut_off(request)
         letters_of_it = self.records.names(batch.records)
-        told = Told(sentence, marks=self.mark(REQUESTS, letters_of_it, self.cut))
+        again = " again" * (batch.attempts > 1)
+        marks = self.mark(REQUESTS, letters_of_it + again, self.cut)
+        told = Told(sentence, marks=marks)
         if self.cut:
             request.state = "lost"
             self._let_go(request)
@@ -482,7 +484,8 @@ class PipelineStory(OfTopic):
             last["sentence"] += f" {words}"
         light = self.records.light()
         if light:
-            last["light"] = [*light, "caption"]
+            why = [f"time/lane/{lane}" for lane in (REQUESTS, LOG, ANSWERS)]
+            last["light"] = [*light, "caption", *why]
 
     # -- fold: nodes
 

@@ -89,7 +89,7 @@ def _message(
         look = {"fill": "paper", "line": "trouble", "ink": "trouble"}
     if is_lost:
         x = cut + 8 if is_answer else cut - 8 - PILL
-        look |= {"dash": "3 3", "fade": 0.7}
+        look["dash"] = "3 3"
     y = wire.y + HEAD + message.row * ROW + 3
     key = f"wire/{message.batch}/message"
     d.boxed(key, x, y, PILL, 18, words, width=1.5, **look)
