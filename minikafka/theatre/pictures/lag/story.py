@@ -258,7 +258,7 @@ class LagStory(OfTopic):
             f"{event.node} is handed the same {count} records again: nothing was"
             " committed.",
             chapter=chapter,
-            light=LIT if chapter else (),
+            light=[*LIT, "caught"] if chapter else (),
         )
 
     def _see_PositionReset(self, event: Event, d: Detail) -> Told:

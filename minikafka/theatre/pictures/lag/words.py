@@ -86,11 +86,13 @@ def _add_up(written: float, done: float) -> bool:
 
 def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """How long it took until nothing waited any more, and whether that is getting
-    closer; or how long a member was busy each time that it was evicted for it.
+    closer; or how long a member was busy each time before it was evicted for it.
     """
     busy = [Busy(*each) for each in space.get("busy", ())]
     if busy:
-        return [Span(each.handed_ms, each.polled_ms, each.words) for each in busy]
+        return [
+            Span(each.handed_ms, each.out_ms, f"{each.allowed}: out") for each in busy
+        ]
     since = min([now + 1, *space["catching"]])
     found = []
     for begin, end in space["caught_up"]:
