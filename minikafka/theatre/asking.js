@@ -14,6 +14,7 @@ function ask() {
   at('ask').hidden = !asking;
   at('yours').hidden = !waits;
   at('verdict').hidden = !told;
+  keepRoom();
   if (waits) at('yours').textContent = yours;
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
@@ -53,8 +54,14 @@ function unfold() {
   fitFrame();
 }
 
-// There is one box for all words, as high as the highest of them: nothing moves while one watches.
+// There is one box for all words, as high as the highest of them: nothing moves while one watches. On a page of its own it is as high
+// as a caption until the question opens: there the page moves anyway (bringUp).
 let sheetHeight = 0;
+
+function keepRoom() {
+  const isBefore = window.parent === window && prediction && cursor < prediction.stop;
+  at('sheet').style.minHeight = isSheet() || isBefore ? '' : `${sheetHeight}px`;
+}
 
 function reserveSheet() {
   const box = at('sheet'), parts = ['said', 'ask', 'yours', 'verdict'].map(at), mine = document.getElementById('mine');
@@ -80,7 +87,7 @@ function reserveSheet() {
     measure(telling, told);
   }
   for (const [node, hidden] of before) node.hidden = hidden;
-  box.style.minHeight = isSheet() ? '' : `${sheetHeight}px`;
+  keepRoom();
   ask();
 }
 

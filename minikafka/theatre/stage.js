@@ -90,7 +90,8 @@ function grow() {
   choose();
   if (isAlone && room() >= GROWN_FROM) {
     const above = prediction ? 0 : main.offsetTop;  // what asks scrolls that away (bringUp)
-    const around = above + main.offsetHeight - at('stage').offsetHeight;
+    const sheet = Math.max(0, sheetHeight - at('sheet').offsetHeight);  // what it lacks now of its height
+    const around = above + main.offsetHeight + sheet - at('stage').offsetHeight;
     grown = Math.max(1, Math.min(MOST_GROWN, (innerHeight - around - 4) / height(), room() / GROWN_FROM));
     choose();
   }

@@ -33,19 +33,17 @@ MADE_BY = '<meta name="generator" content="minikafka gallery">'
 NAV_ID = "gallery"
 NAV_STYLE = (
     "<style>.framed nav,.framed #gallery{display:none}#gallery{display:flex;"
-    "gap:4px 18px;padding:0 16px 8px;max-width:1440px;margin:0 auto;font-size:14px}"
+    "gap:4px 18px;padding:0 16px 8px;margin:0 auto;font-size:14px}"
     "#gallery a{color:var(--ink);padding:6px 0;white-space:nowrap}"
     "#gallery span{flex:1;padding:6px 0;color:var(--quiet);"
     "overflow:hidden;white-space:nowrap;text-overflow:ellipsis}"
     "#gallery a:last-child{min-width:0;overflow:hidden;text-overflow:ellipsis}"
     # a picture fills its window, and the site's header is as wide
-    ".way{max-width:1440px}"
-    "{named}</style>"
-)
-# what stands above says the picture's title already; those who hear the page need it
-TITLE_ABOVE = (
-    ":root:not(.framed) #title{position:absolute;clip-path:inset(50%);"
-    "width:1px;height:1px}"
+    ".way,#gallery,.alone main{max-width:max(1160px,min(1440px,100% - 120px))}"
+    ".alone #title{font-size:24px;line-height:30px}"
+    "@media (max-width:560px){#gallery{padding-bottom:0;gap:4px 14px}"
+    "#gallery :is(a,span){padding:12px 0}.alone #title{font-size:20px;line-height:25px}"
+    ".alone #scenario{display:block}}</style>"
 )
 PATH = "gallery"  # in a site
 TITLE = "Kafka in pictures that play"
@@ -167,7 +165,9 @@ def pages(
         begins = escape(title(lesson))
         if in_site:
             begins = f'<a href="{path_of(lesson)}">{begins}</a>'
-        links.append(f"<span>{begins}: {escape(heading(each, pictures))}</span>")
+        if picture.title not in heading(each, pictures):
+            begins += f": {escape(heading(each, pictures))}"
+        links.append(f"<span>{begins}</span>")
         if number > 0:
             links.append(f'<a href="{pictures[number - 1].name}.html">previous</a>')
         if number + 1 < len(pictures):
@@ -175,10 +175,8 @@ def pages(
         else:
             links.append(after(lesson, in_site))
         nav = f'<nav id="{NAV_ID}" aria-label="gallery">{" ".join(links)}</nav>'
-        is_above = picture.title in heading(each, pictures)
-        style = NAV_STYLE.replace("{named}", TITLE_ABOVE if is_above else "")
         page = picture.page(widths=LAYOUTS).replace(
-            "<body>", f"<body>\n{style}{nav}", 1
+            "<body>", f"<body>\n{NAV_STYLE}{nav}", 1
         )
         if in_site:
             head = site_look.Head(
