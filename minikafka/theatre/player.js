@@ -61,7 +61,7 @@ function show(step, moving) {
   if (justEnded || before !== cursor) ticks();
   rows();
   bringUp(ask());
-  if (justEnded && typeof strip !== 'undefined') strip.goesOn();
+  if (justEnded && data.strip) strip.goesOn();
   if (cursor !== before || last === 0) at('keys').hidden = at('help').getAttribute('aria-pressed') !== 'true';
 }
 

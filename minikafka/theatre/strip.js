@@ -83,7 +83,7 @@ const strip = (() => {
 
   function asking() {
     const words = `Some runs end like this: ${asks}. Choose a cell where you think so.`;
-    const open = make('button', { type: 'button', textContent: 'show all', onclick: showAll });
+    const open = make('button', { type: 'button', textContent: 'show all', onclick: showAll, onpointerup: stand });
     return make('p', { className: 'asks', hidden: !asks }, make('span', { ariaLive: 'polite', textContent: words }), open);
   }
 
@@ -94,8 +94,7 @@ const strip = (() => {
       make('span', { textContent: `You said ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
   }
 
-  function showAll({ screenX, screenY }) {
-    stoodAt = `${screenX} ${screenY}`;
+  function showAll() {
     const [sought] = cells.filter(({ dataset }) => endedAs(dataset.key)?.[0] === asks);
     uncover();
     choose(sought.dataset.key);
@@ -277,9 +276,9 @@ const strip = (() => {
 
   // A mouse that stands still points at nothing new, even where the page scrolls under it.
   let stoodAt = '';
+  const stand = ({ screenX, screenY }) => (stoodAt = `${screenX} ${screenY}`);
   const over = ({ pointerType, target, screenX, screenY }) => {
-    const here = `${screenX} ${screenY}`, hasMoved = here !== stoodAt;
-    stoodAt = here;
+    const before = stoodAt, hasMoved = stand({ screenX, screenY }) !== before;
     if (pointerType === 'mouse' && !held && hasMoved) point(target.dataset.key);
   };
 
@@ -295,7 +294,7 @@ const strip = (() => {
 
   // Along its own row, wherever the pointer is.
   function drag(event) {
-    stoodAt = `${event.screenX} ${event.screenY}`;
+    stand(event);
     if (!held) return;
     const key = `${held.row}/${columnAt(event.clientX)}`;
     if (key === shownKey) return;

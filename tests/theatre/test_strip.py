@@ -58,7 +58,7 @@ def shows(page, words):
 
 
 def test_but_for_the_run_that_is_shown_a_map_is_blank_until_somebody_guesses(asking):
-    assert "waited" in asking.locator("#strip .fate").text_content()
+    shows(asking, NOTHING_LOST)
     asking.locator('[data-key="1/0"]').hover()
     cells = told(asking, ":not([aria-selected=true])")
     for words in (cells, asking.locator("#strip .told").text_content()):

@@ -45,7 +45,7 @@ class FaultsLive:
         self.options = options
         self.stage = Stage(self._clicked)
         self._ahead: Ahead | None = None
-        first = self._first()
+        first = self._first(asks=not text_only())
         self.picture = self._picture(self._cell(first))
         self.picture.strip = self._strip(found, chosen=first)
         self.stage.show(self.picture, at_end=True)
@@ -113,11 +113,13 @@ class FaultsLive:
             self._ahead.stop()
             self._ahead = None
 
-    def _first(self) -> Place:
-        """The cell to begin with: the first that was run and gives away nothing."""
+    def _first(self, asks: bool) -> Place:
+        """The cell to begin with: the first that was run and ended as fewest do; where
+        that is asked, the first that ended otherwise.
+        """
         rarest = self._rarest_kind()
         for place, cell in self._cells():
-            if cell.is_run and cell.outcome.kind != rarest:
+            if cell.is_run and (cell.outcome.kind != rarest) == asks:
                 return place
         return Place(0, 0)
 
@@ -162,8 +164,9 @@ class FaultsLive:
             if cell.is_run:
                 play = played(self._picture(cell), cell.plan)
                 runs[key(*place)] = packed_run(play)
-        alone = self.picture
-        alone.strip = {**(alone.strip or {}), "runs": runs}
+        first = self._first(asks=True)
+        alone = self._picture(self._cell(first))
+        alone.strip = {**self._strip(self.found, chosen=first), "runs": runs}
         return alone
 
     def __repr__(self) -> str:
