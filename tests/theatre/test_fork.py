@@ -149,11 +149,12 @@ def test_with_acks_1_one_sees_that_records_were_acknowledged_and_then_cut(lost):
     assert "was told “done”, and now the record is gone" in cut["sentence"]
     for width in LAYOUTS:
         drawn = shapes(lost, cut, width)
-        words = drawn["dropped"]["text"], drawn["dropped/fate"]["text"]
+        words = drawn["dropped/what"]["text"], drawn["dropped/fate"]["text"]
         assert "✓" in " ".join(words) and words[1].endswith("cut off: lost")
         for offset in (1, 2):
             gone = drawn[f"record/2/{offset}/0"]
-            assert gone["text"].startswith("✓") and gone["fill"] == "good"
+            assert gone["text"].startswith("✓") == (width > PHONE)
+            assert gone["fill"] == "good"
     assert where_it_is_cut(lost_run()) == 1
 
 

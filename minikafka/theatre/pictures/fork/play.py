@@ -7,12 +7,14 @@ an answer. Options: topic, partition (without them: the one that is copied most)
 """
 
 from collections.abc import Sequence
+from itertools import chain, combinations
 from typing import Any
 
 from minikafka.theatre.axis import Scene, Span
 from minikafka.theatre.boxes import Item, Places, Stage, column, part
+from minikafka.theatre.broker_lanes import lasted
 from minikafka.theatre.drawing import Box, Drawing, Look, fitting, has_room, widest
-from minikafka.theatre.nodes import Card, Chip, Columns, Copied, colour, strike
+from minikafka.theatre.nodes import Card, Chip, Columns, Copied, colour
 from minikafka.theatre.pictures.fork.hands import HIGH, WIDTHS, Hands, Waiting
 from minikafka.theatre.pictures.fork.story import ForkStory
 from minikafka.theatre.pictures.log_partition import LEGEND
@@ -21,12 +23,13 @@ from minikafka.theatre.pictures.replica_set.names import BETWEEN, Names
 from minikafka.theatre.play import Detail, Play, Space
 from minikafka.theatre.ruler import Ruler
 from minikafka.theatre.text import dotted, listed, quoted
-from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes
+from minikafka.theatre.time_lanes import Bar, TimeLane, TimeLanes, gone
 
 # heights: of the words where the logs part; of what is between the two sides
 HIGH_FORK, TRAY = 18, 36
 MOST_OF_NAME = 20  # that is cut off
 MOST_LANES = 3  # producers with a lane
+LEAST_MS = 50  # that a producer with a lane has waited
 
 # the fate of a record that was cut off, in two lines, by the answer that its producer
 # got
@@ -79,6 +82,7 @@ class ForkPlay(Play):
         hands = {broker: self._hands(broker) for broker in self.rows.brokers}
         # the first leader is on top: what it had alone falls off below
         order = self.cast["order"][::-1]
+        self.waiting = _waiting(scenes)[:MOST_LANES]
         rows = [self.rows.item(each, hands[each]) for each in order]
         legend = [self.rows.legend(each) for each in rows[:1]]
         between = part("between", self._between, high=TRAY)
@@ -113,14 +117,17 @@ class ForkPlay(Play):
         scene = scenes[-1]
         leaders = set(self.cast["leaders"].values())
         lanes = []
+        led = []
         for copy in scene["space"]["copies"]:
             broker = copy["broker"]
             if broker in leaders:
                 name = f"broker {broker} leads"
                 lanes.append(_lane(name, copy["led"], colour(broker), scene))
+                led.append([_span(each, scene) for each in copy["led"]])
+        lanes.append(_both(led))
         producers = [Waiting(*each) for each in scene["space"]["producers"]]
         waited = {each.name: each.waited for each in producers}
-        for name in self.cast["producers"][:MOST_LANES]:
+        for name in self.waiting:
             lanes.append(_lane(f"{name} waits", waited.get(name, ()), "quiet", scene))
         return lanes
 
@@ -195,7 +202,7 @@ class ForkPlay(Play):
                 title = fitting(ways, columns.left - 14, 12.5, bold=True) or title
             ink = "trouble" if is_lost else "quiet"
             look: Look = {"size": 12.5, "bold": True}
-            d.text("dropped", 10, place.y + 12, title, "trouble", **look)
+            d.text("dropped/what", 10, place.y + 12, title, "trouble", **look)
             look |= {"bold": is_lost}
             d.text("dropped/fate", 10, place.y + 28, fate, ink, **look)
 
@@ -212,7 +219,7 @@ class ForkPlay(Play):
         box = Box(columns(record.offset), y, width, CELL)
         text, more = Names(columns, self.cast).words(record.text, record.more)
         is_lost = told == "acknowledged"
-        if is_lost and has_room(f"✓{text or more}", width - 8, 13.5):
+        if is_lost and has_room(f"✓{text or more}", width - 20, 13.5):
             text = f"✓{text}"
         look: Look = {
             "text": text,
@@ -226,7 +233,9 @@ class ForkPlay(Play):
             "tip": f"{record.place}, cut off: {record.tip}",
         }
         d.cell(f"record/{broker}/{record.offset}/{record.epoch}", *box, **look)
-        strike(d, f"cut/{broker}/{record.offset}", box)
+        y = box.y + box.h / 2
+        look = {"line": "trouble", "width": 2}
+        d.level(f"cut/{broker}/{record.offset}", box.x + 4, box.right - 4, y, **look)
 
 
 def _from_a_producer(places: Places, broker: int) -> Look:
@@ -256,11 +265,40 @@ def _lane(
     """times: each as [begin, end or None, number]. The lane ends with the length of the
     last one, and has no name before the first.
     """
-    now = scene["at"]
-    spans = [Span(begin, now if end is None else end, "", n) for begin, end, n in times]
+    spans = [_span(each, scene) for each in times]
     bars = [Bar(span, (), name, fill) for span in spans]
     number = f"{(spans[-1].end_ms - spans[-1].begin_ms) / 1000:.1f} s" if spans else ""
     return TimeLane(key=name, name=name if spans else "", bars=bars, number=number)
+
+
+def _both(led: Sequence[Sequence[Span]]) -> TimeLane:
+    """When two brokers led at once. led: of the brokers that ever lead."""
+    bars = []
+    for one, other in combinations(chain.from_iterable(led), 2):
+        begin_ms = max(one.begin_ms, other.begin_ms)
+        end_ms = min(one.end_ms, other.end_ms)
+        if begin_ms < end_ms:
+            span = Span(begin_ms, end_ms, "", max(one.number, other.number))
+            bars.append(gone(span, [f"two leaders, {lasted(span)}", lasted(span)]))
+    return TimeLane("both", "both lead" if bars else "", bars)
+
+
+def _span(time: Sequence[Any], scene: Scene) -> Span:
+    """time: [begin, end or None, number of the event]."""
+    begin_ms, end_ms, number = time
+    return Span(begin_ms, scene["at"] if end_ms is None else end_ms, "", number)
+
+
+def _waiting(scenes: Sequence[Scene]) -> list[str]:
+    """The producers that wait for a time that one sees."""
+    found = []
+    for scene in scenes[-1:]:
+        for each in scene["space"]["producers"]:
+            producer = Waiting(*each)
+            spans = [_span(time, scene) for time in producer.waited]
+            if any(span.end_ms - span.begin_ms >= LEAST_MS for span in spans):
+                found.append(producer.name)
+    return found
 
 
 def _offset(offset: float) -> str:

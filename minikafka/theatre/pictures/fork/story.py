@@ -208,6 +208,11 @@ class ForkStory(PartitionStory):
         words = close.in_short(last["at"])
         if words and not self.live:
             last["sentence"] = words
+            light = [f"producer/{name}" for name in self.producers]
+            for copy in self.copies.values():
+                for offset, epoch in copy.dropped:
+                    light.append(f"record/{copy.broker}/{offset}/{epoch}")
+            last["light"] = [*light, "dropped", "time/lane"]
 
     # -- fold: leaders
 
