@@ -92,7 +92,7 @@ def test_a_sink_that_knows_the_batch_has_not_a_row_more():
     assert pic.scenes[-1]["space"]["too_many"] == 0
     assert troubles == ["QueryDied"]
     drawn = pic.drawings(WIDE)[-1].shapes
-    assert drawn["sink/0/1/words"]["text"] == "known: 0 more"
+    assert drawn["sink/0/1/words"]["text"] == "life 2: known, 0 more"
 
 
 def test_what_was_done_for_a_micro_batch_has_its_cause_in_what_was_done_before_for_it():

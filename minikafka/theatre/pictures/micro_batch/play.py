@@ -168,7 +168,8 @@ class MicroBatchPlay(Play):
             x, y, wide, _ = places["state"]
             if _is_dead(scene["space"]) and scene["space"]["life"]:
                 words = fitting(KILLED, wide, 13, bold=True)
-                d.text("query/state", x, y + 15, words, "trouble", bold=True)
+                if words:
+                    d.text("query/state", x, y + 15, words, "trouble", bold=True)
 
         inside = row(
             _name("the query"),
@@ -177,7 +178,6 @@ class MicroBatchPlay(Play):
                 "state",
                 state,
                 high=LINE,
-                least=widest(KILLED[-1], bold=True),
                 wanted=widest(KILLED[0], bold=True),
             ),
             gap=8,
@@ -413,8 +413,7 @@ def _ink(attempt: Attempt) -> str:
 def _words(attempt: Attempt) -> list[str]:
     """The rows that an attempt has left, in words, the longest first."""
     if not attempt.rows:
-        return ["known: 0 more", "0"]
+        return [f"life {attempt.life}: known, 0 more", "known: 0 more", "0"]
     rows = str(attempt.rows)
-    if attempt.too_many:
-        return [f"{rows} again", rows]
-    return [counted(attempt.rows, "row"), rows]
+    words = f"{rows} again" if attempt.too_many else counted(attempt.rows, "row")
+    return [f"life {attempt.life}: {words}", words, rows]

@@ -69,7 +69,7 @@ class MicroBatch:
 
 class MicroBatchStory(Story):
     name = "micro-batch"
-    title = "Micro-batches, their sink and their checkpoint"
+    title = "A sink and its checkpoint"
 
     def __init__(self, trace: Sequence[Event], **options: Any) -> None:
         super().__init__(trace, **options)
@@ -241,6 +241,9 @@ class MicroBatchStory(Story):
         if many:
             came = f"{counted(many, 'row')} too many"
         last["sentence"] = f"The query died {died}. {what} done again: {came}."
+        last["light"] = ["lamp", "kill"]
+        for batch in again:
+            last["light"] += [f"plan/{batch.number}", f"sink/{batch.number}"]
 
     def _killed(self, batch: MicroBatch | None) -> Killed:
         """What this life was doing when it was killed."""
