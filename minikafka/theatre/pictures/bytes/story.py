@@ -3,9 +3,11 @@
 change.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from minikafka.theatre.axis import Scene
 from minikafka.theatre.play import Cast, Detail, Space, Story, Told
 from minikafka.theatre.text import capital, counted
 from minikafka.trace import Event
@@ -77,7 +79,25 @@ class BytesStory(Story):
         changes = [f"change {number}" for number in range(1, len(ms))]
         if self.flips:
             changes = [f"byte {at}" for at in range(len(ms))]
+        if self._is_whole():
+            changes[len(ms) - 2] = "every byte"
         return ["as sent", *changes][: len(ms)]
+
+    def _is_whole(self) -> bool:
+        """Whether each byte was changed once."""
+        return self.flips and len(self.tried) == len(self.sent)
+
+    def ends(self, last: Scene) -> None:
+        """How many changes nobody notices, and which."""
+        if not self._is_whole():
+            return
+        by = Counter(self.tried.values())
+        last["sentence"] = (
+            f"Of {len(self.sent)} flips {by[NOBODY]} go unnoticed: these bytes mean"
+            " something else now, and nobody can tell."
+        )
+        missed = [at for at, who in self.tried.items() if who == NOBODY]
+        last["light"] = ["found", "covered", *(f"byte/{at}" for at in missed)]
 
     def _see_FrameRead(self, event: Event, d: Detail) -> Told:
         before = self._before(d)
