@@ -19,8 +19,8 @@ READING, A_LETTER, HOLD = 900, 40, 2000
 MORE_OF_THE_SAME = 300  # the third event of one kind in a row, and those after it
 # ms: least for a step between chapters; for all the silence of a stretch; for a caption
 LEAST_STEP, LEAST_SILENCE, LEAST_CAPTION = 60, 3000, 600
-# ms from a question to its verdict; and of a picture without that
-VERDICT_MS, WHOLE_MS = 12_500, 46_000
+# ms from a question to its verdict; of a picture without that; and of what follows it
+VERDICT_MS, WHOLE_MS, AFTER_MS = 12_500, 46_000, 22_000
 # ms of motion before the question of a page that opens; player.js adds a look of 600
 RUN_UP_MS = 3500
 
@@ -66,6 +66,7 @@ def stays(
     both = before.lasts + after.lasts or 1
     for stretch in (before, after):
         stretch.shorten(WHOLE_MS * stretch.lasts / both)
+    after.shorten(AFTER_MS)
     if stop > 0:  # at least one step can be played on arrival
         found[stop - 1].passes = min(found[stop - 1].passes, RUN_UP_MS)
     return found

@@ -268,7 +268,7 @@ class _Drawn(NamedTuple):
         if bar.fill == "hatch":  # on which nobody reads
             plate: Look = {"fill": "paper", "r": 3}
             wide = widest(words, 12)
-            row.rect(f"{key}/plate", x=left - 4, y=2, w=wide + 8, h=LANE - 4, **plate)
+            row.rect(f"{key}/plate", x=left - 4, y=1, w=wide + 8, h=LANE - 2, **plate)
         look = {"size": 12, "of": bar.span.number}
         row.text(f"{key}/words", left, BASE, words, bar.ink, **look)
         return Place(left, left + widest(words, 12) + 4)
