@@ -174,7 +174,9 @@ class SharePartitionStory(OfTopic):
         said.append(in_words.took(self.other, second, self._at_work(self.reading)))
         said.append("In a consumer group a partition has one reader.")
         last["sentence"] = " ".join(said)
-        last["light"] = ["time/sharing", *map(lane_of, self.sharing), "time/took"]
+        at_work = [*self.sharing, *self.reading]
+        last["light"] = ["time/sharing", "time/reading", "time/took"]
+        last["light"] += map(lane_of, at_work)
 
     def _at_work(self, names: Sequence[str]) -> int:
         """How many of these have done anything."""

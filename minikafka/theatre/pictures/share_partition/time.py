@@ -133,9 +133,17 @@ def _lanes(group: Group, cast: Cast, time: Time, is_last: bool) -> Item:
             lane.draw(group.number == 1 and space["owner"] not in ("", each))
         axis.cursor(d, y, y + high - 1, f"time/cursor/{group.number}")
         took, *_ = space["took"]
+        key = f"time/took/{group.number}"
         if d.ends and took is not None:
-            key, at = f"time/took/{group.number}", axis.x(took)
+            at = axis.x(took)
             d.upright(key, x=at, top=y, bottom=y + high - 1, line="ink", width=2)
+        mine = space["took"][group.number]
+        if d.ends and mine is not None:
+            left, right = axis.left, axis.x(mine)
+            look: Look = {"line": "ink", "width": 2}
+            d.level(f"{key}/whole", left, right, y - 2, **look)
+            for end, x in (("begin", left), ("end", right)):
+                d.upright(f"{key}/{end}", x, y - 2, y + 2, **look)
         if is_last:
             axis.foot(d, y + high - 2)
 
