@@ -87,6 +87,15 @@ class Close:
         return ""
 
     @property
+    def waited(self) -> list[Any] | None:
+        """The longest wait, if it was long: its begin and end, and whose it was."""
+        wait = self.longest
+        if wait is None or wait.ms < LONG_MS:
+            return None
+        at_ms = wait.sent.at_ms
+        return [at_ms, at_ms + wait.ms, self._promises.written[wait.record].name]
+
+    @property
     def waited_for(self) -> list[int]:
         """The brokers that left the ISR during the longest wait, if it was long."""
         wait = self.longest

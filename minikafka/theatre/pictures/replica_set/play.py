@@ -7,9 +7,15 @@ on the brokers' cards.
 
 from collections.abc import Sequence
 
-from minikafka.theatre.axis import Scene, spans
+from minikafka.theatre.axis import Scene, Span, spans
 from minikafka.theatre.boxes import Item, Places, Stage, column, part
-from minikafka.theatre.broker_lanes import NOBODY, Leads, broker_lane, leader_lane
+from minikafka.theatre.broker_lanes import (
+    NOBODY,
+    Leads,
+    broker_lane,
+    lasted,
+    leader_lane,
+)
 from minikafka.theatre.drawing import Drawing, Look
 from minikafka.theatre.nodes import ASIDE, Card, Chip, listed, name_of
 from minikafka.theatre.pictures.log_partition import LEGEND
@@ -97,7 +103,7 @@ class ReplicaSetPlay(Play):
         lost = scenes[-1]["space"]["lost"]
         words = f"{in_words(lost)} lost" if lost else ""
         return [
-            TimeLane(key="told", name="told", number=words, trouble=lost > 0),
+            TimeLane("told", "told", _waited(scenes), number=words, trouble=lost > 0),
             leader_lane("leader", scenes, _leader),
             *(
                 broker_lane(scenes, "copies", number, _believes_to_lead)
@@ -168,6 +174,18 @@ def _leader(scene: Scene) -> Leads:
     return NOBODY
 
 
+def _waited(scenes: Sequence[Scene]) -> list[Bar]:
+    """The longest wait for an answer, at the end."""
+    waited = scenes[-1]["space"].get("waited")
+    if waited is None:
+        return []
+    begin_ms, end_ms, name = waited
+    span = Span(begin_ms, end_ms, name, scenes[-1]["number"])
+    long = lasted(span)
+    words = [f"{name} waits {long} → ✓", f"waits {long} → ✓", long]
+    return [Bar(span, words, words[0], fill="said", line="saidline")]
+
+
 def _isr(scenes: Sequence[Scene]) -> TimeLane:
     """The lane of the ISR: pale while a replica is missing."""
     bars: list[Bar] = []
@@ -179,6 +197,7 @@ def _isr(scenes: Sequence[Scene]) -> TimeLane:
             fill = "good" if is_whole else "chip"
             bars.append(Bar(span, [*whole, *words], words[0], fill=fill))
 
-    now = listed(scenes[-1]["space"]["isr"])
-
-    return TimeLane(key="isr", name="ISR", bars=bars, colour="ink", number=now)
+    space = scenes[-1]["space"]
+    out = {copy["broker"] for copy in space["copies"]} - {*space["isr"]}
+    now = f"{listed(sorted(out))} out" if out else listed(space["isr"])
+    return TimeLane("isr", "ISR", bars, "ink", number=now, trouble=bool(out))

@@ -157,6 +157,8 @@ class ReplicaStory(PartitionStory):
         return told | self.promises.names.cast()
 
     def ends(self, last: Scene) -> None:
+        if self.close.waited:
+            last["space"]["waited"] = self.close.waited
         words = self.close.in_short(self.leader)
         if words and not self.live:
             last["sentence"] = words
