@@ -97,7 +97,8 @@ class LogPlay(Play):
         ]
         parts = [row(*way, gap=14)] if self.several else way
         if 0 < len(chosen) <= MOST_WITH_LANES:
-            parts.append(self.lanes.box(spaces, self._rows, f"log {chosen[0]}"))
+            under = "lanes" if self.several else f"log {chosen[0]}"
+            parts.append(self.lanes.box(spaces, self._rows, under))
         self.boxes = Stage(column(*parts, self._arrow(), gap=8))
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
@@ -118,7 +119,8 @@ class LogPlay(Play):
                 is_new = any(each[4] == scene["number"] for each in log["records"])
                 if record and is_new and card.right < captions.x:
                     begin, end = card.y + card.h / 2, record["y"] + record["h"] / 2
-                    left, right = card.right + 5, captions.right - 26
+                    chosen = places.get("hash", card)  # by its number
+                    left, right = chosen.right + 5, captions.right - 26
                     d.arrow("way/written", left, begin, right, end, width=2)
 
         return part("arrow", draw, high=0)

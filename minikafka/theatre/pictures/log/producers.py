@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from minikafka.theatre.axis import Scene
-from minikafka.theatre.boxes import Item, Places, column, part, row
+from minikafka.theatre.boxes import Item, Places, part, row
 from minikafka.theatre.drawing import Drawing, Look, Point, widest
 from minikafka.theatre.pictures.log.journey import Chosen
 from minikafka.theatre.play import Space
@@ -17,14 +17,14 @@ LINE = 18  # height of a line of arithmetic
 
 
 def producers_box(spaces: Sequence[Space], several: bool) -> Item:
-    """A card of each, and under those of one producer into several partitions how it
+    """A card of each, and beside that of one producer into several partitions how it
     chooses.
     """
     names = spaces[-1]["producers"] if spaces else []
     cards = row(*map(_card, range(len(names[:MOST])), names), gap=8, line_gap=6)
     grows = any(len(space["by_hash"]) > 1 for space in spaces)
     if several and len(names) == 1 and grows:
-        return column(cards, _arithmetic(spaces), gap=6)
+        return row(cards, _arithmetic(spaces), gap=8, breaks=False)
     return cards
 
 

@@ -32,7 +32,7 @@ LEAST = 30  # width of a record
 LOST: Look = {"fill": "none", "line": "trouble", "ink": "trouble", "dash": "3 3"}
 LEAST_OF_MANY = 104  # width of a shape for several records
 WIDE, WIDEST = 180, 340  # of a tray, at least
-FEW = 5  # records that are below each other, which shows their order best
+FEW = 5  # records that are below each other beside logs, which shows their order best
 
 
 class Slots(NamedTuple):
@@ -103,7 +103,7 @@ class Tray:
         """As many as fit beside each other."""
         inside = width - 2 * PAD + GAP
         across = max(int(inside // (self.widest + GAP)), 1)
-        if self.several and len(self.fullest) <= FEW:
+        if self.several and len(self.fullest) <= FEW and width < WIDEST:
             across = 1
         needed = -(-LEAST_OF_MANY // int(inside // across))
         return Slots(across=across, of_many=min(across, needed))
