@@ -221,8 +221,13 @@ class Lanes:
             words = mark["text"] if tells[number] else ""
             x = axis.xs[step]
             if "since" in mark:
-                first = next(at for at, each in marks if each["of"] == mark["since"])
-                _span(row, f"{number}/span", axis.xs[first] + 3, x - 3, mark["why"])
+                first, text = next(
+                    (axis.xs[at], each["text"])
+                    for at, each in marks
+                    if each["of"] == mark["since"]
+                )
+                begin = first + (18 if len(text) == 1 else 3)  # not over its letter
+                _span(row, f"{number}/span", begin, x - 3, mark["why"])
             _mark(row, key=str(number), x=x, mark=mark, words=words, colour=lane.colour)
 
         ink = "quiet"

@@ -22,7 +22,8 @@ class Batch:
     """A batch as the producer holds it. records: numbers in the order of send().
     base_sequence: -1 before it has left, and where the producer isn't idempotent. sent:
     the event that told of it. attempts: how often it has left. waited_ms: until it was
-    given up. is_known: it came again, and the broker knew it.
+    given up. is_known: it came again, and the broker knew it. written: the step that
+    wrote it first, or 0.
     """
 
     number: int
@@ -35,6 +36,7 @@ class Batch:
     attempts: int = 0
     waited_ms: int = 0
     is_known: bool = False
+    written: int = 0
 
     def space(self, sent: Sequence[Sent]) -> dict[str, Any]:
         first = self.records[:MOST_RECORDS]

@@ -201,9 +201,7 @@ class PipelineStory(OfTopic):
 
         self.cut = self.flight.is_cut_off(request)
         letters_of_it = self.records.names(batch.records)
-        again = " again" * (batch.attempts > 1)
-        marks = self.mark(REQUESTS, letters_of_it + again, self.cut)
-        told = Told(sentence, marks=marks)
+        told = Told(sentence, marks=self.mark(REQUESTS, letters_of_it, self.cut))
         if self.cut:
             request.state = "lost"
             self._let_go(request)
@@ -348,11 +346,14 @@ class PipelineStory(OfTopic):
         found = self.records.append(batch.partition, batch.records, base=offsets.start)
         wrong = self.records.wrong(batch.records, found, batch.state)
         is_odd = bool(found.again or found.late)
-        letters_of_it = self.records.names(batch.records)
+        [mark] = self.mark(LOG, self.records.names(batch.records), is_odd)
+        if found.again and batch.written and self.once("why it is there twice"):
+            mark |= {"since": batch.written, "why": "no answer: sent again"}
+        batch.written = batch.written or self.number
         told = Told(
             sentence=f"The broker writes {self._called(batch)}: {span_of(offsets)}.",
             because=batch.sent,
-            marks=self.mark(LOG, letters_of_it, is_odd),
+            marks=[mark],
         )
         if wrong is None:
             told.chapter = self.once("written")
