@@ -107,7 +107,7 @@ def _write_of(trace: Sequence[Event], who: str, value: str, cut_ms: int) -> Writ
 
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
-    high, pitch, top = (26, 38, 34) if d.phone else (30, 42, 34)
+    high, pitch, top = (26, 38, 34) if d.phone else (28, 38, 34)
     left = PHONES_NAMES if d.phone else NAMES
     rows = [top + number * pitch for number in range(3 + len(WRITERS))]
     end_ms = max(each.done_ms for r in runs for each in r.writes) + 1000
@@ -131,20 +131,19 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     if "cut/plate" not in d.shapes:
         d.say("cut/words", cut.right + 8, rows[0] + high / 2, lasted)
     edges = [bars[run.new].x, bars[run.old].right] if run.new else []
-    for each, y in zip(run.writes, rows[3:], strict=True):
-        _taken(d, each, axis, bars, y + high / 2)
+    for each in run.writes:
         edges += [axis.x(taken.at_ms) for taken in each.taken]
     for broker, box in bars.items():
-        _leads(
-            d, f"leads/{broker}", box, edges, "on1" if broker == run.old else "actor1"
-        )
+        ink = "on1" if broker == run.old else "actor1"
+        _within(d, f"leads/{broker}", box, edges, "leads", ink)
     for each, y in zip(run.writes, rows[3:], strict=True):
         _write(d, run, each, axis, Box(left, y, 0, high))
+        _taken(d, each, axis, bars, y + high / 2)
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
         d.say(f"lane/{number}/name", 0, y + high / 2, name, bold=True)
     foot = rows[-1] + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
-    d.high = _logs(d, run, foot + 58)
+    d.high = _logs(d, run, foot + (58 if d.phone else 52))
     return d
 
 
@@ -157,22 +156,24 @@ def _both_lead(d: Sheet, run: Facts, bars: dict[int, Box], top: float) -> None:
         old.y,
         old.right - new.x,
         new.bottom - old.y,
-        LOST,
+        "ink",
         fade=0.12,
     )
     y = top - 12
     for side, x in (("left", new.x), ("right", old.right)):
-        d.upright(f"both/{side}", x, y, new.bottom, LOST)
+        d.upright(f"both/{side}", x, y, new.bottom, "ink")
     text = f"two leaders, {run.both_ms / 1000:.1f} s"
-    d.bracket("both", new.x, old.right, y, text, LOST)
+    d.bracket("both", new.x, old.right, y, text, "ink")
 
 
-def _leads(d: Sheet, key: str, bar: Box, edges: Sequence[float], ink: str) -> None:
-    """In a leader's bar, in the middle of its widest part between these lines."""
+def _within(
+    d: Sheet, key: str, bar: Box, edges: Sequence[float], text: str, ink: str
+) -> None:
+    """Words in a bar, in the middle of its widest part between these lines."""
     inner = [x for x in sorted(edges) if bar.x < x < bar.right]
     parts = pairwise([bar.x, *inner, bar.right])
     left, right = max(parts, key=lambda part: part[1] - part[0])
-    d.say(key, (left + right) / 2, bar.y + bar.h / 2, "leads", ink, anchor="middle")
+    d.say(key, (left + right) / 2, bar.y + bar.h / 2, text, ink, anchor="middle")
 
 
 def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -> None:
@@ -182,6 +183,8 @@ def _taken(d: Sheet, write: Write, axis: Axis, bars: dict[int, Box], y: float) -
         end = bars[taken.broker].bottom - 8
         d.upright(key, x, end, y, "ink", width=1.5)
         d.circle(f"{key}/end", x, end, 3.5, "ink", "paper")
+        if number:  # it is sent again
+            d.circle(f"{key}/begin", x, y, 6, "ink", "paper", width=1.5)
 
 
 def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
@@ -208,7 +211,8 @@ def _write(d: Sheet, run: Facts, write: Write, axis: Axis, row: Box) -> None:
             text, waits = f"{text} after {waited_ms / 1000:.1f} s", ""
         elif x + d.long(text, bold=True) > d.width:
             text, waits = "", f"{waits}, {text}"
-        d.bar(f"{key}/waits", box, WAITING, waits)
+        d.bar(f"{key}/waits", box, WAITING)
+        _within(d, f"{key}/waits/words", box, lines, waits, WAITING.ink)
     if text:
         d.say(f"{key}/done", x, middle, text, ink, bold=True, halo="wash")
     d.circle(f"{key}/sent", axis.x(write.sent_ms), middle, 6, "ink", "paper", width=1.5)
@@ -218,7 +222,7 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
     """The brokers' logs at the end, and what one had cut off: behind a gap, on a phone
     below them. Returns where that ends.
     """
-    left, high, pitch = (PHONES_NAMES, 28, 34) if d.phone else (NAMES, 32, 40)
+    left, high, pitch = (PHONES_NAMES, 28, 34) if d.phone else (NAMES, 30, 36)
     columns, apart = (PLACES, 0) if d.phone else (PLACES + 1, 40)
     wide = (d.width - left - apart + 3) / columns
     large = not d.phone

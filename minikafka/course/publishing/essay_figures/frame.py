@@ -30,7 +30,7 @@ PLAIN = Paint("cell", "rule")
 SECOND = Paint(TWICE, TWICE, "on4")
 WAITING = Paint(WAITS, ink="on2")
 GONE = Paint("none", LOST, LOST)
-STOPPED = Paint("hatch", LOST)
+STOPPED = Paint("hatch", "quiet")
 # Orders, and two who do the same: the second has the outline only.
 MARK = Paint("ink", "paper", "paper")
 DONE = Paint("good", "actor3")

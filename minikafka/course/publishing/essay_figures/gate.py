@@ -136,9 +136,13 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     d.record("log/opened", box, run.opened, GONE, width=2)
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
-    # open, it leaves the way free
-    low = way + 10 if run.is_heeded else way - 10
-    d.rect("gate", x, box.y, 8, low - box.y, LOST)
+    # open, it is lifted, and leaves the way free
+    low, fill, is_shut = way + 10, LOST, "shut"
+    if not run.is_heeded:
+        low, fill, is_shut = way - 12, "paper", "open"
+    d.rect("gate", x, box.y, 8, low - box.y, fill, LOST, r=2, width=1.5)
+    d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
+    d.say("gate/state", x - 8, box.y + 28, is_shut, anchor="end")
     name = d.long(READER, bold=True) + 6
     d.say("reader", x - 24 - name, way, READER, bold=True)
     if run.is_heeded:
@@ -158,6 +162,7 @@ def _ended_log(d: Sheet, run: Facts, place: Point, wide: float) -> None:
     d.record("ended/marker", marker, "abort", Paint("chip", "rule", "quiet"))
     if run.is_heeded:
         way = box.bottom + 18
+        d.say("ended/reader", box.x - 8, way, READER, bold=True, anchor="end")
         d.tip("ended/way", box.x, way, behind.right, way, "ink")
 
 

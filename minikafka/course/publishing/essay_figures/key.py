@@ -97,16 +97,22 @@ def _sum(
     key = f"sum/{each.value}"
     high, left = (24, GUTTER) if d.phone else (30, 0)
     d.record(key, Box(left, y - high / 2, wide, high), each.value, PAINT[each.value])
-    text = f"hash({each.key}) % {each.partitions} = {each.partition}"
+    # what changes is bold: the count of partitions, and what remains
+    parts = ((f"hash({each.key}) %", each.partitions), ("=", each.partition))
     look: Look = {"large": not d.phone, "mono": True}
+    letter = d.long("0", **look)
     x = left + wide + 12
-    d.say(f"{key}/sum", x, y, text, **look)
+    for number, (text, value) in enumerate(parts):
+        d.say(f"{key}/sum/{number}", x, y, text, **look)
+        x += d.long(text, **look) + letter
+        d.say(f"{key}/value/{number}", x, y, str(value), bold=True, **look)
+        x += 2 * letter
     if d.phone:  # around what is between them
         way = f"M0,0h{aside - left}V{home.y - y:g}h{home.x - 4 - aside:g}"
         d.path(f"{key}/tip", left, y, way, line="quiet", width=1.5)
         d.path(f"{key}/tip/head", *home, "M0,0l-8,-4.5v9z", fill="quiet")
     else:
-        d.tip(f"{key}/tip", x + 10 + d.long(text, **look), y, *home)
+        d.tip(f"{key}/tip", x, y, *home)
 
 
 def _shipping(

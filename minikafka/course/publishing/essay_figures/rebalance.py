@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from minikafka.course.publishing.essay_figures.frame import (
     FIRST,
-    LOST,
     OTHER,
     STOPPED,
     TWICE,
@@ -151,7 +150,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d.lane("paid", "payments", axis, bottom, 60)
     if run.evicted_ms:
         below = top + 2 * pitch + high
-        d.upright("evicted", axis.x(run.evicted_ms) - 1, top - 12, below, LOST)
+        d.upright("evicted", axis.x(run.evicted_ms) - 1, top - 12, below, "ink")
         _out(d, run, axis, top + high / 2)
     _payments(d, run, axis, bottom)
     d.times(axis, bottom + 66, seconds(20, 100, 20))
@@ -183,7 +182,7 @@ def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
         silent = f"{(run.evicted_ms - last_ms) / 1000:.0f} s of silence: evicted"
         x, x2 = axis.x(last_ms), axis.x(run.evicted_ms)
         after = d.long(name, bold=True) + 4 if d.phone else 0
-        d.bracket("silent", x, x2, y - 12, silent, LOST, after)
+        d.bracket("silent", x, x2, y - 12, silent, "ink", after)
 
 
 def _out(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
@@ -251,7 +250,7 @@ def _second_payment(d: Sheet, run: Facts, place: Point) -> None:
     wide = d.long(text, bold=True)
     begin = place.x + 18 if place.x + 18 + wide < d.width else place.x - 18 - wide
     d.say("order/second/said", begin, place.y, text, ink, bold=True, halo="wash")
-    paint = REJECTED if run.rejected else _paint(paid.member)
+    paint = REJECTED if run.rejected else _paint(paid.member)._replace(line=TWICE)
     d.mark("order/second", *place, ORDER, paint, r=13)
     if run.rejected:
         strike = (place.x - 8, place.y + 8, place.x + 8, place.y - 8)

@@ -111,6 +111,12 @@ def _sink_lane(d: Sheet, sink: Sink, axis: Axis, y: float, high: float) -> None:
         before.add(each.order)
         if not sink.is_one_step:
             _second_step(d, f"{key}/step/{number}", sink, each, axis, middle)
+            if each.committed_ms is None:
+                usual_ms = sink.added[0].committed_ms or each.at_ms
+                x = axis.x(each.at_ms + usual_ms - sink.added[0].at_ms)
+                due = f"{key}/step/{number}/due"
+                look: Look = {"width": 2.5, "dash": "4 3"}
+                d.upright(due, x, middle - 22, middle + 22, MARK.fill, **look)
         x = axis.x(each.at_ms)
         d.mark(
             f"{key}/{number}",
@@ -151,8 +157,7 @@ def _second_step(
     d.rect(key, *axis.box(added.at_ms, end_ms, y - 2, 4), MARK.fill)
     if added.committed_ms:
         # higher than a mark: the next order is often added immediately
-        top = y - 2 if d.phone else y - 17
-        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, top, 3, y + 18 - top, MARK.fill)
+        d.rect(f"{key}/commit", axis.x(end_ms) - 1.5, y - 17, 3, 34, MARK.fill)
 
 
 def words(run: Facts) -> str:

@@ -9,7 +9,6 @@ from minikafka.course.publishing.essay_figures.frame import (
     DONE,
     FIRST,
     GONE,
-    LOST,
     MARK,
     STOPPED,
     Axis,
@@ -106,6 +105,8 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     rows = [top + number * pitch for number in range(len(names))]
     for name, y in zip(names, rows, strict=True):
         d.ground(name, axis, y, high)
+    box = axis.box(CLOSE_MS[0], run.killed_ms, rows[2], high)
+    d.bar("led", box, FIRST)
     _killed(d, run, axis, rows, high)
     for name, y in zip(names, rows, strict=True):
         d.name(name, name, y, high)
@@ -143,12 +144,7 @@ def _killed(
     close, later = axis.stretches
     for key, begin, part in (("dead", x, close), ("dead/later", later.left, later)):
         d.bar(key, Box(begin, rows[2], part.right - begin, high), STOPPED, "dead")
-    if not d.phone:
-        d.killed("killed", x, 12, rows[-1] + high)
-        return
-    d.cross("killed", x, 14, 5)
-    for number, y in enumerate(rows):  # not through their names
-        d.upright(f"killed/{number}", x, y, y + high, LOST, width=2)
+    d.killed("killed", x, 12, rows[2] + high)
 
 
 def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> None:
@@ -159,7 +155,7 @@ def _marks(d: Sheet, key: str, marks: Sequence[Mark], axis: Axis, y: float) -> N
         if each.at_ms <= CLOSE_MS[1]:
             x = max(axis.x(each.at_ms), free_from)
             d.mark(f"{key}/{each.order}", x, y, each.order, each.paint, r=r)
-            free_from = x + 2 * r + 2
+            free_from = x + 2 * r + 4
 
 
 def _told(d: Sheet, run: Facts, axis: Axis, y: float) -> None:
