@@ -14,13 +14,13 @@ function ask() {
   at('ask').hidden = !asking;
   at('yours').hidden = !waits;
   at('verdict').hidden = !told;
-  keepRoom();
   if (waits) at('yours').textContent = yours;
   at('on').disabled = at('chapter').disabled = asking || cursor === last;
   at('go').disabled = asking;
   if (told) tellVerdict(verdict);
   at('said').hidden = asking;
   at('verdict').className = outcome;
+  keepRoom();
   if (changed && drags()) choose();
   if (changed) fitFrame();
   if (opens && document.hasFocus()) at('question').focus({ preventScroll: true });
@@ -60,7 +60,8 @@ let sheetHeight = 0;
 
 function keepRoom() {
   const isBefore = window.parent === window && prediction && cursor < prediction.stop;
-  at('sheet').style.minHeight = isSheet() || isBefore ? '' : `${sheetHeight}px`;
+  at('sheet').style.minHeight = isSheet() || isInFlow() || isBefore ? '' : `${sheetHeight}px`;
+  makeRoomForSheet();
 }
 
 function reserveSheet() {

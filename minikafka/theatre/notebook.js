@@ -107,6 +107,8 @@ const fitFrame = () => outside(() => {
 // bottom of what is seen of it, above the levers at the edge of the window (the playground's). The page is so long that the sheet
 // covers nothing of it at its end.
 const isSheet = () => getComputedStyle(at('sheet')).position === 'fixed';
+// Or it stands below the controls, and what it lacks of its height is at the page's end (course/publishing/gallery.py).
+const isInFlow = () => innerWidth <= 560 && !isSheet();
 
 const lift = () => outside(() => {
   if (!isSheet() || !window.frameElement) return;
@@ -116,8 +118,10 @@ const lift = () => outside(() => {
 });
 
 const makeRoomForSheet = () => {
-  const covered = isSheet() ? `${sheetHeight}px` : '';
-  document.querySelector('main').style.paddingBottom = document.documentElement.style.scrollPaddingBottom = covered;
+  const { height } = at('sheet').getBoundingClientRect();
+  const covered = isSheet() ? `${sheetHeight}px` : '', lacks = isInFlow() ? `${sheetHeight - height}px` : '';
+  document.querySelector('main').style.paddingBottom = covered || lacks;
+  document.documentElement.style.scrollPaddingBottom = covered;
 };
 
 outside(() => window.parent !== window && window.parent.addEventListener('scroll', lift, { capture: true, passive: true }));

@@ -172,6 +172,39 @@ def test_the_box_of_words_is_as_high_as_a_caption_until_it_asks(few, tmp_path):
         assert stage["y"] >= 0 and stage["y"] + stage["height"] <= 720
 
 
+@pytest.mark.browser
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_in_a_lesson_on_a_phone_the_words_stand_below_the_controls(few, tmp_path):
+    """The picture follows them, and what is left of the frame is at its end."""
+    made_pages = dict(gallery.pages(few["00"], list(shown(few["00"])), in_site=True))
+    (tmp_path / "00-story.html").write_text(
+        made_pages["00-story.html"], encoding="utf-8"
+    )
+    lesson = tmp_path / "lesson.html"
+    lesson.write_text(
+        '<meta name="viewport" content="width=device-width">'
+        '<iframe src="00-story.html" width="358" height="800"></iframe>',
+        encoding="utf-8",
+    )
+    high = "document.querySelector('main').offsetHeight"
+    with running_chromium() as browser:
+        page = browser.new_page(
+            viewport={"width": 390, "height": 660}, reduced_motion="reduce"
+        )
+        page.goto(lesson.as_uri())
+        frame = page.frame(url=re.compile("story"))
+        heights = set()
+        for key in ("Home", "End", "1"):
+            frame.locator("#scrub").press(key)
+            seen = [
+                frame.locator(f"#{name}").evaluate("e => e.getBoundingClientRect().top")
+                for name in ("bar", "sheet", "stage", "foot")
+            ]
+            assert seen == sorted(seen)
+            heights.add(frame.evaluate(high))
+        assert len(heights) == 1 and frame.is_hidden("#ask")
+
+
 def test_the_last_picture_of_a_lesson_leads_on():
     lessons = list(contents().values())
     assert gallery.after(lessons[0], in_site=True) == (

@@ -43,7 +43,10 @@ NAV_STYLE = (
     ".alone #title{font-size:24px;line-height:30px}"
     "@media (max-width:560px){#gallery{padding-bottom:0;gap:4px 14px}"
     "#gallery :is(a,span){padding:12px 0}.alone #title{font-size:20px;line-height:25px}"
-    ".alone #scenario{display:block}}</style>"
+    ".alone #scenario{display:block}"
+    # in a lesson the words stand below the controls, and cover nothing
+    ".framed #sheet{position:static;max-height:none!important;margin:5px 0 8px;"
+    "border-width:1px!important;border-radius:6px;box-shadow:none}}</style>"
 )
 PATH = "gallery"  # in a site
 TITLE = "Kafka in pictures that play"
