@@ -150,15 +150,18 @@ const strip = (() => {
   }
 
   function apartOn(line) {
-    const marks = [...line.querySelectorAll('.happens')].reverse(), [first, last] = ['.first', '.last'].map(end => line.querySelector(end) ?? make('i'));
+    const marks = [...line.querySelectorAll('.happens')], [first, last] = ['.first', '.last'].map(end => line.querySelector(end) ?? make('i'));
     const lieOnEachOther = (one, other) => {
       const [a, b] = [one, other].map(node => node.getBoundingClientRect());
       return a.left < b.right && b.left < a.right;
     };
     for (const node of marks) node.classList.remove('before', 'bare');
     first.hidden = last.hidden = false;
-    for (const look of ['before', 'bare']) {
-      for (const node of marks) node.classList.toggle(look, [...marks, last].some(other => other !== node && lieOnEachOther(node, other)));
+    const fits = node => ![...marks, last].some(other => other !== node && lieOnEachOther(node, other));
+    for (const node of marks) {
+      if (fits(node)) continue;
+      node.classList.add('before');
+      if (!fits(node)) node.classList.replace('before', 'bare');
     }
     for (const end of [first, last]) end.hidden = marks.some(node => lieOnEachOther(node, end));
   }
