@@ -797,7 +797,7 @@ def read(lesson: Contents, site: Path) -> str:
 
 
 def _printed(found: re.Match[str]) -> str:
-    """Long lines go on below, but for those of a table: they are one below the other."""
+    """Long lines go on below, but for those of a table, which stand in columns."""
     is_a_table = len(A_WIDE_ROW.findall(found[1])) > 2
     return found[0].replace("<pre>", '<pre class="table">') if is_a_table else found[0]
 
