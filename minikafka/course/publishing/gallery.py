@@ -42,7 +42,8 @@ NAV_STYLE = (
     ".way,#gallery,.alone main{max-width:max(1160px,min(1440px,100% - 120px))}"
     ".alone #title{font-size:24px;line-height:30px}"
     "@media (max-width:560px){#gallery{padding-bottom:0;gap:4px 14px}"
-    "#gallery :is(a,span){padding:12px 0}.alone #title{font-size:20px;line-height:25px}"
+    "#gallery :is(a,span){padding:12px 0}#gallery span{min-width:88px}"
+    ".alone #title{font-size:20px;line-height:25px}"
     ".alone #scenario{display:block}"
     # in a lesson the words stand below the controls, and cover nothing
     ".framed #sheet{position:static;max-height:none!important;margin:5px 0 8px;"
