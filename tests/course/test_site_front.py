@@ -57,7 +57,7 @@ def test_the_front_page_weighs_less_than_60_kb_with_all_that_its_question_needs(
 
 def test_the_front_page_tells_of_every_lesson_with_a_picture_and_a_sentence(front):
     for lesson in contents().values():
-        assert f'src="pictures/{lesson.number}.svg"' in front
+        assert f'src="pictures/{lesson.number}-card.svg"' in front
         words = site.sentence(lesson)
         assert words.endswith((".", "?")) and not re.search(r"[*`\[]", words), words
     assert front.count("<ul") == front.count("</ul>")

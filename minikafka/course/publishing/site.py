@@ -657,8 +657,9 @@ def lessons() -> str:
 def card(lesson: Contents) -> str:
     """Its picture, its name, the sentence it begins with, and how long it takes."""
     number, _, name = gallery.title(lesson).partition(" · ")
+    image = f"{PICTURES}/{title_pictures.card(number)}"
     return (
-        f'<li><img src="{PICTURES}/{number}.svg" alt="" loading="lazy">'
+        f'<li><img src="{image}" alt="" loading="lazy">'
         f'<h3><a href="{LESSONS}/{lesson.path.stem}.html"><span>{number}</span>'
         f"{escape(name)}</a></h3><p>{escape(sentence(lesson))}"
         f" <i>{lesson.stated_minutes} min</i></p></li>"

@@ -1,29 +1,95 @@
-"""A picture's thumbnail: what is drawn at its upper left, without title and sentence,
-so near that its words can be read on a card.
+"""A picture's thumbnail: the upper part of what is drawn for a phone, without title and
+sentence, so near that its words can be read on a card. It ends at an element's edge.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree
+
 from minikafka.theatre import svg
-from minikafka.theatre.drawing import PHONE, Drawing, Shape, text_width
+from minikafka.theatre.drawing import SMALLEST, Drawing, Shape, text_width
 from minikafka.theatre.picture import Picture
 
 EDGE = 12  # around what is shown
-NEAR = 300  # units across, where a card would be half empty
+NEAR = 280  # units across, where a card would be half empty
+A_GROUND = 50  # what is so high has others on it, and may be cut
+_BODY = '<g transform="translate('  # svg.py: what is drawn, below title and sentence
+
+
+class Span(NamedTuple):
+    """From where to where an element reaches, from above. begins: words at the left,
+    to which something below or beside them belongs.
+    """
+
+    top: float
+    bottom: float
+    begins: bool = False
 
 
 def thumbnail(picture: Picture, step: int) -> str:
     """A step as an SVG file of 8 to 5, for pages that say beside it what it is."""
-    drawn = picture.drawing(step, PHONE)
-    width = across(drawn) + 2 * EDGE
-    height = round(width * 5 / 8)
+    drawn = picture.drawing(step, SMALLEST)
     shapes = "\n".join(svg.in_light(key, drawn) for key in drawn.shapes)
+    return _card(shapes, across(drawn))
+
+
+def of_file(text: str) -> str:
+    """The thumbnail of a picture that is an SVG file for phones."""
+    _, _, body = text.partition(_BODY)
+    return _card(body.partition(">")[2].rpartition("</g>")[0], SMALLEST)
+
+
+def _card(shapes: str, width: int) -> str:
+    width += 2 * EDGE
+    height = round(width * 5 / 8)
+    spans = list(_spans(shapes))
+    top = min(span.top for span in spans)
+    cut = _edge(spans, top, height - 2 * EDGE)
+    box = f'x="{-EDGE}" width="{width}"'
     return (
         '<svg xmlns="http://www.w3.org/2000/svg"'
-        f' viewBox="{-EDGE} {-EDGE} {width} {height}" width="{width}"'
+        f' viewBox="{-EDGE} {top - EDGE:g} {width} {height}" width="{width}"'
         f' height="{height}">\n<style>{svg.colours()}</style>\n'
-        f"<defs>{svg.HATCH}</defs>\n"
-        f'<rect x="{-EDGE}" y="{-EDGE}" width="{width}" height="{height}"'
-        f' class="f-paper"/>\n{shapes}\n</svg>\n'
+        f'<defs>{svg.HATCH}<clipPath id="cut"><rect {box} y="{top - EDGE:g}"'
+        f' height="{cut - top + EDGE:g}"/></clipPath></defs>\n'
+        f'<rect {box} y="{top - EDGE:g}" height="{height}" class="f-paper"/>\n'
+        f'<g clip-path="url(#cut)">{shapes}</g>\n</svg>\n'
     )
+
+
+def _edge(spans: list[Span], top: float, high: float) -> float:
+    """The lowest line in the room that goes through no element and stands under no name
+    of what follows; or, if there is none, one that goes through grounds.
+    """
+    whole = max(span.bottom for span in spans)
+    if whole <= top + high:
+        return whole + EDGE
+    things = [span for span in spans if span.bottom - span.top < A_GROUND]
+    for those in (spans, things):
+        for line in sorted((span.bottom for span in those), reverse=True):
+            is_through = any(span.top < line < span.bottom for span in those)
+            is_name = any(span.begins and abs(span.bottom - line) < 4 for span in those)
+            is_in_room = top + high / 2 <= line <= top + high
+            if is_in_room and not is_through and not is_name:
+                return line + 1
+    return top + high
+
+
+def _spans(shapes: str) -> Iterator[Span]:
+    """Of boxes, circles, words and level lines; other lines and paths may be cut."""
+    for element in ElementTree.fromstring(f"<g>{shapes}</g>").iter():
+        given = element.attrib
+        if element.tag == "rect":
+            y = float(given["y"])
+            yield Span(y, y + float(given["height"]))
+        elif element.tag == "circle":
+            y, radius = float(given["cy"]), float(given["r"])
+            yield Span(y - radius, y + radius)
+        elif element.tag == "line" and given["y1"] == given["y2"]:
+            yield Span(float(given["y1"]) - 1, float(given["y1"]) + 1)
+        elif element.tag == "text":
+            y, size = float(given["y"]), float(given["font-size"])
+            yield Span(y - size, y + size / 3, float(given["x"]) < 10)
 
 
 def across(drawn: Drawing) -> int:

@@ -32,6 +32,7 @@ from minikafka.course.experiments.lesson_22_picture import a_night
 from minikafka.course.experiments.lesson_23_picture import who_wants_to_come_in
 from minikafka.course.experiments.lesson_24_picture import three_locks
 from minikafka.course.places import NOTEBOOKS
+from minikafka.course.publishing import thumbnails
 from minikafka.theatre import picture, svg
 from minikafka.theatre.drawing import SMALLEST, WIDE, Drawing
 from minikafka.theatre.picture import Picture
@@ -340,10 +341,17 @@ def small(number: str) -> str:
     return f"{number}-phone.svg"
 
 
+def card(number: str) -> str:
+    """The name of its thumbnail."""
+    return f"{number}-card.svg"
+
+
 def write_small(folder: Path) -> None:
-    """The lessons' pictures for phones."""
+    """The lessons' pictures for phones, and their thumbnails."""
     for number, draw in HOOKS.items():
-        (folder / small(number)).write_text(draw(SMALLEST), encoding="utf-8")
+        text = draw(SMALLEST)
+        (folder / small(number)).write_text(text, encoding="utf-8")
+        (folder / card(number)).write_text(thumbnails.of_file(text), encoding="utf-8")
 
 
 if __name__ == "__main__":
