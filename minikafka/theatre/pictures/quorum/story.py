@@ -127,8 +127,8 @@ class QuorumStory(CopiesStory):
         self.topics: dict[str, str] = {}  # id -> name
         self.votes = Votes(self.voters.values(), self.observers)
         self.controllers: dict[int, int] = {}  # epoch -> node
-        # how epochs ended that brokers stood for: epoch, votes, winner
-        self.results: list[tuple[int, list[int], str]] = []
+        # how an epoch ended that brokers stood for: votes, winner
+        self.results: dict[int, tuple[list[int], str]] = {}
         self.without = Without()
         self.elections = [event for event in trace if event.kind in ELECTIONS]
         self.news = ""  # what was decided last
@@ -175,7 +175,7 @@ class QuorumStory(CopiesStory):
         if leader:
             words += f" {capital(leader)} led {self.part_name} all that time."
         last["sentence"] = f"{before} {words}"
-        last["light"] = [f"result/{epoch}" for epoch, *_ in self.results]
+        last["light"] = [f"result/{epoch}" for epoch in self.results]
         last["light"] += ["time/lane/controller", "time/lane/leader", "vote"]
         if self.active:
             last["light"].append(f"node/{self.active.broker}")
@@ -235,7 +235,7 @@ class QuorumStory(CopiesStory):
             "epoch": max(self.controllers, default=0),
             "controller": active.broker if active else -1,
             "majority": self.votes.majority,
-            "results": list(self.results),
+            "results": [[epoch, *result] for epoch, result in self.results.items()],
             "fenced": sorted(decided.fenced),
             "leader": leader,
             "two": self.two,
@@ -302,6 +302,11 @@ class QuorumStory(CopiesStory):
             voter = self.voters[event.node]
             voter.waits = voter.waits or (now_ms, event.at)
 
+    def _is_won(self, epoch: int) -> bool:
+        """Whether somebody wins this epoch, now or later."""
+        won = (each for each in self.elections if each.kind == "ControllerElected")
+        return any(each.detail["epoch"] == epoch for each in won)
+
     def _see_VoteAnswered(self, event: Event, d: Detail) -> Told:
         voter = self.voters[event.node]
         candidate = d["candidate"]
@@ -315,10 +320,11 @@ class QuorumStory(CopiesStory):
         marks = self.mark(event.node, f"not {candidate}")
         epoch = d["epoch"]
         lost = self.votes.refused(voter, candidate, epoch)
-        if not lost:
+        # of real brokers that stand at the same time, one may be told of later, and win
+        if not lost or self._is_won(epoch):
             return Told(words, marks=marks)
         self.without.nobody_wins(epoch)
-        self.results.append((epoch, self.votes.counts(lost), ""))
+        self.results[epoch] = self.votes.counts(lost), ""
         cards = [f"node/{each.broker}" for each in lost]
         return Told(
             f"{words} {self.votes.why_nobody_won(lost)}",
@@ -336,7 +342,7 @@ class QuorumStory(CopiesStory):
         if first != voter.broker:
             self.two = epoch
         self.without.ends(event.at, event.node, epoch, self._leads())
-        self.results.append((epoch, self.votes.counts([voter]), event.node))
+        self.results[epoch] = self.votes.counts([voter]), event.node
         light = [f"result/{epoch}", "time/lane/controller", "vote"]
         light += [f"node/{voter.broker}", f"record/{voter.broker}"]
         return self.tell(event, light=light)

@@ -236,7 +236,8 @@ class Group:
                 lasted = in_tenths(lasted_ms)
                 if span.words:  # for whom
                     short = lasted = f"{lasted} {span.words}"
-                words.append(f"{waited} {lasted}")
+                words.append(waited if d.asks else f"{waited} {lasted}")
+                short = waited if d.asks else short
             tip = ", ".join(["nobody reads", *words])
             look: Look = {"line": "trouble", "r": 3, "of": begun, "tip": tip}
             d.rect(f"{key}/span", *box, "hatch", **look)
