@@ -181,12 +181,14 @@ def _classes(palette: Mapping[str, str]) -> str:
 
 
 def in_light(key: str, body: Drawing) -> str:
-    """A shape's element, outlined or dimmed."""
+    """A shape's element, outlined or dimmed. In a file nothing lights up again, so that
+    words stay legible.
+    """
     shape = body.shapes[key]
     if key in body.outlined:
         line = "trouble" if shape.get("line") == "trouble" else "ink"
         return _element(shape | {"line": line, "width": 3})
-    if body.lit and key not in body.lit:
+    if body.lit and key not in body.lit and shape["kind"] != "text":
         return f'<g opacity="{DIM}">{_element(shape)}</g>'
     return _element(shape)
 

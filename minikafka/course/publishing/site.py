@@ -200,6 +200,8 @@ AIMS = (
     ),
 )
 A_NUMBER = re.compile(r"<td>(\d\d)</td>")  # of a lesson, in a table
+NUMBER = re.compile(r"\b\d\d\b")
+OF_LESSONS = re.compile(r"\b[Ll]essons? \d\d(?:(?:, | and | to )\d\d)*")  # in a text
 A_LESSON = re.compile(r"\b(\d\d)\b(?: to (\d\d))?")
 # what one can do here without a lesson: where it is, its name, and a sentence
 DOORS = {
@@ -317,13 +319,14 @@ def playground_page(beside: Mapping[str, Any]) -> str:
     plays = []
     for each in playground_plays.ALL:
         plays.append(
-            f'<li><a href="#play={each.name}"><b>{each.title}</b>'
-            f"<span>{each.more}</span></a></li>"
+            f'<li><a href="#play={each.name}" title="{escape(each.more)}">'
+            f"<b>{each.title}</b></a></li>"
         )
     watched = []
     for path, (title, more) in playground_plays.OF_LESSONS.items():
         watched.append(
-            f'<li><a href="{GALLERY}/{path}"><b>{title}</b><span>{more}</span></a></li>'
+            f'<li><a href="{GALLERY}/{path}" title="{escape(more)}">'
+            f"<b>{title}</b></a></li>"
         )
     policy = (
         f"; script-src 'self' '{script_hash(['carry'])}'; worker-src 'self';"
@@ -622,11 +625,15 @@ def aim(words: str, more: str) -> str:
         begin, end = numbers.index(first), numbers.index(last or first)
         way += numbers[begin : end + 1]
     hours = round(sum(contents()[number].stated_minutes for number in way) / 60)
-    linked = re.sub(r"\b\d\d\b", lambda it: _number(it[0]), more)
+    linked = NUMBER.sub(_linked, more)
     takes = f" About {counted(hours, 'hour')}." if hours else ""
     return (
         f'<li><a href="{page_of(way[0])}">{words}</a><span>{linked}{takes}</span></li>'
     )
+
+
+def _linked(number: re.Match[str]) -> str:
+    return _number(number[0])
 
 
 def _number(number: str) -> str:
@@ -833,6 +840,7 @@ def reading(name: str) -> str:
     html = from_markdown(text.replace("](../notebooks/", "]("))
     if name == "glossary":
         return glossary(html)
+    html = OF_LESSONS.sub(lambda found: NUMBER.sub(_linked, found[0]), html)
     if name == "from_notebook_to_spark_submit":
         return page_with_code(READINGS[name], html)
     is_long = html.count("<h2") >= MANY_SECTIONS

@@ -19,8 +19,15 @@ def parts() -> dict[str, str]:
     return {
         "title": TITLE,
         "count": str(len(bugs())),
+        "index": "\n".join(map(_line, bugs())),
         "sections": "\n".join(map(_section, bugs())),
     }
+
+
+def _line(bug: Bug) -> str:
+    """A bug in the list of all."""
+    link = f'<a href="#{bug.id}">{escape(bug.title)}</a>'
+    return f"<li>{link} <span>{escape(bug.client)}, fixed in {escape(bug.until)}</span></li>"
 
 
 def _section(bug: Bug) -> str:

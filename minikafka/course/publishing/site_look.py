@@ -181,10 +181,10 @@ def foot(head: Head) -> str:
 
 
 def with_contents(html: str, level: str = "h2") -> str:
-    """The same page, with links to its sections, whose headings are h2 or h3, before
-    the first h2.
+    """The same page, with links to its sections, whose headings are h2 or h3, behind
+    the first paragraph.
     """
-    return html.replace("<h2", f"{within(html, level)}<h2", 1)
+    return html.replace("</p>", f"</p>{within(html, level)}", 1)
 
 
 def within(html: str, level: str) -> str:
