@@ -342,6 +342,10 @@ const strip = (() => {
   addEventListener('resize', () => { if (map) apart(); });
   addEventListener('resize', () => { if (runs.has(shownKey) && levers() && !fits(shownKey)) want(shownKey, false); });
 
+  // The game's page steps along a row, too.
+  addEventListener('point', ({ detail }) => point(detail));
+  addEventListener('choose', ({ detail }) => choose(detail));
+
   // A run was shown: what is asked comes next.
   function goesOn() {
     if (asks) box.scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' });

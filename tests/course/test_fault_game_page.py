@@ -406,6 +406,78 @@ def test_on_a_phone_the_whole_board_and_what_came_of_a_run_are_in_sight(opened):
         assert cell["height"] >= 36
 
 
+@pytest.mark.parametrize("link", ["", "#level=2"])
+def test_on_a_phone_the_first_try_brings_all_rows_in_sight(opened, link):
+    game = on_a_phone(opened, link)
+    game.cell("1/3").tap()
+    game.says("No harm done")
+    panel = game.page.locator("#told").bounding_box()
+    names = game.stage.locator("[role=rowheader]")
+    assert names.first.bounding_box()["y"] >= 0
+    cell = game.cell("5/19").bounding_box()
+    assert cell["y"] + cell["height"] <= panel["y"]
+    goal = game.page.locator("#goal").bounding_box()
+    assert goal["y"] + goal["height"] > 0
+    before = game.page.evaluate("scrollY")
+    game.cell("3/9").tap()
+    game.says("A hint")
+    assert game.page.evaluate("scrollY") == before
+    assert game.page.locator("#told").bounding_box() == panel
+
+
+def test_on_a_phone_two_lines_say_what_came_of_a_run_and_a_button_opens_the_rest(
+    opened,
+):
+    game = on_a_phone(opened)
+    game.cell("1/3").tap()
+    game.says("No harm done")
+    verdict, more = game.page.locator("#verdict"), game.page.locator("#more")
+    lacks = "node => node.scrollHeight - node.clientHeight"
+    low = verdict.bounding_box()["height"]
+    assert low <= 48 and verdict.evaluate(lacks) > 0
+    assert more.bounding_box()["height"] >= 44
+    more.tap()
+    assert verdict.evaluate(lacks) == 0 and more.text_content() == "less"
+    more.tap()
+    assert verdict.bounding_box()["height"] == low and more.text_content() == "why"
+    game.cell("2/9").tap()
+    game.says("Solved.")
+    assert verdict.bounding_box()["height"] == low
+
+
+def test_on_a_phone_buttons_step_along_a_row_and_only_where_they_stop_is_a_try(opened):
+    game = on_a_phone(opened)
+    earlier, later = game.page.locator("#earlier"), game.page.locator("#later")
+    assert not later.is_visible()
+    game.cell("2/5").tap()
+    game.says("waited 12 s")
+    for button in (earlier, later):
+        box = button.bounding_box()
+        assert box["height"] >= 44 and box["width"] >= 44
+    later.evaluate("node => { for (let i = 0; i < 5; i++) node.click(); }")
+    game.says("broker 1 freezes for 12 s at 5.030 s")
+    shown = game.stage.locator("#strip .shown")
+    assert shown.get_attribute("data-key") == FREEZE_1_AT_5030
+    game.says("Solved.")
+    assert game.score().startswith("2 tries")
+    assert not later.is_visible()
+
+
+def test_on_a_phone_steps_end_where_the_row_ends(opened):
+    game = on_a_phone(opened)
+    for key, end in (("1/0", "#earlier"), ("1/19", "#later")):
+        game.cell(key).tap()
+        game.says("No harm done")
+        disabled = game.page.locator("#acts button:disabled")
+        assert disabled.count() == 1 and disabled.get_attribute("id") == end[1:]
+
+
+def test_steps_are_for_fingers(game):
+    game.tries("1/3", "No harm done")
+    assert not game.page.locator("#later").is_visible()
+    assert not game.page.locator("#more").is_visible()
+
+
 def test_on_a_phone_a_fault_is_kept_at_the_edge_of_the_window(opened):
     game = on_a_phone(opened, "#level=4")
     game.cell("3/9").tap()

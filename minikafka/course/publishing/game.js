@@ -4,17 +4,36 @@
 
 const at = id => document.getElementById(id);
 const SETTINGS = ['acks', 'lasts_ms', 'step_ms'], FIRST_MS = 4980, COLUMNS = 20, MOST_WORKERS = 4, MOST_FAULTS = 4;
-const frame = document.querySelector('#stage iframe');
+const A_PAUSE = 700;  // ms without another step: then the run begins
+const AN_EDGE = 4;  // px
+const frame = document.querySelector('#stage iframe'), still = matchMedia('(prefers-reduced-motion: reduce)');
 
 let settings = { acks: '1', lasts_ms: 12000, step_ms: 5, first_ms: FIRST_MS, also: [], cuts: false };
-let map = null, chosen = null, solution = null, turn = 0, search = 0;
+let map = null, chosen = null, solution = null, turn = 0, search = 0, stepping = 0;
 let puzzle = null, name = '', ran = [], isSolved = false;  // puzzle: null in free play. ran: its runs, each with its faults, and how it ended
 const answers = new Map(), named = key => JSON.stringify([settings, key]);
 
 function say(...words) {
   at('verdict').replaceChildren(...words);
+  at('told').classList.remove('folded');
+  at('more').hidden = true;
   at('copied').textContent = '';
 }
+
+// On a phone two lines of it stay, so that the board does; rest: what the button to the others is called.
+function fold(rest) {
+  const isFolded = at('told').classList.toggle('folded');
+  at('more').textContent = isFolded ? rest : 'less';
+  at('more').ariaExpanded = !isFolded;
+  at('more').onclick = () => fold(rest);
+}
+
+function sayInShort(rest, ...words) {
+  say(...words);
+  fold(rest);
+  at('more').hidden = at('verdict').scrollHeight <= at('verdict').clientHeight;
+}
+
 const bold = words => Object.assign(document.createElement('b'), { textContent: words });
 
 // What the player listens to: the text of an element beside it.
@@ -58,6 +77,7 @@ const ask = (what, more = {}) => least().ask({ do: what, settings, ...more });
 // The board, with the end of the run that has only the faults of every run; words: what is said then.
 async function anew(words) {
   const now = search += 1;
+  clearTimeout(stepping);
   chosen = null;
   const found = await ask('map', { given: puzzle?.also.length ?? 0, draws: true });
   if (now !== search) return;
@@ -93,12 +113,36 @@ async function one(key) {
 
 // A cell was chosen whose run is here, or is asked for with the same click.
 function choosing(key) {
+  clearTimeout(stepping);
   chosen = key;
   score();
+  bringUp();
   const answer = answers.get(named(key));
   if (!answer) { say('It runs …'); return; }
   tell(look(key, answer.ended));
   judge(answer);
+}
+
+// A finger is wider than a cell: these go along its row, and where one stops the run begins.
+function step(by) {
+  const [row, column] = chosen.split('/').map(Number), send = what => frame.contentWindow.dispatchEvent(new CustomEvent(what, { detail: chosen }));
+  clearTimeout(stepping);
+  chosen = `${row}/${column + by}`;
+  score();
+  say(`${map.faults[row]} at ${map.moments[column + by]}`);
+  send('point');
+  stepping = setTimeout(() => send('choose'), A_PAUSE);
+}
+
+at('earlier').addEventListener('click', () => step(-1));
+at('later').addEventListener('click', () => step(1));
+
+// On a phone the goal comes to the window's top, and the rules above it, unless all rows are in sight already.
+function bringUp() {
+  const [now, told, { top }] = [at('goal'), at('told'), frame].map(node => node.getBoundingClientRect());
+  const rows = frame.contentDocument.querySelector('#strip .map').getBoundingClientRect(), covered = top + rows.bottom - told.top;
+  if (getComputedStyle(at('told')).position !== 'fixed' || (top + rows.top >= 0 && covered <= 0)) return;
+  scrollBy({ top: Math.min(Math.max(now.top, covered + AN_EDGE), top + rows.top), behavior: still.matches ? 'auto' : 'smooth' });
 }
 
 const hear = () => frame.contentWindow.addEventListener('chosen', ({ detail }) => choosing(detail));
@@ -168,7 +212,8 @@ function judge({ ended, plan, said, why, lost, code }) {
   count({ faults: plan, cell: chosen, ended, lost, solves });
   if (isHopeless() && hasTriedEnough()) { understand(`${said} ${why}`); return; }
   const begin = solves ? 'Solved. ' : isLost && puzzle && isFull(plan) ? 'Not what this puzzle asks for. ' : '';
-  say(bold(begin + said), ` ${why} `, hint());
+  const helps = hint();
+  sayInShort(helps ? 'hint' : 'why', bold(begin + said), ` ${why} `, helps);
 }
 
 const isHopeless = () => puzzle?.acks === 'all';
@@ -221,11 +266,16 @@ const canKeep = () => chosen !== null && (!isSolved || isHopeless()) && settings
 function score() {
   at('tries').replaceChildren(...(puzzle ? [times(), ' ', ...chips()] : []));
   const next = isSolved && Number(name) < levels.length;
-  // what may come has its room already: nothing moves when it comes
+  // what may come has its room already, but on a phone: nothing moves when it comes
   for (const [id, isOfThis, isThere] of [['keep', !next, canKeep()], ['next', next, true], ['result', Boolean(puzzle), isSolved],
     ['every', !puzzle || isHopeless(), !puzzle || hasTriedEnough()]]) {
     at(id).hidden = !isOfThis;
-    at(id).style.visibility = isThere ? '' : 'hidden';
+    at(id).classList.toggle('waits', !isThere);
+  }
+  const column = Number(chosen?.split('/')[1]);
+  for (const [id, end] of [['earlier', 0], ['later', COLUMNS - 1]]) {
+    at(id).hidden = chosen === null || map === null || isSolved;
+    at(id).disabled = column === end;
   }
 }
 
