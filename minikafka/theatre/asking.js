@@ -54,7 +54,7 @@ function unfold() {
   fitFrame();
 }
 
-// There is one box for all words, as high as the highest of them: nothing moves while one watches. On a page of its own it is as high
+// One box holds all words. It is as high as the longest of them needs, so that nothing moves while one watches. On a page of its own it is as high
 // as a caption until the question opens: there the page moves anyway (bringUp).
 let sheetHeight = 0;
 

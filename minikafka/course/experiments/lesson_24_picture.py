@@ -119,7 +119,7 @@ def _locks(body: Drawing, y: float) -> None:
 
 
 def _locks_below(body: Drawing, y: float) -> None:
-    """The same from above to below."""
+    """The same, one below the other."""
     x, middle = (body.width - _LOCK) / 2, body.width / 2
     _box(body, "till", x, y, _LOCK, "till 7")
     for name, asks in LOCKS:

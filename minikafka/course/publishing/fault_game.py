@@ -145,9 +145,9 @@ def written(fault: Striking) -> str:
 
 
 def mapped(settings: Settings, asked: dict[str, Any]) -> Data:
-    """The map before anybody has tried anything, over the run that has only the faults
-    of every run: what has happened in it by when is above the map. given: how many of
-    these faults stay. draws: with the end of that run.
+    """The map before anybody has tried anything, with the run that has only the given
+    faults. The lines above the map say what happens in that run. given: how many of
+    the faults stay. draws: with the end of that run.
     """
     plan = [read(word) for word in settings.also]
     cluster = five_orders(plan, acks=int_or_all(settings.acks))

@@ -266,7 +266,7 @@ const canKeep = () => chosen !== null && (!isSolved || isHopeless()) && settings
 function score() {
   at('tries').replaceChildren(...(puzzle ? [times(), ' ', ...chips()] : []));
   const next = isSolved && Number(name) < levels.length;
-  // what may come has its room already, but on a phone: nothing moves when it comes
+  // room is kept for what may come, so that nothing moves then (not on a phone)
   for (const [id, isOfThis, isThere] of [['keep', !next, canKeep()], ['next', next, true], ['result', Boolean(puzzle), isSolved],
     ['every', !puzzle || isHopeless(), !puzzle || hasTriedEnough()]]) {
     at(id).hidden = !isOfThis;

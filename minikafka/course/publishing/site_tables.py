@@ -41,7 +41,7 @@ COMMON = "asked about"
 COMPARED = "default of"
 # what brackets may say behind a value that has another name there
 OTHER_NAME = re.compile(r"\S+ \((all|latest|none)\)")
-# a phone keeps a table of few columns whose cells have at most so many letters
+# columns, and letters in a cell: up to here a phone shows the table as a table
 FEW, SHORT = 3, 60
 CLIENT = r"(?:librdkafka|kafka-python)"  # named behind Java, each on a line of its own
 A_CLIENT = re.compile("kafka-python(?![^<]*>)")  # not within a tag

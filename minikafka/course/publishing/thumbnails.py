@@ -12,13 +12,13 @@ from minikafka.theatre.picture import Picture
 
 EDGE = 12  # around what is shown
 NEAR = 280  # units across, where a card would be half empty
-A_GROUND = 50  # what is so high has others on it, and may be cut
+A_GROUND = 50  # units: an element as high as this holds others, and may be cut
 _BODY = '<g transform="translate('  # svg.py: what is drawn, below title and sentence
 
 
 class Span(NamedTuple):
-    """From where to where an element reaches, from above. begins: words at the left,
-    to which something below or beside them belongs.
+    """An element's top and bottom. begins: words at the left, to which something below
+    or beside them belongs.
     """
 
     top: float

@@ -27,7 +27,7 @@ from minikafka.trace import Event
 BEFORE_MS = 1500  # of the cut, as far as it is shown
 # who writes what after the cut: lonely reaches the old leader only, web the others
 WRITERS = {"lonely": "loaded", "web": "paid"}
-NAMES, PHONES_NAMES = 160, 86  # the room of the lanes' names
+NAMES, PHONES_NAMES = 160, 86  # the width of the lanes' names
 LEAST_WAIT_MS = 100
 PLACES = 4  # in a log: all that is sent
 

@@ -320,7 +320,7 @@ class QuorumStory(CopiesStory):
         marks = self.mark(event.node, f"not {candidate}")
         epoch = d["epoch"]
         lost = self.votes.refused(voter, candidate, epoch)
-        # of real brokers that stand at the same time, one may be told of later, and win
+        # if real brokers stand at the same time, the winner may come later in the trace
         if not lost or self._is_won(epoch):
             return Told(words, marks=marks)
         self.without.nobody_wins(epoch)
