@@ -91,7 +91,7 @@ const strip = (() => {
     const [kind, , words] = endedAs(key) ?? [''], sought = asks, count = map.cells.flat().filter(cell => cell?.[0] === sought).length;
     uncover();
     box.querySelector('.asks').replaceChildren(make('b', { textContent: kind === sought ? '✓' : '✗' }),
-      make('span', { textContent: `You said ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
+      make('span', { textContent: `You chose ${nameOf(key)}: ${words}. ${count} of ${cells.length} runs end like this: ${sought}.` }));
   }
 
   function showAll() {

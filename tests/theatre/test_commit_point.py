@@ -143,6 +143,7 @@ def test_after_a_crash_the_span_comes_again_until_the_reader_is_where_the_group_
     ]
     assert shown[:4] == ["comes again"] * 4, "crash, restart, assignment, position"
     assert shown[4] == "would be repeated if it stopped", "handed over again"
+    assert shown[5] == "repeated, not yet committed", "written again"
 
 
 def test_nothing_committed_means_all_from_the_start_comes_again_and_an_expired_commit_means_nothing_is_known():

@@ -68,7 +68,7 @@ def test_but_for_the_run_that_is_shown_a_map_is_blank_until_somebody_guesses(ask
             and "l" not in words.split()
         )
     asking.locator('[data-key="1/0"]').click()
-    assert "✗You said broker 1 freezes" in asking.text_content("#strip .asks")
+    assert "✗You chose broker 1 freezes" in asking.text_content("#strip .asks")
     assert "1 of 4 runs end like this: lost." in asking.text_content("#strip .asks")
     assert "waited 12 s" in told(asking)
     shows(asking, NOTHING_LOST)
@@ -77,7 +77,7 @@ def test_but_for_the_run_that_is_shown_a_map_is_blank_until_somebody_guesses(ask
 def test_a_guess_that_is_right_is_told_so_and_its_run_is_shown(asking):
     asking.locator('[data-key="1/1"]').focus()
     asking.keyboard.press("Enter")
-    assert "✓You said broker 1 freezes" in asking.text_content("#strip .asks")
+    assert "✓You chose broker 1 freezes" in asking.text_content("#strip .asks")
     asking.locator("#scrub").press("End")
     shows(asking, LOST)
 
@@ -141,6 +141,14 @@ def test_a_finger_that_is_dragged_along_a_row_does_the_same(chromium, path):
     chosen = page.locator('#strip [aria-selected="true"]')
     assert chosen.get_attribute("data-key") == "1/0"
     page.close()
+
+
+def test_on_a_phone_the_map_that_asks_is_above_its_picture_and_wholly_in_sight(asking):
+    asking.set_viewport_size({"width": 390, "height": 660})
+    grid = asking.locator("#strip .map").bounding_box()
+    foot = grid["y"] + grid["height"]
+    assert foot < asking.locator("#stage").bounding_box()["y"]
+    assert foot < asking.locator("#sheet").bounding_box()["y"]
 
 
 @pytest.mark.parametrize("width", [390, 760, 1200])
