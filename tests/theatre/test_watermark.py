@@ -198,9 +198,9 @@ def test_a_micro_batch_drops_by_the_watermark_before_it_and_writes_by_its_own(wi
     words = drawn["closed/2/time"]["text"], drawn["mark/2/time"]["text"]
     assert [each[-5:] for each in words] == ["08:02", "08:11"]
     if width == WIDE:
-        assert words == ("drops what ended by 08:02", "writes what ended by 08:11")
+        assert words == ("drops by watermark 08:02", "writes by watermark 08:11")
     if width == PHONE:
-        assert words == ("drops to 08:02", "writes to 08:11")
+        assert words == ("drops by 08:02", "writes by 08:11")
 
 
 def test_the_end_of_the_late_orders_picture_is_in_its_light():

@@ -31,13 +31,13 @@ from minikafka.theatre.text import counted, dotted
 TIMES, BATCH, BOX = 18, 44, 28  # heights: of times, of a micro-batch, of a window's box
 AXIS, WIDE = 150, 700  # width of the axis: at least, and where names are whole
 # what a micro-batch does by its watermark and by the one before; and that on a phone
-BY = "writes what ended by {}", "writes to {}", "{}"
+BY = "writes by watermark {}", "writes by {}", "by {}"
 STANDS = "watermark {}", "{}"  # where it does not write by it, or nobody may know yet
-BY_BEFORE = "drops what ended by {}", "drops to {}"
+BY_BEFORE = "drops by watermark {}", "drops by {}"
 NAMES, WIDE_NAMES = (widest(BY_BEFORE[each].format("08:00"), 12) for each in (1, 0))
 ENDS = widest("08:00", 12, mono=True) / 2  # of the time at the axis' end
 MOST_WRITTEN = 4  # counts that a box of the sink shows
-RADIUS = 9.5  # of an order
+RADIUS, SMALL = 9.5, 7.5  # of an order, and where they are close together
 DrawsWindow = Callable[[Drawing, Box, str, Mapping[str, Any]], None]
 
 
@@ -185,7 +185,7 @@ class WatermarkPlay(Play):
             for each in told["orders"]:
                 self._order(d, place, Order(*each))
             for begin, count in told["written"]:
-                self._written(d, place, batch, begin, count)
+                self._written(d, place, batch, begin, count, places["in the sink"])
 
         return draw
 
@@ -220,7 +220,8 @@ class WatermarkPlay(Play):
             act = f"later {name}"
         look: Look = {"fill": fate.fill, "line": fate.line, "dash": fate.dash}
         look |= {"width": 2, "tip": tip, "same": name, "act": act}
-        d.circle(key, x=x, y=y, r=RADIUS, **look)
+        radius = RADIUS if place.w > WIDE / 2 else SMALL
+        d.circle(key, x=x, y=y, r=radius, **look)
         look = {"size": 12, "bold": True, "anchor": "middle", "same": name}
         d.text(key + "/name", x, y + 4.5, name, fate.ink, **look)
         if order.fate == "dropped":
@@ -228,17 +229,23 @@ class WatermarkPlay(Play):
             d.line(key + "/gone", *ends, line="trouble", width=1.5)
 
     def _written(
-        self, d: Drawing, place: Box, batch: int, begin: int, count: int
+        self, d: Drawing, place: Box, batch: int, begin: int, count: int, sink: Box
     ) -> None:
-        """The row that the micro-batch writes for this window."""
-        x = self._chip_x(place, begin)
+        """The row that the micro-batch writes for this window. In append mode it is
+        the only one, and an arrow leads to the sink.
+        """
+        middle = self._x(place, begin + self.size / 2)
+        words = str(count)
+        is_only = self.cast["mode"] == "append"
+        if is_only:
+            room = 2 * (middle - self._x(place, begin)) - 30
+            words = fitting([f"{count} written"], room, 12, bold=True) or words
         tip = f"micro-batch {batch} writes {count} for the window of {clock(begin)}"
         key = f"written/{batch}/{begin}"
-        d.chip(key, x, place.y + 22, str(count), fill="good", tip=tip)
-
-    def _chip_x(self, place: Box, begin: int) -> float:
-        """Where the row for this window begins: in its middle."""
-        return self._x(place, begin + self.size / 2) - 13
+        x = middle - (widest(words, 12, bold=True) + 10) / 2
+        d.chip(key, x, place.y + 22, words, fill="good", tip=tip)
+        if is_only:
+            d.arrow(f"{key}/way", middle, place.y + 43, middle, sink.y - 2)
 
     def _watermark(self, d: Drawing, places: Places, scene: Scene) -> None:
         """A stair: the watermark is constant within a micro-batch, and moves between
@@ -250,7 +257,9 @@ class WatermarkPlay(Play):
             if minute is not None:
                 place = places[f"row {number}"]
                 x = self._x(place, minute)
-                chips = [self._chip_x(place, begin) for begin, _ in told["written"]]
+                half = self.size / 2
+                chips = [self._x(place, begin + half) for begin, _ in told["written"]]
+                chips = [middle - 13 for middle in chips]
                 free = min([each for each in chips if each > x], default=d.width) - x
                 stands.append((told["batch"], minute, x, place.y, free))
         thick: Look = {"line": "ink", "width": 3}
