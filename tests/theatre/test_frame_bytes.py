@@ -10,7 +10,7 @@ from minikafka.course.experiments.frame_fields import request_apart
 from minikafka.course.experiments.lesson_12_frames import Change, changed, play
 from minikafka.course.experiments.lesson_12_runs import LAYOUT, order_request
 from minikafka.theatre import picture
-from minikafka.theatre.drawing import NARROW, WIDE
+from minikafka.theatre.drawing import NARROW, PHONE, WIDE
 from minikafka.wire.messages import decode_request
 from tests.theatre import frames
 from tests.theatre.drawn import assert_drawn_from_json
@@ -201,6 +201,17 @@ def test_in_the_end_each_byte_says_who_noticed_its_flip(name, found):
         by, _ = frame.judge(changed(frame, [Change(at, frame.data[at] ^ 1)]))
         fills = {"the broker": "good", "the client": "saidline", "nobody": "trouble"}
         assert last[f"byte/{at}"]["fill"] == fills[by]
+
+
+def test_in_the_end_the_fields_of_flips_that_nobody_noticed_are_marked_and_lit():
+    pic = play(frames.frames()["request"])
+    drawn = pic.drawings(PHONE)[-1]
+    parts = frames.frames()["request"].take_apart(frames.frames()["request"].data).parts
+    keys = {part.name: f"field/{number}" for number, part in enumerate(parts)}
+    marked = {name for name in keys if drawn.shapes[keys[name]]["fill"] == "trouble"}
+    assert {"ClientId", "TransactionalId", "TimeoutMs"} < marked
+    assert not marked & {"ApiKey", "Acks", "Headers"}
+    assert {keys[name] for name in marked} <= drawn.lit
 
 
 def test_of_a_batch_the_crc_covers_all_bytes_behind_it_and_whoever_reads_it_notices():

@@ -39,7 +39,7 @@ LABEL = 34  # left of a row's first byte
 BYTE, LINE = 18, 16  # heights of a row of bytes, and of a field
 # bytes in a row, the widest first, and how wide each of them is at least
 IN_A_ROW, LEAST = (16, 12, 8), 26
-LEAST_OF_TREE = 420
+LEAST_OF_TREE, TWO_COLUMNS = 420, 480  # width
 INDENT = 9
 GAP, WIDEST = 14, 420  # between columns of fields; width of one
 END = 0  # the number of the line that says what is not read
@@ -94,9 +94,10 @@ class BytesPlay(Play):
         size = len(self.cast["sent"]) // 2
         self.shown = min(size, MOST_BYTES)
         trees = [len(_lines(scene["space"])) for scene in scenes]
-        lines = min(max(trees, default=0), MOST_LINES)
-        self.columns = 1 if max(trees, default=0) <= FEW else 2
-        self.most = -(-lines // self.columns)
+        most = max(trees, default=0)
+        self.lines = min(most, MOST_LINES)
+        self.has_more = most > MOST_LINES
+        self.columns = 1 if most <= FEW else 2
         least = LABEL + IN_A_ROW[-1] * LEAST
         frame = part("bytes", self._bytes, high=self._high, least=least, grow=1)
         changes = any(scene["space"]["changed"] for scene in scenes)
@@ -105,7 +106,7 @@ class BytesPlay(Play):
         tree = part(
             "tree",
             self._tree,
-            high=(self.most + (max(trees, default=0) > MOST_LINES)) * LINE,
+            high=self._high_tree,
             least=LEAST_OF_TREE,
             grow=4,
         )
@@ -113,6 +114,14 @@ class BytesPlay(Play):
 
     def draw(self, drawing: Drawing, scenes: Sequence[Scene]) -> None:
         self.boxes.draw(drawing, scenes[-1])
+
+    def _columns(self, width: float) -> int:
+        """As many as have room for a name and its value."""
+        return self.columns if width >= TWO_COLUMNS else 1
+
+    def _high_tree(self, width: float) -> float:
+        lines = -(-self.lines // self._columns(width))
+        return (lines + self.has_more) * LINE
 
     def _high(self, width: float) -> float:
         more = BYTE if 2 * self.shown < len(self.cast["sent"]) else 0
@@ -221,20 +230,28 @@ class BytesPlay(Play):
         """The fields, in one column or two."""
         space, place = scene["space"], places["tree"]
         lines = _lines(space)
-        wide = (place.w - GAP * (self.columns - 1)) / self.columns
+        columns = self._columns(place.w)
+        in_a_column = -(-self.lines // columns)
+        wide = (place.w - GAP * (columns - 1)) / columns
         wide = min(wide, WIDEST)
+        is_whole = len(space["tried"]) == len(self.cast["sent"]) // 2
         for number, line in enumerate(lines[:MOST_LINES]):
-            across, down = divmod(number, self.most)
+            across, down = divmod(number, in_a_column)
             x, y = place.x + across * (wide + GAP), place.y + down * LINE
             box = Box(x, y, wide, LINE - 1)
             if line.part is None:
                 _draw_section(d, f"section/{number}", line, box)
             else:
-                is_other = line.number in space["other"]
-                _draw_field(d, line.part, line.number, box, is_other)
+                mark: tuple[str, ...] = ()
+                if is_whole:
+                    missed = line.part.among(_missed(space))
+                    mark = ("trouble", "paper") if missed else ()
+                elif line.number in space["other"]:
+                    mark = ("said", "ink")
+                _draw_field(d, line.part, line.number, box, *mark)
         more = len(lines) - MOST_LINES
         if more > 0:
-            y = place.y + self.most * LINE
+            y = place.y + in_a_column * LINE
             d.note("tree/more", place.x, y + 12, f"and {more} more lines")
 
 
@@ -251,6 +268,11 @@ def _in_a_row(width: float) -> int:
 
 def _parts(space: Space) -> list[Part]:
     return [Part(*given) for given in space["parts"]]
+
+
+def _missed(space: Space) -> list[int]:
+    """The bytes that were changed, and nobody noticed."""
+    return [at for at, by in space["tried"] if by == NOBODY]
 
 
 def _unread(space: Space) -> str:
@@ -313,11 +335,15 @@ def _draw_section(d: Drawing, key: str, line: Line, box: Box) -> None:
     )
 
 
-def _draw_field(d: Drawing, part: Part, number: int, box: Box, is_other: bool) -> None:
-    """Its name, its type where there is room, and at the right its value."""
+def _draw_field(
+    d: Drawing, part: Part, number: int, box: Box, fill: str = "none", ink: str = ""
+) -> None:
+    """Its name, its type where there is room, and at the right its value. ink: of a
+    field that is marked.
+    """
     key = f"field/{number}"
     look: Look = {
-        "fill": "said" if is_other else "none",
+        "fill": fill,
         "r": 3,
         "tip": f"{part.bytes}: {part.name}, {part.type}: {part.value}",
         "same": _same(part),
@@ -332,12 +358,11 @@ def _draw_field(d: Drawing, part: Part, number: int, box: Box, is_other: bool) -
     taken = text_width(value, 12.5, mono=True) / LEAST_STRETCH + 8
     for_name = room - taken
     whole = f"{part.name}  {part.type}"
-    words: Look = {"ink": "quiet", "size": 12.5}
+    words: Look = {"ink": ink or "quiet", "size": 12.5}
     if has_room(f"{whole}  ", for_name, 13):
         words["more"] = part.type
         name = part.name
     else:
         name = fit(part.name, for_name * LEAST_STRETCH, 12.5)
-    d.text(f"{key}/name", left, y, name, "ink", **words)
-    ink = "ink" if is_other else "quiet"
-    d.number(f"{key}/value", box.right - 4, y, value, ink, bold=is_other)
+    d.text(f"{key}/name", left, y, name, ink or "ink", **words)
+    d.number(f"{key}/value", box.right - 4, y, value, ink or "quiet", bold=bool(ink))

@@ -3,8 +3,7 @@
 change.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minikafka.theatre.axis import Scene
@@ -32,6 +31,10 @@ class Part(NamedTuple):
         if self.end - self.first == 1:
             return f"byte {self.first}"
         return f"bytes {self.first} to {self.end - 1}"
+
+    def among(self, bytes: Iterable[int]) -> bool:
+        """Whether one of these is in it."""
+        return any(self.first <= at < self.end for at in bytes)
 
 
 class BytesStory(Story):
@@ -91,13 +94,16 @@ class BytesStory(Story):
         """How many changes nobody notices, and which."""
         if not self._is_whole():
             return
-        by = Counter(self.tried.values())
+        missed = [at for at, who in self.tried.items() if who == NOBODY]
         last["sentence"] = (
-            f"Of {len(self.sent)} flips {by[NOBODY]} go unnoticed: these bytes mean"
+            f"Of {len(self.sent)} flips {len(missed)} go unnoticed: these bytes mean"
             " something else now, and nobody can tell."
         )
-        missed = [at for at, who in self.tried.items() if who == NOBODY]
-        last["light"] = ["found", "covered", *(f"byte/{at}" for at in missed)]
+        light = ["found", "covered", *(f"byte/{at}" for at in missed)]
+        for number, part in enumerate(parts_of(self.read or {})):
+            if part.among(missed):
+                light.append(f"field/{number}")
+        last["light"] = light
 
     def _see_FrameRead(self, event: Event, d: Detail) -> Told:
         before = self._before(d)
