@@ -271,7 +271,7 @@ def figure(case: Case, shown: dict[str, Any]) -> str:
 <div class="verdict" data-longest="{escape(shown["longest"])}">
 <p class="says" role="status" data-kind="{shown["kind"]}"><b>{_sign(shown["kind"])}
 {shown["word"]}</b> <span>{escape(shown["says"])}</span></p></div>
-<div class="moves" hidden><label><span>{escape(case.moves)}</span>
+<div class="moves" hidden><label><span>{_moves(case.moves)}</span>
 <output>{escape(place)}</output>
 <span class="slide"><input type="range" min="0" max="{len(case.places) - 1}"
  value="{case.first}" aria-valuetext="{escape(place)}"></span></label>
@@ -294,6 +294,12 @@ def body(first: Mapping[str, Any], from_markdown: Any) -> str:
             f"<!-- case: {case.name} -->", figure(case, first[case.name])
         )
     return html
+
+
+def _moves(words: str) -> str:
+    """What a slider moves; a setting's name is code."""
+    said = escape(words)
+    return f"<code>{said}</code>" if "." in words else said
 
 
 def style() -> str:

@@ -143,7 +143,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
         d.say(f"lane/{number}/name", 0, y + high / 2, name, bold=True)
     foot = rows[-1] + high + 6
     d.times(axis, foot, seconds(0, 30, 10))
-    d.high = _logs(d, run, foot + (58 if d.phone else 52))
+    d.high = _logs(d, run, foot + 58)
     return d
 
 
@@ -161,7 +161,7 @@ def _both_lead(d: Sheet, run: Facts, bars: dict[int, Box], top: float) -> None:
     )
     y = top - 12
     for side, x in (("left", new.x), ("right", old.right)):
-        d.upright(f"both/{side}", x, y, new.bottom, "ink")
+        d.upright(f"both/{side}", x, y, new.bottom, "quiet", dash="2 3")
     text = f"two leaders, {run.both_ms / 1000:.1f} s"
     d.bracket("both", new.x, old.right, y, text, "ink")
 
@@ -229,7 +229,11 @@ def _logs(d: Sheet, run: Facts, y: float) -> float:
     d.say("logs/name", 0, y - 16, "in the end", "quiet")
     for number, (broker, copy) in enumerate(run.logs.items()):
         row = y + number * pitch
-        d.say(f"logs/{broker}", 0, row + high / 2, f"broker {broker}", bold=True)
+        name = f"broker {broker}"
+        d.say(f"logs/{broker}", 0, row + high / 2, name, bold=True)
+        if broker == (run.new or run.old) and not d.phone:
+            x = d.long(name, bold=True) + 10
+            d.say("logs/leads", x, row + high / 2, "leads", "actor1", bold=True)
         for place in range(PLACES):
             key = f"log/{broker}/{place}"
             box = Box(left + place * wide, row, wide - 5, high)

@@ -199,15 +199,12 @@ class Sheet(Drawing):
         y: float,
         text: str,
         colour: str,
-        after: float = 0,
     ) -> None:
-        """Over a stretch of what is below: from x to x2, its words above the middle, or
-        as near to it as they can begin after a place.
-        """
+        """Over a stretch of what is below: from x to x2, its words above the middle."""
         d = f"M0,8v-5q0,-3 3,-3h{max(x2 - x - 6, 0):g}q3,0 3,3v5"
         self.path(key, x, y, d, line=colour, width=2)
         half = self.long(text, bold=True) / 2
-        middle = min(max((x + x2) / 2, after + half), self.width - half)
+        middle = min(max((x + x2) / 2, half), self.width - half)
         look: Look = {"anchor": "middle", "bold": True}
         self.say(f"{key}/words", middle, y - 11, text, colour, **look)
 
@@ -218,7 +215,7 @@ class Sheet(Drawing):
 
     def name(self, key: str, name: str, y: float, h: float) -> None:
         """A lane's name on the left, on a phone above it; it can be read on lines."""
-        middle = y - 11 if self.phone else y + h / 2
+        middle = y - 12 if self.phone else y + h / 2
         self.say(f"{key}/name", 0, middle, name, bold=True, halo="paper")
 
     def ground(self, key: str, axis: Axis, y: float, h: float) -> None:

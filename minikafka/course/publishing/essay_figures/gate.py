@@ -11,6 +11,7 @@ from minikafka.course.publishing.essay_figures.frame import (
     LOST,
     STOPPED,
     WAITING,
+    WAITS,
     Axis,
     Figure,
     Paint,
@@ -114,8 +115,9 @@ def _transaction(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> flo
     box = axis.box(run.opened_ms, run.aborted_ms, y, high)
     d.bar("open", box, STOPPED)
     late = axis.x(run.late_ms)
-    if d.long("open") + 20 <= late - box.x:
-        d.plate("open/plate", (box.x + late) / 2, y + high / 2, "open", "ink", "paper")
+    text = "unfinished"  # for it is the gate that is open, or shut
+    if d.long(text) + 20 <= late - box.x:
+        d.plate("open/plate", (box.x + late) / 2, y + high / 2, text, "ink", "paper")
     d.say("aborted", box.right + 8, y + high / 2, "aborted", LOST, bold=True)
     d.upright("late", late, y, low + 14, "ink", width=1.5)
     d.say("late/words", late + 6, low + 10, "timed out", bold=True)
@@ -137,16 +139,16 @@ def _open_log(d: Sheet, run: Facts, x: float, wide: float) -> None:
     d.record("log/behind", behind, run.behind)
     way = box.bottom + 18
     # open, it is lifted, and leaves the way free
-    low, fill, is_shut = way + 10, LOST, "shut"
+    low, fill, line, state = way + 10, WAITS, WAITS, "shut"
     if not run.is_heeded:
-        low, fill, is_shut = way - 12, "paper", "open"
-    d.rect("gate", x, box.y, 8, low - box.y, fill, LOST, r=2, width=1.5)
+        low, fill, line, state = way - 12, "paper", "quiet", "open"
+    d.rect("gate", x, box.y, 8, low - box.y, fill, line, r=2, width=1.5)
     d.say("gate/name", x - 8, box.y + 9, "gate:", bold=True, anchor="end")
-    d.say("gate/state", x - 8, box.y + 28, is_shut, anchor="end")
+    d.say("gate/state", x - 8, box.y + 28, state, anchor="end")
     name = d.long(READER, bold=True) + 6
     d.say("reader", x - 24 - name, way, READER, bold=True)
     if run.is_heeded:
-        d.say("gate/words", x + 16, way, "gets no further", LOST)
+        d.say("gate/words", x + 16, way, "gets no further")
     end = x - 2 if run.is_heeded else behind.right
     d.tip("reader/way", x - 24, way, end, way, "ink")
 

@@ -136,7 +136,7 @@ def _owned(trace: Sequence[Event], number: int) -> list[Owned]:
 def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     pitch, high = (52, 26) if d.phone else (44, 30)
-    left, top = (0, 38) if d.phone else (128, 32)
+    left, top = (0, 60) if d.phone else (128, 32)
     end_ms = max(each.end_ms for each in runs)
     axis = Axis(Stretch(SINCE_MS, end_ms, left, width - 2))
     _signs(d, run, axis, top, high)
@@ -165,9 +165,9 @@ def _paint(member: str) -> Paint:
 def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
     """A's signs of life, how long it is frozen, and when the group gives it up."""
     d.ground("signs", axis, y, high)
-    # on a phone the bracket is below the name, and its words beside it
+    # on a phone above the bracket and its words
     name = f"{SLEEPER}’s signs of life"
-    d.name("signs", name, y - 12 * d.phone, high)
+    d.name("signs", name, y - 32 * d.phone, high)
     colour = _paint(SLEEPER).fill
     for at_ms in run.signs_ms:
         x = axis.x(at_ms) - 1
@@ -181,8 +181,7 @@ def _signs(d: Sheet, run: Facts, axis: Axis, y: float, high: float) -> None:
         last_ms = max(at for at in run.signs_ms if at < run.evicted_ms)
         silent = f"{(run.evicted_ms - last_ms) / 1000:.0f} s of silence: evicted"
         x, x2 = axis.x(last_ms), axis.x(run.evicted_ms)
-        after = d.long(name, bold=True) + 4 if d.phone else 0
-        d.bracket("silent", x, x2, y - 12, silent, "ink", after)
+        d.bracket("silent", x, x2, y - 12, silent, "ink")
 
 
 def _out(d: Sheet, run: Facts, axis: Axis, y: float) -> None:

@@ -147,6 +147,12 @@ def _how(d: Sheet, sink: Sink, x: float, y: float) -> None:
     x += 22 + d.long(adds)
     d.rect(f"{sink.name}/how/commits", x, y - 9, 3, 18, MARK.fill)
     d.say(f"{sink.name}/how/then", x + 10, y, "commits", "quiet")
+    if any(each.committed_ms is None for each in sink.added):
+        x += 28 + d.long("commits")
+        look: Look = {"width": 2.5, "dash": "4 3"}
+        d.upright(f"{sink.name}/how/due", x, y - 9, y + 9, MARK.fill, **look)
+        said = "never came" if d.phone else "a commit that never came"
+        d.say(f"{sink.name}/how/never", x + 8, y, said, "quiet")
 
 
 def _second_step(

@@ -96,7 +96,7 @@ def draw(run: Facts, runs: Sequence[Facts], width: int) -> Drawing:
     d = Sheet(width)
     high, pitch = (24, 50) if d.phone else (26, 34)
     left, top = (0.0, 50.0) if d.phone else (128.0, 24.0)
-    gap, later = (66, 82) if d.phone else (110, 220)
+    gap, later = (74, 80) if d.phone else (110, 220)
     middle = width - 2 - later - gap
     axis = Axis(
         Stretch(*CLOSE_MS, left, middle), Stretch(*LATER_MS, middle + gap, width - 2)
