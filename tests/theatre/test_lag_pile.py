@@ -111,7 +111,15 @@ def test_who_is_busy_for_too_long_is_out_until_it_polls_again():
             if key.startswith("lag/0/") and each.get("fill") == "hatch"
         ]
         assert len(hatched) == 2
-        assert {"caught/0", "caught/1"} <= set(last)
+        for number in (0, 1):
+            allowed, over = (last[f"caught/{number}{part}"] for part in ("", "/over"))
+            assert over["line"] == "trouble", "the 50 s that are too many"
+            assert allowed["x2"] < over["x"] < over["x2"]
+        assert "350 s" in last["caught/0/words"]["text"]
+        assert last["caught/0/words"]["text"].endswith(": out after 300 s")
+        assert "caught/1/words" not in last, "it is said once"
+        hands = [each["text"] for key, each in last.items() if key.endswith("/again")]
+        assert set(hands) == {"500"}, "the same each time"
         rates = [each for key, each in last.items() if key.startswith("name/rates/")]
         words = " ".join(each["text"] for each in rates)
         assert words == "The same 500 records handed over 2 times, 0 committed."

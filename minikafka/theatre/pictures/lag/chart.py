@@ -15,6 +15,7 @@ from minikafka.theatre.drawing import (
     Drawing,
     Look,
     fitting,
+    has_room,
     widest,
     wrap,
 )
@@ -34,11 +35,15 @@ ROW, FOOT = 28, 6  # of brackets, and under the last
 
 
 class Span(NamedTuple):
-    """While somebody caught up, and how that is told."""
+    """While somebody caught up, and how that is told: words, or short where they have no
+    room. over: until when it went on though it was due at its end.
+    """
 
     begin: int
     end: int
     words: str
+    short: str = ""
+    over: int = 0
 
 
 class Chart:
@@ -236,12 +241,18 @@ def _span(
     d.level(key, left, right, y, **look)
     for number, x in enumerate((left, right)):
         bracket.upright(str(number), x, top=-5, bottom=5, **look)
-    half = widest(span.words, 13, bold=True) / 2
+    if span.over:
+        d.level(f"{key}/over", right + 1, field.x(span.over), y, "trouble", width=7)
+    room = field.right + BESIDE - 6 - left
+    words = span.words
+    if span.short and not has_room(words, room, 13, bold=True):
+        words = span.short
+    half = widest(words, 13, bold=True) / 2
     middle = min(max((left + right) / 2, field.left + half), d.width - half)
-    if middle - half < free:
+    if middle - half < free or not words:
         return free
     look = {"size": 13, "bold": True, "anchor": "middle", "halo": "paper"}
-    bracket.text("words", middle, LINE, span.words, **look)
+    bracket.text("words", middle, LINE, words, **look)
     return middle + half + 6
 
 

@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from minikafka.theatre.actors import actor_colour, actor_number
+from minikafka.theatre.actors import actor_colour, actor_number, ink_on_actor
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places
-from minikafka.theatre.drawing import Box, Drawing, Look, Point, has_room, widest
+from minikafka.theatre.drawing import (
+    Box,
+    Drawing,
+    Look,
+    Point,
+    has_room,
+    widest,
+)
 from minikafka.theatre.pictures.lag.pile import PALE, Pile
 from minikafka.theatre.pictures.lag.run import BESIDE, Field, Run, band
 from minikafka.theatre.play import Space
@@ -60,6 +67,7 @@ class PartitionLane:
         self.is_slow = space["members"].get(self.owner) == "slow"
         self.field = field
         self.is_alone = field.height > HIGH
+        self.again, _ = space.get("again", (0, 0))
         self.key = f"lag/{self.now['partition']}"
         self.part = d.part(self.key, 0, field.top)
 
@@ -164,9 +172,21 @@ class PartitionLane:
         handed = whole._replace(h=max(waits_y - whole.y, 0))
         if handed.h:
             self.d.rect(key, *handed, colour, tip=tip)
+            if self.again:
+                self._same(f"{key}/again", handed, partition)
         if waiting:
             waits = whole._replace(y=waits_y, h=self.field.bottom - waits_y)
             self.d.rect(f"{key}/wait", *waits, colour, fade=PALE, tip=tip)
+
+    def _same(self, key: str, box: Box, partition: Space) -> None:
+        """How many records are in the reader's hand once more."""
+        words = f"{self.again}"
+        if box.h <= 16 or not has_room(words, box.w - 6, 13, bold=True):
+            return
+        ink = ink_on_actor(self._number(partition["owner"]))
+        look: Look = {"size": 13, "bold": True, "anchor": "middle"}
+        middle, foot = box.x + box.w / 2, box.y + box.h / 2 + 5
+        self.d.text(key, middle, foot, words, ink, **look)
 
     def _idle(self, state: State) -> None:
         """Whoever has had nothing to read for a while has a pale lane."""

@@ -90,8 +90,14 @@ def spans(space: Space, now: int, speed: Rates | None) -> list[Span]:
     """
     busy = [Busy(*each) for each in space.get("busy", ())]
     if busy:
+        times = f"{len(busy)} × " if len(busy) > 1 else ""
+        work, out = busy[-1].words, f"out after {busy[-1].allowed}"
+        # said once for all of them
+        said = [(f"{times}{work} of work: {out}", f"{work}: {out}")]
+        said += [("", "")] * (len(busy) - 1)
         return [
-            Span(each.handed_ms, each.out_ms, f"{each.allowed}: out") for each in busy
+            Span(each.handed_ms, each.out_ms, words, short, over=each.polled_ms)
+            for each, (words, short) in zip(busy, said, strict=True)
         ]
     since = min([now + 1, *space["catching"]])
     found = []
