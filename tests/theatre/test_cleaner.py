@@ -5,7 +5,7 @@ that stay where they were.
 import pytest
 
 from minikafka.theatre import fitting, picture
-from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE
+from minikafka.theatre.drawing import LAYOUTS, NARROW, PHONE, WIDE, widest
 from tests.theatre import cleaned, traces
 from tests.theatre.drawn import assert_drawn_from_json
 
@@ -169,9 +169,14 @@ def test_what_a_reader_has_is_there_and_dashed_where_it_isn_t_the_last_value(wid
 
 def test_a_poll_for_an_offset_that_is_gone_ends_it_and_shows_what_comes_instead():
     pic = picture("cleaner", cleaned.moves())
-    shapes = pic.drawings(WIDE)[-1].shapes
     asked, got, _ = pic.scenes[-1]["space"]["skips"]
-    assert shapes["skips/words"]["text"] == f"{asked} is gone: the next is {got}"
+    for width in LAYOUTS:
+        shapes = pic.drawings(width)[-1].shapes
+        words, reader = shapes["skips/words"], shapes["reader/0/search/name"]
+        assert words["text"] == f"{asked} is gone: the next is {got}"
+        assert words["y"] < reader["y"] - 12, "each has a line of its own"
+        right = words["x"] + widest(words["text"], 12.5, bold=True)
+        assert right < shapes["reader/0/search"]["x"]
     assert shapes["skips/from"]["x"] < shapes["skips/to"]["x"]
     assert "map/title" not in shapes and "copy/title" not in shapes
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from minikafka.theatre.axis import Scene
 from minikafka.theatre.boxes import Item, Places, part
-from minikafka.theatre.drawing import Box, Drawing, Look
+from minikafka.theatre.drawing import Box, Drawing, Look, widest
 from minikafka.theatre.pictures.cleaner.tables import COPYING, TITLE, draw_title
 from minikafka.theatre.play import Cast, Space
 from minikafka.theatre.row import (
@@ -24,6 +24,7 @@ from minikafka.theatre.row import (
 from minikafka.theatre.text import dotted
 
 EDGE = 3  # from the page's edge to the first record
+LINE = 18  # of words about a gap, above readers
 NULL = 40  # width of a record that has room for the word
 # what is not copied, and what is gone
 OUTLINE: Look = {"fill": "none", "ink": "gone", "dash": "3 3"}
@@ -35,6 +36,7 @@ class CleanedLog:
     def __init__(self, cast: Cast, scenes: Sequence[Scene]) -> None:
         self.cast = cast
         self.most = cast["most"]
+        self.skips = any(scene["space"]["skips"] for scene in scenes)
         self.box = RowBox("log", scenes, self._row, self.most)
 
     def item(self) -> Item:
@@ -75,6 +77,8 @@ class CleanedLog:
                 row.show_values()
             if not self.cast["readers"]:
                 row.words = OFFSETS - 8
+            elif self.skips:
+                row.words += LINE
             return row
         return None
 
@@ -136,9 +140,12 @@ class CleanedRow(Row):
         self.d.upright("skips/from", x, y, y + 8, **look)
         self.d.level("skips/way", x, x2, y + 8, **look)
         self.d.arrow("skips/to", x2, y + 8, x2, y - 2, **look)
-        if not self.d.narrow:
-            words = f"{asked} is gone: the next is {got}"
-            self.d.text("skips/words", x - 4, y + 23, words, bold=True, size=12.5)
+        words = f"{asked} is gone: the next is {got}"
+        # no reader's line goes through them
+        stems = [self.left_of(each.next) - 8 for each in self.readers]
+        right = min([self.right, *(stem for stem in stems if stem > x)])
+        left = min(x - 4, right - widest(words, 12.5, bold=True))
+        self.d.text("skips/words", left, y + 23, words, bold=True, size=12.5)
 
     def draw_copy(self, y: float) -> None:
         """The copied records, in the columns that they have in the log."""
